@@ -1,6 +1,6 @@
 /**
- * Measures the parts of the agent's start in sandboxes of the bubblewrap backend, from the worker's assignment on, through the relay, with
- * a replacement for the service; with and without the compiled code of the rehearsal.
+ * Measures the parts of the agent's start in sandboxes of the bubblewrap backend, beginning with the assignment to the worker. The
+ * agent uses the relay and a replacement for the service, with and without the compiled code of the rehearsal.
  */
 import { cp, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -20,7 +20,7 @@ import { makeAgentRuntime, openGround, specify } from './sandbox-ground.ts';
 import { inTurns, spread, spreadColumns } from './turns.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 30);
-/** After an assignment the backend prepares the next sandbox, which must not happen during a measurement. */
+/** After an assignment, the backend prepares the next sandbox. This must not happen during a measurement. */
 const restMs = 300;
 
 const place = await openGround();
@@ -52,7 +52,7 @@ try {
   };
   const [cached, plain] = [backendOf(runtime), backendOf(withoutCode)];
 
-  /** Milliseconds from the assignment to the agent's first request, to its report that it has started, and to its end. */
+  /** Milliseconds from the assignment to the first request of the agent, to its report that it has started, and to its end. */
   async function playRun(backend: SandboxBackend): Promise<{ asked: number; started: number; ended: number }> {
     const fake = await startFakeHarnessSupport({ task: { prompt: '```sh\ntrue\n```' } });
     upstream = openUpstream(fake.url);
@@ -77,11 +77,11 @@ try {
     return { ...times, ended: end };
   }
 
-  /** Milliseconds from the options that a sandbox waits for to its end. */
+  /** Returns the milliseconds from the options, for which the sandbox waits, to the end of the sandbox. */
   async function inSandbox(args: readonly string[], folder = runtime): Promise<number> {
     const sandbox = await prepareSandbox(place.ground, { runtime: folder });
     try {
-      // bwrap itself has been started at that time.
+      // At this time, bwrap itself has already started.
       await delay(restMs / 10);
       const at = performance.now();
       const end = await sandbox.run([`${inside.runtime}/node`, ...args], agentEnvironment({})).ended;
@@ -125,7 +125,7 @@ try {
     [runs.plain, runs.cached].map((list) => list.slice(-rounds).map((times) => times[what])) as [number[], number[]];
   report(
     'Start of the agent',
-    `${rounds} rounds in turns. Milliseconds. The time of a sandbox begins with its options, because bwrap waits for them; the time of an assignment begins with its arrival in the worker. The stand-in for the service runs in the worker's process.`,
+    `${rounds} rounds in turns. Milliseconds. The time of a sandbox begins when bwrap gets its options, because bwrap waits for them. The time of an assignment begins when the worker receives it. A replacement for the service runs in the worker's process.`,
     ['what', ...spreadColumns, ...spreadColumns.map((name) => `${name} without compiled code`)],
     [
       row('`node -e 0`, start to end', undefined, samples.node),

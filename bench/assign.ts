@@ -15,7 +15,7 @@ import { report } from './report.ts';
 import { inTurns, spread, spreadColumns } from './turns.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 200);
-/** Runs that have ended long ago: the queue is a small part of the table. */
+/** Number of runs that have ended long ago. With them, the queue is a small part of the table, as in an old database. */
 const ended = 20_000;
 const limit = 100;
 
@@ -24,13 +24,13 @@ interface Queue {
   readonly waiting: number;
   /** Teams that share the waiting executions. */
   readonly teams: number;
-  /** Number of teams that are at their limit: the teams that have waited longest. */
+  /** Number of teams that are at their limit. These are the teams that have waited longest. */
   readonly full: number;
-  /** Pools that share the waiting executions; the first is measured. */
+  /** Number of pools that share the waiting executions. The first pool is measured. */
   readonly pools: number;
-  /** Assignments before the measured ones. Their dead rows stay while a transaction that began before them is open. */
+  /** Number of assignments before the measured ones. Their dead rows stay while an older transaction is open. */
   readonly earlier?: number;
-  /** A transaction, such as that of an export or of pg_dump, has been open since before the earlier assignments. */
+  /** True: a transaction, such as that of an export or of pg_dump, is open since before the earlier assignments. */
   readonly isRead?: true;
 }
 
@@ -67,7 +67,7 @@ try {
   const samples = await inTurns(Object.fromEntries(opened.map(({ name, assignOne }) => [name, assignOne])), rounds, 20);
   report(
     'Assignment of waiting executions',
-    `The statement that assigns the next waiting execution to a free slot. Each queue is in a separate database on the embedded PostgreSQL, with ${ended} runs that have ended. ${rounds} rounds in turns. Before the next round, the assigned execution ends and a new one joins the queue. Milliseconds.`,
+    `Time of the statement that assigns the next waiting execution to a free slot. Each queue is in a separate database on the embedded PostgreSQL, with ${ended} runs that have ended. ${rounds} rounds in turns. Before the next round, the assigned execution ends and a new one joins the queue. Milliseconds.`,
     ['queue', ...spreadColumns],
     Object.entries(samples).map(([name, sample]) => [name, ...spread(sample, 2)]),
   );
@@ -93,7 +93,7 @@ async function openQueue({ name, waiting, teams: teamCount, full, pools, earlier
   await add(ended, 'SUCCEEDED', 'ended');
   await add(waiting, 'QUEUED', 'queued');
   if (full > 0) await add(limit * full, 'INPROGRESS', 'running', teams.slice(0, full));
-  // The teams at their limit are read first each time.
+  // Each assignment reads the teams at their limit first.
   await db.query(`UPDATE teams SET served_at = clock_timestamp() WHERE NOT id = ANY($1::uuid[])`, [
     teams.slice(0, full),
   ]);

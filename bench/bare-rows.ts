@@ -1,8 +1,8 @@
-/** Writes the rows of a run as a simple server would write them: with one statement whose parameters are the values of the rows. */
+/** Writes the rows of a run as a simple server would: one statement has the values of all rows as parameters. */
 import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
 
-/** Tables with rows of a run, and the condition that finds them by the run's id $1. Rows that loops of the service move at once are in `more`. */
+/** Tables with rows of a run, each with the condition on the id $1 of the run. `more` has tables whose rows loops of the service move at once. */
 const tables: Readonly<Record<string, string>> = {
   runs: 'id = $1::uuid',
   executions: 'run_id = $1::uuid',
@@ -18,9 +18,9 @@ const emptyTables = ['storage_changes', 'run_search_waiting', 'webhooks'];
 interface Column {
   readonly name: string;
   readonly type: string;
-  /** Text of the default if it is a constant; null: there is none. */
+  /** Text of the default if it is a constant. Null: the column has no default. */
   readonly fallback: string | null;
-  /** The default calls a function, so a plain server leaves the column out. */
+  /** True: the default calls a function, so a simple server omits the column. */
   readonly isComputed: boolean;
 }
 
@@ -30,7 +30,7 @@ interface Value {
   readonly text: string;
 }
 
-/** Values that differ from run to run, by their text in the sample. */
+/** Values that differ between runs, by their text in the sample. */
 export type Replacements = Readonly<Record<string, string | Buffer>>;
 
 async function columnsOf(client: pg.Client, table: string): Promise<Column[]> {
@@ -53,7 +53,7 @@ async function columnsOf(client: pg.Client, table: string): Promise<Column[]> {
   return columns;
 }
 
-/** Returns the values of the rows of a run in a table that have no default. */
+/** Returns the values of the rows of a run in a table, without columns that have their default. */
 async function valuesOf(client: pg.Client, table: string, runId: string): Promise<Value[][]> {
   const columns = await columnsOf(client, table);
   const { rows } = await client.query<Record<string, string | null>>(

@@ -1,6 +1,6 @@
 /**
- * The baseline of `creates.ts`: only node:http, JSON.parse, and one INSERT at `/`; at `/rows`, all rows of the run in `BENCH_RUN_ID`, in
- * one transaction. Prints its port.
+ * The baseline of `creates.ts`: a server with only node:http and JSON.parse. A request to `/` makes one INSERT. A request to `/rows`
+ * writes all rows of the run in `BENCH_RUN_ID` in one transaction. Prints its port.
  */
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';

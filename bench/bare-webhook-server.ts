@@ -1,6 +1,6 @@
 /**
- * The baseline of `ingress.ts`: only node:http, the HMAC of the body, and one INSERT at `/`; at `/rows`, all rows of the delivery that
- * started the run `BENCH_RUN_ID`, in one transaction. Prints its port.
+ * The baseline of `ingress.ts`: a server with only node:http and the HMAC of the body. A request to `/` makes one INSERT. A request to
+ * `/rows` writes all rows of the delivery that started the run `BENCH_RUN_ID` in one transaction. Prints its port.
  */
 import { createHash, createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import http from 'node:http';
@@ -32,7 +32,7 @@ async function insert(body: Buffer): Promise<string> {
   return id;
 }
 
-/** Writes the rows of a delivery that starts a run. The body is the payload of the delivery, and a file of the run. */
+/** Writes the rows of a delivery that starts a run. The body is both the payload of the delivery and a file of the run. */
 async function start(body: Buffer): Promise<string> {
   const hash = createHash('sha256').update(body).digest();
   const { payload, identity, identity_hash } = delivered;

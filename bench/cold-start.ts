@@ -1,4 +1,4 @@
-/** Measures the time from the start of the process to the first answer, and its memory at rest. */
+/** Measures the time from the start of the service process to its first answer, and the memory of the programs at rest. */
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -18,7 +18,7 @@ let memory: (string | number)[][] = [];
 
 for (let round = 0; round < rounds; round += 1) {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-bench-cold-start-'));
-  // `bin/runyard` keeps compiled code there.
+  // The folder in which `bin/runyard` keeps compiled code.
   const env = { NODE_COMPILE_CACHE: path.join(dataDir, 'cache/node') };
   const started = performance.now();
   const system = await startSystem({ workers: [], dataDir, env });
@@ -50,7 +50,7 @@ for (let round = 0; round < rounds; round += 1) {
 const ms = (sample: number[]) => [Math.round(median(sample)), Math.round(Math.max(...sample))];
 report(
   'Cold start and memory at rest',
-  `${rounds} rounds. From the start of the service's process until it listens, embedded PostgreSQL included, with the compiled code that an earlier start kept; memory ${restMs / 1000} s after ten runs.`,
+  `${rounds} rounds. Starts: time from the start of the service's process until it listens, including its embedded PostgreSQL, with the compiled code of an earlier start. Memory: ${restMs / 1000} s after ten runs.`,
   ['what', 'median ms (or RSS MB)', 'max ms (or PSS MB)', 'goal'],
   [
     ['first start, empty data folder (ms)', ...ms(fresh), ''],

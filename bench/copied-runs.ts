@@ -1,4 +1,4 @@
-/** Many runs for the benchmarks of the queue, as copies of one. */
+/** Makes many runs for the benchmarks of the queue, as copies of one run. */
 import type { Database } from '../packages/service/src/platform/store/database/database.ts';
 
 export interface Copies {
@@ -8,11 +8,11 @@ export interface Copies {
   /** The copies are spread over the teams, and then over the pools. */
   readonly teams: readonly string[];
   readonly pools: readonly string[];
-  /** Each of these connections holds this number of copies; absent: no connection holds them. */
+  /** Each of these worker connections holds this number of copies. Absent: no connection holds the copies. */
   readonly connections?: readonly string[];
 }
 
-/** Rows of one statement. */
+/** Number of rows that one statement inserts. */
 const atOnce = 1_000;
 
 /** Copies a run and its execution. */

@@ -1,4 +1,4 @@
-/** Creates over HTTP by callers that never pause. */
+/** Creates runs over HTTP with callers that never pause. */
 import http from 'node:http';
 import { percentile } from './report.ts';
 
@@ -17,7 +17,7 @@ export const createBody = JSON.stringify({
   title: 'Build',
 });
 
-/** Sends requests from `callers`; each caller sends its next request when the last one was answered. */
+/** Sends requests from `callers`. Each caller sends its next request when its last request was answered. */
 export async function loadWithCreates(
   url: string,
   headers: Readonly<Record<string, string>>,

@@ -1,6 +1,6 @@
 /**
- * Measures creates per second through `POST /api/v1/agent/runs`, in comparison with a bare server with one INSERT and a bare server that
- * writes the same rows and indexes, in turns on one database; then without the indexes of runs.
+ * Measures creates per second through `POST /api/v1/agent/runs`. Compares them, in turns on one database, with a bare server that
+ * makes one INSERT and with a bare server that writes the same rows and indexes. Then measures without the indexes of `runs`.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ const concurrency = Number(process.env.BENCH_CONCURRENCY ?? 32);
 const secondsPerRound = Number(process.env.BENCH_SECONDS ?? 2);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 15);
 
-/** A round, and processor milliseconds for each create. */
+/** The result of one round, with processor milliseconds for each create. */
 type MeasuredRound = Round & { readonly server: number; readonly database: number };
 
 const system = await startSystem({ workers: [], env: { RUNYARD_LOG: 'warn' } });
@@ -89,7 +89,7 @@ try {
   const unlistedToOne = ratiosTo(unlisted.ours, unlisted.one);
   report(
     'Creates per second',
-    `${concurrency} callers, ${rounds} rounds of ${secondsPerRound} s in turns, embedded PostgreSQL, client on the same cores. The second bare server writes the rows that Runyard writes for this create, into copies of the tables with all their columns, constraints and indexes, in one statement for each create; it has no trigger and no foreign key, sends no notice, and checks nothing. Runyard writes the creates that arrive together in one transaction. Goal: ratio to these rows ≥ 0.7; median ratio **${toRows.ratio}** (${toRows.spread}), and to one INSERT ${toOne.ratio} (${toOne.spread}). By processor time of server and PostgreSQL, the ratio to these rows is ${(cpuOf(whole.rows) / cpuOf(whole.ours)).toFixed(2)}. The indexes for the list of runs also cost time: with only the primary key, the ratio to one INSERT is ${unlistedToOne.ratio} (${unlistedToOne.spread}).`,
+    `${concurrency} callers, ${rounds} rounds of ${secondsPerRound} s in turns, embedded PostgreSQL, client on the same cores. The second bare server writes the same rows as Runyard, in one statement for each create. It writes to copies of the tables with all their columns, constraints and indexes. It has no triggers and foreign keys, sends no notices, and checks nothing. Runyard writes all creates that arrive together in one transaction. Goal: ratio to these rows ≥ 0.7; median ratio **${toRows.ratio}** (${toRows.spread}), and ratio to one INSERT ${toOne.ratio} (${toOne.spread}). By processor time of server and PostgreSQL, the ratio to these rows is ${(cpuOf(whole.rows) / cpuOf(whole.ours)).toFixed(2)}. The indexes for the list of runs also cost time: with only the primary key, the ratio to one INSERT is ${unlistedToOne.ratio} (${unlistedToOne.spread}).`,
     [
       'server',
       'creates/s (median)',

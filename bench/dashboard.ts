@@ -30,17 +30,17 @@ const presses = Number(process.env.BENCH_KEYS ?? 60);
 const pagesBack = Math.max(1, Math.min(10, Math.floor(eventCount / 2_000)));
 /** Events of one request of an agent. */
 const batchSize = 200;
-/** The limits, milliseconds: first paint and opening of a run; from key to paint, a task or a frame. */
+/** The goals in milliseconds: for the first paint and the opening of a run, and for a key to its paint, a task or a frame. */
 const goals = { open: 1_000, key: 100 };
 
-/** The last text of the long run, and the selectors of this text and of a row of the list. */
+/** The last text of the long run, its selector, and the selector of a row of the list. */
 const lastWords = 'The very last words';
 const end = `text=${lastWords}`;
 const row = 'tbody tr[data-index] a';
 
 const lines = ['First line of the output', 'warning: something is deprecated', 'compiled 214 modules in 3.2 s'];
 
-/** Events of turns that each say something in 12 pieces and run a command. The last text of all is `end`. */
+/** Yields the events of turns. Each turn writes a text in 12 pieces and runs a command. The text of the last turn is `end`. */
 function* agentEvents(count: number, end: string): Generator<Record<string, unknown>> {
   for (let sent = 0, turn = 0; sent < count; turn += 1) {
     const step = `s${Math.floor(turn / 50)}`;
@@ -99,7 +99,7 @@ async function startRun(system: System, db: Database, key: string, title: string
     vault: makeVault(Buffer.alloc(32)),
     random: () => 0.5,
   };
-  // The service ends the executions of connections whose service process it does not know.
+  // The connection must belong to a process in `service_instances`. Otherwise the service ends its executions.
   const [connection] = await db.query<{ id: string }>(
     `INSERT INTO worker_connections (id, service_instance_id, worker_id, instance_id, slots)
      SELECT gen_random_uuid(), id, 'bench-' || $1, 'one', 1 FROM service_instances RETURNING id`,
@@ -123,7 +123,7 @@ async function startRun(system: System, db: Database, key: string, title: string
   await send([{ type: 'agent_started', harness: 'oz', model_id: 'runbook' }]);
   return {
     runId,
-    /** Reports the events as fast as the service takes them. */
+    /** Reports the events as fast as the service accepts them. */
     report: async (events: Iterable<Record<string, unknown>>) => {
       const batch: Record<string, unknown>[] = [];
       for (const event of events) {
@@ -136,7 +136,7 @@ async function startRun(system: System, db: Database, key: string, title: string
 }
 
 const rows: (string | number)[][] = [];
-/** Adds a row with the median and the worst of the sample. `most`: the greatest value, milliseconds; `processor`: time of the page's thread for one. */
+/** Adds a row with the median and the worst of the sample. `most` is the goal in milliseconds, `processor` the time of the page's thread. */
 function addRow(
   title: string,
   sample: readonly number[],
@@ -324,10 +324,10 @@ async function measureLongRuns(db: Database, key: string): Promise<void> {
   await measureRun(key, long.runId);
   await measureStream(key, await startRun(system, db, key, 'A run that streams'));
 }
-const comparison = `Key to paint in a stream of 30,000 events, at 5,000 to 8,600 a second, builds in turns, four rounds, 101 to 135 keys for each build, 2026-11-27, load about 2. Medians: 113 ms (90th percentile 234) if each frame shows all events, each change reads the height of the conversation and renders the whole screen, and blocks have 50 entries; 73 (154) without these reads and renderings and with blocks of 25; 42 (98) if the page also rests after each change. With blocks of 50, the rests made no difference (94 against 83 without them, two rounds). The longest tasks still need about 55 ms of the processor (with a trace), for the script, style and layout of up to 50 new entries. Chromium, the service, its database and the agent share two cores, so a task often takes twice its processor time, and the worst key waits longer than the goal.`;
+const comparison = `Key to paint in a stream of 30,000 events, at 5,000 to 8,600 a second, builds in turns, four rounds, 101 to 135 keys for each build, 2026-11-27, load about 2. Medians and 90th percentiles: 113 ms (234) if each frame shows all events, each change reads the height of the conversation and renders the whole screen, and blocks have 50 entries. Without these reads and renderings and with blocks of 25: 73 (154). If the page also pauses after each change: 42 (98). With blocks of 50, the pauses made no difference (94 with them, 83 without, two rounds). The longest tasks still need about 55 ms of the processor (with a trace), for the script, style and layout of up to 50 new entries. Chromium, the service, its database and the agent share two cores, so a task often takes twice its processor time, and the worst key waits longer than the goal.`;
 report(
   `The dashboard over ${runCount.toLocaleString('en')} runs`,
-  `Milliseconds in Chromium ${browser.version()} without a graphics processor, 1440 by 900 pixels, on the cores of the service and its embedded PostgreSQL. Each opening is in a fresh profile, so nothing is cached; ${repetitions} openings. A time ends with the paint that shows what the row names. Processor: time of the page's main thread for one, which other programs on the machine slow less. The runs are those of \`list.ts\`. The agent says a text in 12 pieces and runs a command in turns, and sends as fast as the service takes ${batchSize} events at a time.\n\n${comparison}`,
+  `Milliseconds in Chromium ${browser.version()} without a graphics processor, 1440 by 900 pixels, on the cores of the service and its embedded PostgreSQL. Each opening is in a fresh profile, so nothing is cached; ${repetitions} openings. A time ends with the paint that shows the things of the row. Processor: processor time of the page's main thread for one repetition. Other programs on the machine slow it less. The runs are those of \`list.ts\`. The agent writes a text in 12 pieces and runs a command, in turns. It sends events as fast as the service accepts ${batchSize} events at a time.\n\n${comparison}`,
   ['what', 'p50', 'worst', 'goal', 'processor', ''],
   rows,
 );

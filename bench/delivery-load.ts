@@ -1,10 +1,10 @@
-/** Signed deliveries over HTTP, by senders that never pause, or at a fixed rate. */
+/** Sends signed deliveries over HTTP, with senders that never pause or at a fixed rate. */
 import { createHmac, randomUUID } from 'node:crypto';
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { percentile } from './report.ts';
 
-/** The result of one round: deliveries, and how many per second, milliseconds of one, and how many got another status than 202. */
+/** The result of one round: the deliveries, their number per second, the milliseconds of each, and the number with another status than 202. */
 export interface DeliveryRound {
   readonly count: number;
   readonly perSecond: number;
@@ -18,15 +18,15 @@ export interface DeliveryLoad {
   readonly secret: string;
   readonly callers: number;
   readonly seconds: number;
-  /** Absent: as many as possible. */
+  /** Deliveries per second. Absent: as many as possible. */
   readonly perSecond?: number;
-  /** True: every delivery of a webhook is the same. */
+  /** True: all deliveries of a webhook have the same id and body. */
   readonly isRepeated?: true;
 }
 
 const padding = 'It fails in the linker. '.repeat(40);
 
-/** Sends for the given time, to the webhooks in turn. */
+/** Sends deliveries to one webhook after another for the given time. */
 export async function loadWithDeliveries(load: DeliveryLoad): Promise<DeliveryRound> {
   const { urls, secret, callers, seconds, perSecond, isRepeated } = load;
   const agent = new http.Agent({ keepAlive: true, maxSockets: callers });

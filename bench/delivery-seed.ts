@@ -10,7 +10,7 @@ export interface SeededDeliveries {
 const teamId = '01900000-0000-7000-8000-000000000001';
 const quietTeamId = '01900000-0000-7000-8000-000000000002';
 
-/** SQL: the UUIDv7 of the delivery or start `n`. The ids cover 30 days, in order. */
+/** SQL expression for the UUIDv7 of the delivery or start `n`. The times of the ids cover 30 days, in order. */
 const idOf = (count: number, random: string): string =>
   `(lpad(to_hex((extract(epoch FROM now()) * 1000 - (${count} - n) * (30.0 * 86400000 / ${count}))::bigint), 12, '0')
     || '7' || left(md5(n || '${random}'), 3) || '8' || right(md5(n || '${random}'), 15))::uuid`;

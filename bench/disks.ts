@@ -1,4 +1,4 @@
-/** Measures what creating the file system of a sandbox costs: `mkfs.ext4` for each, `cp` of an image, and the template of the worker. */
+/** Measures three ways to make the file system of a sandbox: `mkfs.ext4` for each sandbox, `cp` of an image, and the worker's template. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { inTurns, spread, spreadColumns, timed } from './turns.ts';
 
 const run = promisify(execFile);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 60);
-/** The size for a limit of 4 GB. */
+/** Size of the file system for a limit of 4 GB. */
 const bytes = 4538 * 1024 * 1024;
 const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-disks-'));
 const [first, next] = [path.join(folder, 'first'), path.join(folder, 'next')];
@@ -64,7 +64,7 @@ await rm(folder, { recursive: true });
 
 report(
   'Disks of sandboxes',
-  `Making the file system for a sandbox with a limit of 4 GB, ${rounds} times each, in turns, ms. Processor time is the mean of this process and its children.`,
+  `Time to make the file system for a sandbox with a limit of 4 GB, ${rounds} times each, in turns, ms. Processor time is the mean of this process and its children.`,
   ['way', ...spreadColumns, 'processor time'],
   Object.entries(samples).map(([name, sample]) => [
     name,

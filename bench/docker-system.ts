@@ -1,4 +1,4 @@
-/** A system whose runs are in containers of a real engine, which is started for the system. */
+/** A system whose runs are in containers of a real engine. The engine is started for the system. */
 import path from 'node:path';
 import { startTestEngine } from '../test/support/container-engine.ts';
 import { type System, startSystem } from '../test/support/system.ts';

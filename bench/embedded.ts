@@ -32,12 +32,12 @@ const times = new Map<string, number[]>();
 const note = (what: string, ms: number) => times.set(what, [...(times.get(what) ?? []), ms]);
 
 /**
- * Returns the milliseconds from the start of the process until its database has answered: the whole time, and the part without Node's
- * start.
+ * A started process. `allMs` is the time from its start until its database has answered, `ownMs` the same time without the start of
+ * Node.
  */
 interface Start {
   readonly child: ChildProcess;
-  /** Rows that were acknowledged so far. */
+  /** Returns the number of rows that were acknowledged so far. */
   readonly rows: () => number;
   readonly allMs: number;
   readonly ownMs: number;
@@ -84,7 +84,7 @@ async function startAfterKill(folder: string, what: string, alsoKill: () => numb
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // A backend may end by itself.
+      // A backend may already have ended by itself.
     }
   }
   await killHard(running.child);
@@ -154,7 +154,7 @@ const row = (name: string, what: string) => {
 };
 report(
   'The embedded PostgreSQL',
-  `${rounds} rounds. Milliseconds. The starts after kill -9 happen while eight loops write; they last from the start of the next process, including Node's own start, to the first answer. At rest, without a client, it uses **${idleMb} MB** (PSS, all processes and the guard).`,
+  `${rounds} rounds. Milliseconds. For the starts after kill -9, eight loops write during the kill. The time is from the start of the next process, including the start of Node, to the first answer. At rest, without a client, the database uses **${idleMb} MB** (PSS, all processes and the guard).`,
   ['what', 'median', 'max'],
   [
     row('first start on an empty folder, within the service', 'first start, empty folder'),

@@ -50,7 +50,7 @@ try {
   const share = (median(samples.oneWith) / median(samples.oneWithout)).toFixed(2);
   report(
     'Creates and event subscriptions',
-    `The statement that inserts runs, for a team without subscriptions, on the embedded PostgreSQL; ${rounds} rounds in turns. With the part of the statement that enqueues deliveries, a single run takes **${share} times** as long (ratio of the medians). Milliseconds.`,
+    `Time of the statement that inserts runs, for a team without subscriptions, on the embedded PostgreSQL; ${rounds} rounds in turns. With the part of the statement that enqueues deliveries, a single run takes **${share} times** as long (ratio of the medians). Milliseconds.`,
     ['statement', ...spreadColumns],
     [
       ['one run, nothing enqueued', ...spread(samples.oneWithout, 2)],
@@ -65,7 +65,7 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** The module does not export the statement, so a create records it here, with the parameters of one run. */
+/** The module does not export the statement. So this create records the statement with the parameters of one run. */
 async function takeDownInsert(): Promise<{ statement: Statement; row: object }> {
   const { db } = test.deps;
   const { query } = db;

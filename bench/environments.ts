@@ -65,7 +65,7 @@ try {
   const prepared: number[] = [];
   const keeping: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
-    // Another environment has no prepared workspace, but the mirror of the same repository.
+    // A new environment has no prepared workspace, but can use the mirror of the same repository.
     const uid = await environmentOf(round);
     const cold = await prepare(uid, { refresh_environment: true });
     first.push(cold.setupMs);
@@ -85,7 +85,7 @@ try {
   ];
   report(
     'Preparation of an environment',
-    `A repository of ${files} files of about 2 KB, cloned through the gateway from a git host on the same machine, and one setup command that reads every file; ${rounds} rounds of all rows in turn, bubblewrap, files unpacked and not shared, because the disk of a sandbox is a file system of its own. Ratio: median of the first preparation by median of the row. A code host that is further away, and longer setup commands, make it larger.`,
+    `A repository of ${files} files of about 2 KB, cloned through the gateway from a git host on the same machine, and one setup command that reads every file; ${rounds} rounds of all rows in turns, with bubblewrap. The files are unpacked and not shared, because the disk of a sandbox is a file system of its own. Ratio: median of the first preparation divided by the median of the row. The ratio is larger with a more distant code host and with longer setup commands.`,
     ['preparation', 'median ms', 'p99 ms', 'ratio'],
     [
       row('first: clone and setup command', first),

@@ -99,7 +99,7 @@ try {
   const times = (median(first.through) / median(first.direct)).toFixed(1);
   report(
     'The model gateway',
-    `Anthropic's protocol. First byte: ${rounds} requests of ${promptKb} KB each way, in turns, one after the other; through the gateway it takes **${times} times** as long. Memory: an answer of ${streamMb} MB passes, ${streams} times each way in turns; the process also contains client and provider. Checking: 20 times, in slices of a few milliseconds; between the slices, the process does other work.`,
+    `Anthropic's protocol. First byte: ${rounds} requests of ${promptKb} KB directly and through the gateway, in turns, one after the other. Through the gateway, it takes **${times} times** as long. Memory: an answer of ${streamMb} MB is forwarded, ${streams} times each way in turns. The process also contains client and provider. Checking: 20 times, in slices of a few milliseconds; between the slices, the process does other work.`,
     ['what', ...spreadColumns],
     [
       ['first byte, direct (ms)', ...spread(first.direct, 2)],

@@ -9,10 +9,10 @@ import { report } from './report.ts';
 
 const seconds = Number(process.env.BENCH_SECONDS ?? 60);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
-/** Time for the work of the start: its compilations, its first autovacuum and its first checkpoint. */
+/** Time for the work after a start: compilations, the first autovacuum and the first checkpoint. */
 const settleSeconds = Number(process.env.BENCH_SETTLE_SECONDS ?? 30);
 
-/** Processor time in seconds, and statements sent, since the start of each process. */
+/** Processor time in seconds since the start of each process, and the number of transactions of the server. */
 interface Totals {
   readonly service: number;
   readonly worker: number;
@@ -60,7 +60,7 @@ try {
     }
     report(
       'Processor time of an idle system',
-      `A service, its embedded PostgreSQL and a worker, without runs, schedules and clients. Milliseconds of processor time per second, over ${seconds} s each round; the first round begins ${settleSeconds} s after the start. Transactions: of all databases of the server. Goal: at most 15 ms a second; worst round **${Math.max(...totals).toFixed(1)} ms**.`,
+      `A service, its embedded PostgreSQL and a worker, without runs, schedules and clients. Milliseconds of processor time per second, over ${seconds} s in each round. The first round begins ${settleSeconds} s after the start. Transactions: sum over all databases of the server. Goal: at most 15 ms a second; worst round **${Math.max(...totals).toFixed(1)} ms**.`,
       ['round', 'service', 'worker', 'PostgreSQL', 'together', 'transactions a second'],
       rows,
     );

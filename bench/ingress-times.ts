@@ -14,7 +14,7 @@ const turns = Number(process.env.BENCH_TURNS ?? 600);
 /** A webhook notes 60 refused credentials a minute. */
 const turnsOfBudget = 10;
 
-/** A guess. The others of its group are compared with the first. */
+/** A kind of guess. The other kinds of its group are compared with the first kind. */
 interface Guess {
   readonly group: string;
   readonly name: string;
@@ -47,7 +47,7 @@ const unlike = (text: string): string =>
     .replaceAll(/[^a-z0-9]/gi, '0')
     .slice(0, text.length);
 
-/** Returns milliseconds until the answer is here. */
+/** Returns the milliseconds until the answer has arrived. */
 function timed({ send, status }: Guess): Promise<number> {
   const { url, headers } = send();
   return new Promise((resolve, reject) => {
@@ -85,7 +85,7 @@ try {
     const secret = 'a-secret-of-the-sender-0';
     const route = `/factory/${factory}/webhooks`;
     const createdWebhook = await system.call<Omit<Webhook, 'secret'>>('POST', route, { name: 'W', ...members }, 201);
-    // The answer contains the secret if the service made it.
+    // The answer contains the secret only if the service made the secret.
     return { secret, ...createdWebhook };
   };
   const [known, disabled, deleted] = [await create({}), await create({}), await create({})];
@@ -144,7 +144,7 @@ try {
   );
   report(
     'Answer times to senders that guess',
-    `${turns} requests of 1 KB of each kind, one after the other on one connection, in a new random order for each turn; one service process that does nothing else, embedded PostgreSQL. The last column is the share of pairs in which this kind is slower than the first kind of its group: 0.5 means that the times tell nothing. Largest distance from 0.5: **${largest.toFixed(3)}**; for two equal distributions it is below ${(3 * Math.sqrt(1 / (6 * turns))).toFixed(3)} in 997 of 1,000 comparisons. The status (404 or 401, as the interface has it) says whether a URL has an enabled webhook; UIDs have 131 random bits.`,
+    `${turns} requests of 1 KB of each kind, one after the other on one connection, in a new random order for each turn. There is one service process without other work, with embedded PostgreSQL. The last column is the share of pairs in which this kind is slower than the first kind of its group: 0.5 means that the times reveal nothing. Largest distance from 0.5: **${largest.toFixed(3)}**. For two equal distributions, this distance is below ${(3 * Math.sqrt(1 / (6 * turns))).toFixed(3)} in 997 of 1,000 comparisons. The status (404 or 401, as in the interface) says whether a URL has an enabled webhook. UIDs have 131 random bits.`,
     ['guess', 'kind', 'status', 'p10 ms', 'median ms', 'p90 ms', 'slower than the first'],
     guesses.map((each) => [
       each.group,

@@ -1,6 +1,6 @@
 /**
- * Measures signed deliveries per second through the ingress, in comparison with bare servers with the same signature: one with one INSERT
- * and one with all rows, in turns on one database.
+ * Measures signed deliveries per second through the ingress. Compares them, in turns on one database, with two bare servers that check
+ * the same signature: one makes one INSERT, the other writes all rows.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ const factories = 12;
 const webhooksOfFactory = 20;
 const floodRounds = 6;
 
-/** Processor time for each delivery, milliseconds: of the server, of PostgreSQL with its background processes, and of the sender. */
+/** Processor milliseconds for each delivery: of the server, of PostgreSQL with its background processes, and of the sender. */
 interface CpuTimes {
   readonly server: number;
   readonly database: number;
@@ -56,7 +56,7 @@ async function post<T>(route: string, body: unknown): Promise<T> {
   return (await answer.json()) as T;
 }
 
-/** Creates factories whose automations select all their webhooks, one automation for each payload filter. */
+/** Creates factories with webhooks and one automation for each payload filter. Each automation selects all webhooks of its factory. */
 async function createWebhooks(count: number, filters: readonly object[]): Promise<string[]> {
   const urls: string[] = [];
   for (let factory = 0; factory < count; factory += 1) {
@@ -76,7 +76,7 @@ async function createWebhooks(count: number, filters: readonly object[]): Promis
   return urls;
 }
 
-/** Latencies of a list of runs through the API, milliseconds, while `work` runs. */
+/** Returns the latencies in milliseconds of lists of runs through the API while `work` runs. */
 async function apiDuring(work: Promise<unknown>): Promise<number[]> {
   const latencies: number[] = [];
   let isOver = false;
@@ -113,7 +113,7 @@ try {
   const bareUrls = [bareUrl];
   const bareRowsUrls = [`${bareUrl}rows`];
   const load = async (urls: readonly string[], more: Partial<DeliveryLoad> = {}): Promise<MeasuredRound> => {
-    // This benchmark does not measure the budget of 60 a minute.
+    // Reset the used budget of 60 deliveries a minute, because this benchmark does not measure the budget.
     await client.query(`UPDATE webhooks SET recent = '{}'`);
     const { pid = 0 } = urls === bareUrls || urls === bareRowsUrls ? (bare ?? {}) : system.service();
     const taken = () => ({
@@ -155,7 +155,7 @@ try {
   const [flooded = ''] = ourUrls;
   const quiet: number[] = [];
   const during: number[] = [];
-  // In turns, because one slow answer determines a p99. The first minute's budget of 60 ends in the second round.
+  // Measure in turns, because one slow answer determines a p99. The budget of 60 for the first minute ends in the second round.
   for (let round = 0; round < floodRounds; round += 1) {
     quiet.push(...(await apiDuring(delay(3_000))));
     const flood = loadWithDeliveries({ urls: [flooded], secret, callers: 4, seconds: 3, perSecond: 10 });
@@ -172,7 +172,7 @@ try {
   const api = (part: number) => [quiet, during].map((sample) => percentile(sample, part).toFixed(1)).join(' and ');
   report(
     'Deliveries per second',
-    `Deliveries of 1 KB with the signature of GitHub, to ${ourUrls.length} webhooks without automations and ${unmatchedUrls.length} with each kind of them, on one service process without workers; ${callers} senders, ${rounds} rounds of ${seconds} s in turns, embedded PostgreSQL. Senders, server and PostgreSQL share the cores, so the sum of their CPU milliseconds for one delivery is what bounds the rate, and programs beside them take it down: the bare server has 16 connections that wait for a core at once, ours has two. The second bare server writes the rows and takes from the budget as Runyard does for a delivery that starts a run, in copies of the tables with all their columns, constraints and indexes, in one statement for each delivery; it has no trigger and no foreign key, sends no notice, and checks only the signature. Goal: ratio ≥ 0.5, deliveries that start a run ≥ 0.7 of the second bare server (median **${median(startedToRows).toFixed(2)}**, ${Math.min(...startedToRows).toFixed(2)} to ${Math.max(...startedToRows).toFixed(2)}; by processor time of server and PostgreSQL ${cpuRatio.toFixed(2)}), and p99 < 50 ms at half load. \`GET /agent/runs\` without deliveries, and while one webhook gets ten times its budget (600 a minute): p50 ${api(0.5)} ms, p99 ${api(0.99)} ms, in ${floodRounds} turns of 3 s each.`,
+    `Deliveries of 1 KB with the signature of GitHub, to ${ourUrls.length} webhooks without automations and ${unmatchedUrls.length} with each kind of them, on one service process without workers; ${callers} senders, ${rounds} rounds of ${seconds} s in turns, embedded PostgreSQL. Senders, server and PostgreSQL share the cores, so the sum of their CPU milliseconds for one delivery limits the rate. Other programs lower the rate, for Runyard more than for the bare server: the bare server has 16 connections that wait for a core at once, Runyard has two. The second bare server writes the same rows as Runyard for a delivery that starts a run, and reduces the budget in the same way. It uses one statement for each delivery, on copies of the tables with all their columns, constraints and indexes. It has no triggers and foreign keys, sends no notices, and checks only the signature. Goal: ratio ≥ 0.5, deliveries that start a run ≥ 0.7 of the second bare server (median **${median(startedToRows).toFixed(2)}**, ${Math.min(...startedToRows).toFixed(2)} to ${Math.max(...startedToRows).toFixed(2)}; by processor time of server and PostgreSQL ${cpuRatio.toFixed(2)}), and p99 < 50 ms at half load. \`GET /agent/runs\` without deliveries, and while one webhook gets ten times its budget (600 a minute): p50 ${api(0.5)} ms, p99 ${api(0.99)} ms, in ${floodRounds} turns of 3 s each.`,
     [
       'deliveries',
       'per second (median)',

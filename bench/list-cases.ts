@@ -1,17 +1,17 @@
-/** The requests of `list.ts`. */
+/** The requests that `list.ts` measures. */
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { type Seeded, skewed } from './list-seed.ts';
 
 /** Members of a ListRunsQuery. */
 type Query = Record<string, unknown>;
-/** The nth query of a filter. */
+/** Returns the nth query of a filter. */
 export type Make = (n: number, random: () => number) => Query;
 
 const oneOf = <T>(values: readonly T[], n: number): T => values[Math.floor(n) % values.length] as T;
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
 
 /**
- * Queries of each filter for `count` seeded runs: frequent values, rare values, values that only old runs have, and values that no run has.
+ * Returns the queries of each filter for `count` seeded runs: with frequent values, rare values, values of only old runs, and values of no run.
  */
 export function casesOf(seeded: Seeded, count: number): Record<string, Make> {
   const some =
@@ -159,7 +159,7 @@ export function casesOf(seeded: Seeded, count: number): Record<string, Make> {
   };
 }
 
-/** The cases that are one filter by a column, or by one facet. */
+/** The cases with only one filter, by a column or by a facet. */
 export const singleFilters: readonly string[] = [
   'state, one',
   'state, several',

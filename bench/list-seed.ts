@@ -1,16 +1,16 @@
-/** The runs that `list.ts` searches: a million of one team, distributed as unevenly as those of a real team. */
+/** The runs that `list.ts` searches: a million runs of one team, whose values are as uneven as those of a real team. */
 import type pg from 'pg';
 import type { Database } from '../packages/service/src/platform/store/database/database.ts';
 
 export interface Seeded {
   readonly teamId: string;
-  /** Ids that are ancestors of others. */
+  /** Ids of runs that are ancestors of other runs. */
   readonly ancestors: string[];
   /** Words of prompts, the most frequent first. */
   readonly vocabulary: string[];
 }
 
-/** The same random numbers each time (mulberry32). */
+/** Returns a generator of random numbers that repeats the same numbers for each seed (mulberry32). */
 export function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -39,7 +39,7 @@ export const skewed = (random: () => number, size: number): number => Math.floor
 
 const teamId = '01900000-0000-7000-8000-000000000001';
 
-/** Returns the SQL of the same with SQL's own random numbers. */
+/** Returns an SQL expression with the same distribution, which uses random numbers of SQL. */
 const rank = (n: number) => `floor(${n} * power(random(), 3))::int`;
 
 /** Fills the tables of a migrated database with `count` runs over 180 days, the last one a minute ago. */
@@ -51,7 +51,7 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
   const sentences = Array.from({ length: 5000 }, () => sentence(25));
   const titles = Array.from({ length: 5000 }, () => sentence(5));
   await db.onOwnConnection(async (client) => {
-    // Without triggers: the foreign keys are correct by construction, and checking them one by one takes longer than everything else.
+    // Disable triggers. The foreign keys are correct by construction, and checking them one by one takes longer than all other work.
     await client.query(
       `SET session_replication_role = replica; SET maintenance_work_mem = '256MB'; SELECT setseed(0.5)`,
     );
@@ -135,16 +135,16 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
 
 const timeAt = (i: string, count: string) =>
   `(now() - interval '1 minute' - (${count}::int - (${i})) * (interval '180 days' / ${count}::int))`;
-/** A UUID version 7 of that time. */
+/** Returns a UUID version 7 of that time. */
 const idAt = (i: string, count: string) =>
   `(lpad(to_hex((extract(epoch FROM ${timeAt(i, count)}) * 1000)::bigint), 12, '0') || '7000' || '8000' || lpad(to_hex(${i}), 12, '0'))::uuid`;
-/** Returns what `replaceAll` needs to replace `bench_id(i)` and `bench_time(i)`. `count`: the placeholder of the number of runs. */
+/** Returns the arguments with which `replaceAll` replaces `bench_id(i)` and `bench_time(i)`. `count` is the placeholder of the number of runs. */
 const placesOf = (count: string): [RegExp, (text: string, what: string, i: string) => string] => [
   /bench_(id|time)\((.*?)\)(?=[,\]]| AS)/g,
   (_, what, i) => (what === 'id' ? idAt(i, count) : timeAt(i, count)),
 ];
 
-/** Drops the indexes of the tables that the list reads, and returns the statements that create them again: creating them after all rows is faster. */
+/** Drops the indexes of the tables that the list reads, because it is faster to create them after all rows. Returns the statements for that. */
 async function dropIndexes(client: pg.ClientBase): Promise<string> {
   const { rows } = await client.query<{ name: string; definition: string }>(`
     SELECT i.indexrelid::regclass::text AS name, pg_get_indexdef(i.indexrelid) AS definition FROM pg_index i
@@ -153,7 +153,7 @@ async function dropIndexes(client: pg.ClientBase): Promise<string> {
   return rows.map(({ definition }) => definition).join(';\n');
 }
 
-/** Does for all runs what the triggers index_new_runs and index_run_artifacts do for a changed one. */
+/** Writes for all runs the rows that the triggers index_new_runs and index_run_artifacts write for a changed run. */
 const fillFacets = `
   INSERT INTO run_facets (run_id, facet, team_id, updated_hour)
   SELECT r.id, 'metadata:' || m.key || '=' || m.value, r.team_id, run_hour(r.updated_at) FROM runs r, jsonb_each_text(r.metadata) m
@@ -166,8 +166,8 @@ const fillFacets = `
   FROM artifacts a JOIN runs r ON r.id = a.run_id WHERE a.is_ready`;
 
 /**
- * Does for all runs the work of the background loop of the search. Collects the parts of each run from those of its texts: computing
- * them anew takes 1 ms for each run.
+ * Does the work of the search's background loop for all runs. Combines the stored search parts of the texts of each run, because
+ * computing the parts again takes 1 ms for each run.
  */
 const fillSearch = `
   INSERT INTO run_search (run_id, team_id, updated_hour, parts)

@@ -1,4 +1,4 @@
-/** Processor time to list 50 of a million runs of one team: every filter alone, every sort alone, on the embedded PostgreSQL and on `TEST_DATABASE_URL`. */
+/** Measures the processor time to list 50 of a million runs of one team, by each filter and sort, on one or two PostgreSQL servers. */
 import { parseArgs } from 'node:util';
 import { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { type Database, openDatabase } from '../packages/service/src/platform/store/database/database.ts';
@@ -22,15 +22,15 @@ const { values: options } = parseArgs({
 const count = Number(options.runs);
 const repetitions = Number(options.repetitions);
 
-/** Greatest p99, milliseconds. */
+/** The goals: largest allowed p99 in milliseconds. */
 const goals = { single: 20, words: 60, together: 200 };
 
-/** First pages of each sort. */
+/** Number of first pages that are measured for each sort. */
 const sortedPages = 20;
 
-/** The process of the connection to the measured database, which is on this machine. */
+/** Process id of the server process for the connection to the measured database, which runs on this machine. */
 let backends: number[] = [];
-/** Milliseconds of processor time of this process and of the database's connections. */
+/** Returns the milliseconds of processor time of this process and of the connections to the database. */
 const spent = () => cpuMsOf([process.pid, ...backends]);
 
 const signer = { sign: () => 'signature', verify: () => true };
@@ -75,7 +75,7 @@ const goalOf = (title: string): number =>
 const judge = (sample: number[], goal: number): string =>
   percentile(sample, 0.99) < goal ? `${goal}` : `${goal}: **missed**`;
 
-/** A database with the runs, and the function that closes it. */
+/** Opens a database with the runs. Returns the database and the function that closes it. */
 interface Filled {
   readonly name: string;
   readonly db: Database;
@@ -146,7 +146,7 @@ for (const filled of await Promise.all(filling)) {
 const missed = rows.filter((row) => row.join().includes('missed')).length;
 report(
   `Listing 50 of ${count.toLocaleString('en')} runs`,
-  `Milliseconds of processor time of \`listRuns\`: of the service and its connection to PostgreSQL together, with all queries and the reading of the answer, with one caller. Filters by latest change, ${repetitions} times descending and ${repetitions / 2} ascending, with frequent, rare, old and missing values; each sort by its first ${sortedPages} pages, ${repetitions} times together. Goals, p99: ${goals.single} ms for each filter and sort, ${goals.words} ms for \`q\`, ${goals.together} ms for several at once. **${missed === 0 ? 'All goals are met.' : `${missed} of ${rows.length} rows miss their goal.`}** Last column: the same filter under the six other sorts, 10 times each; goal of its p99: ${goals.together} ms.`,
+  `Milliseconds of processor time of \`listRuns\` with one caller: of the service and its connection to PostgreSQL together, including all queries and the reading of the answer. Each filter is sorted by the latest change, ${repetitions} times descending and ${repetitions / 2} ascending, with frequent, rare, old and missing values. Each sort is measured by its first ${sortedPages} pages, ${repetitions} times together. Goals, p99: ${goals.single} ms for each filter and sort, ${goals.words} ms for \`q\`, ${goals.together} ms for several at once. **${missed === 0 ? 'All goals are met.' : `${missed} of ${rows.length} rows miss their goal.`}** Last column: the same filter under the six other sorts, 10 times each; its p99 has the goal ${goals.together} ms.`,
   ['database', 'filter or sort', 'p50 ms', 'p99 ms', 'goal', 'other sorts p50 / p99 ms'],
   rows,
 );

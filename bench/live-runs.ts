@@ -40,7 +40,7 @@ try {
   const bytes = opened.at(-1)?.bytesOfRun;
   report(
     'Live runs on one database',
-    `Milliseconds (medians of ${rounds} rounds in turns) on the embedded PostgreSQL, for each number of live runs. Each worker holds ${ofWorker} of them. Tables and indexes of a run and its execution have ${await bytes?.()} bytes.`,
+    `Milliseconds (medians of ${rounds} rounds in turns) on the embedded PostgreSQL, for each number of live runs. Each worker executes ${ofWorker} of these runs. A run and its execution take ${await bytes?.()} bytes in tables and indexes.`,
     ['statement', ...sizes.map((size) => `${size.toLocaleString('en')} live`)],
     rows,
   );

@@ -11,7 +11,7 @@ const file = process.env.BENCH_MEMORY_FILE;
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** V8 releases pages some time after they became free. */
+/** V8 releases pages only some time after they became free. */
 const settleMs = 2_000;
 
 if (file !== undefined) {

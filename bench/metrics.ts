@@ -16,7 +16,7 @@ const callers = Number(process.env.BENCH_CONCURRENCY ?? 32);
 const seconds = Number(process.env.BENCH_SECONDS ?? 2);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 9);
 
-/** A round, with the processor time of the service for one create. */
+/** The result of a round, with the processor time of the service for one create. */
 interface Measured extends Round {
   readonly processorMs: number;
 }
@@ -75,7 +75,7 @@ try {
     `${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`;
   report(
     'Creates with metrics and traces',
-    `${callers} callers, ${rounds} rounds of ${seconds} s in turns on one embedded PostgreSQL, client and collector on the same cores. Goal: ratio ≥ 0.95 with metrics, ≥ 0.9 with traces of 1 %. Processor time is that of the service process for one create; other programs of the machine disturb it less than creates per second. Ratios: median (spread).`,
+    `${callers} callers, ${rounds} rounds of ${seconds} s in turns on one embedded PostgreSQL, client and collector on the same cores. Goal: ratio ≥ 0.95 with metrics, ≥ 0.9 with traces of 1 %. Processor time: that of the service process for one create. Other programs of the machine disturb it less than the rate of creates. Ratios: median (spread).`,
     ['service', 'creates/s', 'p50 ms', 'p99 ms', 'ratio of creates/s', 'processor ms', 'ratio of processor ms'],
     kinds.map(([name], index) => {
       const own = results[index] ?? [];

@@ -86,7 +86,7 @@ try {
   const ms = (sample: readonly number[], share: number) => percentile(sample, share).toFixed(1);
   report(
     'Loading a module',
-    `In a fresh process, bundled as the agent is, with its compiled code; ${rounds} rounds in turns. Milliseconds of the loading alone; the processor time includes all threads.`,
+    `Each module is bundled like the agent and loaded in a fresh process with compiled code; ${rounds} rounds in turns. Milliseconds of the loading alone. The processor time includes all threads.`,
     ['module', 'p50', 'p99', 'best', 'processor p50'],
     Object.entries(samples).map(([name, sample]) => [
       name,

@@ -53,7 +53,7 @@ async function withStreams(system: System): Promise<number> {
   }
 }
 
-/** A number for each variant. */
+/** Has a number for each variant. */
 type Each = Record<string, number>;
 const systems: Record<string, System> = {};
 const each = async (measure: (system: System) => number | Promise<number>): Promise<Each> => {

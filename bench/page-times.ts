@@ -1,4 +1,4 @@
-/** Times inside of a page: paints, frames, long tasks, and the way from a key to its paint. */
+/** Measures times in a page: paints, frames, long tasks, and the time from a key to its paint. */
 import type { BrowserContext, CDPSession, Page } from 'playwright-core';
 
 /** Measurements of a page since the last reading, milliseconds. */
@@ -13,7 +13,7 @@ export interface Pace {
   readonly clickedAt: number;
 }
 
-/** Runs in each page before its own scripts. */
+/** Script that each page runs before its own scripts. */
 const watch = `
   const empty = () => ({ keys: [], frames: [], tasks: [], clickedAt: 0 });
   let pace = empty();
@@ -47,7 +47,7 @@ export async function watchPages(context: BrowserContext): Promise<void> {
   await context.addInitScript(watch);
 }
 
-/** Returns the measurements of the page since the last call, and begins again. */
+/** Returns the measurements of the page since the last call, and resets them. */
 export const readPace = (page: Page): Promise<Pace> => page.evaluate<Pace>('readPace()');
 
 /** Waits for the selector. Returns the time of the paint that shows it, by the clock of the page. */
@@ -56,7 +56,7 @@ export async function untilShown(page: Page, selector: string): Promise<number> 
   return await page.evaluate<number>('afterPaint()');
 }
 
-/** Returns the duration of the longest task; 0: none was longer than 50 ms. */
+/** Returns the duration of the longest task, or 0 if no task was longer than 50 ms. */
 export const longestOf = ({ tasks }: Pace): number => Math.max(0, ...tasks);
 
 /** Returns a function that reads the processor time of the page's thread since its last call, milliseconds. */

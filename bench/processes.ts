@@ -17,7 +17,7 @@ export function processesBelow(folder: string, named = ''): number[] {
   });
 }
 
-/** Returns their memory together, MB: shared pages are counted in part. */
+/** Returns the total memory of these processes in MB (PSS: shared pages are counted in part). */
 export const pssBelow = (folder: string): number =>
   processesBelow(folder).reduce((sum, pid) => sum + memoryOf(pid).pssMb, 0);
 
@@ -31,9 +31,9 @@ const ticksOf = (pid: number, first: number, last: number): number =>
 /** Returns the seconds of processor time that the process has used, without its children. */
 export const cpuSecondsOf = (pid: number): number => ticksOf(pid, 11, 12) / clockTicks;
 
-/** Returns the milliseconds of processor time of the processes, to a microsecond. */
+/** Returns the milliseconds of processor time of the processes, exact to a microsecond. */
 export const cpuMsOf = (pids: readonly number[]): number =>
   pids.reduce((sum, pid) => sum + Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6, 0);
 
-/** Returns the same, including the time of its ended children. */
+/** Returns the seconds of processor time of the process, including its ended children. */
 export const cpuSecondsWithEnded = (pid: number): number => ticksOf(pid, 11, 14) / clockTicks;

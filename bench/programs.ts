@@ -5,12 +5,12 @@ import { timed } from './turns.ts';
 export interface Program {
   readonly command: string;
   readonly args: readonly string[];
-  /** Whole environment beside PATH. */
+  /** The whole environment of the program, except PATH. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
 
-/** Runs a program to its end and returns its output; rejects if the program fails. */
+/** Runs a program to its end and returns its output. Rejects if the program fails. */
 export function run({ command, args, env, cwd }: Program): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
@@ -34,5 +34,5 @@ export function run({ command, args, env, cwd }: Program): Promise<string> {
   });
 }
 
-/** Returns the milliseconds from its start to its end. */
+/** Returns the milliseconds from the start of the program to its end. */
 export const timeOf = (program: Program): Promise<number> => timed(() => run(program));

@@ -1,4 +1,4 @@
-/** Starts the process of `stream-readers.ts`, and reads the memory of the process that it reads from. */
+/** Starts the process of `stream-readers.ts`, and reads the memory of the server process. */
 import { spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { eventually } from '../test/support/system.ts';
 
 export interface Readers {
-  /** Opens one stream for each path, which follows `/api/v1`. */
+  /** Opens one stream for each path. A path is relative to `/api/v1`. */
   open(server: { readonly port: number; readonly key: string; readonly paths: readonly string[] }): Promise<void>;
   /** Returns the numbers of open and of broken streams, and the lags in milliseconds since the last report. */
   takeReport(): Promise<{ open: number; lost: number; lags: number[] }>;
@@ -53,14 +53,14 @@ export const probedEnvironment = (file: string): Record<string, string> => ({
 });
 
 export interface ProbedMemory {
-  /** Bytes: live in the heap, and resident. */
+  /** Bytes of live objects in the heap, and resident bytes of the process. */
   readonly heapUsed: number;
   readonly rss: number;
   /** Returns the memory that the kernel holds for TCP sockets of this network namespace, in bytes. */
   readonly sockets: number;
 }
 
-/** After garbage was collected. */
+/** Reads the memory after a garbage collection. */
 export async function probeMemory(pid: number, file: string): Promise<ProbedMemory> {
   rmSync(file, { force: true });
   process.kill(pid, 'SIGUSR2');

@@ -1,4 +1,4 @@
-/** Measures the nightly sweep over many old runs, and the gain from starting each batch at the end of the last one. */
+/** Measures the nightly sweep over many old runs, and the gain if each batch starts at the end of the batch before. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -22,10 +22,10 @@ const detailDays = 90;
 const runDays = 400;
 const older = (days: number) => Math.round(count * (1 - days / spanDays));
 
-/** Runs that ended, each with an execution and a conversation. */
+/** Inserts ended runs, each with an execution and a conversation. */
 async function seed({ deps: { db }, teamId }: TestExecutions): Promise<void> {
   await db.onOwnConnection(async (client) => {
-    // The foreign keys are correct by construction; checking them one by one takes longer than everything else.
+    // The foreign keys are correct by construction, and checking them one by one takes longer than all other work.
     await client.query(`SET session_replication_role = replica`);
     await client.query(
       `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, source, creator_kind, creator_uid, executor_kind,
@@ -47,7 +47,7 @@ async function seed({ deps: { db }, teamId }: TestExecutions): Promise<void> {
   });
 }
 
-/** The sweep that runs every night; with 0 days, it deletes nothing of this kind. */
+/** Returns the sweep that runs every night. With 0 days, it deletes nothing of this kind. */
 async function sweep({ db, log }: TestExecutions['deps'], days: { detail: number; runs: number }): Promise<number> {
   const deps = {
     db,
@@ -57,7 +57,7 @@ async function sweep({ db, log }: TestExecutions['deps'], days: { detail: number
     registered: registeredRetention,
     settings: { RUNYARD_RETENTION_RUN_DAYS: days.runs, RUNYARD_RETENTION_DETAIL_DAYS: days.detail },
   };
-  // The first call only records when the next one is due.
+  // The first call only records when the next sweep is due.
   await sweepWhenDue(deps);
   await db.query(`UPDATE sweeps SET next_at = now() - interval '1 minute'`);
   return await timed(async () => {
@@ -67,8 +67,8 @@ async function sweep({ db, log }: TestExecutions['deps'], days: { detail: number
 }
 
 /**
- * Runs the batches of a sweep on two databases in turns: on one, each batch begins after the last batch; on the other, each batch looks for
- * old runs from the beginning. Returns the milliseconds of all batches of each.
+ * Runs the batches of a sweep on two databases in turns. On the first, each batch begins where the batch before it ended. On the
+ * second, each batch looks for old runs from the beginning. Returns the milliseconds of all batches for each database.
  */
 async function compare(behind: Database, beginning: Database, days: number, deleteBatch: typeof deleteOldRuns) {
   const ms = { behind: 0, beginning: 0 };
@@ -90,7 +90,7 @@ async function compare(behind: Database, beginning: Database, days: number, dele
 
 const left = { runs: count - older(runDays), events: (count - older(detailDays)) * eventsOfRun };
 
-/** Opens this number of databases full of runs; `work` must leave in them exactly the runs that are not old. */
+/** Opens this number of databases with runs. `work` must delete exactly the old runs. */
 async function onFreshDatabases(many: number, work: (all: TestExecutions['deps'][]) => Promise<void>): Promise<void> {
   const opened: TestExecutions[] = [];
   try {
@@ -140,7 +140,7 @@ try {
   const runs = `${number(older(runDays))} runs`;
   report(
     'Retention',
-    `${number(count)} runs with ${eventsOfRun} events each, on the embedded PostgreSQL; ${rounds} rounds, each on fresh databases. The rows with batches alone compare two databases, in turns: in one, each batch begins after the batch before; in the other, each batch looks for old runs from the beginning. Seconds.`,
+    `${number(count)} runs with ${eventsOfRun} events each, on the embedded PostgreSQL; ${rounds} rounds, each on fresh databases. The rows with batches alone compare two databases, in turns. In the first database, each batch begins where the batch before it ended. In the second database, each batch looks for old runs from the beginning. Seconds.`,
     ['what', 'best', 'worst'],
     [
       [`sweep of the ${detail}`, ...figures('detail')],

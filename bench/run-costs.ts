@@ -1,4 +1,4 @@
-/** The cost of trivial runs: processor time of each program, and memory of the sandboxes that wait for runs. */
+/** Measures the cost of trivial runs: processor time of each program, and memory of the sandboxes that wait for runs. */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -7,14 +7,14 @@ import { eventually, type System } from '../test/support/system.ts';
 import { processesBelow } from './processes.ts';
 import { memoryOf } from './report.ts';
 
-/** Milliseconds of processor time for one run, and runs of a second. */
+/** Milliseconds of processor time for one run, and runs per second. */
 export interface RunCosts {
   readonly all: number;
   readonly service: number;
   readonly worker: number;
-  /** Supervisors, bwrap and agents; for containers also the programs of the engine. */
+  /** Time of supervisors, bwrap and agents. With containers, it includes the programs of the engine. */
   readonly sandbox: number;
-  /** The part of `sandbox` that supervisors take themselves, without the processes that they start. */
+  /** The part of `sandbox` that the supervisors use, without the processes that they start. */
   readonly supervisor: number;
   readonly postgres: number;
   /** Processor time of a Node that does nothing, measured before and after the runs. */
@@ -79,7 +79,7 @@ function timeOfMachine(): number {
 
 /**
  * Returns the present processor times. The time of an ended process is counted with its parent, so each process is counted once.
- * `inContainers`: counts all processor time that the other programs did not use as time of the sandboxes, because containers and the
+ * With `inContainers`, the time of the sandboxes is all processor time that the other programs did not use: containers and the
  * programs that start them are not children of this system's processes.
  */
 function spent(system: System, inContainers: boolean) {
@@ -109,7 +109,7 @@ function watchSupervisors(system: System): () => number {
       try {
         if (parentOf(pid) === worker) seen.set(pid, timesOf(pid).own);
       } catch {
-        // The run has just ended.
+        // The supervisor has just ended.
       }
     }
     return sum([...seen.values()]);
@@ -124,7 +124,7 @@ function timeOfBareNode(): number {
   return (timesOf(process.pid).children - before) / times;
 }
 
-/** Creates the runs at once and waits for the end of the last one. `inContainers`: nothing else may run on the machine. */
+/** Creates the runs at once and waits for the end of the last run. With `inContainers`, no other work may run on the machine. */
 export async function runCosts(system: System, runs: number, inContainers = false): Promise<RunCosts> {
   const bareBefore = timeOfBareNode();
   const timeOfSupervisors = watchSupervisors(system);
@@ -132,14 +132,14 @@ export async function runCosts(system: System, runs: number, inContainers = fals
   const before = spent(system, inContainers);
   const began = performance.now();
   const ids = await Promise.all(Array.from({ length: runs }, () => system.createRun('```sh\ntrue\n```')));
-  // The queue is in order, so the last run is one of the last to end. Asks rarely, because answers take processor time too.
+  // The queue is in order, so the last run is one of the last to end. Ask rarely, because answers take processor time too.
   for (const id of ids.toReversed())
     while (!hasEnded(await system.run(id))) {
       timeOfSupervisors();
       await delay(200);
     }
   const seconds = (performance.now() - began) / 1000;
-  // The last sandboxes are removed, and the pool is filled.
+  // Wait until the last sandboxes are removed and the pool is filled.
   await delay(1000);
   const after = spent(system, inContainers);
   const of = (name: keyof typeof after) => (after[name] - before[name]) / runs;
@@ -167,7 +167,7 @@ const pssOf = (pids: Iterable<number>): number =>
 export async function memoryOfRun(system: System, holders: () => number[] = () => []): Promise<number> {
   const worker = system.worker().pid ?? 0;
   const now = () => pssOf([...holders(), ...descendants([worker, ...holders()])]);
-  // The pool is full, and the agent has read its modules.
+  // Wait until the pool is full and the agent has read its modules.
   const settleMs = 3000;
   await delay(settleMs);
   const before = now();

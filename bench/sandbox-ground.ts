@@ -1,4 +1,4 @@
-/** A worker's ground for bubblewrap sandboxes in a temporary folder, without a worker. */
+/** Prepares bubblewrap sandboxes in a temporary folder as a worker does, but without a worker. */
 import path from 'node:path';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { makeRuntime } from '../packages/worker/src/runtime/runtime.ts';
@@ -15,7 +15,7 @@ import type { SandboxSpecification } from '../packages/worker/src/sandboxes/sand
 
 const log = { info: () => {}, warn: (fields: object, message: string) => console.error(message, fields) };
 
-/** Creates one with the default limits of sandboxes. Throws if there is no bubblewrap. */
+/** Creates a ground with the default limits of sandboxes. Throws if bubblewrap is missing. */
 export async function openGround(gvisor?: Gvisor): Promise<TemporaryGround> {
   const program = await findBubblewrap();
   const parsed = parseSettings({});
@@ -23,7 +23,7 @@ export async function openGround(gvisor?: Gvisor): Promise<TemporaryGround> {
   return await openTemporaryGround({ program, gvisor, limits: sandboxLimits(parsed.settings), log });
 }
 
-/** A sandbox of the ground as an assignment specifies it. */
+/** Makes a sandbox of the ground, as for an assignment. */
 export function specify(ground: BubblewrapGround): SandboxSpecification {
   return { executionId: 'bench', taskId: 'bench', limits: ground.limits, isLimited: false, files: [] };
 }

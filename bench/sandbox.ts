@@ -1,6 +1,6 @@
 /**
- * Measures the cost of a bubblewrap sandbox, also with gVisor: bwrap alone, Runyard's init, a process that was started ahead of time; and
- * two facts that the backend depends on.
+ * Measures the cost of a bubblewrap sandbox: bwrap alone, Runyard's init, a process that was started ahead of time, and gVisor. Also
+ * measures two facts that the backend depends on.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -25,9 +25,9 @@ import { inTurns, spread, spreadColumns, timed } from './turns.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 60);
 const tries = 20;
-/** Memory of a worker, which a fork has to copy tables for. */
+/** Memory like that of a worker, because a fork must copy the page tables of its process. */
 const workerMb = 150;
-/** Longer than the backend waits before it makes the next sandbox ready. */
+/** A pause that is longer than the pause of the backend before it prepares the next sandbox. */
 const refilledMs = 300;
 
 const place = await openGround();
@@ -40,7 +40,7 @@ const options = [
   ...ground.shared,
 ];
 
-/** bwrap with its options in the argument list. */
+/** Runs bwrap with its options in the argument list. */
 const bwrap = (more: readonly string[], command: readonly string[]) => ({
   command: ground.program,
   args: [...options, ...more, '--', ...command],
@@ -58,7 +58,7 @@ function firstChild(pid: number): number | undefined {
   }
 }
 
-/** Milliseconds from the options to the end of a program in a sandbox that was started ahead of time. */
+/** Returns the milliseconds from the options to the end of a program in a sandbox that was started ahead of time. */
 async function inSandbox(on: BubblewrapGround, command: readonly string[]): Promise<number> {
   const sandbox = await prepareSandbox(on, {});
   try {
@@ -106,7 +106,7 @@ async function leastForNode(kind: 'data' | 'as', megabytes: readonly number[]): 
 }
 
 try {
-  // A replacement for the agent's runtime, in which both its Node and its file are looked up.
+  // A replacement for the folder of the agent's runtime, with its own Node and agent file.
   const runtime = path.join(ground.stateRoot, 'nothing');
   await mkdir(path.join(runtime, 'agent'), { recursive: true, mode: 0o755 });
   await writeFile(path.join(runtime, 'agent/node'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });
@@ -159,9 +159,9 @@ try {
     const as = await leastForNode('as', [512, 1024, 1536, 2048, 3072, 4096]);
     report(
       'Sandboxes',
-      `${rounds} rounds in turns, in a process of ${rssMb} MB (RSS, ${Math.round(ballast.length / 2 ** 20)} MB of it ballast). Milliseconds.
+      `${rounds} rounds in turns, in a process of ${rssMb} MB (RSS, including ${Math.round(ballast.length / 2 ** 20)} MB of ballast). Milliseconds.
 
-A process of the sandbox still existed after bwrap's end, as a child of the machine's pid 1, in **${bwraps} of ${tries}** runs with bwrap's own init and in **${own} of ${tries}** with \`--as-pid-1\`. \`node -e 0\` needs \`RLIMIT_DATA\` of **${data}**, or \`RLIMIT_AS\` of **${as}** (the smallest tested size that works).`,
+After bwrap had ended, a process of the sandbox still existed as a child of the machine's pid 1 in **${bwraps} of ${tries}** runs with bwrap's own init and in **${own} of ${tries}** with \`--as-pid-1\`. \`node -e 0\` needs \`RLIMIT_DATA\` of **${data}**, or \`RLIMIT_AS\` of **${as}** (the smallest tested size that works).`,
       ['what', ...spreadColumns],
       [
         row('`true`, start to end', samples.program),

@@ -1,4 +1,4 @@
-/** Processor time, log and waits of each operation, while 1, 2 and 4 service processes share one database. */
+/** Measures processor time, log and waits of each operation while 1, 2 or 4 service processes share one database. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -25,7 +25,7 @@ const processCounts = [1, 2, 4];
 const key = 'ryk_the-key-of-the-benchmark-0123456789';
 const secret = 'bench-secret-of-the-webhooks';
 
-/** A round of one operation. Milliseconds, bytes and waiting connections are per operation or on average. */
+/** The result of a round of one operation. Milliseconds and bytes are for each operation, waiting connections are an average. */
 interface Measured {
   readonly perSecond: number;
   readonly service: number;
@@ -60,7 +60,7 @@ async function post<T>(route: string, body: unknown, status: number): Promise<T>
   return (await answer.json()) as T;
 }
 
-/** Returns the paths of webhooks, whose deliveries start a run if `starts`. */
+/** Creates webhooks and returns their paths. With `starts`, each of their deliveries starts a run. */
 async function createWebhooks(starts: boolean): Promise<string[]> {
   const { uid } = await post<{ uid: string }>('/factory', { name: 'F' }, 201);
   const webhooks: { uid: string; url: string }[] = [];
@@ -74,7 +74,7 @@ async function createWebhooks(starts: boolean): Promise<string[]> {
   return webhooks.map(({ url }) => new URL(url).pathname);
 }
 
-/** Counts the reasons for waits of the services' connections, every 20 ms until `work` ends. Waits for the next statement do not count. */
+/** Reads every 20 ms until `work` ends why the connections of the services wait. Ignores waits for the next statement. */
 async function waitsDuring<T>(work: Promise<T>): Promise<{ result: T; waits: Map<string, number> }> {
   const seen = new Map<string, number>();
   let looks = 0;
@@ -125,7 +125,7 @@ async function creates(): Promise<number> {
 }
 
 async function deliveries(paths: readonly string[]): Promise<number> {
-  // This benchmark does not measure the budget of 60 a minute.
+  // Reset the used budget of 60 deliveries a minute, because this benchmark does not measure the budget.
   await db.query(`UPDATE webhooks SET recent = '{}'`);
   const urls = paths.flatMap((each) => services.map(({ origin }) => origin + each));
   const { count, refused } = await loadWithDeliveries({ urls, secret, callers, seconds });
@@ -188,7 +188,7 @@ try {
       }),
   };
   for (let round = -1; round < rounds; round += 1) {
-    // Up and down in turns: services start half as often.
+    // Count the processes up in one round and down in the next, so that services start half as often.
     for (const count of round % 2 === 0 ? processCounts : processCounts.toReversed()) {
       await setServices(count);
       for (const operation of operations) {
@@ -221,7 +221,7 @@ function waitsOf(sample: readonly Measured[]): string {
 
 report(
   'Operations over several service processes',
-  `One embedded PostgreSQL, services without workers, ${callers} callers, ${streams} streams and ${eventsPerSecond} events a second; medians of ${rounds} rounds of ${seconds} s, in turns. Callers, services and PostgreSQL share the cores, so the rate cannot grow with the processes: the processor time of an operation is what counts. Waits: average number of connections of the services that wait for each reason, if 0.1 or more. Idle: the processor time of all services, and of PostgreSQL, in a second without requests.`,
+  `One embedded PostgreSQL, services without workers, ${callers} callers, ${streams} streams and ${eventsPerSecond} events a second; medians of ${rounds} rounds of ${seconds} s, in turns. Callers, services and PostgreSQL share the cores, so the rate cannot grow with the number of processes. Compare the processor time of an operation instead. Waits: average number of connections of the services that wait for each reason, if 0.1 or more. Idle: processor time of all services, and of PostgreSQL, in a second without requests.`,
   ['operation', 'processes', 'per second', 'CPU ms of the services', 'of PostgreSQL', 'log bytes', 'waits'],
   operations.flatMap((operation) =>
     processCounts.map((count) => {

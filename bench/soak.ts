@@ -19,7 +19,7 @@ const minutes = Number(values.minutes ?? 60);
 const seed = Number(values.seed ?? 1);
 const parts = 4;
 const samplesOfPart = 10;
-/** More than noise: of the last part against the second one, because the first one fills caches. */
+/** Growth of the last quarter over the second quarter that is more than noise. The first quarter does not count, because it fills caches. */
 const growthLimit = 1.15;
 
 await startAlone(['--minutes', String(minutes), '--seed', String(seed), ...(values.write ? ['--write'] : [])], soak);
@@ -55,7 +55,7 @@ async function soak(place: Place): Promise<void> {
   const ofTables = [...(rows.at(-1)?.counts ?? [])].flatMap(([table, last]) => {
     if (last < 20) return [];
     const counts = rows.map(({ counts }) => counts.get(table) ?? 0);
-    // A table that keeps something of each run grows as fast in the second half as in the first one.
+    // A table that stores rows of each run must grow as fast in the second half as in the first half.
     const perRun = (from: number, to: number) =>
       ((counts[to] ?? 0) - (counts[from] ?? 0)) / Math.max(1, (rows[to]?.runs ?? 0) - (rows[from]?.runs ?? 0));
     return [[`rows of ${table}`, ...counts, isFlat(perRun(0, 1), perRun(2, 3), 0.2)]];
@@ -64,7 +64,7 @@ async function soak(place: Place): Promise<void> {
   const growing = all.filter((row) => row.at(-1) !== 'yes').map(([name]) => name);
   report(
     'Soak',
-    `\`bin/chaos --soak --minutes ${minutes} --seed ${seed}\`: 3 services, 4 workers, PostgreSQL and SeaweedFS in network namespaces; one create a second, one delivery in two, 8 schedules each minute, and 2 readers of the stream. Medians of the quarters of the time: memory is PSS in MB, of PostgreSQL and of a worker with all their child processes outside of sandboxes; rows at the end of each quarter. Flat: the last quarter is at most ${Math.round((growthLimit - 1) * 100)} % and a little above the second one; for rows, the number for each new run is. Not flat: **${growing.join(', ') || 'nothing'}**. Requests that were sent again: ${load.seen.repeats}; refused: ${load.seen.refusals.length}.`,
+    `\`bin/chaos --soak --minutes ${minutes} --seed ${seed}\`: 3 services, 4 workers, PostgreSQL and SeaweedFS in network namespaces; one create a second, one delivery in two, 8 schedules each minute, and 2 readers of the stream. The table has the median of each quarter of the time. Memory is PSS in MB; that of PostgreSQL and of a worker includes their child processes outside of sandboxes. Rows are counted at the end of each quarter. Flat: the last quarter is at most ${Math.round((growthLimit - 1) * 100)} % and a small constant above the second quarter. For rows, this limit holds for the number of rows per new run. Not flat: **${growing.join(', ') || 'nothing'}**. Requests that were sent again: ${load.seen.repeats}; refused: ${load.seen.refusals.length}.`,
     ['measured', '1st quarter', '2nd', '3rd', '4th', 'flat'],
     all,
   );
@@ -76,7 +76,7 @@ async function soak(place: Place): Promise<void> {
     await Promise.all(installation.programs.filter(({ name }) => group.test(name)).map((each) => each.stop()));
 }
 
-/** `slack`: a growth that is too small to say anything. */
+/** `slack` is a growth that is too small to count. */
 function isFlat(before: number, after: number, slack: number): string {
   return after <= before * growthLimit + slack ? 'yes' : 'no';
 }
@@ -99,7 +99,7 @@ function sampleOf({ programs }: Installation): Sample {
   return sample;
 }
 
-/** 0 for a process that has just ended. */
+/** Returns 0 for a process that has just ended. */
 function orNone(read: () => number): number {
   try {
     return read() || 0;

@@ -1,6 +1,6 @@
 /**
- * Measures the time from a create until the agent works on the prompt, with and without a warm pool, in turns on two systems; then the cost
- * of trivial runs: runs in a second, processor time of each program, memory of a waiting sandbox.
+ * Measures the time from a create until the agent works on the prompt, with and without a warm pool, in turns on two systems. Then
+ * measures the cost of trivial runs: runs per second, processor time of each program, and memory of a waiting sandbox.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { findGvisor } from '../packages/worker/src/sandboxes/gvisor/find-gvisor.ts';
@@ -10,13 +10,13 @@ import { percentile, report } from './report.ts';
 import { memoryOfRun, memoryOfWaiting, type RunCosts, runCosts } from './run-costs.ts';
 
 const count = Number(process.env.BENCH_RUNS ?? 60);
-/** Runs of gVisor and of containers, which take longer. */
+/** Number of runs with gVisor and with containers, which take longer. */
 const slowerCount = Math.ceil(count / 4);
-/** The first runs warm the caches of the programs. */
+/** Number of first runs that only warm the caches of the programs. */
 const warmUp = 5;
 /** Time for a run to end and for the pool to be filled again. */
 const restMs = 600;
-/** Waiting sandboxes whose memory is measured. */
+/** Number of waiting sandboxes whose memory is measured. */
 const waitingAtOnce = 4;
 const manyRuns = Number(process.env.BENCH_MANY_RUNS ?? 100);
 const slowerManyRuns = Math.ceil(manyRuns / 4);
@@ -76,7 +76,7 @@ const coldEnv = { RUNYARD_SANDBOX: 'bubblewrap', RUNYARD_WARM_SANDBOXES: '0' };
 interface Column {
   readonly samples: Samples;
   readonly costs: RunCosts;
-  /** Memory of a run at work, MB. */
+  /** Memory in MB of a run in progress. */
   readonly memory: number;
 }
 
@@ -117,14 +117,14 @@ const latency = (name: string, of: keyof Samples, goal: string) => {
   );
   return [name, ...goalAfterWarm(cells, goal)];
 };
-/** A row with one number for each kind of sandbox. */
+/** Returns a row with one number for each kind of sandbox. */
 const single = (name: string, goal: string, of: (column: Column) => number, digits = 0) => {
   const cells = columns.flatMap((column) => [column ? of(column).toFixed(digits) : '', '']);
   return [name, ...goalAfterWarm(cells, goal)];
 };
 const cost = (name: string, of: keyof RunCosts, goal = '', digits = 0) =>
   single(name, goal, ({ costs }) => costs[of], digits);
-/** A row about waiting sandboxes, which only bubblewrap has. */
+/** Returns a row about waiting sandboxes, which exist only with bubblewrap. */
 const ofWaiting = (name: string, mb: number, goal = '', cold: string | number = '') => {
   const cells = [Math.round(mb), '', cold, ...Array<string>(5).fill('')];
   return [name, ...goalAfterWarm(cells, goal)];
@@ -134,7 +134,7 @@ const unmeasured = Object.entries({ gVisor: gvisor, docker }).flatMap(([kind, re
 );
 report(
   'From create to work',
-  `${count} runs of bubblewrap with a warm pool (\`RUNYARD_WARM_SANDBOXES=1\`) and without (0), in turns on two systems, then ${slowerCount} runs of gVisor and ${slowerCount} in containers of an engine that is started for them (\`RUNYARD_SANDBOX=docker\`, runtime runc, an image with busybox, storage driver vfs); embedded PostgreSQL, harness oz with \`runbook\`, one \`true\`; service, worker, database and client on the same cores. Milliseconds. Below, ${manyRuns} runs of the same kind (gVisor and docker: ${slowerManyRuns}), created at once: processor time of each program for one run, and runs of a second. The processor time of a Node that does nothing was measured before and after these runs, because machines differ: the goal was set on one where it is 36 ms. The time of supervisors and agents includes that of the sandboxes which are made ready; with docker it is the time of the whole machine without that of the other programs and of the client, and so includes the engine. The memory of a run at work is the proportional memory (PSS) that a run which sleeps adds, without the programs of the engine that all containers share. The memory of a waiting sandbox is the sum of the proportional memory of its processes and of its share of the supervisor, while nothing else runs.${unmeasured.join('')}`,
+  `${count} runs of bubblewrap with a warm pool (\`RUNYARD_WARM_SANDBOXES=1\`) and without (0), in turns on two systems, then ${slowerCount} runs of gVisor and ${slowerCount} in containers of an engine that the benchmark starts (\`RUNYARD_SANDBOX=docker\`, runtime runc, an image with busybox, storage driver vfs); embedded PostgreSQL, harness oz with \`runbook\`, one \`true\`; service, worker, database and client on the same cores. Milliseconds. Below, ${manyRuns} runs of the same kind (gVisor and docker: ${slowerManyRuns}), created at once: processor time of each program for one run, and runs per second. Machines differ, so the processor time of a Node that does nothing was measured before and after these runs. The goal was set on a machine where this time is 36 ms. The time of supervisors and agents includes the preparation of waiting sandboxes. With docker, it is the time of the whole machine without the other programs and the client, so it includes the engine. The memory of a run at work is the proportional memory (PSS) that a sleeping run adds. It does not include programs of the engine that all containers share. The memory of a waiting sandbox is the proportional memory of its processes and its share of the supervisor, while nothing else runs.${unmeasured.join('')}`,
   [
     'until',
     ...goalAfterWarm(

@@ -24,7 +24,7 @@ const roots = [
   ...(process.env.BENCH_BEFORE ? [process.env.BENCH_BEFORE] : []),
 ];
 const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-starts-'));
-// Used only for the bundles of the tests.
+// Only the bundles of the tests use this folder.
 process.env[headStartVariable] = folder;
 const key = 'ryk_the-key-of-the-benchmark-0123456789';
 
@@ -42,7 +42,7 @@ const service = http.createServer((_, response) => {
 await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
 const origin = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
 
-/** Runs Node with these arguments to its end. `times` of the shell has the processor time of its children, as `0m0.04s`. */
+/** Runs Node with these arguments to its end. The shell command `times` prints the processor time of its children, as `0m0.04s`. */
 async function toEnd(args: readonly string[], env: Record<string, string> = {}): Promise<Cost> {
   const started = performance.now();
   const output = await run({

@@ -1,6 +1,6 @@
 /**
- * Program: many readers of streams in one light process, on raw sockets. Lines of JSON on standard input: `open` connects, `report`
- * writes the lags since the last report. An event contains the time at which it was sent as `"sent":MILLISECONDS`.
+ * Program: many readers of streams in one small process, on raw sockets. It reads lines of JSON from standard input: `open` connects
+ * readers, `report` writes the lags since the last report. An event contains the time at which it was sent as `"sent":MILLISECONDS`.
  */
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -11,7 +11,7 @@ interface Open {
 
 const now = () => performance.timeOrigin + performance.now();
 const sent = /"sent":(\d+(?:\.\d+)?)/g;
-/** Sockets that are being connected at once, because a listening socket has a queue. */
+/** Largest number of sockets that connect at one time, because the queue of a listening socket is limited. */
 const atOnce = 100;
 
 let lags: number[] = [];

@@ -23,11 +23,11 @@ const perSecond = Number(process.env.BENCH_EVENTS ?? 40);
 const seconds = Number(process.env.BENCH_SECONDS ?? 20);
 
 const openFiles = checkOpenFiles(streams);
-/** Streams that are opened and closed before the first measurement. */
+/** Number of streams that are opened and closed before the first measurement. */
 const warmUp = 200;
 const kb = (bytes: number, count: number) => (bytes / count / 1024).toFixed(1);
 
-/** Writes this number of events a second, each of another run, for `seconds`. The time in an event is that before its transaction. */
+/** Writes this number of events a second for `seconds`, each event for another run. An event contains the time before its transaction. */
 async function trickle(db: Database, runs: readonly { id: string; execution: string }[]): Promise<number> {
   const started = performance.now();
   let count = 0;
@@ -165,7 +165,7 @@ try {
   await db.close();
   report(
     'Live streams',
-    `One service process, embedded PostgreSQL, readers on raw sockets in a process of their own, all on the same cores. ${perSecond} events a second for ${seconds} s, each of another run. Lag: time from the begin of the transaction that writes the event to its receipt. KB for each stream: growth of the process after all streams were open and garbage was collected; in a second run in the same memory it grows less. The first row is a bare server with the same flags of Node. Before the first and the second row, 200 streams opened and closed. Sockets: the kernel's pages, both ends. Open files: the limit here is ${openFiles}. Goal: < 20 KB, p99 < 250 ms.`,
+    `One service process, embedded PostgreSQL, readers on raw sockets in a process of their own, all on the same cores. ${perSecond} events a second for ${seconds} s, each of another run. Lag: time from the begin of the transaction that writes an event until a reader receives the event. KB for each stream: growth of the process after all streams were open and garbage was collected. In a second run, the process reuses memory and grows less. The first row is a bare server with the same flags of Node. Before the first and the second row, 200 streams opened and closed. Sockets: the kernel's memory for both ends. Open files: the limit here is ${openFiles}. Goal: < 20 KB, p99 < 250 ms.`,
     ['streams', 'opened in s', 'RSS KB', 'heap KB', 'sockets KB', 'lag p50 ms', 'p99 ms', 'max ms', 'received', 'CPU'],
     rows,
   );

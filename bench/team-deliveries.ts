@@ -1,4 +1,4 @@
-/** Time of the lists of webhooks, automations and deliveries over all factories, over a million deliveries of one team. */
+/** Measures the lists of webhooks, automations and deliveries of all factories, with a million deliveries of one team. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -16,7 +16,7 @@ import { percentile, report } from './report.ts';
 
 const count = Number(process.env.BENCH_DELIVERIES ?? '1000000');
 const repetitions = Number(process.env.BENCH_REPETITIONS ?? '100');
-/** Greatest p99, milliseconds. */
+/** Goal: largest allowed p99 in milliseconds. */
 const goal = 50;
 
 const ago = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
@@ -69,7 +69,7 @@ try {
 }
 report(
   `Lists over ${count.toLocaleString('en')} deliveries of a team`,
-  `Milliseconds of the function behind each route, including all its queries, with one caller, ${repetitions} times each, on the embedded PostgreSQL. The deliveries are of 30 days, to 100 webhooks of 10 factories with 200 automations. Goal, p99: ${goal} ms.`,
+  `Milliseconds of the function behind each route, including all its queries, with one caller, ${repetitions} times each, on the embedded PostgreSQL. The deliveries are from 30 days and go to 100 webhooks of 10 factories with 200 automations. Goal, p99: ${goal} ms.`,
   ['read', 'p50 ms', 'p99 ms', 'goal'],
   rows,
 );

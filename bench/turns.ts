@@ -8,7 +8,7 @@ export async function timed(work: () => unknown): Promise<number> {
   return performance.now() - started;
 }
 
-/** Calls each way once in every round and returns the numbers that it returned. The first `warmUp` rounds do not count. */
+/** Calls each way once in every round. Returns the numbers that each way returned, without the first `warmUp` rounds. */
 export async function inTurns<Way extends string>(
   ways: Readonly<Record<Way, () => number | Promise<number>>>,
   rounds: number,

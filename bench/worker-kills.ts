@@ -16,7 +16,7 @@ try {
   const states = Object.entries(found.states).map(([state, count]) => `${count} ${state}`);
   report(
     'Runs whose worker is killed',
-    `${runs} runs of ${seconds} s on 8 slots; kill -9 of the worker every ${everyMs / 1000} s, which is started again at once; a worker that has not connected yet is killed when it has. Twice: the agent of a run started work more than once, or two sandboxes of it were seen.`,
+    `${runs} runs of ${seconds} s on 8 slots. The worker is killed with kill -9 every ${everyMs / 1000} s and started again at once. If a worker is not connected yet, it is killed after it has connected. Twice: the agent of a run started work more than once, or two sandboxes of the run were seen.`,
     ['measured', 'result'],
     [
       ['kills of the worker', found.kills],

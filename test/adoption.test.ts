@@ -13,7 +13,7 @@ import { eventually, killHard } from './support/system.ts';
 /** Long enough for the next worker on a busy machine. */
 const adoptSeconds = 30;
 
-/** A run that reports that it has begun, and waits in the middle of its turn until the test lets it continue. */
+/** Prompt of a run that reports its begin and then waits in the middle of its turn until the test lets it continue. */
 const prompt = (name: string): string => `Wait, then make something.
 
 \`\`\`sh
@@ -25,7 +25,7 @@ printf made > made.txt && report-artifact made.txt --title Result; echo finished
 \`\`\`
 `;
 
-/** Processes whose arguments hold the text. */
+/** Returns the processes with an argument that contains the text. */
 const processesWith = (text: string): { pid: number; args: string[] }[] =>
   readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -40,7 +40,7 @@ const processesWith = (text: string): { pid: number; args: string[] }[] =>
     });
 
 describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) } }, (system) => {
-  /** Starts a run and returns when its agent is in the middle of its turn, with the sandbox that it has. */
+  /** Starts a run and waits until its agent is in the middle of its turn. Returns the run and its sandbox. */
   const begin = async (name: string): Promise<{ runId: string; sandbox: string; workspace: string }> => {
     const runId = await system.createRun(prompt(name));
     const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
@@ -80,7 +80,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
   };
 
   test.each(['SIGKILL', 'SIGTERM'] as const)(
-    'continues a turn when %s ends the worker and it is started again',
+    'continues a turn when %s ends the worker and the worker is started again',
     async (signal) => {
       const both = [await begin(`${signal}-one`), await begin(`${signal}-two`)];
       const supervisors = new Set(await Promise.all(both.map(supervisorAt)));
@@ -88,7 +88,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
       const agents = both.map(({ runId }) => agentOf(runId));
       const ended = new Promise((resolve) => system.worker().once('exit', resolve));
       system.worker().kill(signal);
-      // The command does not wait for the run, which waits for this test.
+      // The command does not wait for the run, because the run waits for this test.
       await ended;
       system.startWorker();
       await eventually(
@@ -104,7 +104,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     },
   );
 
-  test('loses no part of a run that ends while its worker is away', async () => {
+  test('keeps every part of a run that ends while its worker is away', async () => {
     const { runId, sandbox, workspace } = await begin('away');
     await killHard(system.worker());
     await goOn(workspace);
@@ -127,7 +127,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     });
   });
 
-  test('ends the runs whose supervisor was killed, and each of their processes', async () => {
+  test('ends a run whose supervisor was killed, and each process of the run', async () => {
     const both = [await begin('supervisor'), await begin('beside')];
     const [supervisor, ...others] = new Set(await Promise.all(both.map(supervisorAt)));
     expect(others).toEqual([]);
@@ -146,7 +146,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     }
   });
 
-  test('ends a sandbox that no worker adopts in time, and says so', async () => {
+  test('ends a sandbox that no worker adopts in time, and reports this as the error of the run', async () => {
     const { runId, sandbox } = await begin('late');
     await killHard(system.worker());
     const began = performance.now();
@@ -171,7 +171,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
       "! grep -a 'runyard-supervisor' /proc/[0-9]*/cmdline | grep -av grep",
       `! grep -a '/v/' /proc/net/unix`,
       '[ "$(ls /run/runyard)" = relay.sock ]',
-      // Below a temporary folder, this makes a folder of the sandbox itself.
+      // If the folder is below a temporary folder, this command makes a folder inside the sandbox.
       `mkdir -p ${folder}/forged || true`,
     ];
     const runId = await system.createRun(attempts.map((line) => `\`\`\`sh\n${line}\n\`\`\``).join('\n\n'));
@@ -182,10 +182,10 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     await endedWell(other);
   });
 
-  /** In `bin/test-long`: `chaos.test.ts` and `killed-parents.test.ts` kill the worker too, at random moments. */
+  /** Only `bin/test-long` runs this test, because `chaos.test.ts` and `killed-parents.test.ts` also kill the worker at random moments. */
   const runs = 20;
 
-  test.runIf(isLong)('starts no run twice and loses none while the worker is killed again and again', async () => {
+  test.runIf(isLong)('starts each run once and loses no run while the worker is killed again and again', async () => {
     const found = await killWorkers(system, { runs, seconds: 3, everyMs: 2500, mostKills: 3 });
     expect(found).toMatchObject({ states: { SUCCEEDED: runs }, failures: [], twice: [], incomplete: [] });
     expect(found.hit, 'agents at work when the worker was killed').toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 /**
- * Hostile commands of a run, which have the same user as the agent: each tries to become the agent, and tries the same on a program
- * of its own, where it must succeed.
+ * Hostile commands of a run, which have the same user as the agent. Each command attacks the agent and, as a control, a program of its
+ * own. The second attack must succeed.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bubblewrapFeatures } from '../packages/worker/test/worker.ts';
@@ -29,7 +29,7 @@ describe.skipIf(!works)('a hostile command of a run in a bubblewrap sandbox', ()
     ]);
   });
 
-  test('neither opens an inspector in the agent nor ends it when a command sends SIGUSR1', async () => {
+  test('cannot open an inspector in the agent or end the agent with SIGUSR1', async () => {
     const printed = await probe.attemptInNode(() => startVictim + sendSignal);
     expect(printed).toBe('handled by the agent: 0 by the control: 1\ninspector of the control\nagent refused\n');
   });

@@ -1,4 +1,4 @@
-/** A backup of a system at work, and the copy that is restored from it. */
+/** A backup of a system with runs in progress, and the copy that is restored from the backup. */
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { ArtifactResponse } from '@runyard/contract/runs/artifacts';
@@ -13,7 +13,7 @@ const runyard = await runyardFile();
 const env = {
   RUNYARD_CHECKPOINT_SECONDS: '1',
   RUNYARD_WORKER_SLOTS: '2',
-  // The lease of an execution whose worker does not come to the copy.
+  // The worker of the source does not connect to the copy, so the lease of its execution must end soon.
   RUNYARD_ADOPT_SECONDS: '5',
   RUNYARD_RECONNECT_GRACE_SECONDS: '5',
 };
@@ -59,7 +59,7 @@ describeSystem('a backup', { env }, (system) => {
     };
   };
 
-  test('of a system at work gives a paused copy in which ended runs read the same, and live ones continue or fail after resume', {
+  test('restores a paused copy in which ended runs are unchanged, and in which live runs continue or fail after resume', {
     timeout: 300_000,
   }, async () => {
     await system.call('PUT', '/secrets/TOKEN', { scope: 'personal', value: secretValue });
@@ -116,12 +116,12 @@ describeSystem('a backup', { env }, (system) => {
     for (const id of [resumed, queued, ofTheCopy])
       expect(await copy.untilEnded(id, 120_000)).toMatchObject({ state: 'SUCCEEDED' });
 
-    // The source has noticed nothing.
+    // The restored copy has not changed the runs of the source.
     const stillOf = async (id: string) => (await system.run(id)).state;
     expect([await stillOf(lost), await stillOf(resumed)]).toEqual(['INPROGRESS', 'INPROGRESS']);
   });
 
-  test('goes through pipes, and is not restored into the blobs of its source', async () => {
+  test('can be written and read through pipes, and is not restored into the blobs of its source', async () => {
     const file = path.join(system.dataDir, 'piped.backup');
     const dataDir = path.join(system.dataDir, 'other-copy');
     const piped = (script: string, env: Record<string, string>) =>

@@ -5,7 +5,7 @@ import { benchmarks } from '../bench/benchmarks.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
 
-/** Paths below `bench/` that a text names. */
+/** Returns the paths below `bench/` that a text names. */
 const namedIn = (text: string) => [...text.matchAll(/\bbench\/([a-z-]+\.(?:ts|md))\b/g)].map(([, name]) => name ?? '');
 
 function* filesBelow(folder: string): Generator<string> {
@@ -16,7 +16,7 @@ function* filesBelow(folder: string): Generator<string> {
   }
 }
 
-test('each benchmark has beside it its last result and how to repeat it', () => {
+test('each benchmark has a page with its last result and the command that repeats it', () => {
   expect(benchmarks()).toContain('creates.ts');
   for (const name of benchmarks()) {
     const page = path.join(root, 'bench', name.replace(/\.ts$/, '.md'));

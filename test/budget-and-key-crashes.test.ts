@@ -1,6 +1,6 @@
 /**
- * Three service processes on one database, whose clocks differ: a team spends through all of them, and keys end in all of them, while
- * one is killed.
+ * Three service processes with different clocks on one database. A team spends its budget and keys end in all three processes while
+ * one of them is killed.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -64,8 +64,8 @@ const statusAt = async (place: number, key: string): Promise<number> => {
 };
 
 /**
- * Opens a live stream and the connection of a worker at two processes. Each promise resolves when one of them has ended. `pool`: a name
- * that no other person's key has taken.
+ * Opens a live stream and the connection of a worker at each of two processes. Each promise resolves when its stream or connection has
+ * ended. `pool` is a name that no other person's key has taken.
  */
 async function openConnections(key: string, pool: string): Promise<Promise<number>[]> {
   const ends: Promise<number>[] = [];
@@ -82,13 +82,13 @@ async function openConnections(key: string, pool: string): Promise<Promise<numbe
   return ends;
 }
 
-/** Returns how long after `from` the process refuses the key, milliseconds. */
+/** Waits until the process refuses the key. Returns the milliseconds since `from`. */
 async function refusedAfter(place: number, key: string, from: number): Promise<number> {
   await vi.waitFor(async () => expect(await statusAt(place, key)).toBe(401), { timeout: 60_000, interval: 40 });
   return performance.now() - from;
 }
 
-test('a key expires in all processes at one time, whatever the time of their clocks', async () => {
+test('a key expires in all processes at one time, although their clocks differ', async () => {
   const key = await service.newKey({ expiresIn: '1 hour' });
   for (const place of [0, 1, 2]) expect(await statusAt(place, key)).toBe(200);
   const ends = await openConnections(key, 'box-of-expiring-key');
@@ -107,7 +107,7 @@ test('a key expires in all processes at one time, whatever the time of their clo
   }
 });
 
-test('a key that one process makes works in all, and ends in all when that process is killed after the deletion', async () => {
+test('a key that one process creates works in all processes, and ends in all when that process deletes it and is killed', async () => {
   const { body } = await service.request<{ key: string; uid: string }>('POST', `${originOf(0)}/api/v1/keys`, {
     body: { name: 'Short', kind: 'personal', expires_in: '1d' },
   });
@@ -177,12 +177,12 @@ test('a team is charged exactly the cost of its answers while processes are kill
     const before = whole;
     await eventually('answers', async () => whole >= before + answers || null);
     await kill(place);
-    // Runs in addition to the loops of the processes.
+    // This call runs in addition to the same loops of the processes.
     lost += await recordLostRequests(db, await readAliveInstances(db, 60));
   };
   await killAfter(1, 15);
   services[1] = await start(clocksMs[1] ?? 0);
-  // Near the end of the budget, where each run has one open request at a time.
+  // This kill comes near the end of the budget, where each run has one open request at a time.
   limit = (await spent()) + answerUsd * 30.5;
   await setLimit();
   await killAfter(2, 6);
@@ -195,11 +195,11 @@ test('a team is charged exactly the cost of its answers while processes are kill
   expect(cut).toBeGreaterThanOrEqual(lost);
   expect(cut, 'the kills met requests').toBeGreaterThan(0);
   expect(await sumOf('SELECT count(*) FROM model_requests'), 'each is accounted for in one way').toBe(answered + cut);
-  // A process can be killed between the end of an answer and its account.
+  // A process can be killed after an answer has ended and before its cost is stored.
   expect(answered + cut, 'no answer was free').toBeGreaterThanOrEqual(whole);
   expect(answered).toBeLessThanOrEqual(whole + broken);
-  // A process can be killed between the admission of a request and its way to the provider.
-  // The others are probes of the local endpoint at the start of each process.
+  // A process can be killed after it has admitted a request and before it sends the request to the provider.
+  // The filter leaves out the probes that each process sends to the local endpoint at its start.
   const asked = fake.requests.filter(({ provider }) => provider === 'anthropic').length;
   expect(asked).toBeGreaterThanOrEqual(answered);
   expect(asked).toBeLessThanOrEqual(answered + cut);

@@ -1,7 +1,7 @@
 /**
- * kill -9 of agent, worker and service at random points, and stalls of worker and service, while many runs are going: nothing lost, nothing
- * twice, nothing left. The seed is another one each time. A longer search: CHAOS_RUNS=200 CHAOS_KILLS=40 in the environment
- * (`bin/test-long`).
+ * Kills agent, worker and service with kill -9 at random points, and stalls worker and service, while many runs are in progress. No
+ * run may be lost or executed twice, and nothing may be left. The seed differs each time. For a longer search, `bin/test-long` sets
+ * CHAOS_RUNS=200 CHAOS_KILLS=40 in the environment.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunItem } from '@runyard/contract/runs/runs';
@@ -17,8 +17,8 @@ const kills = Number(process.env.CHAOS_KILLS ?? 5);
 /** Longest time for which a program is stopped before it continues. */
 const stallMs = Number(process.env.CHAOS_STALL_MS ?? 2000);
 /**
- * A second sandbox of a run needs several times as long to start an agent. Reading all processes takes processor time from the
- * programs.
+ * A second sandbox of a run needs several times as long as this pause to start an agent. A shorter pause would take more processor
+ * time from the programs.
  */
 const watchPauseMs = 100;
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 100_000);
@@ -79,7 +79,7 @@ describeSystem(
             try {
               process.kill(victim.pid, 'SIGKILL');
             } catch {
-              // The process had just ended.
+              // The process ended just before the signal.
             }
           } else if (choice < 0.6) {
             killed.worker = (killed.worker ?? 0) + 1;

@@ -1,4 +1,4 @@
-/** Runs that start runs, in real sandboxes: awaited on the only slot there is, messaged, and cancelled with the run above. */
+/** Tests runs that start other runs in real sandboxes. A parent awaits its children on one slot, exchanges messages, and is cancelled with them. */
 import type { RunItem } from '@runyard/contract/runs/runs';
 import pg from 'pg';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { describeSystemWithModels, endsWithWorker } from './support/describe-sys
 import { isLong } from './support/long.ts';
 import { eventually, killHard } from './support/system.ts';
 
-/** Trees that share the slot at the same time. */
+/** Number of trees of runs that share the slot at the same time. */
 const trees = isLong ? 3 : 2;
 
 let database: TestDatabase;
@@ -19,7 +19,7 @@ const onOneSlot = async () => {
   db.on('error', () => {});
   return {
     databaseUrl: database.url,
-    // A parent that held its slot while it waits would wait forever.
+    // With one slot, a parent that kept its slot while it waits would wait forever.
     env: {
       RUNYARD_WORKER_SLOTS: '1',
       RUNYARD_LEASE_SECONDS: '12',
@@ -36,7 +36,7 @@ afterAll(async () => {
 describeSystemWithModels('run trees', onOneSlot, (system, models) => {
   afterEach(() => models.script(defaultScript));
 
-  /** Longer fences around a text that contains other runbooks. */
+  /** Returns a block with longer fences, because the text contains other runbooks. */
   const fenced =
     (fence: string) =>
     (...blocks: string[]) =>
@@ -53,7 +53,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
         `/agent/runs?ancestor_run_id=${runId}&sort_by=created_at&sort_order=asc`,
       )
     ).runs;
-  /** Waits until `accept` returns true for this number of runs below the run. */
+  /** Waits until the run has this number of descendants for which `accept` returns true. */
   const untilBelow = (runId: string, count: number, accept: (run: RunItem) => boolean, timeoutMs?: number) =>
     eventually(
       `${count} runs below ${runId}`,
@@ -70,7 +70,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
   /** Starts a run that sleeps, and waits for it. */
   const sleepers = over(start(runbook('echo asleep-$((1+1)); sleep 300')), 'child-run await');
 
-  test('lets a model start two runs, await them on the only slot and summarise their answers', async () => {
+  test('lets a model start two runs, await them on a single slot and summarise their answers', async () => {
     models.script((said) => {
       if (!said.prompt.includes('Split it')) return defaultScript(said);
       switch (said.turnOfPrompt) {
@@ -135,12 +135,12 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
       const runs = await Promise.all(runIds.map((runId) => system.run(runId)));
       return runs.every(({ state }) => state === 'SUCCEEDED');
     });
-    // One run works, its parent waits, and one more may begin while the first continues.
+    // One run works and its parent waits. Another run may begin while the first run continues.
     expect(most).toBeLessThanOrEqual(4);
     expect((await Promise.all(runIds.map(below))).map((runs) => runs.length)).toEqual(runIds.map(() => 2));
   });
 
-  test('rejects a run that may not start others, with the reason', async () => {
+  test('rejects a request to start a run by a run that may not start runs, with the reason', async () => {
     const runId = await system.createRun(runbook('child-run start "Do it."'));
     const run = await system.untilEnded(runId);
     expect(run.state).toBe('FAILED');
@@ -164,8 +164,8 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     expect(await conversation(runId)).toContain(`Message from run ${child?.run_id}`);
   });
 
-  describe('ends the wait of an interrupted parent, keeps its children working, and continues at a follow-up', () => {
-    /** Waits until the only run below it is in progress, interrupts the run, and returns the run below. */
+  describe('an interrupted parent ends its wait, lets its children continue, and continues at a follow-up', () => {
+    /** Waits until the only child of the run is in progress, interrupts the run, and returns the child. */
     const interrupt = async (runId: string) => {
       const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS');
       await eventually('the wait', async () => (await awaiting(runId)) !== null);
@@ -183,7 +183,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     const awaiting = async (runId: string) =>
       (await db.query('SELECT awaiting_until FROM executions WHERE run_id = $1', [runId])).rows[0]?.awaiting_until;
 
-    test('in the shell', async () => {
+    test('if it is a runbook', async () => {
       const runId = await orchestrate(sleepers);
       const childId = await interrupt(runId);
       expect(await conversation(runId)).not.toContain('Ran all');
@@ -195,7 +195,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
       expect(child?.state).toBe('CANCELLED');
     });
 
-    test('in the model loop', async () => {
+    test('if it is a model', async () => {
       models.script((said) => {
         if (!said.prompt.includes('Split it')) return defaultScript(said);
         return said.turnOfPrompt === 0
@@ -226,12 +226,12 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     await Promise.all([system.until(runId, gone), untilBelow(runId, 1, gone)]);
   });
 
-  test('continues to cancel descendants after a restart of a service that was killed in between', async () => {
+  test('continues to cancel descendants after the service was killed during the cancel and started again', async () => {
     const runId = await orchestrate(sleepers);
     const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS');
     const holder = await db.connect();
     try {
-      // A cancel of the child must wait here.
+      // Lock the row of the child, so that its cancel must wait.
       await holder.query('BEGIN');
       await holder.query('SELECT FROM runs WHERE id = $1 FOR UPDATE', [child?.run_id]);
       const cancel = system.call('POST', `/agent/runs/${runId}/cancel`).catch(() => 'killed');
@@ -263,7 +263,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     expect((await system.untilEnded(next)).state).toBe('SUCCEEDED');
   });
 
-  test('keeps the children of a run working when the worker of that run is lost', async () => {
+  test('lets the children of a run continue when the worker of that run is lost', async () => {
     const runId = await orchestrate(over(start(runbook('echo later')), 'sleep 300'));
     const [child] = await untilBelow(runId, 1, () => true);
     await killHard(system.worker());

@@ -34,7 +34,7 @@ describe('the client', () => {
     expect(await (await fetch(location)).text()).toBe('{}\n');
   });
 
-  test('throws the problem document of an error', async () => {
+  test('throws an error with the problem document of the service', async () => {
     const asked = client.getRun({ params: { runId: 'x' } });
     await expect(asked).rejects.toThrow(ApiError);
     await expect(asked).rejects.toMatchObject({
@@ -44,7 +44,7 @@ describe('the client', () => {
     });
   });
 
-  test('lets the service refuse unknown members only if the client is strict', async () => {
+  test('makes the service refuse unknown members only if the client is strict', async () => {
     const newer = { prompt: 'Say hello', colour: 'red' };
     const strict = createClient({ baseUrl: service.baseUrl, apiKey: service.key, strict: true });
     await expect(strict.createRun({ body: newer })).rejects.toMatchObject({
@@ -53,7 +53,7 @@ describe('the client', () => {
     expect(await client.createRun({ body: newer })).toMatchObject({ state: 'QUEUED' });
   });
 
-  test('reports a service that does not answer', async () => {
+  test('reports that a service does not answer', async () => {
     const nobody = createClient({ baseUrl: 'http://127.0.0.1:1', retries: 0 });
     await expect(nobody.listModels()).rejects.toThrow(ConnectionError);
   });
@@ -69,7 +69,7 @@ describe('the client', () => {
     expect(seen.at(-1)).toBe('CANCELLED');
   });
 
-  test('ends when no event follows the last one', async () => {
+  test('ends when no event follows the last event', async () => {
     const { run_id } = await client.createRun({ body: { prompt: 'Say hello' } });
     await client.cancelRun({ params: { runId: run_id } });
     let lastEventId = '';
@@ -85,7 +85,7 @@ describe('the client', () => {
     };
     const following = expect(follow()).rejects.toThrow('enough');
     const created: string[] = [];
-    // The stream begins with the first event after it was opened.
+    // The stream begins with the first event after its opening.
     const create = async () => {
       created.push((await client.createRun({ body: { prompt: 'Say hello' } })).run_id);
       return created.some((id) => seen.has(id));
@@ -131,7 +131,7 @@ describe('the client', () => {
   });
 });
 
-/** A server that answers with the given handlers, one after the other. */
+/** Starts a server that answers each request with the next of the given handlers. */
 async function scripted(...handlers: Parameters<typeof createServer>[1][]) {
   const requests: { url: string; headers: Record<string, unknown> }[] = [];
   const server = createServer((request, response) => {
@@ -185,7 +185,7 @@ describe('over bad connections the client', () => {
     await fake.close();
   });
 
-  test('waits before it connects again as long as the stream asks, and ends when the stream says so', async () => {
+  test('waits before a new connection as long as the stream asks, and ends when the stream asks for that', async () => {
     const times: number[] = [];
     const fake = await scripted(
       (_, response) => {
@@ -204,14 +204,14 @@ describe('over bad connections the client', () => {
     await fake.close();
   });
 
-  test('reports events that are no longer kept', async () => {
+  test('reports events that the service has deleted', async () => {
     const fake = await scripted((_, response) => response.writeHead(410).end());
     const asked = createClient(fake).streamTeamEvents({ lastEventId: 'old' }).next();
     await expect(asked).rejects.toThrow(EventsGoneError);
     await fake.close();
   });
 
-  test("turns a proxy's page into a problem document", async () => {
+  test('turns an error page of a proxy into a problem document', async () => {
     const fake = await scripted((_, response) => response.writeHead(502).end('<h1>Bad gateway</h1>'));
     const client = createClient({ ...fake, retries: 1 });
     await expect(client.listModels()).rejects.toMatchObject({ status: 502, retryable: true });

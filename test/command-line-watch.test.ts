@@ -1,4 +1,4 @@
-/** Commands that watch a run: long output, answers at a terminal, exit codes, and signals. The programs are real, and so is the terminal. */
+/** Tests commands that watch a run: long output, answers at a terminal, exit codes, and signals. The programs and the terminal are real. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -62,7 +62,7 @@ test('shows the beginning and the end of a long output in whole lines, and how m
   expect(output).toContain('succeeded');
 });
 
-test('asks in a terminal, approves with y, and denies with any other text as the reason', async () => {
+test('asks for an approval in a terminal, approves with y, and denies with any other text as the reason', async () => {
   const asked = inTerminal('run', 'ask.md', '--approval', 'ask');
   await asked.sees(prompts(1));
   expect(asked.output()).not.toContain('│ one-1');
@@ -75,7 +75,7 @@ test('asks in a terminal, approves with y, and denies with any other text as the
   expect(asked.output()).not.toContain('│ two-2');
 });
 
-test('withdraws the prompt when another person answers, and cancels at Ctrl-C', async () => {
+test('removes the prompt when another person answers, and cancels the run at Ctrl-C', async () => {
   const asked = inTerminal('run', 'ask.md', '--approval', 'ask');
   await asked.sees(prompts(1));
   const runId = uuid.exec(asked.output())?.[0] ?? '';
@@ -122,7 +122,7 @@ test.each([
   await call(['cancel', runId]);
 });
 
-test('cancels the run when the reader of its output goes, and says so', async () => {
+test('cancels the run and reports this when the reader of its output ends', async () => {
   const piped = await runCommand(['sh', '-c', `{ ${runyard} run sleep.md; echo "exit $?" >&2; } | head -n 1`], {
     cwd: folder,
     env,
@@ -140,7 +140,7 @@ test('exits with 4 when the run is cancelled elsewhere', async () => {
   expect(await follow.exited).toBe(4);
 });
 
-test('stops at Ctrl-C the programs that it started for a run, and creates no run', async () => {
+test('at Ctrl-C before the run is created, stops the programs that it started and creates no run', async () => {
   const other = { ...env, RUNYARD_DATA_DIR: path.join(folder, 'other') };
   const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: folder, env: other });
   await running.sees('starting service');
@@ -166,7 +166,7 @@ test('ends logs with exit code 0 when its reader closes the pipe', async () => {
   await call(['cancel', runId]);
 });
 
-test('prints with --json one event per line, then the run, and nothing else', async () => {
+test('with --json, prints one event per line, then the run, and nothing else', async () => {
   const { output } = await call(['run', '--json', '-'], say('printf "\\033[31mred\\n"'));
   const lines = output
     .trimEnd()
@@ -177,8 +177,8 @@ test('prints with --json one event per line, then the run, and nothing else', as
   expect(output).not.toContain('\u001b');
 });
 
-test('stops everything at SIGTERM of up, and gives the service its time to stop', async () => {
-  // After the runs, the worker has sandboxes and connections to end.
+test('up stops everything at SIGTERM, and waits for the service to stop', async () => {
+  // After the end of the runs, the worker must end sandboxes and connections.
   up.child.kill('SIGTERM');
   expect(await up.exited).toBe(0);
   expect(processesOf(folder)).toEqual([]);

@@ -1,4 +1,4 @@
-/** The other commands, against a real service and worker that run separately. */
+/** Tests the other commands against a real service and worker that were started separately. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
@@ -11,7 +11,7 @@ const uuid = /[0-9a-f]{8}-[0-9a-f-]{27}/;
 const here = useApart();
 beforeAll(() => writeFileSync(path.join(here.folder, 'sleep.md'), '```sh\necho begun; sleep 300\n```'));
 
-test('sends a run with attachments and metadata to the service of RUNYARD_BASE_URL and starts no program here', async () => {
+test('sends a run with attachments and metadata to the service of RUNYARD_BASE_URL and starts no local program', async () => {
   writeFileSync(path.join(here.folder, 'note.txt'), 'attached words');
   const prompt = '```sh\ncat attachments/note.txt\n```';
   const { code, output } = await here.call(
@@ -46,7 +46,7 @@ test('prints the id of a detached run, which can be followed and cancelled', asy
   expect(again.output).toContain('invalid_request: ');
 });
 
-test('shows a question from the sandbox of a failed setup, approves it and follows the run to its end', async () => {
+test('shows a request for approval from the sandbox of a failed setup, approves it and follows the run to its end', async () => {
   const created = await fetch(`${here.client.RUNYARD_BASE_URL}/api/v1/agent/environments`, {
     method: 'POST',
     headers: { authorization: `Bearer ${here.client.RUNYARD_API_KEY}`, 'content-type': 'application/json' },
@@ -141,7 +141,7 @@ test('accepts a created key until it is deleted', async () => {
   expect(refused.code).toBe(1);
 });
 
-test('invites a person, who accepts, gets a role and is removed', async () => {
+test('invites a person, who accepts the invitation, gets a role and is removed', async () => {
   const invitation =
     (await here.call(['users', 'invite', '--role', 'viewer', '--note', 'Ada'])).output.split('\n')[0] ?? '';
   expect(invitation).toMatch(/^ryi_/);
@@ -204,7 +204,7 @@ test('names the address of a service that does not answer', async () => {
   expect(result.code).toBe(1);
 });
 
-test('lists the parts of the installation with doctor, and exits with 1 when no run could work', async () => {
+test('doctor lists the parts of the installation, and exits with 1 if no run could work', async () => {
   const { RUNYARD_BASE_URL: _, ...own } = here.client;
   const good = await runCommand([runyard, 'doctor', '--json'], {
     cwd: here.folder,
@@ -235,7 +235,7 @@ test('lists the parts of the installation with doctor, and exits with 1 when no 
   expect(bad.output).not.toContain('hunter2');
 });
 
-test('exits with 130 at a second Ctrl-C when the cancel of the run is not answered', async () => {
+test('exits with 130 at a second Ctrl-C if the service does not answer the cancel', async () => {
   const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: here.folder, env: here.client });
   await running.sees('│ begun');
   const [program] = processesOf(here.folder).filter(({ command }) =>
@@ -255,7 +255,7 @@ test('exits with 130 at a second Ctrl-C when the cancel of the run is not answer
   await here.call(['cancel', runId]);
 });
 
-test('shows and sets the budget, and reports usage', async () => {
+test('shows and sets the budget, and shows usage', async () => {
   const shown = await here.call(['budget', 'show']);
   expect(shown.output).toMatch(/monthly limit {6}none\ncredits left {7}not used/);
   const set = await here.call(['budget', 'set', '--monthly', '12.5', '--credits', '5000', '--json']);

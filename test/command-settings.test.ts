@@ -1,4 +1,4 @@
-/** The settings of a command while programs run on its data folder, and settings with which nothing can start. */
+/** Tests the settings of a command while programs run on its data folder, and settings with which no program can start. */
 import http from 'node:http';
 import net from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -39,7 +39,7 @@ describeSupervised('a command', (here) => {
     expect(processesOf(here.folder)).toEqual([]);
   });
 
-  test('reports a database that does not exist with the last log lines of the service', async () => {
+  test('reports a missing database with the last log lines of the service', async () => {
     const database = new URL(process.env.TEST_DATABASE_URL ?? '');
     database.password = 'hunter2';
     database.pathname = '/nowhere';
@@ -61,7 +61,7 @@ describeSupervised('a command', (here) => {
       await up.sees('Ctrl-C stops everything.');
     });
 
-    test('uses the settings of the command, or shows how they differ from those of the running programs', async () => {
+    test('uses the settings of the command, or shows their differences from the settings of the running programs', async () => {
       const call = (args: string[], more: Record<string, string>) =>
         runCommand([runyard, ...args], { cwd: here.folder, env: { ...here.env, ...more } });
       const dead = { RUNYARD_BASE_URL: 'http://127.0.0.1:9' };
@@ -87,7 +87,7 @@ describeSupervised('a command', (here) => {
       expect(named, 'the key of the folder is for its own service').toMatchObject({ code: 0 });
     });
 
-    test('sends the key of the data folder to no other server', async () => {
+    test('sends the key of the data folder only to the service of this folder', async () => {
       const headers: (string | undefined)[] = [];
       const other = http.createServer((request, response) => {
         headers.push(request.headers.authorization);
@@ -104,7 +104,7 @@ describeSupervised('a command', (here) => {
       }
     });
 
-    test('prints at a second up the address of the first up, which a second run uses', async () => {
+    test('a second up prints the address of the first up, and a second run uses this address', async () => {
       const second = await runCommand([runyard, 'up'], { cwd: here.folder, env: here.env });
       expect(second.code).toBe(1);
       expect(second.output).toContain(`runyard is running already (process ${up.child.pid}, ${here.origin()})`);

@@ -1,6 +1,6 @@
 /**
- * Hostile commands of a run in a container of a real engine, each with a control: the same outside of the container, or an action that
- * the run may do.
+ * Hostile commands of a run in a container of a real engine. Each attack has a control: the same command outside of the container, or
+ * an action that the run may do.
  */
 
 import { parseSettings } from '@runyard/contract/settings/settings';
@@ -38,7 +38,7 @@ describe.skipIf(typeof started === 'string')(
       expect(await engine.containers(), 'containers that are left').toEqual([]);
       await engine[Symbol.asyncDispose]();
     });
-    /** The shell of a run ends at the first command that fails. */
+    /** Without `set +e`, the shell of a run ends at the first command that fails. */
     const attempt = (script: string) => probe.attempt(`set +e\nexec 2>&1\n${script}\necho end`);
 
     test('reaches no file, process, environment, socket or network of the machine, nor the engine', async () => {
@@ -69,7 +69,7 @@ describe.skipIf(typeof started === 'string')(
       ]);
     });
 
-    test('neither opens an inspector in the agent nor ends it when a command sends SIGUSR1', async () => {
+    test('cannot open an inspector in the agent or end the agent with SIGUSR1', async () => {
       const printed = await probe.attemptInNode(() => startVictim + sendSignal);
       expect(printed).toMatch(/inspector of the control\nagent refused\n$/);
     });
@@ -132,7 +132,7 @@ describe.skipIf(typeof started === 'string')(
       );
     });
 
-    test.runIf(hasGvisor)('gets a kernel of its own by the runtime runsc', async () => {
+    test.runIf(hasGvisor)('a worker with the runtime runsc gives each container a kernel of its own', async () => {
       const { ok, reasons, level } = await probeRuntime('runsc');
       expect(ok, reasons.join()).toBe(true);
       expect(level.features).toContain('own-kernel');

@@ -143,7 +143,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(await names(), 'an image that the engine had').toContain('box:1');
   });
 
-  test('pulls a private image with the credentials of the operator, which are in no run and no log', async () => {
+  test('pulls a private image with the credentials of the operator, and shows them in no run and no log', async () => {
     const look = 'env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr "\\0" "\\n"; ls -a ~ /workspace';
     const runId = await create(sh(look), { docker_image: `${closedRegistry.address}/team/closed:1` });
     const seen = await succeed(runId);
@@ -161,7 +161,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(await failure(`${registry.address}/${image}`)).toMatch(message);
   });
 
-  test('ends a run with an image of a registry that the worker does not allow, without asking it', async () => {
+  test('ends a run whose image is from a registry that the worker does not allow, and sends no request to the registry', async () => {
     expect(await failure('169.254.169.254/latest/meta-data:1')).toMatch(/takes images of docker\.io, .* only/);
   });
 
@@ -180,7 +180,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(await failure(image)).toMatch(message);
   });
 
-  test('uses neither the entry point, user, volumes and health check of an image nor its variables for the agent', async () => {
+  test('ignores the entry point, user, volumes and health check of an image, and does not give its variables to the agent', async () => {
     const root = await engine.makeRoot();
     await writeFile(path.join(root, 'evil.js'), 'console.log("EVIL by Node")');
     await engine.makeImage('evil:1', root, [
@@ -239,7 +239,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     await eventually('end of the container', async () => (await engine.containers()).length === 0);
   });
 
-  test('ends a container whose supervisor was killed, and its run', async () => {
+  test('ends a container and its run when the supervisor of the container is killed', async () => {
     const runId = await create(sh('touch begun; sleep 1000'), { docker_image: 'box:1' });
     await system.until(runId, ({ state }) => state === 'INPROGRESS');
     const [running = ''] = await engine.containers();

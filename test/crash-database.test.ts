@@ -1,4 +1,4 @@
-/** Kills of the embedded database in the middle of writes. More of each kind: CRASH_ROUNDS=10 in the environment (`bin/test-long`). */
+/** Kills the embedded database in the middle of writes. `bin/test-long` sets CRASH_ROUNDS=10 for more kills of each kind. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
@@ -11,13 +11,13 @@ import { findEmbeddedPostgres } from '../packages/service/src/platform/store/emb
 import { giveDatabase } from './support/head-start.ts';
 import { programFile } from './support/programs.ts';
 
-/** Kills of each kind. Two: one start while the old database is still stopping, one after that. */
+/** Number of kills of each kind. With two, one start comes while the old database is still stopping, and one comes after that. */
 const rounds = Number(process.env.CRASH_ROUNDS ?? 2);
-/** The goal is 2 s on a machine without other work (`bench/embedded.md`); this one may be shared. */
+/** The goal is 2 s on a machine without other work (`bench/embedded.md`). This limit is longer because tests run on shared machines. */
 const maxStartMs = 30_000;
 const program = await programFile('writing-service');
 
-/** The data folder, and in it the folder of the database. */
+/** `home` is the data folder. `folder` is the folder of the database inside it. */
 let home: string;
 let folder: string;
 let acknowledged: Set<string>;
@@ -44,11 +44,11 @@ afterAll(() => {
 
 interface WritingService {
   readonly child: ChildProcess;
-  /** From the start of its process, Node's own start included. */
+  /** Milliseconds from the start of the process, including the start of Node. */
   readonly startMs: number;
 }
 
-/** Resolves when the database answered it. */
+/** Starts a service. Resolves when the database has answered the service. */
 async function startService(): Promise<WritingService> {
   const startedAt = performance.now();
   const child = spawn(process.execPath, [program, folder], { stdio: ['pipe', 'pipe', 'inherit'] });
@@ -82,7 +82,7 @@ async function kill9(child: ChildProcess): Promise<void> {
   await closed;
 }
 
-/** Ids of the processes that work in the folder's cluster: PostgreSQL's, and its guard. */
+/** Returns the ids of the processes that work in the cluster of the folder: those of PostgreSQL and its guard. */
 function processesIn(place: string, named = ''): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -99,7 +99,7 @@ function processesIn(place: string, named = ''): number[] {
     .map(Number);
 }
 
-/** First line: the process; eighth line: its state. Less while the file is being written. */
+/** Returns the lines of postmaster.pid: the first is the process id, the eighth is the state. Lines are missing while the file is written. */
 const pidFile = () => readFileSync(path.join(folder, 'cluster/postmaster.pid'), 'utf8').split('\n');
 const postmaster = () => Number(pidFile()[0]);
 
@@ -114,7 +114,7 @@ async function expectNothingLost(): Promise<void> {
   expect(known.filter((id) => !stored.has(id))).toEqual([]);
 }
 
-/** A backend may end by itself between being listed and being killed. */
+/** Kills a process. A backend may have ended by itself since it was listed. */
 function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
@@ -124,7 +124,7 @@ function killIfThere(pid: number): void {
 }
 
 describe('kill -9 in the middle of writes', () => {
-  test('of the service: loses no acknowledged row, stops its database and starts again quickly', async () => {
+  test('of the service loses no acknowledged row, stops its database, and allows a quick restart', async () => {
     note('first start on a fresh folder', (await startService()).startMs);
     for (let round = 1; round <= rounds; round += 1) {
       await moreRows(100);
@@ -141,7 +141,7 @@ describe('kill -9 in the middle of writes', () => {
     }
   });
 
-  test('of the guard: replaces it, and still stops the database with its service', async () => {
+  test('of the guard makes the service start another guard, which stops the database when the service is killed', async () => {
     await giveDatabase(home);
     for (let round = 1; round <= rounds; round += 1) {
       const service = await startService();
@@ -163,7 +163,7 @@ describe('kill -9 in the middle of writes', () => {
     }
   });
 
-  test('of service and guard together: the next start stops the remaining database server, and no row is lost', async () => {
+  test('of service and guard together loses no row, and the next start stops the remaining database server', async () => {
     await giveDatabase(home);
     await startService();
     for (let round = 1; round <= rounds; round += 1) {
@@ -179,7 +179,7 @@ describe('kill -9 in the middle of writes', () => {
     }
   });
 
-  test('of the postmaster: starts it again and continues to write', async () => {
+  test('of the postmaster makes the service start it again and continue to write', async () => {
     await giveDatabase(home);
     await startService();
     for (let round = 1; round <= rounds; round += 1) {
@@ -187,7 +187,7 @@ describe('kill -9 in the middle of writes', () => {
       const killed = postmaster();
       process.kill(killed, 'SIGKILL');
       const killedAt = performance.now();
-      // Backends of the dead server may still acknowledge work that they had begun, so only rows after the start of the new one count.
+      // Backends of the dead server may still acknowledge work that they had begun. So count only rows after the start of the new server.
       const successorIsReady = () => expect([postmaster() === killed, pidFile()[7]?.trim()]).toEqual([false, 'ready']);
       await vi.waitFor(successorIsReady, { timeout: 60_000, interval: 20 });
       await moreRows(1);
@@ -196,7 +196,7 @@ describe('kill -9 in the middle of writes', () => {
     }
   });
 
-  test('of everything at once: replays the log at the next start', async () => {
+  test('of everything at once loses no row, because the next start replays the log', async () => {
     await giveDatabase(home);
     await startService();
     for (let round = 1; round <= rounds; round += 1) {
@@ -212,7 +212,7 @@ describe('kill -9 in the middle of writes', () => {
   });
 });
 
-test('leaves no process and no socket folder when the service ends properly', async () => {
+test('the database leaves no process and no socket folder when the service ends properly', async () => {
   await giveDatabase(home);
   const { child } = await startService();
   const found = await findEmbeddedPostgres(folder);

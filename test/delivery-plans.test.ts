@@ -47,7 +47,7 @@ const filters: Readonly<Record<string, Partial<ListTeamDeliveriesQuery>>> = {
 };
 const named = Object.entries(filters);
 
-/** Reads pages of 20 until 60 deliveries are found, or all. */
+/** Reads pages of 20 deliveries until at least 60 are found or the list ends. Returns their ids. */
 async function read(from: Database, teamId: string, query: Partial<ListTeamDeliveriesQuery>): Promise<string[]> {
   const ids: string[] = [];
   let cursor: string | undefined;
@@ -64,7 +64,7 @@ async function read(from: Database, teamId: string, query: Partial<ListTeamDeliv
   return ids;
 }
 
-test.each(named)('a list by %s has the same deliveries as a look at each', async (_, query) => {
+test.each(named)('a list filtered by %s has the same deliveries as a query that checks every row', async (_, query) => {
   const { webhook_uid, factory_uid, event, label, started, received_after, received_before } = query;
   const expected = await db.query<{ id: string }>(
     `SELECT id FROM webhook_deliveries d WHERE team_id = $1 AND ($2::text IS NULL OR webhook_uid = $2)
@@ -81,7 +81,7 @@ test.each(named)('a list by %s has the same deliveries as a look at each', async
   expect(found.length).toBeGreaterThan(0);
 });
 
-test('no page by any filter looks at more deliveries than it may, of a busy team or a quiet one', async () => {
+test('a page with any filter reads at most the allowed number of rows, for a busy team and for a quiet team', async () => {
   const most: Record<string, number> = {};
   for (const [name, query] of named) {
     const observed = observeRows(db, 'webhook_deliveries', (rows) => {
@@ -100,7 +100,7 @@ test('no page by any filter looks at more deliveries than it may, of a busy team
   expect(ofQuiet).toBe(3);
 });
 
-test('the lists read no whole table of deliveries or starts, and count no deliveries but those of a day', async () => {
+test('the lists never scan the whole tables of deliveries or starts, and count only the deliveries of one day', async () => {
   const scanned = new Set<string>();
   const scans = observeScans(db, ['webhook_deliveries', 'starts'], scanned);
   const query = ListTeamThingsQuery.parse({ limit: 100 });

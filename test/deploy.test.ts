@@ -1,6 +1,6 @@
 /**
- * The files of deploy/: the chart with three sets of values, and the compose file. helm, kubeconform and the schemas of Kubernetes come from
- * bin/prepare-deploy.sh, which bin/test-long runs; without them their tests are skipped.
+ * Tests the files of deploy/: the chart with three sets of values, and the compose file. bin/test-long runs bin/prepare-deploy.sh,
+ * which installs helm, kubeconform and the schemas of Kubernetes. Tests that need a missing one of these are skipped.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -136,7 +136,7 @@ describe.skipIf(!hasTools)(`the chart${skipped}`, () => {
     expect(helm('lint', full)).toMatchObject({ status: 0 });
   });
 
-  test('makes what the schemas of Kubernetes allow', () => {
+  test('makes only objects that the schemas of Kubernetes allow', () => {
     const location = `${tools}/schemas/{{ .ResourceKind }}{{ .KindSuffix }}.json`;
     const words = ['-strict', '-summary', '-skip', 'ServiceMonitor', '-schema-location', location, '-'];
     const input = Object.values(sets)
@@ -181,7 +181,7 @@ describe.skipIf(!hasTools)(`the chart${skipped}`, () => {
     },
   );
 
-  test('gives the worker its rights in the namespace of the runs only, and those of docs/isolation.md', () => {
+  test('gives the worker exactly the rights of docs/isolation.md, and only in the namespace of the runs', () => {
     const roles = render(least).resources.filter(({ kind }) => /Role/.test(kind));
     expect(roles.map(({ kind, metadata }) => [kind, metadata.namespace])).toEqual([
       ['Role', 'runyard-runs'],
@@ -195,7 +195,7 @@ describe.skipIf(!hasTools)(`the chart${skipped}`, () => {
     expect(roles[0]?.rules).toEqual(documented?.rules);
   });
 
-  test('closes the network unless a value says otherwise', () => {
+  test('closes the network by default', () => {
     const policies = (values: object) =>
       render(values)
         .resources.filter(({ kind }) => kind === 'NetworkPolicy')
@@ -210,13 +210,13 @@ describe.skipIf(!hasTools)(`the chart${skipped}`, () => {
     expect(policies(unsafe)).toEqual([]);
   });
 
-  test('names the proxies of the ingress to the service', () => {
+  test('passes the proxies of the ingress to the service as RUNYARD_TRUSTED_PROXIES', () => {
     const named = (values: object) => /RUNYARD_TRUSTED_PROXIES, value: (".*")/.exec(render(values).text)?.[1];
     expect(named(full)).toBe('"10.244.0.0/16,fd00::/64"');
     expect(named(least)).toBeUndefined();
   });
 
-  test('warns after an installation of what the values leave open', () => {
+  test('prints a warning after an installation for each unsafe value', () => {
     const warnings = (values: object) =>
       [...helm('install', values).output.matchAll(/^WARNING: ([\w.]+)/gm)].map(([, name]) => name);
     expect(warnings(full)).toEqual([]);
@@ -269,7 +269,7 @@ describe('the compose file', () => {
     secrets: Record<string, { file: string }>;
   };
 
-  test('hardens service and worker, limits everything, and publishes on loopback only', () => {
+  test('hardens service and worker, limits the memory of every container, and publishes ports on loopback only', () => {
     for (const name of ['service', 'worker']) {
       const item = compose.services[name];
       expect(item).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
@@ -283,7 +283,7 @@ describe('the compose file', () => {
     expect(compose.services.worker?.secrets).toEqual(['worker-key']);
   });
 
-  test('has each secret from deploy/make-secrets, which keeps what it made', () => {
+  test('gets each secret from deploy/make-secrets, and a second call keeps the secrets', () => {
     const place = path.join(folder, 'secrets');
     const make = () => execFileSync(path.join(root, 'deploy/make-secrets'), [place]);
     const read = () =>
@@ -305,7 +305,7 @@ describe('the compose file', () => {
     expect(JSON.parse(text('s3-config')).identities).toHaveLength(1);
   });
 
-  test.skipIf(!hasTools)(`is one of the Compose Specification${skipped}`, () => {
+  test.skipIf(!hasTools)(`is valid by the Compose Specification${skipped}`, () => {
     const { status, stderr } = spawnSync(path.join(tools, 'compose-go'), [file], { encoding: 'utf8' });
     expect(status, stderr).toBe(0);
   });
@@ -323,7 +323,7 @@ describe('deploy/Dockerfile', () => {
     .replaceAll('\\\n', '')
     .split(/^FROM /m);
 
-  test.each(imageKinds)('starts the %s as the image of bin/images', (kind) => {
+  test.each(imageKinds)('starts the %s with the same user and command as the image of bin/images', (kind) => {
     const start = startOf(kind);
     const stage = stages.find((text) => text.startsWith(`scratch AS ${kind}\n`)) ?? '';
     const line = (name: string): string => new RegExp(`^${name} (.*)$`, 'm').exec(stage)?.[1] ?? '';

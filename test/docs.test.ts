@@ -9,9 +9,9 @@ const list = (pattern: string) => globSync(pattern, { cwd: root, exclude: (name)
 const pages = list('{*.md,docs/**/*.md,bench/*.md}').sort();
 const files = list('{*.*,{packages,test,bench,deploy,docs,bin,examples}/**/*.*}');
 
-/** Files as pages name them: by their whole path, or by its end; `*` matches a part of a name. */
+/** Returns whether a file that a page names exists. The page can name the whole path or its end, and `*` matches a part of a name. */
 function isThere(named: string): boolean {
-  // Files in repositories of users: of a skill, and of the agents and automations of a factory.
+  // These are files in repositories of users: of a skill, or of the agents and automations of a factory.
   if (/(^|\/)SKILL\.md$|^agents\/[\w-]+\/agent\.md$|^automations\/[\w-]+\/automation\.md$/.test(named)) return true;
   const end = new RegExp(`(^|/)${named.replaceAll('.', '\\.').replaceAll('*', '[^/]*')}$`);
   return files.some((file) => end.test(file));
@@ -34,7 +34,7 @@ test.each(pages)('the target of every link of %s exists', (page) => {
   expect(links.filter((link) => !existsSync(path.resolve(root, path.dirname(page), link)))).toEqual([]);
 });
 
-/** Variables that a worker gives to the agent. They are not settings of a program that people start. */
+/** Variables that a worker gives to the agent. They are not settings of Runyard's programs. */
 const agentVariables = ['workspace/run-folders.ts', 'harness/external.ts'].flatMap((file) =>
   [
     ...readFileSync(path.join(root, 'packages/agent/src', file), 'utf8').matchAll(/env\.(RUNYARD_\w+)|(RUNYARD_\w+):/g),
@@ -49,7 +49,7 @@ test.each(pages)('every setting that %s names exists', (page) => {
   expect(named.filter((name) => !(known(name) || agentVariables.includes(name)))).toEqual([]);
 });
 
-test('each page that a comment names exists', () => {
+test('every page that a comment names exists', () => {
   const named = files
     .filter((file) => /\.(ts|js|mjs|sql)$/.test(file))
     .flatMap((file) => {

@@ -1,4 +1,4 @@
-/** Runs in the whole system, whose environment allows one server of this machine: programs reach it, and nothing else. */
+/** Runs in the whole system. Their environment allows one server of this machine: programs in the sandbox reach that server and no other. */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -72,7 +72,7 @@ describe.skipIf(sandboxProblem !== null)('a sandbox with hosts that its environm
   const denied = (timeline: readonly TimelineEvent[]) =>
     timeline.filter(({ event_type }) => event_type === 'connection_denied').map(({ payload }) => payload ?? {});
 
-  test('reaches them from setup commands and from the run, and each denied host is on the timeline', async () => {
+  test('reaches the allowed hosts from setup commands and from the run, and the timeline shows each denied host', async () => {
     const redirected = `${proxied} ${fetchOf(`${allowed.url}/away`)}`;
     const direct = `node -e 'require("net").connect(${new URL(other.url).port}, "127.0.0.1").on("error", (e) => console.log("direct", e.code))'`;
     const script = [
@@ -108,7 +108,7 @@ describe.skipIf(sandboxProblem !== null)('a sandbox with hosts that its environm
       { number: 3, host: 'name.example', port: 80, reason: 'host_not_allowed' },
     ]);
     expect(events[1]?.message).toContain('not public');
-    // 20 one by one, and the counts.
+    // The timeline has 20 single events, and then one event with the counts.
     expect(events.map((event) => event.number)).toEqual(Array.from({ length: 21 }, (_, index) => index + 1));
     expect(events[20]).toMatchObject({ total: 63 });
   });
@@ -117,7 +117,7 @@ describe.skipIf(sandboxProblem !== null)('a sandbox with hosts that its environm
     const network = (...hosts: string[]) => ({ network: { allowed_hosts: hosts } });
     const first = run(`${proxied} ${fetchOf(`${allowed.url}/hold`)}`, network(allowed.authority));
     await expect.poll(() => seen).toContain('allowed /hold');
-    // The first one has an open connection meanwhile.
+    // Meanwhile the first sandbox has an open connection.
     const second = await run(`${proxied} ${fetchOf(`${allowed.url}/second`)}`, network('10.9.8.7'));
     expect(second.output).not.toContain('answer of allowed');
     expect(seen).not.toContain('allowed /second');

@@ -1,4 +1,4 @@
-/** Event deliveries by real processes on one database: one process is killed while it sends, and two share the work. */
+/** Event deliveries by real processes on one database. One process is killed while it sends, and later two processes share the work. */
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import type {
@@ -15,7 +15,7 @@ let receiver: FakeWebhookReceiver;
 let system: System;
 const secretsKey = randomBytes(32).toString('base64');
 
-/** Starts a service; `blobsOf`: beside another one, whose blobs it shares. */
+/** Starts a service. With `blobsOf`, it shares the blobs of the service with this data folder. */
 const start = async (blobsOf?: string): Promise<System> =>
   await startSystem({
     workers: [],
@@ -61,7 +61,7 @@ test('sends an event again with the same webhook-id when its process was killed 
   await killHard(system.service());
   receiver.behave({ status: 204 });
   await system.startService();
-  // The end of the lease of the dead process.
+  // Ends the lease of the dead process at once.
   await database.db.query('UPDATE event_deliveries SET next_attempt_at = now()');
   const [delivery] = await eventually('the second attempt', async () => {
     const deliveries = await deliveriesOf(system, id);
@@ -76,7 +76,7 @@ test('sends an event again with the same webhook-id when its process was killed 
   expect(created[0]?.body).toBe(created[1]?.body);
 });
 
-test('delivers every event once from two processes, also a cancel that one of them made', async () => {
+test('delivers every event once from two processes, including cancels by either of them', async () => {
   const [one, two] = [system, await start(system.dataDir)];
   onTestFinished(() => two.stop());
   const id = await subscribe();

@@ -50,7 +50,7 @@ test('gives an imported database its own epoch and shows none of its old events 
   const source = await place();
   await fill(source);
   const before = await ensureEpoch(source.db);
-  // A server that has had more transactions than the one of the import.
+  // Gives the events transaction numbers that are higher than those of the target database.
   await source.db.query(
     `INSERT INTO run_events (run_id, seq, state, xact) SELECT id, 1, state, (pg_current_xact_id()::text::bigint + 1000000)::text::xid8 FROM runs`,
   );
@@ -63,7 +63,7 @@ test('gives an imported database its own epoch and shows none of its old events 
   expect(await target.db.query(`SELECT FROM run_events WHERE xact > '0'`)).toHaveLength(2);
 });
 
-test('writes a file for its owner only and leaves no half-written one', async () => {
+test('writes a file that only its owner can read, and leaves no partial file after an error', async () => {
   const source = await place();
   await fill(source);
   await exportDatabase({ ...source, to: file() });
@@ -78,7 +78,7 @@ test('writes a file for its owner only and leaves no half-written one', async ()
   expect((await readdir(folder())).filter((name) => name.startsWith('export'))).toEqual(['export']);
 });
 
-test('exports all tables as of one moment while others write', async () => {
+test('exports all tables as of one moment while other connections write', async () => {
   const source = await place();
   await fill(source);
   let writing = true;

@@ -1,4 +1,4 @@
-/** Imports that are refused or that fail, and the state that they leave. */
+/** Imports that are refused or that fail, and the state of the target afterwards. */
 import { randomUUID } from 'node:crypto';
 import { cp, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -36,7 +36,7 @@ describe('a refused import leaves nothing', () => {
     expect(await isEmpty(target)).toBe(true);
   });
 
-  test('and removes no blob that was there before, such as those of the exported installation', async () => {
+  test('and removes no earlier blob of the store, such as the blobs of the exported installation', async () => {
     await truncate(file(), (await stat(file())).size - 10);
     const keys = async () => {
       const found: string[] = [];
@@ -69,7 +69,7 @@ describe('a refused import leaves nothing', () => {
     expect(await isEmpty(target)).toBe(true);
   });
 
-  test('if a header was changed, also that of a sequence', async () => {
+  test('if a header was changed, including the header of a sequence', async () => {
     const text = await readFile(file(), 'latin1');
     for (const [pattern, by] of [
       [/"teams_number_seq","lastValue":"2"/, '"teams_number_seq","lastValue":"1"'],
@@ -93,13 +93,13 @@ describe('a refused import leaves nothing', () => {
     },
   );
 
-  test('if the file was made by a Runyard with other migrations', async () => {
+  test('if the file was made by a version with other migrations', async () => {
     await writeFile(file(), await withMigration());
     await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(/made at migration 9999_future/);
     expect(await isEmpty(target)).toBe(true);
   });
 
-  test('and creates no table if the file is of a newer Runyard, or the database belongs to another program', async () => {
+  test('and creates no table if the file is of a newer version, or if the database belongs to another program', async () => {
     const empty = await place({ migrated: false });
     const tables = () => empty.db.query(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`);
     await writeFile(`${file()}2`, await withMigration());
@@ -121,7 +121,7 @@ interface ExportedMigration {
   readonly checksum: string;
 }
 
-/** Returns the export with other migrations, and without `heads`: older versions did not write it. */
+/** Returns the export with changed migrations and without `heads`, which older versions did not write. */
 async function withMigrations(change: (migrations: ExportedMigration[]) => ExportedMigration[]): Promise<Buffer> {
   const bytes = await readFile(file());
   const end = bytes.indexOf(10);
@@ -137,7 +137,7 @@ async function withMigrations(change: (migrations: ExportedMigration[]) => Expor
   return Buffer.concat([Buffer.from(JSON.stringify(head)), rest]);
 }
 
-/** Returns the first migrations that the baseline replaced. */
+/** Returns the first `count` of the migrations that the baseline replaced. */
 async function replacedMigrations(count: number): Promise<ExportedMigration[]> {
   const text = await readFile(path.join(migrationsFolder, 'replaced-migrations.txt'), 'utf8');
   return text
@@ -168,7 +168,7 @@ describe('from an older version', () => {
     expect(await contents(target)).toEqual(await contents(source));
   });
 
-  test('refuses an export of an earlier version with the version that can import it', async () => {
+  test('refuses an export of an earlier version and names the version that can import it', async () => {
     const source = await place();
     await exportDatabase({ ...source, to: file() });
     const replaced = await replacedMigrations(65);

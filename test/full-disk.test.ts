@@ -18,7 +18,7 @@ describe.skipIf(problem)(problem ? `with a full disk (skipped: ${problem})` : 'w
     disk = await makeSmallDisk(700);
     const dataDir = path.join(disk.folder, 'data');
     mkdirSync(dataDir, { mode: 0o711 });
-    // Debug: a line for each request and each line of the database.
+    // The level debug logs each request and each line of the database.
     system = await startSystem({
       dataDir,
       env: { RUNYARD_LEASE_SECONDS: String(leaseSeconds), RUNYARD_RECONNECT_GRACE_SECONDS: '5', RUNYARD_LOG: 'debug' },
@@ -49,7 +49,7 @@ describe.skipIf(problem)(problem ? `with a full disk (skipped: ${problem})` : 'w
   const letGoOn = async () => {
     const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
     const sandboxes = path.join(JSON.parse(line).folder, 's');
-    // A sandbox that is being made has no workspace yet.
+    // A sandbox that the worker is still creating has no workspace.
     for (const id of await readdir(sandboxes))
       await writeFile(path.join(sandboxes, id, 'workspace/go'), '').catch(() => undefined);
   };
@@ -77,7 +77,7 @@ describe.skipIf(problem)(problem ? `with a full disk (skipped: ${problem})` : 'w
       (await ask('GET', '/readyz')).body.degraded?.includes('is full'),
     );
 
-    // Two leases long: requests of all kinds, each of which is logged.
+    // For the time of two leases, send requests of all kinds. Each request is logged.
     while (performance.now() - filledAt < leaseSeconds * 2000) {
       for (const answer of await Promise.all([create(), create(), create()])) {
         expect(answer).toMatchObject({ status: 503 });

@@ -1,6 +1,6 @@
 /**
- * Runs the commands of the guide as they are written: with the system's Node, on a service with another port and data folder. The folder
- * has a head start, and the programs start from a bundle: `newcomer.test.ts` shows the first start on an empty folder.
+ * Runs the commands of the guide unchanged, with the Node of the system, on a service with another port and data folder. To save time,
+ * the folder already has a database and a runtime, and the programs start from a bundle. `newcomer.test.ts` tests the first start on an empty folder.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ import { sandboxProblem } from './support/system.ts';
 const repository = path.resolve(import.meta.dirname, '..');
 const page = readFileSync(path.join(repository, 'docs/guide.md'), 'utf8');
 
-/** The `sh` blocks, each with the output in the `text` block below it; without one, the command prints nothing. */
+/** The `sh` blocks. Each has its output in the `text` block below it. Without such a block, the command prints nothing. */
 const steps = [...page.matchAll(/^```sh\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?/gms)].map(
   ([, command = '', prints]) => ({ command, prints }),
 );
@@ -31,7 +31,7 @@ const [up = '', upWithModel = '', useModel = ''] = [...page.matchAll(/^```bash\n
 /** The skill that the guide shows. */
 const skill = /^```markdown\n(.*?)^```$/ms.exec(page)?.[1] ?? '';
 
-/** The definition that the guide has in a repository. */
+/** The definition that the guide reads from a repository. */
 const definition = {
   'shipping/factory.yaml': /^schemaVersion: .*?(?=^END$)/ms.exec(page)?.[0] ?? '',
   'shipping/agents/foreman/agent.md': '---\nagentType: FOREMAN\n---\n\nDivide the work.\n',
@@ -40,11 +40,11 @@ const definition = {
 };
 
 const literally = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
-/** Returns the pattern of an output in which `…` stands for any text. */
+/** Returns a pattern that matches the expected output. `…` matches any text. */
 const printed = (expected: string): RegExp =>
   new RegExp(`^${expected.trim().split('…').map(literally).join('.*')}$`, 's');
 
-/** PATH without the Node of this repository: the first Node on it is the one that the user has installed. */
+/** PATH without the Node of this repository, so that commands find the Node that the user has installed. */
 const systemPath = (process.env.PATH ?? '')
   .split(':')
   .filter((folder) => !folder.includes('node_modules'))
@@ -68,7 +68,7 @@ afterEach(async () => {
 
 const bash = (script: string) => runCommand(['bash', '-c', `exec 2>&1\n${script}`], { cwd: repository, env });
 
-/** Runs a command that starts Runyard and stays; resolves when Runyard is ready. */
+/** Runs a command that starts Runyard and does not end. Resolves when Runyard is ready. */
 async function start(command: string, more: Record<string, string> = {}): Promise<void> {
   const dataDir = path.join(folder, 'data');
   mkdirSync(dataDir, { mode: 0o700 });
@@ -82,14 +82,14 @@ async function start(command: string, more: Record<string, string> = {}): Promis
 }
 
 /**
- * Returns shell functions that save starts of Node, which would take most of the time of the steps. Scripts of `node -pe`, of which
- * there are more than a hundred, are evaluated in one process of the system's Node. `bin/runyard` is started from a bundle.
+ * Returns shell functions that save starts of Node, because these would take most of the time of the steps. One process of the
+ * system's Node evaluates all scripts of `node -pe`, which are more than a hundred. `bin/runyard` starts from a bundle.
  */
 async function fewStarts(): Promise<string> {
   const socket = path.join(folder, 'evaluator.sock');
   const script = path.join(import.meta.dirname, 'support/evaluator.mjs');
   await startCommand(['node', script, socket], { cwd: repository, env }).sees('ready');
-  // A subshell, such as one in the background, becomes Node: `$!` is its process id then.
+  // In a subshell, such as a command in the background, replace the shell by Node. Then `$!` is the process id of Node.
   return `node() {
     if [ "$1" != -pe ] && [ "$BASHPID" != "$$" ]; then exec node "$@"; fi
     if [ "$1" != -pe ]; then command node "$@"; return; fi
@@ -99,12 +99,12 @@ async function fewStarts(): Promise<string> {
 }
 
 describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
-  test('uses the Node of the system, not the one of this repository', async () => {
+  test('uses the Node of the system, not the Node of this repository', async () => {
     const { output } = await bash('node -p process.execPath');
     expect(output.trim()).toMatch(/^\/(?!.*node_modules)/);
   });
 
-  test('shows the output that its commands print on any port and data folder, and uses a model of an endpoint', {
+  test('shows the output that its commands print on any port and data folder, and uses the model of an endpoint', {
     timeout: 300_000,
   }, async () => {
     expect(steps.length).toBeGreaterThan(20);
@@ -118,7 +118,7 @@ describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandb
     const { RUNYARD_MODEL_BASE_URL: address = '', RUNYARD_MODEL_KEY: key = '' } = models.env;
     const withAddress = upWithModel.replace(/(?<=RUNYARD_MODEL_BASE_URL=)\S+/, address);
     expect(withAddress).toContain(address);
-    // The settings of both starts at once, because the runs of the page are runbooks with a language model too.
+    // Starts with the settings of both commands, because the runs of the page are runbooks even with a language model.
     const settings = up.replace('bin/runyard up\n', '');
     expect(settings).not.toBe(up);
     await start(settings + withAddress, { RUNYARD_CODE_HOST_URL: codeHost.template, RUNYARD_MODEL_KEY: key });
@@ -134,8 +134,8 @@ describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandb
     expect(outputs.at(-1)).toBe('');
   });
 
-  test('stops waiting when the condition does not become true', async () => {
-    // A minute of waiting, without the pauses.
+  test('stops waiting after a minute if the condition does not become true', async () => {
+    // Waits with the tries of a minute, but without the pauses.
     const { output } = await bash(
       `unset RUNYARD_BASE_URL\n${prepare}\nsleep() { :; }\nwait_until false || echo stopped`,
     );

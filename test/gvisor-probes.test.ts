@@ -1,4 +1,4 @@
-/** Hostile commands of a run on gVisor's kernel, each with a control: the same outside of the sandbox, or on a program of the command's own. */
+/** Hostile commands of a run on gVisor's kernel. Each has a control: the same command outside of the sandbox or on a program of its own. */
 import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -24,7 +24,7 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
     });
   });
   afterAll(() => probe[Symbol.asyncDispose]());
-  /** The shell of a run ends at the first command that fails. */
+  /** Without `set +e`, the shell of a run ends at the first command that fails. */
   const attempt = (script: string) => probe.attempt(`set +e\nexec 2>&1\n${script}\necho end`);
 
   test('reaches no file, process, environment, socket or network of the machine', async () => {
@@ -51,12 +51,12 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
     ]);
   });
 
-  test('neither opens an inspector in the agent nor ends it when a command sends SIGUSR1', async () => {
+  test('cannot open an inspector in the agent or end the agent with SIGUSR1', async () => {
     const printed = await probe.attemptInNode(() => startVictim + sendSignal);
     expect(printed).toMatch(/inspector of the control\nagent refused\n$/);
   });
 
-  test('neither lifts the protection of the agent’s memory nor gains a right that changes the sandbox', async () => {
+  test('cannot remove the protection of the agent’s memory or gain a right that changes the sandbox', async () => {
     const seen = await attempt(
       [
         'touch own && echo MAY-write',
@@ -96,7 +96,7 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
   test.runIf(hasCgroups)('the sandbox is ended when its memory is used up', async () => {
     const take = (mb: number) =>
       `node -e 'const k = []; while (k.length < ${mb / 16}) k.push(Buffer.alloc(16 << 20, 1))'; echo "${mb} MB: $?"`;
-    // The kernel ends the program, or gVisor with it.
+    // The kernel ends the program, or ends gVisor with the program.
     const outcome = await attempt(`${take(64)}\n${take(4096)}`).catch((error: Error) => error.message);
     expect(outcome).toMatch(/^64 MB: 0\n(.*\n)*4096 MB: 137\n|used up its 512 MB of memory/);
   });
@@ -107,9 +107,9 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
     expect(failure_reason).toBe('disk_limit');
   });
 
-  test('ends with a killed worker where sandboxes are not adopted', async () => {
+  test('ends with the sandbox when the worker is killed and no worker may adopt its sandboxes', async () => {
     const dataDir = await temporaryDataDir();
-    // The end is the same in tests with bubblewrap.
+    // Tests with bubblewrap use the same name, so both share one runtime.
     await giveRuntime(dataDir, 'runtime-fixture-agent.ts-auto');
     const service = await startFakeWorkerService();
     const settings = { RUNYARD_SANDBOX: 'gvisor', RUNYARD_ADOPT_SECONDS: '0' };
@@ -135,7 +135,7 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
   });
 });
 
-/** Processes of the machine that are a kernel or a file server of gVisor. */
+/** Returns the processes of the machine that are a kernel or a file server of gVisor. */
 async function gvisorProcesses(): Promise<number[]> {
   const found: number[] = [];
   for (const name of await readdir('/proc')) {

@@ -23,7 +23,7 @@ async function writeSources(files: Readonly<Record<string, string>>): Promise<vo
   }
 }
 
-test('accepts imports that point to rooms below', async () => {
+test('accepts imports of rooms below', async () => {
   await writeSources({
     'service/src/runs/files/read.ts': "import type { Database } from '../../platform/store/database.ts';\n",
     'service/src/platform/store/database.ts':
@@ -33,7 +33,7 @@ test('accepts imports that point to rooms below', async () => {
   expect(findImportFaults(root)).toEqual([]);
 });
 
-test('rejects an import of a floor above, types included', async () => {
+test('rejects an import from a floor above, even of a type', async () => {
   await writeSources({
     'service/src/runs/files/read.ts': "import type {\n  Refusal,\n} from '../../edges/http/problem.ts';\n",
     'service/src/edges/http/problem.ts': '',
@@ -53,7 +53,7 @@ test('rejects an import of a room above on the same floor', async () => {
   ]);
 });
 
-test('lets tests import the rooms of their floor in any order, and of no floor above', async () => {
+test('lets tests import any room of their floor, and no room of a floor above', async () => {
   await writeSources({
     'service/src/runs/files/read.test.ts':
       "import '../runs/list.ts';\nimport { answer } from '../../edges/http/problem.ts';\nimport '../../service.ts';\nimport '../../../test/service.ts';\n",
@@ -70,7 +70,7 @@ test('lets tests import the rooms of their floor in any order, and of no floor a
   );
 });
 
-test('rejects an import of another package that the package may not know', async () => {
+test('rejects an import of a package that the importing package may not use', async () => {
   await writeSources({
     'agent/src/run.ts': "import { startService } from '@runyard/service/service';\n",
     'service/src/service.ts': '',
@@ -80,7 +80,7 @@ test('rejects an import of another package that the package may not know', async
   ]);
 });
 
-test('rejects folders that import each other, through other folders and dynamic imports too', async () => {
+test('rejects folders that import each other, also through other folders and dynamic imports', async () => {
   await writeSources({
     'agent/src/a/one.ts': "import { two } from '../b/two.ts';\n",
     'agent/src/b/two.ts': "export { three } from '../b/c/three.ts';\n",
@@ -92,7 +92,7 @@ test('rejects folders that import each other, through other folders and dynamic 
   );
 });
 
-test('accepts a domain.ts and routes that import other folders of their room, and a file beside them that these folders import', async () => {
+test('lets domain.ts and routes import folders of their room, and lets these folders import another file of the room', async () => {
   await writeSources({
     'service/src/service.ts': "import { runsDomain } from './runs/runs/domain.ts';\n",
     'service/src/runs/runs/domain.ts': "import { runRoutes } from './run-routes.ts';\n",
@@ -103,7 +103,7 @@ test('accepts a domain.ts and routes that import other folders of their room, an
   expect(findImportFaults(root)).toEqual([]);
 });
 
-test('rejects an import of the routes of a room by another file of the room or of a floor above', async () => {
+test('rejects an import of the routes of a room by any file except its domain.ts', async () => {
   await writeSources({
     'service/src/runs/runs/routes.ts': '',
     'service/src/runs/runs/list/list.ts': "import '../routes.ts';\n",
@@ -135,7 +135,7 @@ test('rejects a folder of the service that is on no floor', async () => {
   ]);
 });
 
-test('finds the floors of the check in docs/architecture.md', async () => {
+test('docs/architecture.md shows the floors of the check', async () => {
   const page = await readFile(path.join(import.meta.dirname, '../docs/architecture.md'), 'utf8');
   for (const { name, rooms } of serviceFloors)
     expect(page).toContain(`\n${name}\n${rooms.map((line) => `    ${line.join(' · ')}`).join('\n')}\n`);

@@ -1,4 +1,4 @@
-/** Tests runs that people talk to, on one system: no suite of `interactive-runs/` changes data that another suite reads. */
+/** Tests runs that people talk to, on one system. No suite of `interactive-runs/` changes data that another suite reads. */
 import { afterAll, afterEach } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from './fakes/git-host.ts';
 import { defaultScript } from './fakes/models/turns.ts';

@@ -26,7 +26,7 @@ test('installs packages once for the same inputs, and again for other inputs', a
   expect(contents).toEqual(['first', 'first', 'third']);
 });
 
-test('stores no installation that fails', async () => {
+test('does not keep an installation that failed', async () => {
   const failing = keepPackages(['x'], async (folder) => {
     await writing('part')(folder);
     throw new Error('no registry');

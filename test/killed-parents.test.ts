@@ -1,6 +1,7 @@
 /**
- * kill -9 of the commands `up`, `run`, `service` and `worker`, which keep the programs running, while runs are in the middle of their
- * turns: the next start adopts the sandboxes. A longer search: PARENT_RUNS=40 PARENT_KILLS=30 in the environment (`bin/test-long`).
+ * Kills the commands `up`, `run`, `service` and `worker`, which keep the programs running, with kill -9 while runs are in the middle
+ * of their turns. The next start must adopt the sandboxes. For a longer search, `bin/test-long` sets PARENT_RUNS=40 PARENT_KILLS=30 in
+ * the environment.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,7 +28,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
 });
 
-/** A data folder with a port of its own: sandboxes look for the service where it was. */
+/** Returns a data folder with a port of its own. A second start uses the same port, because sandboxes still connect to it. */
 async function openFolder(name: string) {
   const dataDir = path.join(folder, name);
   await giveDatabase(dataDir);
@@ -54,7 +55,7 @@ async function openFolder(name: string) {
       return runId;
     },
     run: async (runId: string): Promise<RunItem> => JSON.parse((await call(['runs', 'get', runId])).output),
-    /** Returns the run when it has ended. */
+    /** Waits until the run has ended. Returns the run. */
     async untilEnded(runId: string): Promise<RunItem> {
       return await eventually(`end of run ${runId}`, async () => {
         const run = await this.run(runId);
@@ -71,7 +72,7 @@ async function kill9(command: RunningCommand): Promise<void> {
 
 const ready = 'Ctrl-C stops everything.';
 
-test('continues the runs of up when kill -9 ends it and it is started again at once, and ends them with down', {
+test('the next up continues the runs of an up that was killed, and down ends the runs of a killed up', {
   timeout: 240_000,
 }, async () => {
   const here = await openFolder('up');
@@ -92,7 +93,7 @@ test('continues the runs of up when kill -9 ends it and it is started again at o
     output: expect.stringContaining('ended the sandboxes that an earlier worker left'),
   });
   expect(processesOf(here.dataDir)).toEqual([]);
-  // In the background, as `run` starts the programs.
+  // Here `run` starts the programs in the background.
   const background = await here.begin(8);
   expect(await here.run(left)).toMatchObject({ state: 'ERROR' });
   process.kill(JSON.parse(readFileSync(path.join(here.dataDir, 'supervisor.json'), 'utf8')).pid, 'SIGKILL');
@@ -103,7 +104,7 @@ test('continues the runs of up when kill -9 ends it and it is started again at o
   expect(processesOf(here.dataDir)).toEqual([]);
 });
 
-test(`loses none of ${runCount} runs while the commands service and worker and their programs are killed at random`, {
+test(`loses none of ${runCount} runs while the commands service and worker and their programs are killed at random moments`, {
   timeout: 120_000 + 20_000 * (runCount + killCount),
 }, async () => {
   const service = await openFolder('service');

@@ -1,6 +1,6 @@
 /**
- * The chart in the real cluster of bin/test-kubernetes: installs it, executes a run, and upgrades it while runs are created. The cluster has no kube-proxy and no
- * name server, so this test forwards the addresses of Services itself.
+ * Installs the chart in the real cluster of bin/test-kubernetes, executes a run, and upgrades the chart while runs are created. The
+ * cluster has no kube-proxy and no name server, so this test forwards the addresses of Services itself.
  */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -44,7 +44,7 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
   let origin: string;
   let looking: NodeJS.Timeout | undefined;
 
-  /** Listens at an address of the node, and connects to what `target` names. */
+  /** Listens at an address of the node, and forwards each connection to the address that `target` returns. */
   const forward = async (host: string, port: number, target: () => { host: string; port: number }): Promise<number> => {
     const server = net.createServer((from) => {
       const to = net.connect(target());
@@ -166,14 +166,14 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
     await rm(folder, { recursive: true, force: true });
   }, limitMs);
 
-  test('two services become ready, in a namespace with the level restricted', async () => {
+  test('two services become ready in a namespace with the Pod Security level restricted', async () => {
     await helm('install', {});
     await rolledOut('1');
     const service = await core().readNamespacedService({ name: release, namespace });
     const address = service.spec?.clusterIP ?? '';
     let ready = await servicePods();
     let turn = 0;
-    // Stands for kube-proxy: each connection goes to the next ready pod.
+    // Do the work of kube-proxy: each connection goes to the next ready pod.
     looking = setInterval(() => void servicePods().then((found) => (ready = found)), 500);
     for (const each of [address, '10.0.0.1']) execFileSync('ip', ['addr', 'add', `${each}/32`, 'dev', 'ry-pods']);
     await forward(address, 4180, () => {
@@ -204,7 +204,7 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
     expect(run, JSON.stringify(run.status_message)).toMatchObject({ state: 'SUCCEEDED' });
   });
 
-  test('an upgrade under load loses no request', async () => {
+  test('every request succeeds during an upgrade under load', async () => {
     const created: string[] = [];
     let isOver = false;
     const load = async (): Promise<void> => {
@@ -226,7 +226,7 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
     for (const runId of created.slice(-3)) expect(await call('GET', `/agent/runs/${runId}`)).toBeDefined();
   });
 
-  test('a full quota of the namespace fails a run, which says how to find the reason', async () => {
+  test('a run fails if the quota of the namespace is full, and its message says how to find the reason', async () => {
     await helm('upgrade', {
       runs: { ...(values.runs as object), quota: { pods: '0' } },
       worker: { ...(values.worker as object), env: { RUNYARD_KUBERNETES_START_SECONDS: 10 } },

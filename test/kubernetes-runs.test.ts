@@ -1,4 +1,4 @@
-/** Runs of a whole system in pods, with the real agent. `test-cluster.ts` says which API server and node they have. */
+/** Runs of a whole system in pods, with the real agent. `test-cluster.ts` chooses the API server and the node. */
 import path from 'node:path';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { parseSettings } from '@runyard/contract/settings/settings';
@@ -26,7 +26,7 @@ describe.skipIf(problem !== null)(name, () => {
 
   beforeAll(async () => {
     const agent = path.resolve(import.meta.dirname, '../packages/agent/src/main.ts');
-    // Open the two one after the other: both bundle programs, and the first that has ended stops the bundler of the process.
+    // Start cluster and system one after the other. Both bundle programs, and the first one that finishes stops the shared bundler.
     cluster = await startTestCluster(agent);
     system = await startSystem({ workers: [] });
     scenario = await cluster.begin('runs');
@@ -52,7 +52,7 @@ describe.skipIf(problem !== null)(name, () => {
 
   const sh = (command: string): string => `\`\`\`sh\n${command}\n\`\`\``;
 
-  test('runs from create to the end, with files of the run and without its token', async () => {
+  test('a run ends with success, can report a file, and cannot read its token', async () => {
     const commands = [
       'echo made > made.txt && report-artifact made.txt',
       'id -un; ls /run/runyard; grep -rs ryr_ /run /agent/start.mjs /proc/[0-9]*/environ || echo no token',
@@ -76,7 +76,7 @@ describe.skipIf(problem !== null)(name, () => {
   });
 
   test.skipIf(!isRealCluster)(
-    'a lost node ends its runs, or they resume when it is back',
+    'a run on a lost node ends, or resumes when the node is back',
     { timeout: 2 * limitMs },
     async () => {
       const isAtWork = async (runId: string, execution: number) => {

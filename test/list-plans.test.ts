@@ -13,9 +13,9 @@ import { isLong } from './support/long.ts';
 import { naiveList } from './support/naive-list.ts';
 import { observeScans } from './support/observed-plans.ts';
 
-/** Enough rows that the planner prefers each index to its table. More only take time: the search parts of a run take about 1 ms. */
+/** Enough rows that the planner prefers each index to its table. More rows only take time: the search parts of a run take about 1 ms. */
 const count = 5_000;
-/** Queries of each filter: the first ones have a value that no run has, and frequent ones. */
+/** Number of queries for each filter. The first queries have a value that no run has, and then frequent values. */
 const tries = isLong ? 8 : 3;
 const runTables = ['runs', 'run_facets', 'run_search'];
 
@@ -57,7 +57,7 @@ async function scannedBy(make: Make, sort: (typeof sorts)[number]): Promise<stri
   return [...scanned];
 }
 
-test('notices a scan of a table', async () => {
+test('the helper reports a scan of a whole table', async () => {
   const scanned = new Set<string>();
   await observed(scanned).query('SELECT count(*) FROM runs WHERE prompt = $1', ['x']);
   expect([...scanned]).toEqual(['runs']);
@@ -70,7 +70,7 @@ test.each(sorts.map(([by, order]) => ({ by, order })))(
   },
 );
 
-test('reads no whole table of runs for any filter, in either order of changes', async () => {
+test('never reads a whole table of runs for a filter, in either order by the time of changes', async () => {
   const found: Record<string, string[]> = {};
   for (const [filter, make] of Object.entries(casesOf(seeded, count))) {
     for (const sort of sorts.slice(0, 2)) {
@@ -81,7 +81,7 @@ test('reads no whole table of runs for any filter, in either order of changes', 
   expect(found).toEqual({});
 }, 300_000);
 
-test('reads no whole table of runs to count those of any filter, ever and in a day', async () => {
+test('never reads a whole table of runs to count the runs of a filter, for all time or for one day', async () => {
   const found: Record<string, string[]> = {};
   const created_after = new Date(Date.now() - 86_400_000).toISOString();
   for (const [filter, make] of Object.entries(casesOf(seeded, count))) {
@@ -96,7 +96,7 @@ test('reads no whole table of runs to count those of any filter, ever and in a d
   expect(found).toEqual({});
 }, 300_000);
 
-test('returns for every filter, alone and with others, the same runs as a scan of all runs, in either order of changes', async () => {
+test('returns for each filter the same runs as a scan of all runs, in either order by the time of changes', async () => {
   const wrong: unknown[] = [];
   for (const [filter, make] of Object.entries(casesOf(seeded, count))) {
     const random = randomNumbers(5);

@@ -1,6 +1,6 @@
 /**
- * Readers that are cut off at random, a killed service and a killed listening connection: each reader gets each event once, in order.
- * More readers and writers: LIVE_STREAMS_SCALE=4 in the environment (`bin/test-long`).
+ * Each reader must get each event once and in order, although connections of readers, the service and its listening connection are
+ * killed. `bin/test-long` sets LIVE_STREAMS_SCALE=4 for more readers and writers.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createClient } from '@runyard/client';
@@ -16,7 +16,7 @@ const runCount = 3 * scale;
 /** Number of readers: at least two for each run. */
 const readersOfRuns = 6 * scale;
 const readersOfTeam = 2 * scale;
-/** Several, so that a transaction with an earlier number ends after one with a later number. */
+/** Number of concurrent writers. With several, a transaction with an earlier number can end after a transaction with a later number. */
 const writers = 6 + 2 * (scale - 1);
 const eventsOfWriter = 30 + 10 * (scale - 1);
 
@@ -55,7 +55,7 @@ async function say(tx: Queryable, run: Run): Promise<void> {
   );
 }
 
-/** Transactions of any length, some of which have their number long before they write to a run. */
+/** Writes events in transactions of random length. Some transactions get their number long before they write to a run. */
 async function write(runs: readonly Run[]): Promise<void> {
   for (let n = 0; n < eventsOfWriter; n += 1) {
     const run = runs[Math.floor(Math.random() * runs.length)];
@@ -76,7 +76,7 @@ const killListeners = () =>
      WHERE datname = current_database() AND pid <> pg_backend_pid() AND query ~ '^(LISTEN|SELECT 1$)'`,
   );
 
-/** Ids of all events of a run, in order. */
+/** Returns the ids of all events of a run, in order. */
 async function idsOf(run: Run): Promise<string[]> {
   const rows = await database.db.query<{ seq: number; is_double: boolean }>(
     `SELECT seq, event_type IS NOT NULL AND state IS NOT NULL AS is_double FROM run_events WHERE run_id = $1
@@ -86,7 +86,7 @@ async function idsOf(run: Run): Promise<string[]> {
   return rows.flatMap(({ seq, is_double }) => (is_double ? [`${seq}.1`, `${seq}`] : [`${seq}`]));
 }
 
-/** The events of a team's stream by run, in the order of the stream: `TYPE SEQ`. */
+/** Returns the sequence numbers of the events in a team's stream by run, in the order of the stream. */
 function byRun(reader: CutOffReader): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const id of reader.ids) {
@@ -102,7 +102,7 @@ test('gives every reader every event once and in order while processes are kille
   const follow = (path: string) =>
     readCutOff({ url: () => `${system.baseUrl()}/api/v1${path}`, key: system.key, lifeMs });
   const teams = Array.from({ length: readersOfTeam }, () => follow('/agent/runs/events'));
-  // A reader whose first connection was cut before it got its first id begins again, later.
+  // A reader that lost its first connection before its first id begins again at a later event.
   await eventually('the beginning of each', async () => teams.every((reader) => reader.lastId() !== ''));
   for (let n = 0; n < runCount; n += 1) {
     const id = await system.createRun('Nobody takes this run.');

@@ -1,4 +1,4 @@
-/** `runyard login` and `logout`: the commands, and the page on which a person allows them, in a real browser. */
+/** Tests the commands `runyard login` and `logout`, and the page on which a person allows a login, in a real browser. */
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Page } from 'playwright-core';
@@ -40,7 +40,7 @@ describe.skipIf(noBrowser)(`runyard login${noBrowser ? ` (skipped: ${noBrowser})
   });
   const call = (args: string[]) => runCommand([runyard, ...args], options());
   const addressIn = (running: RunningCommand) => /http:\S+\/command-line\?\S+/.exec(running.output())?.[0] ?? '';
-  /** Starts `login --code`, and returns it with the address that it prints. */
+  /** Starts `login --code`. Returns the running command and the address that it prints. */
   const startWithCode = async () => {
     const running = startCommand([runyard, 'login', '--code'], { ...options(), keepsInput: true });
     await running.sees('paste the code');
@@ -53,7 +53,7 @@ describe.skipIf(noBrowser)(`runyard login${noBrowser ? ` (skipped: ${noBrowser})
     return (await page.locator('pre').textContent()) ?? '';
   };
 
-  test('signs in by the browser of this machine, with the identity provider, until the person leaves the group', async () => {
+  test('signs in by the browser of this machine with the identity provider, and loses access when the person leaves the group', async () => {
     const { service, provider } = signOn;
     const script = path.join(browser().folder, 'browser');
     const seen = path.join(browser().folder, 'arguments');
@@ -65,7 +65,7 @@ describe.skipIf(noBrowser)(`runyard login${noBrowser ? ` (skipped: ${noBrowser})
     expect(given).not.toContain('state');
     const { searchParams } = new URL(addressIn(running));
     const port = searchParams.get('port');
-    // Another page, or another user of the machine, knows the port at most.
+    // Another page or another user of the machine can know only the port.
     expect((await fetch(`http://127.0.0.1:${port}/?state=forged&sealed=x`)).status).toBe(404);
 
     await browser().context.addCookies([{ name: 'subject', value: 'ada', url: provider.issuer }]);
@@ -91,7 +91,7 @@ describe.skipIf(noBrowser)(`runyard login${noBrowser ? ` (skipped: ${noBrowser})
     expect([after.code, after.output]).toEqual([1, expect.stringContaining('authentication_required')]);
   });
 
-  test('signs in by a code from a browser elsewhere, which opens for this command only; logout ends the key', async () => {
+  test('signs in by a code from another browser, which is valid only for this command, and logout deletes the key', async () => {
     const { service } = signOn;
     await signIn(page, service);
     const first = await startWithCode();
@@ -124,7 +124,7 @@ describe.skipIf(noBrowser)(`runyard login${noBrowser ? ` (skipped: ${noBrowser})
     expect((await call(['logout'])).code).toBe(1);
   });
 
-  test('without a browser says how to sign in from another machine, and without a terminal what to do instead', async () => {
+  test('says how to sign in without a browser and without a terminal', async () => {
     const { port } = new URL(signOn.service.baseUrl);
     const { code, output } = await call(['login']);
     expect(code, output).toBe(1);
@@ -137,7 +137,7 @@ describe.skipIf(noBrowser)(`runyard login${noBrowser ? ` (skipped: ${noBrowser})
     await running.sees(/command-line\?key=/);
   });
 
-  test('makes no key for an address that is not complete, nor for a session older than an hour, which signs in again', async () => {
+  test('makes no key for an incomplete address, and makes a person with a session older than an hour sign in again', async () => {
     const { service } = signOn;
     await signIn(page, service);
     await page.goto(`${service.baseUrl}/command-line?key=short&name=a`);

@@ -36,7 +36,7 @@ async function ask(method: 'GET' | 'POST', route: string): Promise<Response> {
 }
 const isReady = async () => (await ask('GET', '/readyz')).status === 200;
 
-test('answers 503 with Retry-After, never 500, to requests whose connection is lost', {
+test('answers requests with 503 and Retry-After, never with 500, when their database connection is lost', {
   timeout: 180_000,
 }, async () => {
   const seen = new Map<number, number>();
@@ -60,7 +60,7 @@ test('answers 503 with Retry-After, never 500, to requests whose connection is l
   expect([...seen.keys()].sort()).toEqual(seen.has(503) ? [200, 503] : [200]);
 });
 
-test('reports with /readyz and status that PostgreSQL does not start, until it does', {
+test('reports by /readyz and by status that PostgreSQL does not start, until PostgreSQL starts', {
   timeout: 180_000,
 }, async () => {
   const status = () =>

@@ -1,4 +1,4 @@
-/** A service process finds work without a notice, and does not depend on the tables of other work. */
+/** A service process finds waiting work although its notice was lost, and although the tables of other work are locked. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newRawKey } from '../packages/service/src/team/access/keys/key.ts';
 import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
@@ -23,7 +23,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Inserts a schedule that is due in half a second, and waits until it has fired. Returns the fires before its time. */
+/** Inserts a schedule that is due in half a second, and waits until it has fired. Returns the number of fires before its time. */
 async function fireOne(): Promise<number> {
   const { insert } = testSchedules({ deps: database } as unknown as TestService);
   const [id] = await insert({ teamId, count: 1, dueSeconds: -0.5 });
@@ -55,7 +55,7 @@ test('fires a schedule that was inserted without a notice, and not before its ti
   expect(await fireOne()).toBe(0);
 });
 
-test('fires schedules while a lock on the table of another loop keeps the common statement waiting', async () => {
+test('fires schedules while a lock on the table of another loop blocks the statement that finds the work of all loops', async () => {
   const early = await database.db.transaction(async (tx) => {
     await tx.query('LOCK TABLE factory_sources IN ACCESS EXCLUSIVE MODE');
     return await fireOne();

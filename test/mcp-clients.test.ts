@@ -1,6 +1,6 @@
 /**
- * Real MCP clients, which are large programs: the command line of the inspector, and Claude Code with a fake model, which starts a run
- * and waits for it. They run only with MCP_CLIENTS=1 in the environment (`bin/test-long`).
+ * Tests two real MCP clients: the command line of the inspector, and Claude Code with a fake model, which starts a run and waits for
+ * it. They are large programs and run only with MCP_CLIENTS=1 in the environment, which `bin/test-long` sets.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -33,7 +33,7 @@ describe.skipIf(!isLong)('MCP clients', () => {
       path.join(packages.kind === 'ready' ? packages.folder : '', 'node_modules', file);
     const url = () => `${system.baseUrl()}/mcp`;
 
-    test('the inspector lists tools and calls one', { timeout: limitMs }, async ({ skip }) => {
+    test('the inspector lists tools and calls a tool', { timeout: limitMs }, async ({ skip }) => {
       if (packages.kind === 'missing') return skip(packages.reason);
       const inspect = async (...args: string[]): Promise<unknown> => {
         const { stdout } = await run(

@@ -1,6 +1,6 @@
 /**
- * The MCP server passes the conformance tests of the protocol, less those that `mcp-conformance` lists as left out, with reasons. The test
- * fails too if one of these passes.
+ * The MCP server passes the conformance tests of the protocol. The folder `mcp-conformance` lists the tests that are left out, with
+ * reasons. If a left-out test passes, this test fails too.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ const limitMs = 240_000;
 
 let packages: NpmPackages;
 let service: TestService;
-/** The tests send no key, so this server adds one. The proxy also replaces the service's port in `Host` and `Origin` by its own. */
+/** The conformance tests send no key, so this proxy adds one. It also replaces the service's port in `Host` and `Origin` by its own port. */
 const keyed = createServer((incoming, answer) => {
   const { hostname, port } = new URL(service.baseUrl);
   const own = `:${(keyed.address() as AddressInfo).port}`;

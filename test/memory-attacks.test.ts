@@ -1,4 +1,4 @@
-/** No requests of one caller stop the service or use up the machine's memory. */
+/** Tests that requests of one caller cannot stop the service or use up the memory of the machine. */
 import { readdir, stat } from 'node:fs/promises';
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
 import path from 'node:path';
@@ -12,8 +12,8 @@ import type { Watched, WatchedService } from './support/watch-service.ts';
 
 const mb = 1024 * 1024;
 /**
- * A service that parses such a body in one piece is silent for 20 s of processor time and more. The service rests at
- * 160 MB and needs 280 MB here; where V8 lets garbage grow to a multiple of the live objects, 350 to 455 MB.
+ * A service that parsed such a body in one piece would not answer for at least 20 s of processor time. The idle service needs 160 MB,
+ * and during this test 280 MB. If V8 lets garbage grow to a multiple of the live objects, it needs 350 to 455 MB.
  */
 const most = { memoryMb: 400, healthMs: 15_000 };
 /** Size of the conversation, which consists of events of 32 KB. */
@@ -24,7 +24,7 @@ let database: TestDatabase;
 let models: FakeModels;
 let system: System;
 let worker: WebSocket;
-/** Tokens of two runs: one sends half bodies, the other whole ones. */
+/** Tokens of two runs. The first run sends half of its bodies, the second run sends whole bodies. */
 const tokens: string[] = [];
 let runId = '';
 
@@ -55,7 +55,7 @@ beforeAll(async () => {
   runId = await system.createRun('Wait.', { config });
   await system.createRun('Wait.', { config });
   await assigned;
-  // Writes the events that an agent would have reported, in less time.
+  // Writes the events of a long run to the database, which is faster than reports of an agent.
   await database.db.query(
     `INSERT INTO conversation_events (run_id, seq, execution_id, event)
      SELECT r.id, n, r.current_execution_id, jsonb_build_object('type', 'text', 'seq', n, 'occurred_at', '2026-01-02T03:04:05Z',
@@ -89,7 +89,7 @@ function open({ method, path: at, key, headers }: Sent): ClientRequest {
   });
 }
 
-/** Returns status and number of bytes of an answer; 0: the service ended the connection without one. */
+/** Returns the status and the number of bytes of an answer. The status is 0 if the service ended the connection without an answer. */
 async function answerOf(asked: ClientRequest): Promise<{ status: number; bytes: number }> {
   return await new Promise((resolve, reject) => {
     asked.once('error', () => resolve({ status: 0, bytes: 0 }));
@@ -106,7 +106,7 @@ async function answerOf(asked: ClientRequest): Promise<{ status: number; bytes: 
 
 const spaces = Buffer.alloc(workspaceMb * mb, 0x20);
 
-/** A request with all of its body but the last byte. */
+/** Sends a request with all bytes of its body except the last one. */
 function halfSent(sent: Sent, size: number, type: string): void {
   const asked = open({ ...sent, headers: { 'content-type': type, 'content-length': size } });
   asked.on('error', () => undefined);
@@ -139,7 +139,7 @@ async function read(at: string): Promise<number> {
   return (await answerOf(asked)).status;
 }
 
-/** The most bytes of uploads that were on their way to the disk at once. */
+/** Measures the largest number of bytes of uploads that were being written to the disk at one time. */
 function lookAtDisk(): { most(): Promise<number> } {
   let most = 0;
   let looking = Promise.resolve();
@@ -157,7 +157,7 @@ function lookAtDisk(): { most(): Promise<number> } {
   };
 }
 
-/** Bytes of uploads that are on their way to the disk. */
+/** Returns the bytes of uploads that are not complete on the disk. */
 async function bytesOnTheirWay(): Promise<number> {
   const folder = path.join(system.dataDir, 'blobs/incoming');
   const sizes = (await readdir(folder)).map(
@@ -166,7 +166,7 @@ async function bytesOnTheirWay(): Promise<number> {
   return (await Promise.all(sizes)).reduce<number>((sum, size) => sum + (size ?? 0), 0);
 }
 
-test('stays healthy and below 400 MB under large and half-sent bodies, uploads, long conversations and reads of the reference at the same time', async () => {
+test('stays healthy and below 400 MB under large and incomplete bodies, uploads, long conversations and reads of the reference', async () => {
   const watch: WatchedService = { pid: system.service().pid ?? 0, baseUrl: system.baseUrl() };
   const watcher = new Worker(new URL('support/watch-service.ts', import.meta.url), { workerData: watch });
   const looking = lookAtDisk();
@@ -191,7 +191,7 @@ test('stays healthy and below 400 MB under large and half-sent bodies, uploads, 
   await watcher.terminate();
   const onTheirWay = await looking.most();
 
-  // The last ones wait longer than the limit for a wait. A client that is still sending may miss that answer.
+  // The last requests wait longer than the limit and get 429. A client that is still sending may miss that answer.
   for (const { status } of values) expect([400, 429, 0]).toContain(status);
   expect(values.map(({ status }) => status)).toContain(400);
   for (const { status, bytes } of conversations) {

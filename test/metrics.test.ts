@@ -1,4 +1,4 @@
-/** Scrapes a real service, and checks its metrics, the alert rules and the dashboard of `deploy/` with each other and with promtool. */
+/** Scrapes a real service. Compares its metrics with the alert rules and the dashboard of `deploy/`, and checks all of them with promtool. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -56,7 +56,7 @@ const names = new Set(
   ),
 );
 
-test('alerts and dashboard use only metrics, labels and values of the table', () => {
+test('alerts and dashboard use only metrics, labels and values of the table of metrics', () => {
   const faults = expressions().flatMap(({ of, expr }) => {
     const used = [...expr.matchAll(/\b(runyard_\w+)(?:\{([^}]*)\})?/g)];
     return used.flatMap(([, name = '', matchers = '']) => {
@@ -84,7 +84,7 @@ test('the dashboard shows every metric', () => {
   expect(missing).toEqual([]);
 });
 
-test('two processes have the same gauges of the database, and counters of their own', () => {
+test('two processes report the same gauges of the database, and each reports its own counters', () => {
   const linesOf = (text = '', pattern: RegExp) => text.split('\n').filter((line) => pattern.test(line));
   const [first, second] = texts;
   const ofDatabase = /^runyard_(queue_depth|workers|worker_slots|executions|stored_bytes)/;
@@ -109,7 +109,7 @@ describe.skipIf(noPromtool)(`promtool${noPromtool ? ` (skipped: ${noPromtool})` 
     expect(promtool(['check', 'rules', path.join(root, 'deploy/prometheus/alerts.yaml')])).toMatchObject({ status: 0 });
   });
 
-  test('fires the alerts of a queue without workers, and none for an idle service', () => {
+  test('fires the alerts of a queue without workers, and fires no alert for an idle service', () => {
     const tests = path.join(root, 'deploy/prometheus/alerts.test.yaml');
     expect(promtool(['test', 'rules', tests])).toMatchObject({ status: 0 });
   });
@@ -119,7 +119,7 @@ describe.skipIf(noPromtool)(`promtool${noPromtool ? ` (skipped: ${noPromtool})` 
       record: `expression:${index}`,
       expr: expr.replaceAll('$__rate_interval', '1m'),
     }));
-    // promtool opens a path, and the standard input of a child of Node is a socket, which has none.
+    // promtool opens a path. Node gives a child a socket as standard input, and a socket has no path, so use a pipe.
     const words = ['-c', 'cat | promtool check rules --lint=none /dev/stdin'];
     const input = JSON.stringify({ groups: [{ name: 'dashboard', rules }] });
     const checked = spawnSync('sh', words, { input, encoding: 'utf8' });

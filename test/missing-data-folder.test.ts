@@ -1,4 +1,4 @@
-/** Commands on a data folder that does not exist, such as one with a typing error in its name. */
+/** Tests commands on a data folder that does not exist, for example because its name has a typing error. */
 import { existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

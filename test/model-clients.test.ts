@@ -1,4 +1,4 @@
-/** The public clients of the model providers, without an address or a key in their code, ask the model of runs of the harness `command`. */
+/** In runs of the harness `command`, the public clients of the model providers ask a model. Their code contains no address and no key. */
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -14,7 +14,7 @@ const folder = path.join(import.meta.dirname, 'model-clients');
 /** The Python that sandboxes see. */
 const python = '/usr/bin/python3';
 
-/** Returns the Python packages for sandboxes, with compiled code beside them, because sandboxes cannot write there. */
+/** Returns the Python packages for sandboxes with their compiled code, because sandboxes cannot write to the folder. */
 async function installForSandboxes(): Promise<PythonPackages> {
   const packages = await installPythonPackages(path.join(folder, 'requirements.txt'), 11);
   if (packages.kind === 'missing') return packages;
@@ -29,12 +29,12 @@ async function installForSandboxes(): Promise<PythonPackages> {
   return packages;
 }
 
-/** Returns a folder with the same files at a path that the user of a sandbox can reach, because that user cannot reach the home of root. */
+/** Returns a folder with the same files at another path, because the user of a sandbox cannot reach the home of root. */
 async function linkForSandboxes(packages: string): Promise<string> {
   const made = await mkdtemp(path.join(tmpdir(), 'runyard-python-'));
   await chmod(made, 0o755);
   const target = path.join(made, 'packages');
-  // Links cost no copy, but need the same file system.
+  // Links avoid a copy, but need the same file system.
   const copy = (...options: string[]) => promisify(execFile)('cp', [...options, '-T', packages, target]);
   await copy('-al').catch(() => copy('-a', '--force'));
   return target;
@@ -123,7 +123,7 @@ describeSystemWithModels('the clients of model providers', options, (system, mod
     180_000,
   );
 
-  test('the clients of Python work too', ({ skip }) => {
+  test('the Python clients work too', ({ skip }) => {
     if (packages?.kind !== 'ready') skip(packages?.reason);
   });
 });

@@ -1,4 +1,4 @@
-/** Tests runs with language models, on one system: no suite of `model-runs/` changes data that another suite checks. */
+/** Tests runs with language models, on one system. No suite of `model-runs/` changes data that another suite checks. */
 import { afterEach } from 'vitest';
 import { defaultScript } from './fakes/models/turns.ts';
 import { describeDebugWindow } from './model-runs/debug-window.ts';

@@ -1,6 +1,7 @@
 /**
- * Runs the README's commands on a fresh clone. Its `npm ci` links the packages of this repository, which `npm ci` has installed from the
- * same lockfile: writing 34,000 files takes 40 seconds of the processor. `bin/test-long` sets NEWCOMER_NPM=1 and runs npm's own.
+ * Runs the README's commands on a fresh clone. A replacement of `npm ci` links the installed packages of this repository, which has
+ * the same lockfile. Writing 34,000 files would take 40 seconds of processor time. `bin/test-long` sets NEWCOMER_NPM=1, which uses
+ * npm's own command.
  */
 import { execFileSync } from 'node:child_process';
 import {
@@ -26,10 +27,10 @@ const repository = path.resolve(import.meta.dirname, '..');
 let folder: string;
 let clone: string;
 let port: number;
-/** Sets another port than the README's 4180, which another program may use here. The rest of the README is unchanged. */
+/** Sets another port than 4180 of the README, which another program may use on this machine. The commands of the README are unchanged. */
 let env: Record<string, string>;
 
-/** Returns a folder for temporary files, if there is one in the file system of the repository, where files can be linked. */
+/** Returns a folder for temporary files, if possible in the file system of the repository, because links to its files work only there. */
 const linkable = (): string =>
   [tmpdir(), '/tmp', '/var/tmp'].find((place) => statSync(place).dev === statSync(repository).dev) ?? tmpdir();
 
@@ -86,7 +87,7 @@ test('installs and starts everything with the first command, shows the run and s
   expect(await (await fetch(link)).text()).toMatch(/^Hello from run /);
 });
 
-test('succeeds with a run of the curl example as pasted', async () => {
+test('creates a run with the pasted curl example, and the run succeeds', async () => {
   const curl = commands().find((command) => command.startsWith('curl'));
   const { output } = await runCommand(['sh', '-c', curl ?? 'false'], { cwd: clone, env });
   const { run_id: runId, state } = JSON.parse(output);
@@ -97,7 +98,7 @@ test('succeeds with a run of the curl example as pasted', async () => {
   expect(JSON.parse(item).state).toBe('SUCCEEDED');
 });
 
-test('works from another folder and through a symbolic link, and exits with 1 when the run fails', async () => {
+test('bin/runyard works from another folder and through a symbolic link, and exits with 1 when the run fails', async () => {
   const link = path.join(folder, 'yard');
   symlinkSync(path.join(clone, 'bin/runyard'), link);
   const { code, output } = await runCommand([link, 'run', '-'], {
@@ -113,7 +114,7 @@ test('works from another folder and through a symbolic link, and exits with 1 wh
 
 test('runs the checks of the clone with the second command', async () => {
   expect(commands()).toContain('bin/test');
-  // All tests would run this test again, and so on.
+  // All tests would include this test, which would start all tests again.
   const { code, output } = await runCommand(['bin/test', '--filter', 'live/amounts'], { cwd: clone, env });
   expect(output.trimEnd().split('\n').at(-1)).toMatch(/^\d+ passed, 0 failed, 0 skipped$/);
   expect(code).toBe(0);

@@ -1,4 +1,4 @@
-/** `runyard open`: the command, its link and the page that the link opens, in a real browser. */
+/** Tests the command `runyard open`, its link and the page that the link opens, in a real browser. */
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,7 +36,7 @@ describe.skipIf(noBrowser)(`runyard open${noBrowser ? ` (skipped: ${noBrowser})`
     });
   const linkIn = (output: string) => /http:\S+#sign-in=[\w-]{43}/.exec(output)?.[0] ?? '';
 
-  test('prints a link if there is no desktop; the link signs in once and leaves no secret in the address', async () => {
+  test('prints a link without a desktop, which signs in once and leaves no secret in the address', async () => {
     const { page, context, complaints, picture } = browser();
     const { code, output } = await call([runId]);
     expect(code, output).toBe(0);
@@ -89,7 +89,7 @@ describe.skipIf(noBrowser)(`runyard open${noBrowser ? ` (skipped: ${noBrowser})`
     expect(output).toContain('no browser was started');
   });
 
-  test('gives the reason for a run of another team and for an agent key', async () => {
+  test('says why it cannot open a run of another team or use an agent key', async () => {
     const other = await call([runId], { RUNYARD_API_KEY: service.otherKey });
     expect([other.code, other.output]).toEqual([1, expect.stringContaining('resource_not_found')]);
     const agent = await call([runId], { RUNYARD_API_KEY: await service.newKey({ kind: 'agent' }) });

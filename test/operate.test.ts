@@ -1,4 +1,4 @@
-/** Runs the commands of docs/operate.md as they are written, on other ports, with two empty databases of a server. */
+/** Runs the commands of docs/operate.md unchanged, but on other ports and with two empty databases of a server. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -11,12 +11,12 @@ import { sandboxProblem } from './support/system.ts';
 
 const repository = path.resolve(import.meta.dirname, '..');
 const page = readFileSync(path.join(repository, 'docs/operate.md'), 'utf8');
-/** The `sh` blocks, each with the output in the `text` block below it; without one, the command prints nothing. */
+/** The `sh` blocks. Each has its output in the `text` block below it. Without such a block, the command prints nothing. */
 const steps = [...page.matchAll(/^```sh\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?/gms)].map(
   ([, command = '', prints]) => ({ command, prints }),
 );
 const literally = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
-/** Returns the pattern of an output in which `…` stands for any text. */
+/** Returns a pattern that matches the expected output. `…` matches any text. */
 const printed = (expected: string): RegExp =>
   new RegExp(`^${expected.trim().split('…').map(literally).join('.*')}$`, 's');
 

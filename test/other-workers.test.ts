@@ -1,4 +1,4 @@
-/** bin/runyard-agent, started in the way in which the direct backend of oz-agent-worker starts its agent program. */
+/** Tests bin/runyard-agent. It is started as the direct backend of oz-agent-worker starts its agent program. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -65,7 +65,7 @@ async function play(script: string): Promise<string> {
   return fake.events.flatMap((event) => (event.type === 'action_output' ? [event.text] : [])).join('');
 }
 
-// The folder of all launchers below, which find the runtime there.
+// Folder with the runtime for all launchers of the tests below.
 test(
   'creates one runtime for launchers that start at the same time',
   async () => {
@@ -121,7 +121,7 @@ test(
     const look =
       'p=$$; while [ "$p" -gt 1 ]; do tr "\\0" "\\n" </proc/$p/environ; tr "\\0" " " </proc/$p/cmdline; echo; p=$(awk "/^PPid/ { print \\$2 }" /proc/$p/status); done';
     const printed = await play(`(${look}) | grep -a -e ^GIT_CONFIG_GLOBAL -e runyard -e ^RUNYARD`);
-    // The script read launcher and agent, if that is possible.
+    // The script tries to read the memory and environment of launcher and agent.
     expect(printed).toContain(`${launcher} agent run`);
     expect(printed).toMatch(/agent\/node --disable-sigusr1 --openssl-config=\/dev\/null \S+agent\/main.cjs agent run/);
     expect(printed).toContain('RUNYARD_RUN_TOKEN_FD=4');
@@ -157,7 +157,7 @@ test(
   startLimitMs,
 );
 
-/** Starts the agent and reports its exit, as a dispatch command of the command backend has to. */
+/** Starts the agent and reports its exit, as a dispatch command of the command backend must do. */
 const dispatched = '"$0" "$@"; "$0" harness-support --run-id "$TASK_ID" report-shutdown';
 
 test(
@@ -214,7 +214,7 @@ test(
 );
 
 test(
-  'fails a run with a container image, and says why',
+  'fails a run with a container image, and reports the reason',
   async () => {
     const { exited } = startAsPublicWorker({
       runId: 'run-image',

@@ -1,4 +1,4 @@
-/** Prepared workspaces and mirrors in the whole system: the objects that a run leaves on the worker, and those that later runs take. */
+/** Prepared workspaces and mirrors in the whole system: the files that a run stores on the worker, and the files that later runs reuse. */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
@@ -38,9 +38,9 @@ interface Told {
   readonly state: string;
   readonly error?: string | undefined;
   readonly output: string;
-  /** Steps of the setup, `kind: name`, with the agent's message about each. */
+  /** Steps of the setup as `kind: name`, each followed by the agent's message about it. */
   readonly steps: readonly string[];
-  /** Requests for objects that the code host received. */
+  /** Number of requests for git objects that the code host received. */
   readonly fetches: number;
 }
 
@@ -52,7 +52,7 @@ async function runIn(system: System, environment_id: string, script: string, con
   const steps = events
     .filter(({ event_type }) => event_type === 'setup_step_finished')
     .map(({ payload: data = {} }) => `${data.kind}: ${data.name}${data.output_tail ? ` ${data.output_tail}` : ''}`);
-  // A run that failed before its agent sent anything has none.
+  // A run that failed before its agent sent anything has no conversation.
   const conversation = await system.call('GET', `/agent/runs/${runId}/conversation`).catch(String);
   const asked = host?.requests.slice(before) ?? [];
   return {
@@ -68,10 +68,10 @@ const reused = expect.stringMatching(/^workspace: reused as an earlier run prepa
 const kept = 'workspace: kept for later runs in this environment';
 
 describeSystem('a worker with a cache', options, (system) => {
-  /** An environment whose workspace the worker has. */
+  /** Id of an environment whose prepared workspace is stored on the worker. */
   let preparedUid: string;
 
-  test('gives a later run the prepared workspace, and takes nothing of the runs in it', async () => {
+  test('gives a later run the prepared workspace without the changes of earlier runs', async () => {
     await system.call('POST', '/code-hosts', { scope: 'team', kind: 'token', token }, 201);
     const setup =
       'echo "made of $RANDOM_NAME" > made; date +%s%N >> made; mkdir -p ~/.cache/tool; echo t > ~/.cache/tool/t';
@@ -104,7 +104,7 @@ describeSystem('a worker with a cache', options, (system) => {
     expect(madeAt.exec(third.output)?.[1]).toBe(madeAt.exec(refreshed.output)?.[1]);
   }, 240_000);
 
-  test('fetches only new objects from the code host after a commit, and serves only the agent, which has the token of the run', async () => {
+  test('fetches only new objects from the code host after a commit, and serves them only to the agent with the run token', async () => {
     await host?.commit('acme', 'site', { 'README.md': 'second\n' });
     const uid = await environment(system, {});
     const ask = 'curl -s -o /dev/null -w "%{http_code}\\n" --unix-socket /run/runyard/relay.sock';
@@ -115,12 +115,12 @@ describeSystem('a worker with a cache', options, (system) => {
     ].join('\n');
     const run = await runIn(system, uid, script);
     expect(run, run.output).toMatchObject({ state: 'SUCCEEDED', steps: ['clone: acme/site', kept] });
-    // The repository has both commits, the older one from the mirror; the history shows only one commit.
+    // The repository has both commits, and the older one comes from the mirror. The history shows only one commit.
     expect(run.output).toContain('second\\n2\\n1\\n');
     expect(run.output, run.output).toContain('401\\n401\\n401\\n');
   });
 
-  test('keeps no setup that failed, or that left a process or temporary files', async () => {
+  test('does not store a setup that failed, or that left a process or temporary files', async () => {
     const failing = await environment(system, {
       setup_commands: ['test -e site/none'],
       failure_session_retention_minutes: 0,

@@ -1,4 +1,4 @@
-/** Tests the configurations of `deploy` with real proxies: a service, a worker and clients that reach it over TLS only. */
+/** Tests the configurations of `deploy` with real proxies. Worker and clients reach the service only over TLS. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -116,11 +116,11 @@ describe.skipIf(problem !== null)(problem === null ? 'behind a proxy' : `behind 
           headers: { ...headers(), 'content-type': 'application/json', ...more.headers },
         });
 
-      test('a worker that connects through it executes a run, whose events arrive while it works', async () => {
+      test('a worker that connects through the proxy executes a run, and events of the run arrive while it works', async () => {
         await giveRuntime(path.join(folder, `worker-${name}`));
         startWorker(origin, `worker-${name}`);
         const created = await call('POST', '/agent/runs', {
-          // The quotes keep the words of the prompt, which is an event too, apart from those of the output.
+          // The quotes in the command make the words of the output differ from the words of the prompt, which is also an event.
           prompt: '```sh\necho "be"gun; sleep 6; echo "fin"ished\n```',
           config: { worker_host: `worker-${name}`, idle_timeout_minutes: 0 },
         });
@@ -161,7 +161,7 @@ describe.skipIf(problem !== null)(problem === null ? 'behind a proxy' : `behind 
         expect(created.status, created.text).toBe(200);
       });
 
-      test('the audit log shows the address of a client that forges another one', async () => {
+      test('the audit log shows the real address of a client that sends a forged address', async () => {
         const body = { name: `key of ${name}`, kind: 'personal', expires_in: '1d' };
         const forged = {
           'x-forwarded-for': '198.51.100.9',
@@ -177,7 +177,7 @@ describe.skipIf(problem !== null)(problem === null ? 'behind a proxy' : `behind 
         });
       });
 
-      test('doctor finds no fault from outside, and names the file of authorities where it is not set', async () => {
+      test('doctor finds no fault from outside, and names the file of certificate authorities if it is not set', async () => {
         const good = await doctor(origin, clientOf(origin));
         expect(good.output).not.toContain('✗');
         expect(good.output).toContain('events arrive at once');
@@ -199,12 +199,12 @@ describe.skipIf(problem !== null)(problem === null ? 'behind a proxy' : `behind 
       origin = proxy.origin;
     });
 
-    test('is named with the setting for WebSockets on the console of the worker', async () => {
+    test('makes the worker print that the setting for WebSockets is missing', async () => {
       const worker = startWorker(origin, 'worker-plain');
       await worker.sees('proxy_set_header Upgrade $http_upgrade');
     });
 
-    test('is named with the setting for bodies by commands', async () => {
+    test('makes commands report that the setting for bodies is missing', async () => {
       const large = path.join(folder, 'large');
       writeFileSync(large, Buffer.alloc(2_000_000));
       const made = await runCommand([runyard, 'run', 'Read it.', '--detach', '--attach', large], {
@@ -215,7 +215,7 @@ describe.skipIf(problem !== null)(problem === null ? 'behind a proxy' : `behind 
       expect(made.code).toBe(1);
     });
 
-    test('fails the checks of doctor, which name each setting', async () => {
+    test('makes checks of doctor fail, and these name each missing setting', async () => {
       const { output, code } = await doctor(origin, clientOf(origin));
       expect(output).toMatch(/✗ WebSocket .*HTTP 426/);
       expect(output).toMatch(/✗ body size .*HTTP 413/);

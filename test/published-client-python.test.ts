@@ -8,20 +8,20 @@ import { describeSystem } from './support/describe-system.ts';
 import { installPythonPackages, type PythonPackages } from './support/python-packages.ts';
 
 const folder = path.join(import.meta.dirname, 'python-client');
-/** The names that the program gives to its parts with this decorator. */
+/** Returns the names in the decorators of a program, such as `@case("name")`. */
 const namesIn = (program: string, decorator: string): string[] => {
   const source = readFileSync(path.join(folder, program), 'utf8');
   return [...source.matchAll(new RegExp(`^@${decorator}\\("(.+)"\\)$`, 'gm'))].map(([, name = '']) => name);
 };
 
-/** Result of a case of a method; `not_yet`: the reason for a known failure. */
+/** Result of a case of a method. `not_yet` is the reason for a known failure. */
 interface Outcome {
   readonly case: string;
   readonly error: string | null;
   readonly not_yet: string | null;
 }
 
-/** Methods and parameters without a case, and cases of no method. */
+/** Methods and parameters without a case, and cases without a method. */
 interface Compared {
   readonly uncovered: string[];
   readonly unknown: string[];
@@ -30,10 +30,10 @@ interface Compared {
 let installing: Promise<PythonPackages> | undefined;
 let codeHost: FakeGitHost | undefined;
 afterAll(() => codeHost?.close());
-/** Both take a while, and do not depend on each other. */
+/** Installs the packages and starts the code host at the same time, because both take some seconds. */
 const besideInstalling = async () => {
   installing = installPythonPackages(path.join(folder, 'requirements.txt'), 10);
-  // The failure is reported by its `await`.
+  // The `await` of this promise reports a failure.
   installing.catch(() => undefined);
   codeHost = await startFakeGitHost();
   const skill = '---\nname: deploy\ndescription: Deploys.\n---\n```sh\necho deployed\n```\n';
@@ -54,7 +54,7 @@ describeSystem('the published Python clients', besideInstalling, (system) => {
     if (packages?.kind === 'ready') await packages.remove();
   });
 
-  /** Runs a program, which prints JSON lines. */
+  /** Runs a program and returns the JSON lines that it prints. */
   const linesOf = async <T>(program: string, ...args: string[]): Promise<T[]> => {
     const packages = await installing;
     if (packages?.kind !== 'ready') return [];

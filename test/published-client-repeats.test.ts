@@ -1,4 +1,4 @@
-/** The published client repeats a create by itself, without an Idempotency-Key: each of its calls creates one run. */
+/** The published client retries a create by itself, without an Idempotency-Key. Each of its calls must create one run. */
 import OzAPI from 'oz-agent-sdk';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
@@ -40,7 +40,7 @@ test('creates one run if the first answer is lost', async () => {
   expect(await created()).toEqual([run_id]);
 });
 
-test('creates one run if three answers are lost and each repeat reaches another process', async () => {
+test('creates one run if three answers are lost and each retry reaches another process', async () => {
   const before = proxy.lost();
   proxy.loseAnswers(3);
   const asked = client.agent.run({ prompt });
@@ -59,7 +59,7 @@ test('creates one run per call with the same prompt', async () => {
   expect(new Set(made).size).toBe(3);
 });
 
-test('creates one run if its process is killed while the create is in the database', async () => {
+test('creates one run if the service process is killed while the create is in the database', async () => {
   const blocker = new pg.Client({ connectionString: database.url });
   await blocker.connect();
   onTestFinished(() => blocker.end());
@@ -68,10 +68,10 @@ test('creates one run if its process is killed while the create is in the databa
   proxy.cut();
   proxy.leadTo(killed?.origin ?? '');
   const asked = client.agent.run({ prompt });
-  // Read below, unless the wait fails.
+  // The result is read below, unless the wait fails first.
   asked.catch(() => undefined);
   const isWaiting = async () => {
-    // The text of the statement cannot find it, because pg_stat_activity shows only the first 1,024 bytes.
+    // Search for the lock, not for the text of the statement: pg_stat_activity shows only its first 1,024 bytes.
     const waiting = await blocker.query(`SELECT FROM pg_locks JOIN pg_database d ON d.oid = database
       WHERE NOT granted AND relation = 'client_answers'::regclass AND datname = current_database()`);
     return waiting.rows.length > 0;

@@ -40,7 +40,7 @@ test('creates a run and reads it back', async () => {
   });
 });
 
-test('lists agents and starts a run with the skill of one', async () => {
+test('lists agents and starts a run with the skill of an agent', async () => {
   const text = '---\nname: deploy\ndescription: Deploys.\n---\nDeploy it.\n';
   await codeHost.commit('acme', 'site', { '.claude/skills/deploy/SKILL.md': text, 'skills/bad/SKILL.md': '' });
   const { agents = [] } = await client.agent.list({ repo: 'acme/site', refresh: true, sort_by: 'last_run' });
@@ -119,7 +119,7 @@ test('throws its own error classes', async () => {
   await expect(client.agent.runs.cancel(selfHosted)).rejects.toThrow(UnprocessableEntityError);
 });
 
-test('retries a retryable conflict by itself', async () => {
+test('retries a retryable conflict automatically', async () => {
   const pending = await service.startExecution({}, 'PENDING');
   const patient = new OzAPI({ apiKey: service.key, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 1 });
   await expect(patient.agent.runs.cancel(pending.runId)).rejects.toThrow(ConflictError);
@@ -135,7 +135,7 @@ test('cancels a PENDING run as soon as it is claimed, without a retry of the cli
   expect(await cancelled).toBe(runId);
 });
 
-test('gets the time of the next call after too many calls', async () => {
+test('gets the time of the next allowed call after too many calls', async () => {
   const lead = await service.startExecution({ mode: 'orchestrate' });
   const inside = new OzAPI({ apiKey: lead.runToken, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 0 });
   const child = await inside.post<{ run_id: string }>('/harness-support/child-runs', { body: { prompt: 'A part.' } });

@@ -1,4 +1,4 @@
-/** Blobs in a bucket of a real server of S3's protocol: the store itself, its failures, and a service that uses it. */
+/** Tests blobs in a bucket of a real server with the S3 protocol: the store itself, its failures, and a service that uses it. */
 
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -52,7 +52,7 @@ const bytesOf = async (blobs: BlobStore, key: string) => {
 const put = (blobs: BlobStore, key: string, bytes: Buffer) =>
   blobs.put(key, Readable.from([bytes]), { maxBytes: 100_000_000 });
 
-/** Stores a file of a run through the routes of its agent; returns the path of its download. */
+/** Stores a file of a run through the routes for agents. Returns the path of the download. */
 async function storeFile(service: TestService, text: string, type = 'text/plain'): Promise<string> {
   const { runToken: key } = await service.startExecution();
   const body = { artifact_type: 'FILE', data: { filename: 'a.txt', mime_type: type } };
@@ -78,7 +78,7 @@ describe.skipIf(!server)(`a bucket${started.kind === 'missing' ? ` (skipped: ${s
 
   describeBlobStore('as a store', newStore);
 
-  test('stores a body of several parts, and reads a range across two of them', async () => {
+  test('stores a body of several parts, and reads a range across two parts', async () => {
     const blobs = await newStore();
     const bytes = randomBytes(20 * 1024 * 1024);
     const pieces = Array.from({ length: 80 }, (_, index) => bytes.subarray(index * 262_144, (index + 1) * 262_144));
@@ -103,7 +103,7 @@ describe.skipIf(!server)(`a bucket${started.kind === 'missing' ? ` (skipped: ${s
     expect((await bytesOf(inner, 'k'))?.toString()).toBe('inner');
   });
 
-  test('opens with a presigned URL one object until it expires, and nothing without one', async () => {
+  test('opens one object with a presigned URL until the URL expires, and opens no object without such a URL', async () => {
     const blobs = openAt('presigned/');
     await put(blobs, 'a', Buffer.from('hello'));
     await put(blobs, 'b', Buffer.from('secret'));
@@ -145,7 +145,7 @@ describe.skipIf(!server)(`a bucket${started.kind === 'missing' ? ` (skipped: ${s
     }
   });
 
-  test('says that a bucket is missing or refuses the credentials', async () => {
+  test('reports that the bucket is missing or refuses the credentials', async () => {
     expect(await openAt('', 'no-such-bucket').problem?.()).toEqual({
       text: expect.stringContaining('the bucket no-such-bucket of RUNYARD_BLOBS does not exist'),
       isLasting: true,
@@ -183,7 +183,7 @@ describe.skipIf(!server)(`a bucket${started.kind === 'missing' ? ` (skipped: ${s
       expect((await fetch(place)).status).toBe(404);
     });
 
-    test('sends downloads itself where only the service reaches the bucket', async () => {
+    test('sends downloads itself if only the service can reach the bucket', async () => {
       const env = { RUNYARD_BLOBS: `s3://${server?.bucket}/private`, RUNYARD_BLOBS_DOWNLOADS: 'service' };
       const closed = await startTestService({ env });
       try {
@@ -196,7 +196,7 @@ describe.skipIf(!server)(`a bucket${started.kind === 'missing' ? ` (skipped: ${s
     });
   });
 
-  test('fails with a temporary error while the server is gone, and keeps the blob of before an upload that was cut', async () => {
+  test('fails with a temporary error while the server is down, and keeps the earlier blob when an upload is cut off', async () => {
     if (!server) throw new Error('there is no server');
     const blobs = openAt('killed/');
     await put(blobs, 'k', Buffer.from('before'));
@@ -216,7 +216,7 @@ describe.skipIf(!server)(`a bucket${started.kind === 'missing' ? ` (skipped: ${s
   });
 });
 
-describe('a server that is not real', () => {
+describe('a fake server', () => {
   const answering = async (answer: RequestListener, work: (blobs: BlobStore) => Promise<void>) => {
     const fake = createServer(answer).listen(0, '127.0.0.1');
     await once(fake, 'listening');
@@ -237,14 +237,14 @@ describe('a server that is not real', () => {
     ['too many requests', (_, answer) => void answer.writeHead(503).end('<Error><Code>SlowDown</Code></Error>')],
     ['nothing that is XML', (_, answer) => void answer.writeHead(403).end('<html>captive portal')],
     ['nothing', () => {}],
-  ])('is a temporary failure: %s', async (_, answer) => {
+  ])('causes a temporary failure by %s', async (_, answer) => {
     await answering(answer, async (blobs) => {
       await expect(blobs.get('k')).rejects.toThrow(StoreUnavailable);
       await expect(put(blobs, 'k', Buffer.from('x'))).rejects.toThrow(StoreUnavailable);
     });
   });
 
-  test('asks the bucket for the encryption of the settings', async () => {
+  test('asks the bucket for the encryption that the settings name', async () => {
     const seen: Record<string, unknown>[] = [];
     const note: RequestListener = (request, answer) => {
       const { 'x-amz-server-side-encryption': kind, 'x-amz-server-side-encryption-aws-kms-key-id': key } =
@@ -268,7 +268,7 @@ describe('a server that is not real', () => {
     ]);
   });
 
-  test('gets the download of an artifact, because the service redirects to it, without an active type, and MCP tools read through the service', async () => {
+  test('sends redirected downloads without an active content type, and MCP tools read artifacts through the service', async () => {
     const accept: RequestListener = (request, answer) =>
       void request.resume().on('end', () => {
         const isRead = request.method === 'GET' && request.url?.includes('/artifacts/');

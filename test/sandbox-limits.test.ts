@@ -1,4 +1,4 @@
-/** Programs that use as much as they can in the real sandbox. */
+/** Programs in the real sandbox that use as much memory, disk and processes as they can. */
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bubblewrapFeatures } from '../packages/worker/test/worker.ts';
@@ -17,7 +17,7 @@ describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandb
   const attempt = (script: string) => probe.attempt(script);
   const outcome = (script: string) => probe.outcome(script);
 
-  test('bounds a fork bomb and ends it with its sandbox', async () => {
+  test('can start only a limited number of processes, and a fork bomb ends with its sandbox', async () => {
     const mark = `471300${process.pid}`;
     const seen = await attempt(
       `i=0; while [ $i -lt 300 ]; do sleep ${mark} & i=$((i+1)); done; ls -d /proc/[0-9]* | wc -l`,

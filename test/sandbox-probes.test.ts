@@ -1,4 +1,4 @@
-/** Hostile programs in the real sandbox: each tries a forbidden action, and prints its result. */
+/** Hostile programs in the real sandbox. Each program tries a forbidden action and prints the result. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
@@ -29,7 +29,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
   };
   const attemptInNode = (script: string) => probe.attemptInNode(script);
 
-  test('makes no system call that only attacks need, and no socket past its network', async () => {
+  test('cannot make system calls that only attacks need, or open sockets outside of its network', async () => {
     // Numbers of x64: keyctl, bpf, mount, perf_event_open, io_uring_setup; sockets of IP, packets, ciphers and virtual machines.
     const script = [
       'for (250, 321, 165, 298, 425) { $! = 0; syscall($_, 0, 0, 0, 0, 0, 0); print "$_=", $! + 0, " " }',
@@ -85,7 +85,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     expect(seen).not.toMatch(/-> \/(tmp|var|work|root)\b/);
   });
 
-  test('follows no link in the workspace when the workspace is removed', async () => {
+  test('cannot make the removal of its workspace follow a link', async () => {
     await attempt(`ln -s ${probe.hostFolder} away; mkdir -p ${'d/'.repeat(200)}; ln -s / root; chmod 0 d`);
     await until(
       async () => (await readdir(path.join(probe.it.worker.stateRoot, 'trash')).catch(() => [])).length === 0,
@@ -179,7 +179,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     expect(probe.it.service.requests.slice(before)).toEqual(['GET /api/v1/harness-support/ok']);
   });
 
-  test('makes no user namespace, mounts nothing and gains no rights by setuid programs', async () => {
+  test('cannot make a user namespace, mount a file system or gain rights by setuid programs', async () => {
     const seen = await attempt(
       [
         'unshare -U true && echo GAINED-userns',
@@ -223,7 +223,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     expect(seen).not.toMatch(/^(sd|vd|nvme|mem|kmem|kvm|loop|fuse|disk)/m);
   });
 
-  test.runIf(asRoot)('gives each sandbox its own user, whose folders the others cannot open', async () => {
+  test.runIf(asRoot)('has a user of its own, whose folders other sandboxes cannot open', async () => {
     const uids = new Set<number>();
     for (const name of ['one', 'two']) probe.it.service.send(fakeAssignment(name, ['--fixture', 'sh', untilToldToGo]));
     const sandboxes = path.join(probe.it.worker.stateRoot, 's');
@@ -231,7 +231,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
       uids.clear();
       for (const id of await readdir(sandboxes)) {
         const found = await stat(path.join(sandboxes, id, 'workspace')).catch(() => undefined);
-        // The folder gets its user a moment after it was made.
+        // The folder gets its user shortly after it was created.
         if (found === undefined || found.uid === 0) continue;
         expect(found.mode & 0o777).toBe(0o700);
         uids.add(found.uid);

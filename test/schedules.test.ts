@@ -1,4 +1,4 @@
-/** Tests service processes that fire schedules on one database: kill -9 in between, and clocks that differ. */
+/** Tests service processes with different clocks that fire schedules on one database, and kills some of them with kill -9. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { type OneService, startService } from './support/service-process.ts';
 import { eventually } from './support/system.ts';
 
 let database: TestDatabase;
-/** The running processes: a test that kills some leaves the others to the next one. */
+/** The running processes. A test may kill some of them; the next test uses the others. */
 const services: OneService[] = [];
 let teamId: string;
 const key = newRawKey();
@@ -42,7 +42,7 @@ const stopAll = () => Promise.all(services.splice(0).map((service) => service.st
 const insert = (rows: Omit<Parameters<ReturnType<typeof testSchedules>['insert']>[0], 'teamId'>) =>
   testSchedules({ deps: { db: database.db } } as TestService).insert({ ...rows, teamId });
 
-/** Counts the times of the schedules and the runs for them, and returns the faults. */
+/** Counts the due times of the schedules and the runs for these times. Returns the faults. */
 async function countFires(ids: readonly string[]) {
   const [row] = await database.db.query<{ fires: number; runs: number; twice: number; early: number; late_ms: number }>(
     `SELECT count(*) AS fires, count(r.id) AS runs,
@@ -60,7 +60,7 @@ async function countFires(ids: readonly string[]) {
 const untilFired = (ids: readonly string[]) =>
   eventually('the fires of all schedules', async () => (await countFires(ids)).fires >= ids.length || null);
 
-test('three processes, whose clocks differ by a minute, fire each time once and none early', async () => {
+test('three processes whose clocks differ by a minute fire each due time exactly once and never early', async () => {
   const ids = await insert({ count: 300, dueSeconds: -3, spreadSeconds: 6 });
   await untilFired(ids);
   const { fires, runs, twice, early, late_ms } = await countFires(ids);
@@ -71,8 +71,8 @@ test('three processes, whose clocks differ by a minute, fire each time once and 
   expect(pending).toEqual([]);
 });
 
-test('other processes fire the unfinished schedules of killed processes, and none twice', async () => {
-  // All are due at one moment, so that the kills hit the transactions.
+test('other processes fire the unfinished schedules of killed processes, and fire no schedule twice', async () => {
+  // All schedules are due at one moment, so that the kills hit the transactions.
   const ids = await insert({ count: 2_000, dueSeconds: -2 });
   for (let n = 0; n < 3; n += 1) {
     const before = (await countFires(ids)).fires;
@@ -81,7 +81,7 @@ test('other processes fire the unfinished schedules of killed processes, and non
     if (n === 1) services.push(await start());
   }
   await untilFired(ids);
-  // When it fires, all earlier ones have been read again.
+  // When this schedule fires, the processes have read all earlier schedules again.
   await untilFired(await insert({ count: 1, dueSeconds: -2 }));
   const { fires, runs, twice, early } = await countFires(ids);
   expect({ fires, runs, twice, early }).toEqual({ fires: 2_000, runs: 2_000, twice: 0, early: 0 });

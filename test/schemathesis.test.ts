@@ -1,9 +1,9 @@
 /**
- * The OpenAPI document and the service agree: Schemathesis makes requests from the document, valid and invalid ones, and compares the
- * answers with the document. The seed is fixed, so that a failure is found again. It sends two cases for each operation
- * (`schemathesis/hooks.py`): one that fits the schema, and one that does not. It asks one operation of 15, and all that follow each other;
- * every answer of a test is compared with the document too (`checks/answers.ts`). With SCHEMATHESIS_ALL_CASES=1 in the environment
- * (`bin/test-long`) it sends all cases, which takes minutes.
+ * Tests that the OpenAPI document and the service agree: Schemathesis makes valid and invalid requests from the document, and compares
+ * the answers with the document. The seed is fixed, so that a failure can be repeated. By default, Schemathesis sends two cases for
+ * each operation (`schemathesis/hooks.py`): a request that fits the schema, and a request that does not fit. It tests one operation of
+ * 15, and all operations that follow each other, because `checks/answers.ts` also compares the answers of all tests with the document.
+ * `bin/test-long` sets SCHEMATHESIS_ALL_CASES=1 to send all cases, which takes minutes.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,27 +19,27 @@ import { installPythonPackages, type PythonPackages } from './support/python-pac
 const { SCHEMATHESIS_ALL_CASES = '' } = process.env;
 const sendsAll = SCHEMATHESIS_ALL_CASES === '1';
 /**
- * `examples`: requests by chance for each operation. The examples of the document are sent as they stand by `docs-examples.test.ts`;
- * the phase of examples fills their gaps by chance.
+ * `examples` is the number of random requests for each operation. `docs-examples.test.ts` sends the examples of the document
+ * unchanged. The phase of examples fills their missing members with random values.
  */
 const amount = sendsAll
   ? { examples: 6, phases: 'examples,coverage,fuzzing,stateful' }
   : { examples: 2, phases: 'coverage,fuzzing,stateful' };
-/** All requests take many minutes of a busy machine. */
+/** All requests together take many minutes on a busy machine. */
 const limitMs = sendsAll ? 50 * 60_000 : 580_000;
 const seed = 4180;
 
-/** Start of the paths whose operations follow each other in `bin/test`: they make, read, change and delete one kind of thing. */
+/** In `bin/test`, operations whose path begins with this follow each other: they create, read, change and delete one kind of thing. */
 const linked = '/agent/mcp-servers';
 const isLinked = ({ path: at }: Route) => at.startsWith(linked);
 
-/** Streams without an end, and the key that all other requests need. */
+/** Operations that are never sent: streams without an end, and the deletion of the key that all other requests need. */
 const neverSent = ['streamTeamEvents', 'streamTeamDeliveries', 'deleteKey'];
 const leftOut = Object.entries(routes)
   .filter(([name, route], index) => neverSent.includes(name) || (!sendsAll && index % 15 !== 0 && !isLinked(route)))
   .map(([name]) => name);
 
-/** Statuses of a request that fits its schema: they depend on the stored data, not on the request. */
+/** Statuses that a request may get although it fits its schema, because they depend on the stored data. */
 const accepted = ['2xx', '3xx', '401', '403', '404', '409', '416', '422', '429'];
 
 let packages: PythonPackages;
@@ -60,7 +60,7 @@ afterAll(async () => {
 
 const toml = (value: unknown): string => JSON.stringify(value);
 
-/** Operations that answer 400 to a request that fits its schema, by the reason, which JSON Schema cannot express. */
+/** Operations that may answer 400 to a request that fits its schema, by the reason. JSON Schema cannot express these reasons. */
 const refusals: Readonly<Record<string, readonly string[]>> = {
   'a cursor of another list, or an id of another run': [
     'listRuns',
@@ -121,11 +121,11 @@ const refusals: Readonly<Record<string, readonly string[]>> = {
 };
 const refusedByContent = new Set(Object.values(refusals).flat());
 
-/** Settings of an operation: ids that exist, no waiting, and 400 if the document cannot say what is refused. */
+/** Returns the settings of an operation: ids that exist, no waiting, and the status 400 if the document cannot express a refusal. */
 function settingsOf(name: string, route: Route): string {
   const ids: Record<string, unknown> = { ...own, uid: own.environmentUid, kind: 'artifact', id: own.artifactUid };
   const names = Object.keys(route.params?.shape ?? {}).filter((each) => ids[each] !== undefined);
-  // Things that are deleted first could not be read later.
+  // Do not delete these things, because later operations read them.
   const fixed: Record<string, unknown> = Object.fromEntries(
     route.method === 'DELETE' ? [] : names.map((each) => [`path.${each}`, ids[each]]),
   );
@@ -139,12 +139,12 @@ checks.positive_data_acceptance.expected-statuses = ${toml(statuses)}
 `;
 }
 
-/** Characters of the JSON Schema of a body whose coverage phase takes seconds: those of runs, with the whole configuration of an agent. */
+/** Length of a JSON Schema above which the coverage phase takes seconds. Only bodies of runs, with an agent's configuration, are longer. */
 const largeBody = 5000;
 
 /**
- * The phases of an operation. In `bin/test` a large body gets random requests in place of the coverage phase, which tries each of its
- * members, and the other operations get no random requests.
+ * Returns the phases of an operation. In `bin/test`, an operation with a large body gets random requests instead of the coverage
+ * phase, which tries each member of the body. The other operations get no random requests.
  */
 function phasesOf(route: Route): string {
   if (sendsAll) return '';
@@ -179,10 +179,10 @@ bearer = ${toml(own.runToken)}
 expected-statuses = ["400", "401", "403", "404", "405", "409", "413", "415", "422", "429", "431"]
 ${operations()}`;
 
-/** A line of the file that `hooks.py` writes at the end. */
+/** A line of the file that `hooks.py` writes after the last request. */
 type Made = readonly [operation: string, mode: 'positive' | 'negative', phase: string, count: number];
 
-/** Returns the operations without a request that fits the schema, or without one that does not fit. */
+/** Returns the operations for which no request fitted the schema, or for which every request fitted. */
 function findMissing(made: readonly Made[]): string[] {
   const seen = new Set(made.map(([operation, mode]) => `${operation}: ${mode}`));
   return Object.entries(routes)
@@ -217,7 +217,7 @@ test('schemathesis finds no answer that the OpenAPI document does not declare', 
         ...['--generation-allow-x00', 'false', '--generation-database', 'none', '--no-color'],
         ...leftOut.flatMap((name) => ['--exclude-operation-id', name]),
       ],
-      // Without a home, Python asks the system for it at each request.
+      // Without the variable HOME, Python asks the system for the home folder at each request.
       { limitMs, cwd: folder, env: { SCHEMATHESIS_ALL_CASES, HOME: folder } },
     )
     .then(

@@ -1,4 +1,4 @@
-/** A secret in every part of a run in a real sandbox: nothing that Runyard stores, streams or answers contains it. */
+/** Puts secrets into every part of a run in a real sandbox. Runyard must not store, stream or return their values. */
 import { execFileSync, spawn } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -150,7 +150,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
   };
   const found = (where: string) => planted.filter((each) => where.includes(each));
 
-  test('gives the values to the sandbox, and shows only their placeholders', async () => {
+  test('gives the values to the sandbox, and shows only placeholders in the conversation', async () => {
     const conversation = await text(`/agent/runs/${runId}/conversation`);
     expect(conversation).toContain('«redacted»');
     expect(found(conversation)).toEqual([]);
@@ -172,11 +172,11 @@ describeSystemWithModels('secrets', options, (system, models) => {
       expect(found(await text(`/agent/runs/${toolRunId}${what}`)), what).toEqual([]);
     const conversation = await text(`/agent/runs/${toolRunId}/conversation`);
     expect(conversation.match(/It says: «redacted»/g)?.length).toBeGreaterThanOrEqual(2);
-    // The repository itself shows the skills to everyone who may read it, and the list shows nothing else.
+    // Do not check the list of skills. It shows only texts of the repository, to people who can read them there.
     expect(models.requests.map(({ body }) => JSON.stringify(body)).join()).toContain('Log in with «redacted».');
   });
 
-  test('hands out artifacts without the values', async () => {
+  test('returns artifacts without the values', async () => {
     const { artifacts = [] } = await system.run(runId);
     expect(artifacts.length).toBe(3);
     expect(found(JSON.stringify(artifacts))).toEqual([]);
@@ -215,7 +215,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
   });
 
   test('keeps no value in the database, its files, blobs and logs', async () => {
-    // The search finds stored texts, in text and in JSON.
+    // As a control, the search must find stored texts, in text columns and in JSON.
     expect((await columnsHolding(system.dataDir, ['no licence'])).columns).not.toEqual([]);
     expect((await columnsHolding(system.dataDir, ['acme/tools'])).columns).toContain('public.runs.config');
     const { columns, rows } = await columnsHolding(system.dataDir, planted);
@@ -225,7 +225,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
     expect(found(await system.logs())).toEqual([]);
   });
 
-  test('seals all values again with a new key while it runs', async () => {
+  test('encrypts all values again with a new key while the service runs', async () => {
     const keyFile = path.join(system.dataDir, 'secrets-key');
     const before = (await readFile(keyFile, 'utf8')).trim();
     const cli = (...args: string[]) =>

@@ -1,4 +1,4 @@
-/** The sidecar image in containers of a real engine, which the test starts, as oz-agent-worker uses it. */
+/** Tests the sidecar image in containers of a real engine, as oz-agent-worker uses the image. */
 import { chmod, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -102,14 +102,14 @@ describe.skipIf(typeof started === 'string')(name, { timeout: limitMs }, () => {
     expect(printed).toContain('No such file');
     expect(fake.artifacts.map(({ data, bytes }) => [data.filename, String(bytes)])).toEqual([['answer.txt', '42\n']]);
     expect(fake.workspaces).toHaveLength(1);
-    // The script read entry point and agent.
+    // The script has read the processes of the entry point and of the agent.
     expect(printed).toContain('/agent/entrypoint.sh agent run');
     expect(printed).toContain('/agent/program/main.cjs agent run');
     expect(printed).toContain('RUNYARD_RUN_TOKEN_FD=4');
     expect(printed).not.toContain(fake.token);
   });
 
-  test('runs the agent in kubernetes mode under the user of an image with musl, which cannot read its memory', async () => {
+  test('runs the agent in kubernetes mode in an image with musl, and hides its memory from the user of the image', async () => {
     const printed = await play(
       [
         'id -u; pwd; touch made && echo written',
@@ -127,7 +127,7 @@ describe.skipIf(typeof started === 'string')(name, { timeout: limitMs }, () => {
     if (hasMusl) expect(printed).toContain('musl libc');
   });
 
-  test('ends the run when the container is stopped, and reports it', async () => {
+  test('ends the run when the container is stopped, and reports the end', async () => {
     const { id, ended } = await start('echo begun; sleep 600', {
       image: 'box:1',
       volume: 'exported',

@@ -1,6 +1,6 @@
 /**
- * Tests the units of `deploy/systemd`: checks what systemd says about them, and runs their programs as a plain user with
- * the privileges that the units leave.
+ * Tests the units of `deploy/systemd`: checks the units with systemd, and runs their programs as an ordinary user with only the
+ * privileges that the units allow.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ test.skipIf(analyze !== null).each(units)(
     const file = path.join(folder, `${name}.service`);
     writeFileSync(file, unitOf(name));
     const { status, stderr } = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' });
-    // An option of newer versions than that of this machine is ignored.
+    // Ignore reports about options that are newer than the systemd of this machine.
     const faults = stderr.split('\n').filter((line) => line !== '' && !line.includes('DelegateSubgroup'));
     expect([status, faults]).toEqual([0, []]);
   },
@@ -44,7 +44,7 @@ test.each(units)('%s names only settings that exist', (name) => {
   expect(named.filter((each) => !(each.replace(/_FILE$/, '') in settingsTable))).toEqual([]);
 });
 
-test('the worker is not the user of the service, and does not see its folder', () => {
+test('the worker has another user than the service, and cannot see the folder of the service', () => {
   const optionOf = (name: (typeof units)[number], option: string) =>
     new RegExp(`^${option}=(.+)$`, 'm').exec(unitOf(name))?.[1];
   for (const option of ['User', 'Group', 'StateDirectory'])
@@ -54,7 +54,7 @@ test('the worker is not the user of the service, and does not see its folder', (
   );
 });
 
-/** The user `nobody`, in the place of the users of the units. */
+/** The user `nobody`, which the test uses instead of the users of the units. */
 const plainUser = 65534;
 const isRoot = process.getuid?.() === 0;
 const problem =

@@ -54,7 +54,7 @@ test.each([
   expect(await faultsOf('edges/live/read.ts', sql(text))).toEqual([undeclared]);
 });
 
-test('finds a read in a one-line string, and in a fragment inside of another template', async () => {
+test('finds a read in a one-line string, and in a fragment inside another template', async () => {
   expect(await faultsOf('edges/live/read.ts', "const text = 'SELECT 1 FROM users';\n")).toEqual([undeclared]);
   const nested = `const text = \`SELECT \${all ? \`(SELECT count(*) FROM users)\` : "1"} FROM runs\`;\n`;
   expect(await faultsOf('edges/live/read.ts', nested)).toEqual([undeclared]);
@@ -86,7 +86,7 @@ test.each([
   expect(await faultsOf('edges/live/read.ts', sql(text))).toEqual([]);
 });
 
-test('returns the names that a statement reads, also those of no table', () => {
+test('returns the names that a statement reads, including names that are no tables', () => {
   const [name, text = ''] = readLiterals(sql(`SELECT 1 FROM runs r JOIN \${lists[0]} l ON true JOIN things ON true`));
   expect([name, readTables(text)]).toEqual(['a', ['runs', inserted, 'things']]);
 });

@@ -64,7 +64,7 @@ test('lets only executions set the state of a run', async () => {
   expect(await faultsOf('runs/runs/end.ts', sql(text))).toEqual(['It sets runs.state, which only executions sets']);
 });
 
-test('finds columns after inserted code and in a list of columns', async () => {
+test('finds written columns after inserted code and in a list of columns', async () => {
   const inserted = `UPDATE runs SET \${titles.join('')} state = 'FAILED' WHERE id = $1`;
   expect(await faultsOf('runs/runs/end.ts', sql(inserted))).toEqual(['It sets runs.state, which only executions sets']);
   expect(await faultsOf('runs/runs/end.ts', sql("UPDATE runs SET (title, state) = ('', 'FAILED')"))).toEqual([
@@ -72,26 +72,26 @@ test('finds columns after inserted code and in a list of columns', async () => {
   ]);
 });
 
-test('lets executions set the state of a run, and no other columns than those named', async () => {
+test('lets executions set the state of a run and the other named columns, and no further columns', async () => {
   expect(await faultsOf('runs/executions/end.ts', sql("UPDATE runs SET state = 'ERROR', event_seq = 1"))).toEqual([]);
   expect(await faultsOf('runs/executions/end.ts', sql("UPDATE runs SET state = 'ERROR', title = ''"))).toEqual([
     'It writes the table runs, which only runs writes',
   ]);
 });
 
-test('lets a room that may only delete rows do nothing else', async () => {
+test('lets a room that may delete rows only delete rows', async () => {
   expect(await faultsOf('runs/executions/requeue.ts', sql('DELETE FROM snapshots'))).toEqual([]);
   expect(await faultsOf('runs/executions/requeue.ts', sql('INSERT INTO snapshots (id) VALUES ($1)'))).toEqual([
     'It writes the table snapshots, which only files writes',
   ]);
 });
 
-test('does not look at the FROM and WHERE of an update', async () => {
+test('ignores the FROM and WHERE of an update', async () => {
   const text = "UPDATE runs SET title = '' FROM (SELECT 1 AS state) s WHERE runs.id = $1 AND state = 'ERROR'";
   expect(await faultsOf('runs/runs/name.ts', sql(text))).toEqual([]);
 });
 
-test('rejects a table without an owner, and one that is named at run time', async () => {
+test('rejects a table without an owner, and a table that is named at run time', async () => {
   expect(await faultsOf('runs/runs/things.ts', sql('INSERT INTO things (id) VALUES ($1)'))).toEqual([
     'It: the table things has no owner in test/checks/table-owners.ts',
   ]);
@@ -100,7 +100,7 @@ test('rejects a table without an owner, and one that is named at run time', asyn
   ]);
 });
 
-test('knows every table of the database, and only rooms that exist', async () => {
+test('table-owners.ts names every table of the database, and only existing rooms', async () => {
   const page = await readFile(
     path.join(import.meta.dirname, '../packages/service/src/platform/store/migrations/tables.md'),
     'utf8',
@@ -115,7 +115,7 @@ test('knows every table of the database, and only rooms that exist', async () =>
   expect(named.filter((room) => !serviceRooms.includes(room))).toEqual([]);
 });
 
-test('the statements of the service obey the rules for writers and readers, and need each of them', () => {
+test('the statements of the service obey the rules for writers and readers, and each rule is needed', () => {
   const repository = path.join(import.meta.dirname, '..');
   expect([...findWriterFaults(repository), ...findReaderFaults(repository)]).toEqual([]);
   expect(findUnusedReaders(repository)).toEqual([]);

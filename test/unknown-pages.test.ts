@@ -1,4 +1,4 @@
-/** Addresses that do not exist, for browsers and for API clients. */
+/** Tests the answers for addresses that do not exist, to browsers and to API clients. */
 import { expect, test } from 'vitest';
 import { openTestService } from '../packages/service/test/service.ts';
 
@@ -11,13 +11,16 @@ const get = async (path: string, accept: string) => {
 
 const ofDashboard = ['/runs', '/runs/', '/runs/latest', '/runs/%3Cscript%3E', `/runs/${'a'.repeat(60)}`, '/runs/a/b/c'];
 
-test.each(ofDashboard)('shows at %s the frame of the dashboard, which repeats no part of the address', async (path) => {
-  const { status, type, text, answer } = await get(path, browserAccept);
-  expect([status, type]).toEqual([200, 'text/html; charset=utf-8']);
-  expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
-  expect(text).toContain('bin/runyard runs');
-  expect(text).not.toMatch(/aaaa|latest/);
-});
+test.each(ofDashboard)(
+  'shows the dashboard without content at %s, and repeats no part of the address',
+  async (path) => {
+    const { status, type, text, answer } = await get(path, browserAccept);
+    expect([status, type]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
+    expect(text).toContain('bin/runyard runs');
+    expect(text).not.toMatch(/aaaa|latest/);
+  },
+);
 
 const unknownElsewhere = [
   '/run',
@@ -28,7 +31,7 @@ const unknownElsewhere = [
   `/errors/${'a'.repeat(600)}`,
 ];
 
-test.each(unknownElsewhere)('shows at %s a page that repeats no part of the address', async (path) => {
+test.each(unknownElsewhere)('shows an error page at %s, and repeats no part of the address', async (path) => {
   const { status, type, text, answer } = await get(path, browserAccept);
   expect([status, type]).toEqual([404, 'text/html; charset=utf-8']);
   expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
@@ -48,7 +51,7 @@ const ofPrograms = [
   '/api/v1/agent/runs/none',
 ];
 
-test.each(ofPrograms)('sends at %s a problem document also to clients that ask for HTML', async (path) => {
+test.each(ofPrograms)('sends a problem document at %s even to clients that ask for HTML', async (path) => {
   const { status, type } = await get(path, browserAccept);
   expect([401, 404]).toContain(status);
   expect(type).toMatch(/^application\/problem\+json/);

@@ -1,4 +1,4 @@
-/** Service, database and worker as `runyard` starts and ends them: real processes, nothing left behind. */
+/** Tests how `runyard` starts and ends service, database and worker. These are real processes, and none may be left. */
 import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { thisProcess } from '@runyard/system/process-identity';
@@ -9,10 +9,10 @@ import { quickStartFlags } from './support/programs.ts';
 import { describeSupervised, runyard } from './support/supervised.ts';
 
 describeSupervised('up', (here) => {
-  /** From one test to the next. */
+  /** Processes that one test passes to the next. */
   let up: RunningCommand;
 
-  test('gives the worker no database address, no provider key and no variable of the shell', async () => {
+  test('gives the worker no database address, provider key or variable of the shell', async () => {
     up = here.start('up', {
       RUNYARD_ANTHROPIC_API_KEY: 'sk-canary-anthropic',
       AWS_SECRET_ACCESS_KEY: 'canary-shell',
@@ -31,7 +31,7 @@ describeSupervised('up', (here) => {
     expect(up.output()).not.toContain('canary');
   });
 
-  test('restarts a service and a worker that died at the same address with the same Node flags, and reports it', {
+  test('restarts a dead service and a dead worker at the same address with the same Node flags, and reports this', {
     timeout: 240_000,
   }, async () => {
     const before = here.origin();
@@ -48,7 +48,7 @@ describeSupervised('up', (here) => {
     }
     expect(hasFlags()).toEqual([true]);
     expect((await fetch(`${before}/readyz`)).status).toBe(200);
-    // The service has the key of a provider, so it would give the run a model.
+    // Choose the runbook, because the service has the key of a provider and would give the run a model.
     const { output, code } = await runCommand([runyard, 'run', '--model', 'runbook', '-'], {
       cwd: here.folder,
       env: here.env,
@@ -58,7 +58,7 @@ describeSupervised('up', (here) => {
     expect(code).toBe(0);
   });
 
-  // `command-line-watch.test.ts` ends it by SIGTERM, and `newcomer.test.ts` by Ctrl-C.
+  // Only SIGKILL is tested here: `command-line-watch.test.ts` ends `up` by SIGTERM, and `newcomer.test.ts` by Ctrl-C.
   test('leaves no process after kill -9 of the supervisor', async () => {
     expect(here.programs('service')).toHaveLength(1);
     expect(here.programs('worker')).toHaveLength(1);
@@ -82,7 +82,7 @@ describeSupervised('up', (here) => {
 describeSupervised('programs that a run started', (here) => {
   const call = (args: string[], input = '') =>
     runCommand([runyard, ...args], { cwd: here.folder, env: here.env, input });
-  // An output is held back while it may be the beginning of the secrets key, which these programs make: no key has a full stop.
+  // The service delays an output that may be the beginning of its secrets key. No key contains a full stop, so end the output with one.
   const begin = async (commands: string) => {
     const { output } = await call(['run', '--detach', '--json', '-'], `\`\`\`sh\n${commands}\n\`\`\``);
     const { run_id: runId } = JSON.parse(output.split('\n').find((line) => line.startsWith('{')) ?? '');
@@ -91,7 +91,7 @@ describeSupervised('programs that a run started', (here) => {
     return runId as string;
   };
 
-  test('are shared by two concurrent first runs in pipelines, which end with their run, and use folders for their owner only', {
+  test('serve two concurrent first runs in pipelines, which end with their run, and use folders that only their owner can read', {
     timeout: 240_000,
   }, async () => {
     here.withoutHeadStart();
@@ -126,14 +126,14 @@ describeSupervised('programs that a run started', (here) => {
     expect(running.output()).toContain('CANCELLED');
   });
 
-  test('stop with down while runs are live only with an option, which marks the runs that it ends as retryable', {
+  test('stop with down while runs are live only with an option, and the ended runs are marked as retryable', {
     timeout: 300_000,
   }, async () => {
     const asked = await call(['run', '--approval', 'ask', '-'], '```sh\necho asked\n```');
     expect(asked.output).toContain('BLOCKED');
     const patient = await begin('echo begun.; sleep 300');
     const refused = await call(['down']);
-    // The run that waits for a person does not count.
+    // A run that waits for a person does not count as live.
     expect(refused.output).toMatch(/nothing was stopped, because there is 1 live run:\n +[0-9a-f-]{36} +INPROGRESS/);
     expect(refused.code).toBe(1);
     expect(here.programs('service')).toHaveLength(1);
@@ -145,7 +145,7 @@ describeSupervised('programs that a run started', (here) => {
     expect(await waiting.exited).toBe(0);
     expect(processesOf(here.folder)).toEqual([]);
 
-    // A crash left a service.json whose process id now belongs to another program: the next run starts the programs all the same.
+    // A crash left a service.json whose process id now belongs to another program. The next run must start the programs in spite of this file.
     const stale = { pid: process.pid, base_url: 'http://127.0.0.1:1', started_at: '2026-11-21T10:00:00Z' };
     const identity = { ...thisProcess(), start_ticks: 1 };
     for (const content of [stale, { ...stale, ...identity }]) {
@@ -174,7 +174,7 @@ describeSupervised('programs that a run started', (here) => {
     expect(here.programs('service')).toHaveLength(1);
     const log = openSync(path.join(here.folder, 'data/logs/supervisor.log'), 'r');
     try {
-      // PostgreSQL may still write while it is removed.
+      // PostgreSQL may still write to the folder while it is removed.
       rmSync(path.join(here.folder, 'data'), { recursive: true, force: true, maxRetries: 20 });
       await here.noProcessLeft();
       expect(readFileSync(log, 'utf8')).toContain('was removed: stopping');

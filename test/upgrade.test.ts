@@ -1,6 +1,6 @@
 /**
- * An upgrade while runs work: service and worker of an older commit run, the present service starts beside the old one and updates the
- * schema, takes over its sockets, and the present worker takes over the sandboxes.
+ * Tests an upgrade while runs are in progress. Service and worker of an older commit run. The present service starts beside the old
+ * service, updates the schema and takes over the sockets. The present worker takes over the sandboxes.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, openSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
@@ -20,7 +20,7 @@ import { hasEnded } from './support/run-kinds.ts';
 import { eventually, killHard, sandboxProblem } from './support/system.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
-/** Its last migration is 0027. */
+/** The last migration of this commit is 0027. */
 const olderCommit = 'e7d6412a';
 const key = 'ryk_test-of-an-upgrade-0123456789abcdef';
 
@@ -34,7 +34,7 @@ const hasHistory = ((): boolean => {
 })();
 const problem = sandboxProblem ?? (hasHistory ? null : `the commit ${olderCommit} is not in this clone`);
 
-/** Writes the sources of the older commit, with the installed packages of this checkout. */
+/** Writes the sources of the older commit into a folder, with the installed packages of this checkout. */
 function checkOut(folder: string): void {
   mkdirSync(folder);
   execFileSync('sh', ['-c', `git archive ${olderCommit} | tar -x -C "$0"`, folder], { cwd: root });
@@ -62,7 +62,7 @@ describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`,
   const sockets = new Set<net.Socket>();
   /** Port of the service that gets new connections. */
   let target = 0;
-  /** Stands for the proxy of an installation. */
+  /** Does the work of an installation's proxy. */
   const proxy = net.createServer((socket) => {
     const onward = net.connect(target, '127.0.0.1');
     for (const each of [socket, onward]) {
@@ -114,7 +114,7 @@ describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`,
     children.push(child);
     return child;
   };
-  /** Starts a service; resolves with its port when it is ready. */
+  /** Starts a service. Resolves to its port when it is ready. */
   const startService = async (checkout: string): Promise<{ service: ChildProcess; port: number }> => {
     const file = path.join(dataDir, 'service.json');
     await rm(file, { force: true });
@@ -157,7 +157,7 @@ describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`,
       const run = await call<RunItem>(base, 'GET', `/agent/runs/${runId}`);
       return accept(run) ? run : null;
     });
-  /** Folders of sandboxes that workers logged. */
+  /** Returns the folders of sandboxes, which workers have logged. */
   const sandboxPlaces = () => {
     const lines = logs()
       .split('\n')
@@ -165,7 +165,7 @@ describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`,
     return [...new Set(lines.map((line) => String(JSON.parse(line).folder)))];
   };
 
-  test('continues the runs of older services and workers, and loses none', { timeout: 240_000 }, async () => {
+  test('continues the runs of older services and workers, and loses no run', { timeout: 240_000 }, async () => {
     const older = await startService(path.join(folder, 'older'));
     target = older.port;
     const olderWorker = startWorker(path.join(folder, 'older'));
@@ -188,7 +188,7 @@ describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`,
 
     const present = await startService(root);
     const throughOlder = await create(`http://127.0.0.1:${older.port}`, '```sh\necho older\n```');
-    // A delivery that the older service writes into the newer table.
+    // Here the older service writes a delivery into the newer table.
     const received = await fetch(webhook.url, { method: 'POST', body: JSON.stringify({ status: 'firing' }) });
     expect([received.status, await received.text()]).toEqual([202, expect.any(String)]);
     const throughPresent = await create(`http://127.0.0.1:${present.port}`, '```sh\necho present\n```');

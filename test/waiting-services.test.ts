@@ -1,4 +1,4 @@
-/** Services that cannot work yet: their database does not answer, or they do not have the key and blobs of their database. */
+/** Tests services that cannot work yet, because their database does not answer or they do not have the key and blobs of their database. */
 import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -101,7 +101,7 @@ test('answers 503 within a second to requests while the database is down', { tim
     return asked.filter((each) => each.status === 503).length > 20;
   });
   const refused = asked.filter(({ status }) => status === 503);
-  // A busy machine needs time of its own.
+  // A busy machine needs additional time.
   expect(Math.max(...refused.map(({ ms }) => ms))).toBeLessThan(2_000);
   expect(Math.min(...refused.map(({ retryAfter }) => retryAfter))).toBeGreaterThan(0);
   line.mend();

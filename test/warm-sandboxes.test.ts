@@ -1,5 +1,5 @@
 /**
- * Tests sandboxes in which an agent waits for its run: no data of one run reaches another, none is used twice, and none lives longer than its worker.
+ * Tests sandboxes in which an agent waits for its run. No data of a run may reach another run. No sandbox is used twice or outlives its worker.
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
@@ -21,10 +21,10 @@ import { openMachineAttacks } from './support/machine-attacks.ts';
 const works = (await bubblewrapFeatures()) !== undefined;
 const asRoot = process.getuid?.() === 0;
 
-/** Agents that wait in sandboxes of a state folder, by the paths that their processes have mounted. */
+/** Returns the agents that wait in sandboxes of a state folder. Finds them by the paths that their processes have mounted. */
 function waitingAgents(stateRoot: string): number[] {
   const agents = processesWith('/opt/runyard/agent/main.cjs');
-  // A mount names its path below the root of its file system.
+  // The line of a mount has a path relative to the root of its file system.
   const mounted = stateRoot.replace(/^\/(tmp|dev\/shm)(?=\/)/, '');
   return agents.filter((pid) => {
     try {
@@ -72,7 +72,7 @@ describe.skipIf(!works || !asRoot)('a run in a sandbox whose agent already waite
   /** Shell script that prints how the agent of its run was started. */
   const howStarted = 'tr "\\0" " " </proc/$PPID/cmdline; echo';
 
-  test('finds nothing of an earlier run, in its own sandbox', async () => {
+  test('finds nothing of an earlier run, and has a sandbox of its own', async () => {
     await full();
     const mark = `left-by-the-first-${process.pid}`;
     const look = [
@@ -182,7 +182,7 @@ describe.skipIf(!works)('the pool of sandboxes in which agents wait', () => {
     });
   const settings = { RUNYARD_WARM_SANDBOXES: '2' };
 
-  test('gives no sandbox to runs that differ, gives each to one run at most, and ends with its worker', async () => {
+  test('gives no sandbox to a run with other settings, gives each sandbox to at most one run, and ends with its worker', async () => {
     const worker = await spawnTestWorker(service, dataDir, settings);
     await until(() => waiting().length === 2);
     const before = waiting();
@@ -200,7 +200,7 @@ describe.skipIf(!works)('the pool of sandboxes in which agents wait', () => {
     ).toBeGreaterThanOrEqual(3);
     await until(() => waiting().filter((pid) => !before.includes(pid)).length === 2);
 
-    // The worker is killed during a hand-over, while two more sandboxes wait.
+    // Kill the worker while it gives a sandbox to a run, and while two more sandboxes wait.
     service.send(fakeAssignment('hand-over', ['--fixture', 'sh', `: hand-over; ${go}`]));
     await service.waitFor('task_claimed', (data) => data.execution_id === 'hand-over');
     worker.process.kill('SIGKILL');

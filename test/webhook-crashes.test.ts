@@ -1,4 +1,4 @@
-/** Three service processes on one database, killed in the middle of deliveries, and senders that retry as providers do. */
+/** Three service processes on one database are killed in the middle of deliveries, while senders retry as providers do. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
@@ -15,7 +15,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Enough for deliveries that are written together. */
+/** Number of senders, enough that the service writes several deliveries together. */
 const senders = 24;
 const kills = 2;
 const webhookCount = 12;
@@ -30,13 +30,13 @@ async function post<T>(url: string, body: unknown): Promise<T> {
   return (await response.json()) as T;
 }
 
-test('loses no delivery that was answered with 202, accepts none twice, and starts one run for each', {
+test('loses no delivery that was answered with 202, accepts no delivery twice, and starts one run for each', {
   timeout: 300_000,
 }, async () => {
   const secretsKey = Buffer.alloc(32, 7).toString('base64');
   const start = async () =>
     await startService({ databaseUrl: database.url, key, env: { RUNYARD_SECRETS_KEY: secretsKey } });
-  // The first one migrates.
+  // The first service migrates the database.
   services.push(await start());
   services.push(...(await Promise.all([start(), start()])));
   const api = `${services[0]?.origin}/api/v1/factory`;
@@ -52,7 +52,7 @@ test('loses no delivery that was answered with 202, accepts none twice, and star
 
   const answered = new Map<string, string>();
   let stopping = false;
-  // A service that starts beside all senders would take long.
+  // Pause the senders, because a service starts slowly while all of them send.
   let pause = Promise.withResolvers<void>();
   pause.resolve();
   const load = Array.from({ length: senders }, async (_, sender) => {
@@ -76,7 +76,7 @@ test('loses no delivery that was answered with 202, accepts none twice, and star
       }
     }
   });
-  // The senders are faster than the budget of their webhooks.
+  // Reset the used budget, because the senders are faster than the budget of their webhooks.
   const budget = (async () => {
     while (!stopping) {
       await database.db.query(`UPDATE webhooks SET recent = '{}'`).catch(() => undefined);
@@ -91,7 +91,7 @@ test('loses no delivery that was answered with 202, accepts none twice, and star
     await more(20);
     const place = kill % services.length;
     await services[place]?.kill();
-    // The others take what the senders repeat.
+    // The other services accept the deliveries that the senders repeat.
     await more(senders);
     pause = Promise.withResolvers();
     services[place] = await start();

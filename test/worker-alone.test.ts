@@ -1,6 +1,6 @@
 /**
- * Tests the end of a worker that was started alone: it finishes its runs or ends them, as requested. The tests run at the same time, because
- * one of them waits for a long run. Workers of other names do not take the runs of the first one.
+ * Tests the end of a worker that was started alone: it finishes its runs or ends them, as requested. The tests run at the same time,
+ * because one of them waits for a long run. Each worker has its own name and takes only its own runs.
  */
 import path from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
@@ -31,7 +31,7 @@ describe.concurrent('a worker that was started alone', () => {
     await vi.waitFor(() => expect(processesOf(path.join(here.folder, 'worker'))).toEqual([]), { timeout: 60_000 });
   });
 
-  test('waits with down for its runs, longer than for other programs', {
+  test('down waits for the runs of the worker, longer than for other programs', {
     timeout: 180_000,
   }, async () => {
     const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'drained'), RUNYARD_WORKER_NAME: 'drained' };
@@ -56,7 +56,7 @@ describe.concurrent('a worker that was started alone', () => {
     expect(follow.output()).toContain('│ finished');
   });
 
-  test('ends its runs with down --force', async () => {
+  test('down --force ends its runs', async () => {
     const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'ended'), RUNYARD_WORKER_NAME: 'ended' };
     const worker = startCommand([runyard, 'worker'], { cwd: here.folder, env });
     await worker.sees('a worker for');

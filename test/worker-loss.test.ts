@@ -1,5 +1,5 @@
 /**
- * A machine that is lost permanently in the middle of a turn: its worker, the supervisors of its sandboxes and the sandboxes end at
+ * Tests the permanent loss of a machine in the middle of a turn: its worker, the supervisors of its sandboxes and the sandboxes end at
  * once.
  */
 import { readdir, writeFile } from 'node:fs/promises';
@@ -45,21 +45,21 @@ describeSystem('a lost machine', { env: { RUNYARD_CHECKPOINT_SECONDS: '1' } }, (
   const conversation = async (runId: string) =>
     JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`));
 
-  test('resumes the turn of a run with on_worker_loss resume, with its files and its conversation, and ends others in ERROR', async () => {
+  test('resumes the turn of a run with on_worker_loss resume, its files and its conversation, and ends other runs in ERROR', async () => {
     const runId = await system.createRun(prompt('first'), { config: { on_worker_loss: 'resume' } });
     const other = await system.createRun(prompt('other'));
     const sandboxes = [await sandboxWith('begun-first'), await sandboxWith('begun-other')];
     await eventually('a checkpoint', async () => (await archives()) > 0);
 
     await killHard(system.worker());
-    // One supervisor may have both sandboxes.
+    // One supervisor may supervise both sandboxes.
     const supervisors = new Set<number>();
     for (const sandbox of sandboxes)
       supervisors.add((await supervisorOf(await folder(), sandbox)) ?? expect.fail('no supervisor'));
     for (const pid of supervisors) process.kill(pid, 'SIGKILL');
     expect((await system.run(runId)).state).toBe('INPROGRESS');
 
-    // The next worker of the data folder knows at once that the sandboxes are gone, so nothing waits for the end of the lease.
+    // The next worker of the data folder reports at once that the sandboxes have ended, so the test need not wait for the end of the lease.
     system.startWorker();
     const failed = await system.untilEnded(other);
     expect(failed).toMatchObject({ state: 'ERROR', status_message: { error_code: 'agent_process_failed' } });

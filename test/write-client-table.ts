@@ -1,6 +1,6 @@
 /**
- * Writes the table of client programs in docs/decisions/published-clients.md from the results of their tests, and, for oz-agent-worker, from the
- * file that `bin/test-public-worker` writes.
+ * Program: writes the table of client programs in docs/decisions/published-clients.md from the results of their tests. For
+ * oz-agent-worker, it reads the file that `bin/test-public-worker` writes.
  *
  * Usage: node test/write-client-table.ts [RESULTS.json …], results of `vitest run FILE --reporter=json --outputFile=RESULTS.json`. Without
  * them it runs the tests.
@@ -23,9 +23,9 @@ const installed = (name: string): string => JSON.parse(read(`node_modules/${name
 interface Program {
   readonly name: string;
   readonly version: string;
-  /** Test files that drive it. */
+  /** Test files that use the client program. */
   readonly files: readonly string[];
-  /** Text in the full names of its tests, in a file that drives other programs too. */
+  /** Text in the full names of the tests of this program, for a file that also tests other programs. */
   readonly named?: string;
 }
 
@@ -96,7 +96,7 @@ function runTests(): string {
       env: { ...process.env, MCP_CLIENTS: '1' },
     });
   } catch {
-    // Failed tests are in the table.
+    // Failed tests also appear in the table, so ignore the exit code.
   }
   return file;
 }

@@ -11,7 +11,7 @@ export interface Case {
 
 const sumOfMemory = 'awk \'/VmRSS/{s+=$2} END{print "memory-kb " s}\' /proc/[0-9]*/status 2>/dev/null';
 const mark = '4711.5';
-// Without a command substitution, because Gemini CLI refuses that.
+// The command has no command substitution, because Gemini CLI refuses it.
 const countLeft = "grep -lx sleep /proc/[0-9]*/comm 2>/dev/null | wc -l | sed 's/^/left-/'";
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
@@ -137,7 +137,7 @@ const askConfig = ({ preset }: Ground) => ({
   harness: { type: preset.type },
 });
 
-/** Starts later than a program that does not wait for its servers sends the first request. */
+/** This server starts so late that a program which does not wait for its servers has already sent the first request. */
 const slowServer = 'sleep 3; exec node /workspace/attachments/everything.mjs stdio';
 
 async function mcpTool(ground: Ground): Promise<string> {
@@ -193,7 +193,7 @@ async function oddPrompt(ground: Ground): Promise<string> {
 }
 
 async function refusal(ground: Ground): Promise<string> {
-  // Programs also send requests beside the turn, and those of the case before may still wait.
+  // Programs also send requests outside of the turn, and requests of the case before may still wait.
   ground.models.misbehave({ kind: 'status', status: 400, message: 'the provider refuses this' }, 1_000);
   const id = await begin(ground, [{ shell: 'true' }]);
   const run = await untilEnded(ground, id);

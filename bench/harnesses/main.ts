@@ -39,7 +39,7 @@ async function attempt(ground: Ground, test: (ground: Ground) => Promise<string>
 
 const dataFile = path.join(import.meta.dirname, 'results.json');
 
-/** Adds results to the data of the page, which keeps results of other programs and cases, and writes the page. */
+/** Adds results to the data of the page and writes the page. Keeps the results of other programs and cases. */
 function keep(type: string, more: Readonly<Record<string, string>>): void {
   const results = JSON.parse(readFileSync(dataFile, 'utf8')) as Record<string, Record<string, string>>;
   results[type] = { ...results[type], ...more };

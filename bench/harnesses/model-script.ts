@@ -1,6 +1,6 @@
 import type { FakeConversation, FakeToolCall, FakeTurn } from '../../test/fakes/models.ts';
 
-/** A step of the fake model, with any name of the program's tools. */
+/** A step of the fake model. The name may be that of any tool of the program. */
 export type Step =
   | { readonly shell: string }
   | { readonly write: string; readonly text: string }
@@ -19,7 +19,7 @@ function stepsOf(prompt: string): readonly Step[] {
     try {
       return JSON.parse(line.slice(mark.length, end + 1));
     } catch {
-      // The bracket belongs to the program's text.
+      // The bracket belongs to the text that the program adds.
     }
   }
   throw new Error(`there are no steps in ${line.slice(0, 200)}`);

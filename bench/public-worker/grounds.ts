@@ -19,12 +19,12 @@ export interface Ground {
   readonly workerEnv?: Readonly<Record<string, string>>;
   /** `backend` of the worker's configuration. */
   readonly backend: object;
-  /** Image of the runs; absent: none. */
+  /** Container image of the runs. Absent: the backend uses no image. */
   readonly image?: string;
   close(): Promise<void>;
 }
 
-/** Makes the ground of each backend in a separate folder. Runs find `marks`, another folder, under its name. */
+/** Prepares each backend in a separate folder. Runs find `marks`, another folder, at the same path. */
 export const grounds: Readonly<Record<string, (folder: string, marks: string) => Promise<Ground>>> = {
   direct: async (folder) => ({
     backend: {
@@ -86,7 +86,7 @@ export const grounds: Readonly<Record<string, (folder: string, marks: string) =>
     const plane = await startControlPlane(programs);
     const node = await startNode(plane, programs, path.join(root, 'packages/agent/src/main.ts'));
     const namespace = 'agents';
-    // The rights of the Role that the Helm chart of oz-agent-worker makes.
+    // The rights in the Role of the Helm chart of oz-agent-worker.
     await makeNamespace(plane.admin, namespace, [
       { apiGroups: ['batch'], resources: ['jobs'], verbs: ['create', 'get', 'list', 'watch', 'delete'] },
       { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },

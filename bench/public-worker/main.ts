@@ -17,7 +17,7 @@ import { grounds } from './grounds.ts';
 import { recordResult } from './results.ts';
 
 const [program = '', ...names] = process.argv.slice(2);
-/** Longer than a service without a report of the worker takes to see that an agent is gone. */
+/** A limit longer than the time in which the service notices, without a report of the worker, that an agent is gone. */
 const runLimitMs = 600_000;
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
@@ -100,7 +100,7 @@ async function testBackend(name: string): Promise<void> {
   };
 
   const answer = 'report-artifact --help >/dev/null && echo "$((2 * 3)) of 6"';
-  /** Prints the answer only on its second attempt; the first attempt lasts until its agent ends. */
+  /** A prompt that prints the answer only in its second attempt. The first attempt lasts until its agent ends. */
   const waits = (mark: string) => `test -e ${mark} || { touch ${mark}; sleep 900; }; ${answer}`;
   const play = async () => {
     await untilDone(await create(answer));
@@ -125,7 +125,7 @@ async function testBackend(name: string): Promise<void> {
     await startWorker();
     return 'the task went on, and SUCCEEDED';
   }
-  /** Waits until the commands of a run write no more: they touch a file each second. */
+  /** Waits until the commands of a run have ended. While they run, they touch a file each second. */
   async function interruptRun(): Promise<string> {
     const mark = path.join(marks, 'alive');
     const runId = await create(`while touch ${mark}; do sleep 1; done`);

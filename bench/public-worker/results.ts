@@ -5,11 +5,11 @@ import path from 'node:path';
 
 export interface BackendResult {
   readonly backend: string;
-  /** Version of the program, as Go has written it there. */
+  /** Version of the program, as Go wrote it into the program. */
   readonly version: string;
   /** Day of the test, in UTC. */
   readonly date: string;
-  /** Steps that passed, and whether the next one failed. */
+  /** The steps that passed, and whether the step after them failed. */
   readonly passed: number;
   readonly failed: 0 | 1;
 }

@@ -1,6 +1,6 @@
 /**
- * The promises of the service, each checked on the rows and on all that the clients know. Each of `plants` is a statement that breaks the promise;
- * it is rolled back: a check that does not see it proves nothing.
+ * The promises of the service. Each check reads the rows and the answers that the clients received. Each of `plants` is a statement
+ * that breaks the promise: a check that does not find this fault proves nothing. The statement is rolled back.
  */
 import type { Database, Queryable } from '../../packages/service/src/platform/store/database/database.ts';
 import type { Seen } from './load.ts';
@@ -16,7 +16,7 @@ export interface Check {
 const rowsOf = async <Row extends object>(db: Queryable, text: string, ...values: readonly unknown[]) =>
   await db.query<Row>(text, values);
 
-/** A check of rows: `text` returns `is_fault` and `line` for each thing. */
+/** Makes a check of rows. The query `text` returns `is_fault` and `line` for each row that it checks. */
 const ofRows = (
   promise: string,
   text: string,
@@ -31,7 +31,7 @@ const ofRows = (
   plants,
 });
 
-/** Another run than the first that has this. */
+/** The first and the last run that match the condition. */
 const firstRun = (where: string) => `(SELECT id FROM runs WHERE ${where} ORDER BY id LIMIT 1)`;
 const lastRun = (where: string) => `(SELECT id FROM runs WHERE ${where} ORDER BY id DESC LIMIT 1)`;
 const created = `metadata ? 'chaos'`;
@@ -234,7 +234,7 @@ function parseId(id: string): { readonly run: string; readonly seq: string } | u
   return run === undefined || seq === undefined ? undefined : { run, seq };
 }
 
-/** Rows that stay only if a process died with its work, by table: each must be gone when everything was quiet for a while. */
+/** Conditions of rows by table. Such a row stays only if a process died before it finished its work. All of them must be gone after a quiet time. */
 const temporary: Readonly<Record<string, string>> = {
   starts: `outcome = 'waiting'`,
   event_deliveries: `status <> 'delivered'`,
@@ -273,7 +273,7 @@ export const checks: readonly Check[] = [
 
 class RolledBack extends Error {}
 
-/** Returns the planted faults that the check does not see. Leaves the database as it is. */
+/** Returns the planted faults that the check does not find. Does not change the database. */
 export async function findBlindSpots(db: Database, check: Check, seen: Seen): Promise<string[]> {
   const before = (await check.find(db, seen)).faults.length;
   const unseen: string[] = [];

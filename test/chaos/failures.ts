@@ -1,4 +1,4 @@
-/** Why runs ended FAILED or ERROR, for a person who tells the faults of the plan from faults of the product. */
+/** Lists why runs ended FAILED or ERROR. A person reads the list to find errors that the planned faults do not explain. */
 import type { Queryable } from '../../packages/service/src/platform/store/database/database.ts';
 
 const mostRuns = 20;

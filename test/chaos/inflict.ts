@@ -32,7 +32,7 @@ export async function inflict(
 const nameOf = ({ kind, node, peer }: Fault) =>
   kind === 'deafen' ? `${node} does not hear ${peer}` : kind === 'kill agent' ? kind : `${kind} ${node}`;
 
-/** Begins a fault; returns the function that ends it, or undefined if there was nothing to hit. */
+/** Begins a fault. Returns the function that ends the fault, or undefined if its process does not run. */
 async function begin(installation: Installation, fault: Fault): Promise<(() => void) | undefined> {
   if (fault.kind === 'kill agent') {
     const agents = agentProcesses(() => true);

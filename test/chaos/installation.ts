@@ -32,14 +32,14 @@ const key = 'ryk_chaos-in-network-namespaces-0123456789';
 const bucket = 'runyard';
 const servicePort = 4180;
 const s3Port = 8333;
-/** Times of an installation that notices losses within seconds. */
+/** Short limits, with which the installation notices lost workers within seconds. */
 const timing = {
   RUNYARD_LEASE_SECONDS: '15',
   RUNYARD_RECONNECT_GRACE_SECONDS: '6',
   RUNYARD_CLAIM_TIMEOUT_SECONDS: '6',
 };
 
-/** Starts everything below `root`. `weed` is the program of the S3 server. Resolves when the services are ready. */
+/** Starts all nodes and programs with their folders below `root`. `weed` is the program of the S3 server. Resolves when the services are ready. */
 export async function startInstallation(root: string, weed: string): Promise<Installation> {
   makeBridge();
   const logs = path.join(root, 'logs');
@@ -81,7 +81,7 @@ export async function startInstallation(root: string, weed: string): Promise<Ins
     const command = [process.execPath, ...serviceNodeFlags, script.service, '--stop-with-parent'];
     programs.push(keepProgram({ name, node, command, env, logFile: logFile(name) }));
     origins.push(env.RUNYARD_BASE_URL);
-    // The first one migrates.
+    // The first service migrates the database.
     await untilReady([env.RUNYARD_BASE_URL]);
   }
   for (const [index, name] of workerNames.entries()) {
@@ -134,7 +134,8 @@ async function startDatabase(node: ChaosNode, logFile: string): Promise<KeptProg
   );
   if (made.status !== 0) throw new Error(made.stderr);
   appendFileSync(path.join(data, 'pg_hba.conf'), `host all all ${network} trust\n`);
-  // A killed process loses nothing that it wrote without fsync; only a machine does. It ends connections of nodes that are cut off.
+  // fsync=off is safe here: data without fsync is lost only when the machine fails, not when a process is killed.
+  // The TCP settings end connections of nodes that are cut off.
   const settings = ['listen_addresses=*', 'unix_socket_directories=', 'fsync=off', 'tcp_keepalives_idle=10'].concat(
     'tcp_keepalives_interval=5',
     'tcp_keepalives_count=3',

@@ -1,4 +1,4 @@
-/** The load on an installation: people, senders of webhooks and readers, all of which try again until they have an answer. */
+/** The load on an installation: people, senders of webhooks and readers. Each of them retries until it has an answer. */
 import { createHmac, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventSubscriptionWithSecret } from '@runyard/contract/team/event-subscriptions';
@@ -10,11 +10,11 @@ import type { Installation } from './installation.ts';
 import { driverAddress } from './network.ts';
 import { markOf } from './watch.ts';
 
-/** All that the clients know at the end: what was acknowledged, and what came to them. */
+/** All that the clients know at the end: acknowledged requests, received events and received webhooks. */
 export interface Seen {
   /** Runs that were acknowledged, by the tag in their metadata. */
   readonly creates: Map<string, string>;
-  /** Tags of creates whose clients gave up after an unclear end: they may exist once or not at all. */
+  /** Tags of creates whose clients gave up without a clear answer. Such a run may exist once or not at all. */
   readonly givenUp: Set<string>;
   /** Text of each acknowledged follow-up, with its run. */
   readonly followups: Map<string, string>;
@@ -27,7 +27,7 @@ export interface Seen {
   readonly receiver: FakeWebhookReceiver;
   /** Readers of the stream of the team, from before the first run. */
   readonly readers: CutOffReader[];
-  /** Answers that nobody expects, such as a refused create. */
+  /** Unexpected answers, such as a refused create. */
   readonly refusals: string[];
   /** Requests that were sent again. */
   repeats: number;
@@ -45,7 +45,7 @@ interface Answer {
 }
 
 const patienceMs = 5_000;
-/** Many more than the longest fault lasts. */
+/** Many more tries than the longest fault can make fail. */
 const mostTries = 100;
 const webhookSecret = 'chaos-secret-of-the-webhooks';
 const webhookCount = 6;
@@ -73,7 +73,7 @@ export async function startLoad({ key, origins }: Installation, seed: number): P
   let turn = 0;
   const nextOrigin = () => origins[turn++ % origins.length] ?? '';
 
-  /** Sends to the services in turn until one gives a clear answer. `undefined`: the client gave up before. */
+  /** Sends the request to one service after another until one gives a clear answer. Returns undefined if the client gave up before that. */
   async function ask(method: string, route: string, init: Partial<RequestInit> = {}, tries = mostTries) {
     for (let count = 1; count <= tries; count += 1) {
       const answer = await fetch(`${nextOrigin()}${route}`, {
@@ -186,7 +186,7 @@ export async function startLoad({ key, origins }: Installation, seed: number): P
     await delay(random() * 10_000);
     if (choice < 0.15) return await cancelOne(runId);
     if (choice > 0.35) return;
-    // Half of them come after the end of the run.
+    // Half of the follow-ups come after the end of the run.
     await delay(random() * 30_000);
     await followUp(runId, tag);
   }
@@ -215,7 +215,7 @@ export async function startLoad({ key, origins }: Installation, seed: number): P
     if (answer.status === 202) seen.deliveries.set(id, String(answer.body.delivery_id));
     else refuse(`delivery ${id}`, answer);
   }
-  /** Begins one piece of work after the other, as a random process of `perSecond`. */
+  /** Calls `work` at random times, on average `perSecond` times per second (a Poisson process). */
   async function repeat(perSecond: number, work: (n: number) => Promise<void>): Promise<void> {
     for (let n = 0; !isStopping; n += 1) {
       begin(work(n));

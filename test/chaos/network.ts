@@ -55,14 +55,14 @@ export function makeNode(root: string, name: string, host: number, megabytes: nu
 const inNode = ({ enter: [program = '', ...words] }: ChaosNode, ...command: string[]) =>
   run(program, ...words, ...command);
 
-/** Loses all packets of the node. Nobody is told: connections only fall silent. */
+/** Loses all packets of the node. No connection is closed: packets only stop arriving. */
 export const unplug = (node: ChaosNode): void => void ip('link', 'set', node.name, 'down');
 
-/** The node loses the packets that come from `peer`. Its own packets arrive there. */
+/** Loses the packets from `peer` to the node. Packets from the node to `peer` still arrive. */
 export const deafen = (node: ChaosNode, peer: ChaosNode): void =>
   void inNode(node, 'iptables', '-A', 'INPUT', '-s', peer.address, '-j', 'DROP');
 
-/** Bytes above this rate wait up to a second in a queue in front of the node and behind it, and one packet in twenty is lost. */
+/** Rate of a slow link. Bytes above this rate wait up to a second in a queue in each direction, and one packet in twenty is lost. */
 export const slowRate = '256kbit';
 
 /** Makes the link of the node slow in both directions. */
@@ -89,7 +89,7 @@ export function mendLink(node: ChaosNode): void {
   ignoring(() => inNode(node, 'tc', 'qdisc', 'del', 'dev', 'eth0', 'root'));
 }
 
-/** Leaves no room on the disk of the node, by making the disk as small as its content. Returns the function that gives it its size back. */
+/** Fills the disk of the node by making the disk as small as its content. Returns the function that restores the size of the disk. */
 export function fillDisk(node: ChaosNode): () => void {
   const { blocks, bfree, bsize } = statfsSync(node.folder);
   const resize = (count: number) => run('mount', '-o', `remount,size=${(count * bsize) / 1024}k`, node.folder);

@@ -61,7 +61,7 @@ export interface BlobCounts {
   readonly faults: readonly string[];
 }
 
-/** Does the nightly sweep of blobs as if a day had passed. Then each blob must have its row, and each row its blob. */
+/** Runs the nightly sweep of blobs as if a day had passed. Returns a fault for each blob without a row and each row without its blob. */
 export async function sweepBlobs(db: Database, blobs: BlobStore): Promise<BlobCounts> {
   const columns = [skillBlobs, ...fileBlobs, ...executionBlobs];
   const goOn = async () => undefined;

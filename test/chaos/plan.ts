@@ -7,18 +7,18 @@ export type FaultKind = (typeof faultKinds)[number] | 'kill agent';
 
 export interface Fault {
   readonly kind: FaultKind;
-  /** Node of the fault; of `kill agent`: any. */
+  /** Node of the fault. A fault of kind `kill agent` ignores it. */
   readonly node: string;
-  /** Of `deafen`: the node that it does not hear. */
+  /** For `deafen`: the node whose packets do not arrive. */
   readonly peer: string;
   /** Milliseconds since the load began. */
   readonly atMs: number;
   readonly forMs: number;
-  /** Chooses among agents. */
+  /** A number from 0 to 1 that chooses one of the running agents. */
   readonly choice: number;
 }
 
-/** Programs of which there is one are hit less often: while one of them is away, nothing else is tried. */
+/** The database and the S3 server are hit less often than the others: while one of them is away, the faults of other nodes test little. */
 const nodes = ['database', 's3', ...serviceNames, ...serviceNames, ...workerNames, ...workerNames];
 const meanPauseMs = 4_000;
 
@@ -32,7 +32,7 @@ export function planFaults(seed: number, minutes: number): Fault[] {
   for (let atMs = 2_000; atMs < endMs; atMs += meanPauseMs * (0.3 + random() * 1.4)) {
     const kind: FaultKind = random() < 0.15 ? 'kill agent' : pick(faultKinds);
     const [node, peer] = [pick(nodes), pick(nodes)];
-    // Most are short; one in six outlasts the lease of an execution.
+    // Most faults are short. One in six outlasts the lease of an execution.
     const forMs = Math.round(random() < 1 / 6 ? 15_000 + random() * 15_000 : 300 + random() ** 2 * 8_000);
     const fault = { kind, node, peer, atMs: Math.round(atMs), forMs, choice: random() };
     if (kind === 'deafen' && peer === node) continue;

@@ -9,18 +9,18 @@ import type { ChaosNode } from './network.ts';
 export interface KeptProgram {
   readonly name: string;
   readonly node: ChaosNode;
-  /** Absent while it is down. */
+  /** Undefined while the program is down. */
   pid(): number | undefined;
-  /** The process and those that it started; none while it is down. */
+  /** The process and the processes that it started. Empty while the program is down. */
   pids(): readonly number[];
-  /** Ends it as kill -9 does; it starts again after `downMs`. */
+  /** Kills the program with SIGKILL. It starts again after `downMs`. */
   kill(downMs: number): Promise<void>;
-  /** Stops it, and the processes that it started, until `proceed`. */
+  /** Stops the program and the processes that it started until `proceed` is called. */
   stall(): void;
   proceed(): void;
-  /** How often it ended although nothing killed it. */
+  /** One line for each time that the program ended although no fault killed it. */
   exits(): readonly string[];
-  /** Ends it for good, as an operator does. */
+  /** Ends the program as an operator does. It does not start again. */
   stop(): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ export interface ProgramOptions {
   readonly node: ChaosNode;
   readonly command: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** User and group; default: of this process. */
+  /** User and group of the program. Default: those of this process. */
   readonly account?: { readonly uid: number; readonly gid: number };
   readonly logFile: string;
 }
@@ -37,7 +37,7 @@ export interface ProgramOptions {
 const restartMs = 500;
 const stopLimitMs = 40_000;
 
-/** Starts it. */
+/** Starts the program. */
 export function keepProgram({ name, node, command, env, account, logFile }: ProgramOptions): KeptProgram {
   const log = openSync(logFile, 'a');
   const [program = '', ...words] = node.enter.toSpliced(

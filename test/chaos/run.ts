@@ -1,4 +1,4 @@
-/** One run of chaos: load, faults, and the checks of all promises afterwards. */
+/** Runs one chaos test: starts load and faults, and then checks all promises. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -32,11 +32,11 @@ export interface CheckedPromise {
 
 export interface ChaosResult {
   readonly promises: readonly CheckedPromise[];
-  /** Planted faults: all of them, and those that their check did not see. */
+  /** Number of planted faults, and the planted faults that their check did not find. */
   readonly plants: number;
   readonly blind: readonly string[];
   readonly inflicted: Readonly<Record<string, number>>;
-  /** Runs by state, and runs with an error by its code. */
+  /** Number of runs by state, and number of runs with an error by error code. */
   readonly ends: Readonly<Record<string, number>>;
   readonly errors: Readonly<Record<string, number>>;
   /** Lines about runs that ended FAILED or ERROR. */
@@ -49,7 +49,7 @@ export interface ChaosResult {
 
 const settleLimitMs = 240_000;
 
-/** Runs in network, mount and process namespaces of its own, which end with this process. */
+/** Must be called in new network, mount and process namespaces, which end with this process. */
 export async function runChaos({ root, weed, minutes, seed, say }: ChaosOptions): Promise<ChaosResult> {
   const installation = await startInstallation(root, weed);
   const load = await startLoad(installation, seed);
@@ -117,7 +117,7 @@ export async function runChaos({ root, weed, minutes, seed, say }: ChaosOptions)
   };
 }
 
-/** Ends the load and waits until no check finds a fault, or for the longest time. Returns the seconds. */
+/** Ends the load and waits until no check finds a fault, or until `settleLimitMs` is over. Returns the seconds. */
 async function settle(installation: Installation, db: Database, load: Load): Promise<number> {
   const began = performance.now();
   await installation.untilReady();
@@ -125,7 +125,7 @@ async function settle(installation: Installation, db: Database, load: Load): Pro
   const { seen } = load;
   await db.query('UPDATE schedules SET enabled = false, next_run_at = NULL');
   for (;;) {
-    // The waits between attempts grow to hours.
+    // Waits between delivery attempts can grow to hours, so send all pending deliveries now.
     await db.query(
       `UPDATE event_deliveries SET next_attempt_at = now() WHERE status = 'pending' AND leased_until IS NULL`,
     );

@@ -1,4 +1,4 @@
-/** Starts this program again in namespaces of its own, with a server of S3 and a folder: all that it makes there ends with it. */
+/** Starts this program again in new namespaces, with a program of an S3 server and a folder. Everything that it starts there ends with it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
@@ -18,8 +18,8 @@ export interface Place {
 }
 
 /**
- * Calls `work` in new namespaces for network, mounts and processes. `options` are the words for the program that is started there. Sets the exit
- * code of this process; a folder with logs stays if it is not 0.
+ * Calls `work` in new namespaces for network, mounts and processes. `options` are the arguments of the program that is started there.
+ * Sets the exit code of this process. If the code is not 0, the folder with the logs stays.
  */
 export async function startAlone(options: readonly string[], work: (place: Place) => Promise<void>): Promise<void> {
   const { [rootVariable]: root, [weedVariable]: weed } = process.env;
@@ -30,7 +30,7 @@ export async function startAlone(options: readonly string[], work: (place: Place
   const made = await mkdtemp(path.join(tmpdir(), 'runyard-chaos-'));
   await chmod(made, 0o711);
   const namespaces = ['--net', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
-  // The shell is process 1, which takes up the processes that lose their parent.
+  // The shell is process 1, which becomes the parent of processes that lose theirs.
   const shell = ['sh', '-c', '"$@"; exit $?', 'sh', process.execPath, process.argv[1] ?? '', ...options];
   const child = spawn('unshare', [...namespaces, ...shell], {
     stdio: 'inherit',

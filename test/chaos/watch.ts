@@ -1,10 +1,10 @@
-/** Watches the commands of all runs, which name their run, for two sandboxes of a run that work at one time. */
+/** Watches the commands of all runs. Finds runs with two sandboxes at work at the same time. Each command names its run. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** A command that does nothing and is visible in the arguments of its shell while the commands before it run. */
+/** Returns a shell command that does nothing. It is visible in the arguments of the shell while the commands before it run. */
 export const markOf = (name: string): string => `: chaos works on ${name}.`;
 
 const pauseMs = 100;
@@ -70,7 +70,7 @@ function commandsAtWork(): Map<string, Process[]> {
   return found;
 }
 
-/** The processes are read one after the other: the first one must still be there when the second one was seen. */
+/** Returns the names with living processes in two namespaces. Reads each process again, because one may have ended before the other was seen. */
 function doublesOf(found: ReadonlyMap<string, readonly Process[]>): string[] {
   return [...found].flatMap(([name, processes]) => {
     const alive = processes.filter(([pid, namespace]) => namespaceOf(pid) === namespace && markedName(pid) === name);

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { openApiDocument } from '@runyard/contract/openapi/openapi';
 import { apiPrefix } from '@runyard/contract/wire/route';
 
-/** The answer comes before the operation is known; `packages/service/src/edges/http/server/problem.ts` has its test. */
+/** The server sends this status before it knows the operation. `packages/service/src/edges/http/app.test.ts` tests it. */
 const beforeRouting = '431';
 
 interface Operation {
@@ -12,7 +12,7 @@ interface Operation {
   readonly responses: Readonly<Record<string, unknown>>;
 }
 
-/** Returns operation and status of each answer that is declared but that no test has received, or the other way round. */
+/** Returns a sentence for each declared status that no test has received, and for each received status that is not declared. */
 export function compareAnswers(folder: string): string[] {
   const seen = new Set(
     globSync('*.txt', { cwd: folder }).flatMap((file) => readFileSync(path.join(folder, file), 'utf8').split('\n')),

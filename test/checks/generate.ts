@@ -19,7 +19,7 @@ import { replaceAccessTable } from '../../packages/service/test/security-page.ts
 
 const root = path.resolve(import.meta.dirname, '../..');
 
-/** The generated files, each with its expected text. `page` is its present text. */
+/** The generated files, each with the function that returns its expected text. `page` is the present text of the file. */
 const generated: Readonly<Record<string, (page: string) => string | Promise<string>>> = {
   'docs/settings.md': renderSettingsPage,
   'docs/limits.md': renderLimitsPage,

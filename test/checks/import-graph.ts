@@ -1,23 +1,23 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** An import between two source files; paths relative to the repository. */
+/** An import of one source file by another one. Both paths are relative to the repository. */
 export interface Import {
   readonly from: string;
   readonly to: string;
 }
 
-/** Imports of relative files and of our own packages, types included. The formatter keeps each on lines of this form. */
+/** Matches imports of relative files and of our own packages, including imports of types. The formatter gives all imports this form. */
 const importPattern = /^(?:import|export)\s[^;'"`]*?from '([^']+)';|\bimport\('([^']+)'\)|^import '([^']+)';/gm;
 
-/** Source files of all packages that are part of a program: no tests, no fixtures. */
+/** Returns the source files of all packages, without tests and fixtures. */
 export function readSourceFiles(root: string): string[] {
   return globSync('packages/*/src/**/*.{ts,tsx}', { cwd: root })
     .filter((file) => !file.endsWith('.test.ts') && !file.includes('/fixtures/'))
     .sort();
 }
 
-/** Test files beside the sources of the service. */
+/** Returns the test files in the source folders of the service. */
 export const readServiceTests = (root: string): string[] =>
   globSync('packages/service/src/**/*.test.ts', { cwd: root }).sort();
 
@@ -42,7 +42,7 @@ function resolve(root: string, from: string, specifier: string): string | undefi
   return path.normalize(path.join('packages', name, exported));
 }
 
-/** Returns what a package exports by name; nothing without a package.json. */
+/** Returns the `exports` of the package.json of a package. Empty if the package has no package.json. */
 function readExports(root: string, name: string): Readonly<Record<string, string>> {
   const file = path.join(root, 'packages', name, 'package.json');
   if (!existsSync(file)) return {};
@@ -50,7 +50,7 @@ function readExports(root: string, name: string): Readonly<Record<string, string
   return exports;
 }
 
-/** Groups of nodes that reach one another over the edges, each with more than one node (Tarjan 1972). */
+/** Returns the groups of two or more nodes that reach one another over the edges (strongly connected components, Tarjan 1972). */
 export function findCycles(edges: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
   const order = new Map<string, number>();
   const lowest = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** The allowed imports between folders. docs/architecture.md shows the same picture; a test compares the two. */
+/** The allowed imports between folders. docs/architecture.md shows the same rules, and a test compares that page with this file. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { findCycles, type Import, readImports, readServiceTests, readSourceFiles } from './import-graph.ts';
@@ -13,14 +13,14 @@ export const packageRules: Readonly<Record<string, readonly string[]>> = {
   service: ['contract', 'definitions', 'system'],
   worker: ['contract', 'system'],
   agent: ['contract', 'system'],
-  // Starts the other programs. Their `exports` list the modules that it uses.
+  // The command line starts the other programs. Their `exports` list the modules that the command line uses.
   cli: ['contract', 'definitions', 'system', 'client', 'service', 'worker'],
 };
 
 /** A floor of the service: a folder directly in `src`. */
 export interface Floor {
   readonly name: string;
-  /** Its rooms from the top to the bottom: a room imports only rooms on lines below its own, and all floors below. */
+  /** Its rooms from the top to the bottom. A room may import only the rooms on lower lines and all lower floors. */
   readonly rooms: readonly (readonly string[])[];
 }
 
@@ -73,7 +73,7 @@ export const serviceFloors: readonly Floor[] = [
   },
 ];
 
-/** All rooms, one line after another from the top to the bottom, as paths in `src`. */
+/** The lines of all floors from the top to the bottom. Each line has the paths of its rooms in `src`. */
 const lines: readonly (readonly string[])[] = [
   ['main.ts'],
   ['service.ts'],
@@ -85,21 +85,21 @@ export const serviceRooms: readonly string[] = serviceFloors.flatMap(({ rooms })
 
 const packageOf = (file: string): string => file.split('/')[1] ?? '';
 const servicePrefix = 'packages/service/src/';
-/** Returns the path in `src` of the room of a file: a folder or a file of a floor, or a file directly in `src`. */
+/** Returns the path in `src` of the room of a file. A room is a folder or a file of a floor, or a file directly in `src`. */
 const roomOf = (file: string): string => file.slice(servicePrefix.length).split('/').slice(0, 2).join('/');
 
-/** Returns the number of the floor of a file, 0 for the highest; -1: it is directly in `src`, above all floors. */
+/** Returns the number of the floor of a file. 0 is the highest floor; -1 means that the file is directly in `src`, above all floors. */
 const floorOf = (file: string): number =>
   serviceFloors.findIndex(({ name }) => file.startsWith(`${servicePrefix}${name}/`));
 
 /** Returns the name of the room of a file of the service. */
 export const roomNameOf = (file: string): string => path.basename(roomOf(file));
 
-/** Returns whether a file of the service makes its room known to the service: `domain.ts`, `routes.ts` or `…-routes.ts` of a room. */
+/** Returns whether a file registers its room with the service. Such an entry is named `domain.ts`, `routes.ts` or `…-routes.ts`. */
 const isEntry = (file: string): boolean =>
   /^packages\/service\/src\/\w+\/[\w-]+\/(?:domain|(?:[\w-]+-)?routes)\.ts$/.test(file);
 
-/** Returns whether an entry may be imported by this file: by `service.ts`, or by another entry of the room. */
+/** Returns whether the file `from` may import the entry. Only `service.ts` and other entries of the same room may. */
 const mayImportEntry = (from: string, entry: string): boolean =>
   from === `${servicePrefix}service.ts` || (isEntry(from) && roomOf(from) === roomOf(entry));
 
@@ -109,8 +109,8 @@ function entryFault({ from, to }: Import): string | undefined {
 }
 
 /**
- * The folder in which cycles are searched for. A file directly in `src`, a room of one file, and an entry of a room each count as their own folder,
- * because they are above the folders of the room.
+ * Returns the folder of a file for the search for cycles. A file directly in `src`, a room of one file, and an entry of a room each
+ * count as a folder of their own, because they are above the folders of the room.
  */
 function folderOf(file: string): string {
   const folder = path.dirname(file);
@@ -134,8 +134,8 @@ function floorFault({ from, to }: Import): string | undefined {
 }
 
 /**
- * Returns the fault of an import of a test. A test may combine rooms of its floor and of the floors below it, in any order. The helpers
- * in `packages/service/test` may import everything.
+ * Returns the fault of an import in a test file. A test may import all rooms of its own floor and of lower floors. The helpers in
+ * `packages/service/test` may import everything.
  */
 function testFault({ from, to }: Import): string | undefined {
   if (!to.startsWith(servicePrefix)) return undefined;
@@ -145,7 +145,7 @@ function testFault({ from, to }: Import): string | undefined {
     : `${from} imports ${to}: a test imports its own floor and the floors below`;
 }
 
-/** Returns the faults of files below the edges that import the HTTP server: domains know nothing of HTTP. */
+/** Returns a fault for each file below the edges that imports the HTTP server, because domains must not depend on HTTP. */
 const httpFaults = (root: string, files: readonly string[]): string[] =>
   files
     .filter(
@@ -154,7 +154,7 @@ const httpFaults = (root: string, files: readonly string[]): string[] =>
     .filter((file) => readFileSync(path.join(root, file), 'utf8').includes("from 'fastify'"))
     .map((file) => `${file} imports fastify: only edges do`);
 
-/** Every import that breaks a rule, and every cycle between folders, as sentences. */
+/** Returns a sentence for each import that breaks a rule and for each cycle between folders. */
 export function findImportFaults(root: string): string[] {
   const files = readSourceFiles(root);
   const imports = readImports(root, files);

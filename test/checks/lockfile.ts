@@ -1,7 +1,7 @@
 /**
- * Adds missing entries to the lockfile. `npm ci` refuses a lockfile without an optional package of another platform, and npm leaves one
- * out if the registry at hand does not have it (such as a mirror with only the requested packages). Run as a program, this adds the
- * entries: exact versions without a checksum, which npm installs only on their own platform.
+ * Program: adds missing entries of optional packages for other platforms to the lockfile. `npm ci` refuses a lockfile without these
+ * entries. But npm does not write an entry if the registry does not have the package, such as a mirror with only the requested
+ * packages. The added entries have an exact version and no checksum. npm installs such a package only on its own platform.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -32,7 +32,7 @@ export function readLockfile(): Lockfile {
   return JSON.parse(readFileSync(lockfilePath, 'utf8'));
 }
 
-/** Optional dependencies of locked packages that are not locked themselves. */
+/** Returns the optional dependencies of locked packages that have no entry in the lockfile. */
 export function findMissing(lock: Lockfile): MissingPackage[] {
   return Object.entries(lock.packages).flatMap(([at, item]) =>
     Object.entries(item.optionalDependencies ?? {})
@@ -41,7 +41,7 @@ export function findMissing(lock: Lockfile): MissingPackage[] {
   );
 }
 
-/** Folders in which Node looks for `name` from the package at `at`: beside the package, and in each folder above. */
+/** Returns the folders in which Node looks for `name` from the package at `at`: beside that package, and in each folder above. */
 function placesOf(at: string, name: string): string[] {
   const parts = at === '' ? [] : at.split(/\/?node_modules\//);
   const places: string[] = [`node_modules/${name}`];

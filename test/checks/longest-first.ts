@@ -5,8 +5,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const root = path.resolve(import.meta.dirname, '../..');
 
 /**
- * The files that take longest, the longest first. They start first, so that no file runs alone at the end. bin/test names the slowest
- * files: add one of more than 20 seconds here, if a smaller one does not show the same.
+ * The slowest test files, beginning with the slowest. They start first, so that no file runs alone at the end. bin/test names the
+ * slowest files: add a file here if it takes more than 20 seconds and no smaller test shows the same behaviour.
  */
 const longest = [
   'test/schemathesis.test.ts',
@@ -34,7 +34,7 @@ const longest = [
 for (const file of longest)
   if (!existsSync(path.join(root, file))) throw new Error(`longest-first.ts names ${file}, which does not exist`);
 
-/** Returns 0 for the file to start first; files with the same number are equal. */
+/** Returns the rank of a file. The file with rank 0 starts first; files with the same rank start in vitest's order. */
 function rankOf(file: string): number {
   const index = longest.indexOf(file);
   if (index >= 0) return index;
@@ -42,7 +42,7 @@ function rankOf(file: string): number {
   return file.startsWith('test/') ? longest.length : longest.length + 1;
 }
 
-/** Sorts the test files: first the longest, then those of whole programs; vitest's own order within each group. */
+/** Sorts the test files: first the slowest files, then other tests of whole programs, then all others. Keeps vitest's order in a group. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => rankOf(path.relative(root, moduleId));

@@ -3,12 +3,12 @@ export interface Outcome {
   readonly name: string;
   readonly passed: number;
   readonly failed: number;
-  /** Each with its reason. */
+  /** Skipped tests with the reason of each skip. */
   readonly skipped: readonly { readonly name: string; readonly reason: string }[];
   /** Names of the tests that failed, or other reasons. */
   readonly failures: readonly string[];
   readonly durationMs: number;
-  /** Processor time of the programs that the check ran. It is the same on a busy machine, unlike the duration. */
+  /** Processor time of the programs that the check ran. Unlike the duration, it does not depend on other work of the machine. */
   readonly cpuMs?: number;
   /** Time of each test file, if the check runs tests. */
   readonly files?: readonly { readonly name: string; readonly durationMs: number; readonly cpuMs: number }[];
@@ -16,10 +16,10 @@ export interface Outcome {
 
 const seconds = (ms: number): string => (ms / 1000).toFixed(1);
 
-/** How many of the test files that took most processor time the table names. */
+/** Number of test files with the highest processor time that the table names. */
 const slowestCount = 20;
 
-/** Renders the table, the test files that took most processor time, the failures, the skipped tests with their reasons, and the sums in the last line. */
+/** Renders the table, the test files with the highest processor time, the skipped tests with their reasons, the failures, and the sums. */
 export function renderOutcomes(outcomes: readonly Outcome[]): string {
   const width = Math.max(...outcomes.map((outcome) => outcome.name.length), 5);
   const lines = ['', `${'check'.padEnd(width)}  passed  failed  skipped  seconds  CPU seconds`];

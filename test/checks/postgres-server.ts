@@ -10,14 +10,15 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-/** Ends the server and removes its folder when our end of its input closes, even after kill -9. */
+/** Shell script that runs the server. It ends the server and removes the folder when this process closes its input or is killed. */
 const guard =
   '"$@" & server=$!; cat >/dev/null; kill -INT "$server" 2>/dev/null; wait "$server"; cd / && rm -rf "$OLDPWD"';
 
 /**
- * Starts a server from the programs in `bin` with a data folder of its own. It listens on a socket there, which only its account and root
- * reach: the tests open thousands of connections, and each check of a password takes milliseconds of the processor on both sides.
- * `test/support/system-postgres.ts` starts one with TCP and passwords.
+ * Starts a server from the programs in `bin` with a data folder of its own. The server listens only on a socket in this folder,
+ * without passwords. Only the account of the server and root can open the socket. The tests open thousands of connections, and each
+ * check of a password takes milliseconds of the processor on both sides. `test/support/system-postgres.ts` starts a server with TCP
+ * and passwords.
  */
 export async function startPostgresServer(bin: string): Promise<PostgresServer> {
   const folder = mkdtempSync(path.join(tmpdir(), 'runyard-server-'));
@@ -67,7 +68,7 @@ export async function startPostgresServer(bin: string): Promise<PostgresServer> 
   }
 }
 
-/** PostgreSQL refuses to run as root: `postgres`, which its package makes, or else `nobody`. */
+/** Returns the account of the server, because PostgreSQL refuses to run as root: `postgres` from the Debian package, or else `nobody`. */
 function unprivilegedAccount(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const accounts = readFileSync('/etc/passwd', 'utf8')
@@ -77,7 +78,7 @@ function unprivilegedAccount(): { uid: number; gid: number } | undefined {
   return account && { uid: Number(account[2]), gid: Number(account[3]) };
 }
 
-/** The eighth line of postmaster.pid says `ready` (PostgreSQL's miscadmin.h). */
+/** Waits until the eighth line of postmaster.pid is `ready` (PostgreSQL's miscadmin.h). */
 async function waitForServer(data: string, log: string, child: ChildProcess): Promise<void> {
   const deadline = performance.now() + 30_000;
   for (;;) {

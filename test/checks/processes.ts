@@ -6,14 +6,14 @@ export interface Finished {
   readonly code: number;
   readonly timedOut: boolean;
   readonly durationMs: number;
-  /** Processor time, user and system, of the command and of the processes that it started and waited for. */
+  /** User and system processor time of the command and of the processes that it started and waited for. */
   readonly cpuMs: number;
 }
 
 /** Running process groups, which end with this process. */
 const groups = new Set<number>();
 
-/** Processor time of ended children that earlier commands have counted. A child's time is known when it ends, not before. */
+/** Processor time of ended children that earlier commands have counted. A child's time is known only when the child has ended. */
 let countedMs = 0;
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -39,11 +39,11 @@ export interface CommandOptions {
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
   readonly limitMs: number;
-  /** File for the output; absent: the output of this process. */
+  /** File for the output. Default: the output of this process. */
   readonly outputFile?: string | undefined;
 }
 
-/** Runs a command without input, in a group of its own; kills the group after `limitMs`. */
+/** Runs a command without input in a process group of its own. Kills the group after `limitMs`. */
 export async function runCommand(command: readonly [string, ...string[]], options: CommandOptions): Promise<Finished> {
   const startedAt = performance.now();
   if (groups.size === 0) countedMs = readProcessorTime().childrenMs;

@@ -1,4 +1,4 @@
-/** Vitest reporter for bin/test: writes the result of each test, with the reason of a skip, which the json reporter leaves out. */
+/** Vitest reporter for bin/test: writes the result of each test. Unlike the json reporter, it writes why a test was skipped. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
@@ -7,11 +7,11 @@ export interface VitestReport {
   readonly passed: number;
   readonly skipped: readonly { readonly name: string; readonly reason: string }[];
   readonly failures: readonly string[];
-  /** Time of each test file, in milliseconds: `cpuMs` of the processor, for the file and the programs that it started. */
+  /** Time of each test file in milliseconds. `cpuMs` is the processor time of the file and of the programs that it started. */
   readonly files: readonly { readonly name: string; readonly durationMs: number; readonly cpuMs: number }[];
 }
 
-/** Names the environment variable with the file of the report. */
+/** Name of the environment variable that contains the path of the report. */
 export const reportVariable = 'CHECKS_REPORT';
 
 function readModule(module: TestModule): VitestReport {
@@ -32,14 +32,14 @@ function readModule(module: TestModule): VitestReport {
       });
     } else failures.push(`${name} (did not end)`);
   }
-  // A file that does not load, or whose hooks fail, has failed even if none of its tests has.
+  // A file that does not load, or whose hooks fail, counts as failed even if none of its tests failed.
   if (module.state() === 'failed' && failures.length === 0)
     failures.push(`${file}: the file itself: ${inOneLine(module.errors())}`);
   const cpuMs = module.meta().processorMs ?? 0;
   return { passed, skipped, failures, files: [{ name: file, durationMs: collectDuration + duration, cpuMs }] };
 }
 
-/** Returns the beginning of the messages, for the list at the end of all checks. */
+/** Returns the first 300 characters of the messages, for the list at the end of all checks. */
 const inOneLine = (errors: readonly SerializedError[]): string =>
   errors
     .map(({ message }) => message)
@@ -47,7 +47,7 @@ const inOneLine = (errors: readonly SerializedError[]): string =>
     .replaceAll(/\s+/g, ' ')
     .slice(0, 300);
 
-/** Returns the messages of a file's failures, each cut after 2,000 characters. Vitest shows them whole, but only after the last file. */
+/** Returns the messages of a file's failures, each cut after 2,000 characters. Vitest shows the whole messages, but only after the last file. */
 function reasonsOf(module: TestModule): string[] {
   const ofTests = [...module.children.allTests()].flatMap((test) => test.result().errors ?? []);
   return [...module.errors(), ...ofTests].map(({ message, diff }) => `${message}\n${diff ?? ''}`.slice(0, 2_000));
@@ -58,7 +58,7 @@ function reasonsOf(module: TestModule): string[] {
 export default class ChecksReporter implements Reporter {
   readonly #ended: VitestReport[] = [];
 
-  /** Writes what is known so far, for the case that the run takes too long and is ended. */
+  /** Writes a report of the files that have ended. It is used if the run takes too long and is killed. */
   onTestModuleEnd(module: TestModule): void {
     const read = readModule(module);
     this.#ended.push(read);

@@ -21,13 +21,13 @@ const { values } = parseArgs({
   options: { filter: { type: 'string', default: '' }, server: { type: 'boolean', default: false } },
 });
 const { filter } = values;
-/** Whether it runs everything: neither one kind of test nor a part of the files. */
+/** True if all checks run, instead of one kind of test or a part of the files. */
 const isWhole = filter === '' && !values.server;
 process.env.TMPDIR = placeOfRuns();
 
 /**
- * Runs the tools of node_modules with this Node, because the system's may be too old for them, and without the settings, keys and
- * databases of the person who runs the checks.
+ * Environment of the tools of node_modules. They run with this Node, because the Node of the system may be too old. They do not get
+ * the settings, keys and databases of the person who runs the checks.
  */
 const env: NodeJS.ProcessEnv = {
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(RUNYARD_|TEST_DATABASE_URL$)/.test(name))),
@@ -38,7 +38,7 @@ const tool = (name: string) => path.join(root, 'node_modules/.bin', name);
 const say = (message: string) => console.log(`\n── ${message}`);
 const outcomes: Outcome[] = [];
 
-/** Runs a program that passes or fails as a whole. */
+/** Runs a program that counts as one passed or failed check. */
 async function check(name: string, command: readonly [string, ...string[]]): Promise<void> {
   say(name);
   const { code, timedOut, durationMs, cpuMs } = await runCommand(command, { cwd: root, env, limitMs: 180_000 });
@@ -50,7 +50,7 @@ async function check(name: string, command: readonly [string, ...string[]]): Pro
   );
 }
 
-/** Runs a check in this process, which returns one sentence for each fault. */
+/** Runs a check in this process. `findFaults` returns one sentence for each fault. */
 function checkHere(name: string, findFaults: () => string[]): void {
   say(name);
   const startedAt = performance.now();
@@ -65,18 +65,18 @@ function checkHere(name: string, findFaults: () => string[]): void {
   });
 }
 
-/** `bin/test-long` runs single files, which do far more work. */
+/** With a filter, the limit is higher, because `bin/test-long` runs single files that do far more work. */
 const limitMinutes = filter === '' ? 28 : 60;
 
 interface VitestOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Test files that run at the same time. */
   readonly workers: number;
-  /** True: shows the output when all files have run, because other ones run at the same time. */
+  /** True: shows the output when all files have run, because other test files run at the same time. */
   readonly showsOutputAtEnd?: boolean;
 }
 
-/** Runs test files. Returns true if all of them came to their end. */
+/** Runs test files. Returns true if vitest reached its end, even with failures. */
 async function vitest(name: string, files: readonly string[], options: VitestOptions): Promise<boolean> {
   if (files.length === 0) return true;
   say(`${name} (${files.length} files)${options.showsOutputAtEnd ? ', shown at their end' : ''}`);
@@ -141,7 +141,7 @@ async function onPostgresServer(files: readonly string[]): Promise<void> {
     try {
       await vitest(`database tests on PostgreSQL ${server.version}`, files, {
         env: { TEST_DATABASE_URL: server.url },
-        // One beside all other tests, which take longer anyhow: each process loads all modules.
+        // In a full run, one process is enough, because the other tests take longer. Each process loads all modules.
         workers: isWhole ? 1 : processors,
         showsOutputAtEnd: true,
       });
@@ -164,12 +164,12 @@ async function onPostgresServer(files: readonly string[]): Promise<void> {
 const processors = Math.max(2, Math.min(4, availableParallelism()));
 
 /**
- * Test files that run at the same time. The files wait for programs and for the database about half of the time. More processes would each load
- * all modules again, which takes 10 seconds of the processor.
+ * Number of test files that run at the same time. The files wait for programs and for the database about half of the time. Each
+ * further process would load all modules again, which takes 10 seconds of the processor.
  */
 const together = 2 * processors;
 
-// Install packages only for a full run: a person who runs one file did not ask for a change of the machine, and its tests skip themselves if a
+// Install packages only for a full run. A person who runs one file did not ask for a change of the machine. Tests skip themselves if a
 // package is missing.
 if (isWhole) installSystemPackages(say);
 const files = findTestFiles(root, filter);
@@ -177,7 +177,7 @@ if (isWhole) {
   await check('types (tsc)', [tool('tsc'), '--noEmit', '--checkers', String(processors)]);
   await check('types of the dashboard (tsc)', [tool('tsc'), '--noEmit', '-p', 'packages/dashboard']);
   await check('lint and format (biome)', [tool('biome'), 'ci', ...(process.stdout.isTTY ? [] : ['--colors=off']), '.']);
-  // Each works on one processor.
+  // Each of these two programs uses one processor.
   await Promise.all([
     check('dead code (knip)', [tool('knip'), '--no-progress']),
     check('generated pages', [path.join(root, 'bin/generate'), '--check']),
@@ -188,7 +188,7 @@ if (isWhole) {
 }
 const answers = mkdtempSync(path.join(tmpdir(), 'runyard-answers-'));
 try {
-  // Runs all of them together, because the files of the service and of the database keep the processors busy while programs wait.
+  // Run all test files together: the files of the service and of the database keep the processors busy while tests of programs wait.
   const onServer = onPostgresServer(isWhole ? sliceForServer(files.database) : files.database);
   const haveEnded =
     values.server ||
@@ -197,7 +197,7 @@ try {
       workers: together,
     }));
   await onServer;
-  // Tests that did not run have seen no answers.
+  // Compare the answers only after a full run, because a test that did not run has received no answers.
   if (isWhole && haveEnded) checkHere('answers (OpenAPI document and tests)', () => compareAnswers(answers));
 } finally {
   rmSync(answers, { recursive: true, force: true });

@@ -1,16 +1,16 @@
-/** Reads the SQL that TypeScript sources contain: their string and template literals. */
+/** Reads the SQL in TypeScript sources. The SQL is in their string and template literals. */
 
 /** Stands for a value that the code inserts into a template. */
 export const inserted = '§';
 
 /**
- * Returns the text of every string and template literal of a source. Comments have no literals. A `${…}` becomes `inserted`, and
- * the literals inside of it are literals of their own.
+ * Returns the text of every string and template literal of a source, without comments. A `${…}` in a template becomes `inserted`.
+ * Literals inside the `${…}` are returned separately.
  */
 export function readLiterals(source: string): string[] {
   const literals: string[] = [];
   let index = 0;
-  /** Reads code up to the bracket that closes the `${` of a template, or to the end of the source. */
+  /** Reads code up to the brace that closes the `${` of a template, or to the end of the source. */
   const readCode = (): void => {
     for (let depth = 0; index < source.length; index += 1) {
       const two = source.slice(index, index + 2);
@@ -42,7 +42,7 @@ export function readLiterals(source: string): string[] {
     const found = source.indexOf(end, from);
     return found < 0 ? source.length : found;
   };
-  /** Returns the last index of the regular expression that begins here, or `from` if this is a division. */
+  /** Returns the last index of the regular expression that begins at `from`, or `from` if the slash there is a division. */
   const endOfPattern = (from: number): number => {
     if (!/(?:[(,=:[!&|?{};+>]|\breturn|^)\s*$/.test(source.slice(Math.max(0, from - 40), from))) return from;
     const pattern = /^\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\//.exec(source.slice(from, from + 2000));
@@ -52,7 +52,7 @@ export function readLiterals(source: string): string[] {
   return literals;
 }
 
-/** Names that a WITH of this text defines. They hide tables of the same name. */
+/** Returns the names that a WITH of this text defines. They hide tables of the same name. */
 function readCteNames(sql: string): Set<string> {
   const pattern =
     /(?:\bWITH(?:\s+RECURSIVE)?|,|§)\s*([a-z_]+)\s*(?:\([\w\s,]*\)\s*)?AS\s+(?:NOT\s+)?(?:MATERIALIZED\s+)?\(/g;
@@ -61,25 +61,26 @@ function readCteNames(sql: string): Set<string> {
 
 const withoutSqlComments = (sql: string): string => sql.replace(/--.*$/gm, '').replace(/\/\*[\s\S]*?\*\//g, '');
 
-/** Words after which a list of tables is at its end. */
+/** Words that end a list of tables. */
 const endsTables =
   /^(?:WHERE|GROUP|ORDER|HAVING|WINDOW|LIMIT|OFFSET|FETCH|FOR|UNION|EXCEPT|INTERSECT|RETURNING|SELECT|SET|VALUES|WHEN|ON|;)$/;
 
 /**
- * Returns each name that a statement reads as a table: after FROM, JOIN and USING, in every subquery, and after a comma of a FROM.
- * Names of common table expressions, functions and the table of DELETE FROM are left out. `inserted` stands for a name that the code inserts.
+ * Returns each name that a statement reads as a table: names after FROM, JOIN and USING, and after a comma in the list of a FROM,
+ * subqueries included. Leaves out the names of common table expressions and functions, and the table of DELETE FROM. `inserted` stands
+ * for a name that the code inserts.
  */
 export function readTables(text: string): string[] {
   const sql = withoutSqlComments(text);
   const ctes = readCteNames(sql);
   const words = sql.match(/'(?:[^']|'')*'|"[^"]*"|§|\w+|\S/g) ?? [];
   const tables: string[] = [];
-  /** For each open bracket, whether the next name at this depth is a table (`expects`) and whether a comma is followed by one. */
+  /** One entry for each open bracket. `expects`: the next name at this depth is a table. `inList`: a table follows a comma. */
   const levels = [{ expects: false, inList: false }];
   for (const [at, word] of words.entries()) {
     const level = levels[levels.length - 1] ?? { expects: false, inList: false };
     if (word === '(') {
-      // A bracket around joined tables: FROM (a JOIN b ON …).
+      // A bracket can enclose joined tables: FROM (a JOIN b ON …).
       levels.push({ expects: level.expects, inList: level.expects });
       level.expects = false;
     } else if (word === ')') {

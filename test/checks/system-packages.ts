@@ -14,13 +14,13 @@ export function isOnPath(name: string): boolean {
   });
 }
 
-/** Returns whether Python can install a package, with an installed pip or one of its own. */
+/** Returns whether Python can install a package, with an installed pip or with the pip of its module `ensurepip`. */
 function canInstallPython(): boolean {
   const probe = "import importlib.util as i, sys; sys.exit(not (i.find_spec('pip') or i.find_spec('ensurepip')))";
   return spawnSync('python3', ['-c', probe], { stdio: 'ignore' }).status === 0;
 }
 
-/** Returns the folder with the programs of the newest PostgreSQL server here, `null` if there is none. */
+/** Returns the folder with the programs of the newest PostgreSQL server on this machine, or null if there is none. */
 export function newestPostgres(): string | null {
   const found = globSync('/usr/lib/postgresql/*/bin/postgres').map((file) => path.dirname(file));
   const version = (folder: string) => Number(path.basename(path.dirname(folder)));
@@ -29,12 +29,12 @@ export function newestPostgres(): string | null {
 
 const canInstall = (): boolean => process.getuid?.() === 0 && isOnPath('apt-get');
 
-/** Returns whether apt knows the package now, without asking its servers. */
+/** Returns whether the local lists of apt contain the package. Does not ask a server. */
 const isKnown = (name: string): boolean => spawnSync('apt-cache', ['show', name], { stdio: 'ignore' }).status === 0;
 
 interface WantedPackage {
   readonly name: string;
-  /** Installed where there is no package `name`. */
+  /** Package to install if apt has no package `name`. */
   readonly otherwise?: string;
   readonly isThere: () => boolean;
 }
@@ -47,7 +47,7 @@ const wanted: readonly WantedPackage[] = [
   { name: 'musl', isThere: () => globSync('/lib/ld-musl-*').length > 0 },
   { name: 'postgresql', isThere: () => newestPostgres() !== null },
   {
-    // The package needs a third of the processor time of a browser with windows.
+    // The headless shell needs a third of the processor time of a browser with windows.
     name: 'chromium-headless-shell',
     otherwise: 'chromium',
     isThere: () =>
@@ -57,11 +57,11 @@ const wanted: readonly WantedPackage[] = [
   { name: 'nginx-light', otherwise: 'nginx', isThere: () => existsSync('/usr/sbin/nginx') || isOnPath('nginx') },
   { name: 'caddy', isThere: () => isOnPath('caddy') },
   { name: 'python3-venv', isThere: canInstallPython },
-  // Its promtool checks metrics and alert rules.
+  // The program promtool of this package checks metrics and alert rules.
   { name: 'prometheus', isThere: () => isOnPath('promtool') },
 ];
 
-/** Installs packages that the tests use and this machine does not have, if that is possible (root, apt-get), and reports it. */
+/** Installs the packages that the tests use and this machine does not have, and reports their names. This needs root and apt-get. */
 export function installSystemPackages(say: (message: string) => void): void {
   const packages = wanted.filter((item) => !item.isThere());
   if (packages.length === 0) return;
@@ -73,13 +73,13 @@ export function installSystemPackages(say: (message: string) => void): void {
     return;
   }
   say(`installing with apt-get: ${missing.join(', ')} ...`);
-  // RUNLEVEL=1: Debian's postgresql package would start a server of its own.
+  // Without RUNLEVEL=1, Debian's postgresql package starts a server of its own.
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
   const apt = (...args: string[]) => spawnSync('apt-get', args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const install = (...names: string[]) => apt('install', '-y', '--no-install-recommends', ...names);
   if (install(...missing).status === 0) return;
   apt('update');
-  // Install the packages one by one, so that a package that is not available does not prevent the others.
+  // Install the packages one by one, so that the others are installed if one is not available.
   for (const { name, otherwise } of packages) {
     const { status, stderr } = install(name);
     if (status !== 0 && (otherwise === undefined || install(otherwise).status !== 0))

@@ -4,15 +4,15 @@
 export interface TableRule {
   /** Inserts, updates and deletes rows. */
   readonly owner: string;
-  /** Columns that only the named rooms update; the owner only if it is named too. */
+  /** Columns that only the named rooms update. The owner may update such a column only if it is named too. */
   readonly columns?: Readonly<Record<string, readonly string[]>>;
-  /** Another room that only deletes rows. */
+  /** Another room that may delete rows, but not insert or update them. */
   readonly alsoDeletedBy?: string;
-  /** Further rooms that read rows, from the top to the bottom. None is on a floor below the owner's. */
+  /** Further rooms that read rows, in the order of the floors from the top to the bottom. None is on a floor below the owner's floor. */
   readonly readers?: readonly string[];
 }
 
-/** A state change sets these columns of `runs`, in the statement that also changes the execution. */
+/** Columns of `runs` that a state change sets, in the same statement that changes the execution. */
 const stateColumns = [
   'state',
   'current_execution_id',
@@ -27,7 +27,7 @@ const stateColumns = [
   'cascade_at',
   'event_seq',
 ];
-/** `runs` resets the counters when it deletes the details of an old run. */
+/** Counters of a run. The room `runs` resets them when it deletes the details of an old run. */
 const counterColumns = [
   'events_kept_after',
   'event_bytes',
@@ -45,7 +45,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   acceptances: { owner: 'access', readers: ['acceptances'] },
   agent_identities: { owner: 'access', readers: ['stored-secrets'] },
   api_keys: { owner: 'access', readers: ['executions', 'stored-secrets'] },
-  // An assignment that is taken back deletes what its agent announced, in the same statement; `files` imports `executions`.
+  // `executions` deletes the artifacts of an assignment in the statement that takes the assignment back. It cannot call `files`, which imports it.
   artifacts: { owner: 'files', readers: ['repositories'], alsoDeletedBy: 'executions' },
   attachments: { owner: 'files', readers: ['runs'] },
   audit_days: { owner: 'access' },
@@ -53,7 +53,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   automations: { owner: 'automations', readers: ['starts', 'webhooks', 'factories'] },
   client_answers: { owner: 'idempotency' },
   code_host_credentials: { owner: 'code-hosts', readers: ['acceptances'] },
-  // Triggers on the tables of the contents write it.
+  // Triggers on the tables of the contents write this table.
   content_revisions: { owner: 'access', readers: ['definitions', 'acceptances', 'environments'] },
   conversation_events: { owner: 'conversations', readers: ['live', 'runs', 'files', 'executions'] },
   environment_guests: { owner: 'environments' },
@@ -75,7 +75,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   factory_definitions: { owner: 'definitions' },
   factory_tasks: { owner: 'factory-runs' },
   factory_sources: { owner: 'definitions', readers: ['webhooks'] },
-  // A retry or a continuation releases follow-ups that its execution took and did not answer, in the same statement.
+  // The statement of a retry or a continuation also releases the follow-ups that the execution took and did not answer.
   followups: {
     owner: 'runs',
     readers: ['harness-support', 'files', 'executions'],
@@ -88,7 +88,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   model_requests: { owner: 'usage' },
   open_model_requests: { owner: 'usage' },
   run_events: { owner: 'executions', readers: ['live', 'harness-support', 'runs'] },
-  // Triggers on `runs` and `artifacts` write it.
+  // Triggers on `runs` and `artifacts` write this table.
   run_facets: { owner: 'runs', readers: ['factory-runs', 'executions'] },
   prepared_attachments: { owner: 'files' },
   pushed_branches: { owner: 'repositories' },
@@ -123,7 +123,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   sign_on_identities: { owner: 'access' },
   sign_on_uses: { owner: 'access' },
   starts: { owner: 'history', readers: ['starts'] },
-  // Triggers on the tables of runs and their files write it.
+  // Triggers on the tables of runs and their files write this table.
   storage_changes: { owner: 'files' },
   stored_secrets: { owner: 'stored-secrets', readers: ['webhooks', 'acceptances'] },
   sweeps: { owner: 'retention' },
@@ -133,7 +133,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   team_models: { owner: 'models' },
   team_storage: { owner: 'files' },
   team_spend: { owner: 'usage' },
-  // The queue counts and orders its assignments on the team's row, which is the lock of a team's limit.
+  // The queue stores the number and the time of its assignments in the row of the team. It locks this row to keep the team's limit.
   teams: {
     owner: 'access',
     readers: ['schedules', 'runs', 'executions', 'environments', 'usage'],
@@ -151,7 +151,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   worker_instances: { owner: 'workers' },
 };
 
-/** Files whose statements read a table of a higher floor, and why. At most three: the statement belongs to the table's room. */
+/** Files whose statements read a table of a higher floor, with the reasons. At most three: usually such a statement belongs to the table's room. */
 export const readsOfHigherFloors: readonly {
   readonly file: string;
   readonly table: string;

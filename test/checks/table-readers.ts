@@ -1,10 +1,11 @@
 /**
- * Finds statements that read a table in a room that is neither its owner nor one of its declared readers, or that is on a floor below
- * the owner's. A room that needs such a read calls a function of the owner, or gets one as data from the room above that registers it.
+ * Finds reads of a table by a room that is neither the owner of the table nor a declared reader, or that is on a floor below the
+ * owner. A room that needs such a read calls a function of the owner. If the owner is on a higher floor, that room registers the
+ * function with the lower room.
  *
- * Text counts for the file that contains it. So a fragment of SQL that the owner of a table exports reads the table in the owner's
- * room, whichever statement contains it. A relation or table that the code inserts by name (`FROM ${relation}`) is not read here: it
- * is a part of the same statement, or the owner passes the name of its own table.
+ * The check counts a read for the file that contains the text. So a fragment of SQL that the owner of a table exports counts for the
+ * owner's room, whichever statement contains the fragment. The check skips a name that the code inserts (`FROM ${relation}`): such a
+ * relation is a part of the same statement, or the owner passes the name of its own table.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -22,10 +23,10 @@ interface Read {
   readonly table: string;
 }
 
-/** Returns the number of the floor of a room, 0 for the highest; -1: `main.ts` and `service.ts` above all floors. */
+/** Returns the number of the floor of a room. 0 is the highest floor; -1 means `main.ts` and `service.ts` above all floors. */
 const floorOf = (room: string): number => serviceFloors.findIndex(({ rooms }) => rooms.flat().includes(room));
 
-/** Returns every table of the database that a statement of another room reads, once for each file. */
+/** Returns each file with each table that it reads and that another room owns. */
 function readForeign(root: string): Read[] {
   const files = readSourceFiles(root).filter((file) => file.startsWith(servicePrefix) && !file.startsWith(storePrefix));
   return files.flatMap((file) => {
@@ -36,7 +37,7 @@ function readForeign(root: string): Read[] {
   });
 }
 
-/** Every statement that reads a table against the rules, as sentences. */
+/** Returns a sentence for each read of a table that breaks the rules. */
 export function findReaderFaults(root: string): string[] {
   return readForeign(root).flatMap(({ file, table }) => {
     const { owner = '', readers = [] } = tableRules[table] ?? {};
@@ -51,7 +52,7 @@ export function findReaderFaults(root: string): string[] {
   });
 }
 
-/** Every declaration of `table-owners.ts` that no statement needs, as sentences. */
+/** Returns a sentence for each declaration in `table-owners.ts` that no statement needs. */
 export function findUnusedReaders(root: string): string[] {
   const reads = readForeign(root);
   const declared = Object.entries(tableRules).flatMap(([table, { readers = [] }]) =>

@@ -20,14 +20,14 @@ const writePattern =
 interface Write {
   readonly verb: string;
   readonly table: string;
-  /** Columns that an UPDATE sets; empty for other statements. Parts that the code inserts are not read. */
+  /** Columns that an UPDATE sets. Empty for other statements. Leaves out parts that the code inserts. */
   readonly columns: readonly string[];
 }
 
-/** Returns source without comment lines, which may contain statements. */
+/** Returns the source without comment lines, because a comment may contain a statement. */
 const withoutComments = (source: string): string => source.replace(/^[ \t]*(?:\/\/|\/?\*).*$/gm, '');
 
-/** End of the assignments of an UPDATE, outside of all brackets. */
+/** Words and marks that end the assignments of an UPDATE outside of all brackets. */
 const endsAssignments = /^(?:FROM|WHERE|RETURNING|`|;)$/;
 
 /** Reads the columns of `a = …, (b, c) = …`: the text after SET. */
@@ -61,7 +61,7 @@ function readWrites(source: string): Write[] {
     if (verb !== 'UPDATE' || table === '${') return [{ verb, table, columns: [] }];
     const rest = text.slice(match.index + whole.length);
     const set = /^(?:\s+(?:AS\s+)?(?!SET\b)\w+)?\s+SET\s/.exec(rest);
-    // Without SET, UPDATE is a word of a sentence.
+    // An UPDATE without SET is a word in a text, not a statement.
     return set ? [{ verb, table, columns: readColumns(rest.slice(set[0].length)) }] : [];
   });
 }
@@ -88,7 +88,7 @@ function faultsOf(file: string, { verb, table, columns }: Write): string[] {
   ];
 }
 
-/** Every statement that writes a table of another room, as sentences. */
+/** Returns a sentence for each statement that writes a table of another room. */
 export function findWriterFaults(root: string): string[] {
   const files = readSourceFiles(root).filter((file) => file.startsWith(servicePrefix) && !file.startsWith(storePrefix));
   const faults = files.flatMap((file) =>

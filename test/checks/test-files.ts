@@ -1,19 +1,19 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** Test files that can share a process: they change nothing that other test files see. The files share the modules of a process. */
+/** Test files, by the group that runs them. Several files share a process and its modules, so they must not change what other test files see. */
 export interface TestFiles {
-  /** Beside the source of all packages but the service, and tests of whole programs: real service, worker, sandbox and browser. */
+  /** Test files beside the source of all packages except the service, and tests of whole programs with real service, worker, sandbox and browser. */
   readonly programs: readonly string[];
-  /** Beside the source of the service, on the embedded PostgreSQL. */
+  /** Test files beside the source of the service, which use the embedded PostgreSQL. */
   readonly service: readonly string[];
-  /** Tests that depend on the database itself; they run again on a PostgreSQL server. */
+  /** Test files that depend on the database itself. They run a second time on a PostgreSQL server. */
   readonly database: readonly string[];
 }
 
 const serviceFolder = 'packages/service/';
 
-/** Tests outside of folders with SQL that also run on the server. */
+/** Tests outside the folders with SQL. They also run on the server. */
 const databaseSubjects = [
   // Shows which of several equal concurrent requests the database accepts.
   'packages/service/src/edges/http/api/idempotency.test.ts',
@@ -22,54 +22,54 @@ const databaseSubjects = [
 ];
 
 /**
- * Files that take many seconds of the processor and check the same behaviour as other files, with other or more programs. `bin/test-long`
- * runs them, and `bin/test --filter` too.
+ * Files that take many seconds of processor time and check the same behaviour as other files, but with other or more programs. Only
+ * `bin/test-long` and `bin/test --filter` run them.
  */
 export const longFiles: readonly string[] = [
-  // Clients of model providers: `model-runs.test.ts` asks the same gateway with the AI SDK.
+  // Clients of model providers. `model-runs.test.ts` also tests the gateway, with the AI SDK.
   'test/model-clients.test.ts',
-  // Attacks of `sandbox-probes.test.ts` and limits of `sandbox-limits.test.ts` against gVisor.
+  // The attacks of `sandbox-probes.test.ts` and the limits of `sandbox-limits.test.ts`, against gVisor.
   'test/gvisor-probes.test.ts',
-  // The bounds of bodies and streams, which their own tests show one by one.
+  // The size limits of bodies and streams. Other tests check these limits one by one.
   'test/memory-attacks.test.ts',
 ];
 
 /**
- * Files of which `bin/test` runs a part, because they repeat tests with several programs or callers. `bin/test-long` runs all of each: it sets
- * TEST_LONG=1 (`test/support/long.ts`), or the variable of the file.
+ * Files that repeat tests with several programs or callers. `bin/test` runs only a part of each file. `bin/test-long` runs the whole
+ * file: it sets TEST_LONG=1 (`test/support/long.ts`) or the variable of the file.
  */
 export const filesInPart: readonly string[] = [
-  // Half of the tests with each harness; those of `packages/agent` show each harness alone. Of the decisions and sessions of an ACP harness
-  // those that `driver.approvals.test.ts` and `run-saved-workspace.test.ts` do not show.
+  // Half of the tests with each harness, because the tests of `packages/agent` show each harness alone. For an ACP harness, the tests
+  // of decisions and sessions that `driver.approvals.test.ts` and `run-saved-workspace.test.ts` do not contain.
   'test/interactive-runs.test.ts',
   'test/model-runs.test.ts',
-  // Two trees on one slot in place of three.
+  // Two trees of runs on one slot instead of three.
   'test/children.test.ts',
-  // Of three generated clients one; `published-client-python.test.ts` and `schemathesis.test.ts` read the same document and answers.
+  // One of three generated clients. `published-client-python.test.ts` and `schemathesis.test.ts` read the same document and answers.
   'test/runs.test.ts',
-  // The callers that a route lets in, but the weakest of each kind; `permission.test.ts` shows the order of roles.
+  // The callers that a route accepts, except the weakest caller of each kind. `permission.test.ts` shows the order of roles.
   'packages/service/src/edges/http/server/access-table.test.ts',
-  // For each route a third of the wrong bodies and half of the wrong parameters, other ones for the next route.
+  // A third of the wrong bodies and half of the wrong parameters of each route. The choice differs from route to route.
   'packages/service/src/edges/http/server/plain-faults.test.ts',
   // Fewer queries of each filter.
   'test/list-plans.test.ts',
-  // One operation of 15; `answers.ts` compares the answers of all tests with the same document.
+  // One operation of 15. `answers.ts` compares the answers of all tests with the same document.
   'test/schemathesis.test.ts',
-  // Kills at random moments; `chaos.test.ts` has some of them.
+  // Fewer kills at random moments. `chaos.test.ts` also kills at random moments.
   'test/adoption.test.ts',
   'test/chaos.test.ts',
   'test/killed-parents.test.ts',
   'test/crash-database.test.ts',
   'test/live-streams.test.ts',
-  // Two screens; `dashboard.test.ts` has some of the others.
+  // Two screens. `dashboard.test.ts` shows some of the other screens.
   'test/dashboard/screens.test.ts',
-  // A linked installation in place of npm's own.
+  // An installation with links instead of one by npm.
   'test/newcomer.test.ts',
 ];
 
 /**
- * Returns the part of the database tests that `bin/test` runs on the server: those of the store, the subjects above, and one of three
- * others. `bin/test-long` runs all of them: each statement is prepared on the server in both.
+ * Returns the part of the database tests that `bin/test` runs on the server: the tests of the store, the subjects above, and one of
+ * three others. `bin/test-long` runs all of them. Both prepare each statement on the server.
  */
 export function sliceForServer(database: readonly string[]): string[] {
   const always = (file: string) =>
@@ -79,8 +79,8 @@ export function sliceForServer(database: readonly string[]): string[] {
 }
 
 /**
- * Returns the test files of the repository whose path contains `filter`, by the group that runs them; those of `longFiles` only if there is
- * a filter. Paths are relative to `root`.
+ * Returns the test files of the repository whose path contains `filter`, by the group that runs them. Includes files of `longFiles`
+ * only if there is a filter. Paths are relative to `root`.
  */
 export function findTestFiles(root: string, filter: string): TestFiles {
   const find = (pattern: string) =>
@@ -105,12 +105,12 @@ export function findTestFiles(root: string, filter: string): TestFiles {
   };
 }
 
-/** Returns the room of the service that a file belongs to: a folder in a floor. */
+/** Returns the room of a file of the service: a folder in a floor. */
 const folderOf = (file: string): string => file.split('/').slice(0, 5).join('/');
 
 /**
- * Returns the folders of the service whose code sends SQL. The tests of the others, such as `http`, reach the database only through
- * functions of these folders, whose own tests run on the server, where a test also prepares each statement.
+ * Returns the folders of the service whose code sends SQL. The tests of other folders, such as `http`, reach the database only through
+ * functions of these folders, and the tests of these functions run on the server.
  */
 function foldersWithSql(root: string): Set<string> {
   const sources = globSync(`${serviceFolder}src/**/*.ts`, { cwd: root }).filter((file) => !file.endsWith('.test.ts'));

@@ -47,7 +47,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
   ];
   const markup = '<img src=x onerror="document.title=`hacked`"><script>document.title="hacked"</script>';
 
-  test('signs in with a key, comes back to the address, keeps no key where scripts read it, and signs out', async () => {
+  test('signs in with a key, returns to the requested address, keeps the key out of reach of scripts, and signs out', async () => {
     const run = await service.newRun({ title: 'Look here' });
     await signIn(`/runs/${run}`);
     await page.getByRole('heading', { name: 'Look here' }).waitFor();
@@ -65,14 +65,14 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     expect(complaints).toEqual([]);
   });
 
-  test('refuses a wrong key with a sentence that says what to do', async () => {
+  test('refuses a wrong key and says why', async () => {
     await page.goto(`${service.baseUrl}/sign-in`);
     await page.getByLabel('API key', { exact: true }).fill('ryk_wrong');
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await page.getByText(/the key is unknown, has expired or was deleted/).waitFor();
   });
 
-  test('a link of a stranger does not change who is signed in', async () => {
+  test('a sign-in link of another person does not replace the session of the signed-in person', async () => {
     await signIn('/runs');
     const code = await newSignInCode(service, service.otherKey);
     await page.goto('about:blank');
@@ -82,11 +82,11 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByRole('button', { name: 'Administrator' }).waitFor();
   });
 
-  test('lists runs, changes rows in place, and lets new runs wait while a row is selected', async () => {
+  test('lists runs, changes rows in place, and does not insert new runs while a row is selected', async () => {
     const execution = await service.startExecution({ title: 'Greeting & listing' });
     await signIn('/runs');
     const row = page.getByRole('row').filter({ hasText: 'Greeting & listing' });
-    // The client takes all answers that the page asked for before its scripts were loaded.
+    // The page sends some requests before its scripts are loaded. The client must use all of their answers.
     await page.goto(`${service.baseUrl}/runs/${execution.runId}`);
     await page.getByRole('heading', { name: 'Greeting & listing' }).waitFor();
     await expect.poll(() => page.evaluate('earlyAnswers.size')).toBe(0);
@@ -111,7 +111,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     expect(complaints).toEqual([]);
   });
 
-  test('shows a run live, with hostile texts as texts, answers what it asks, and prints all of it', async () => {
+  test('shows a run live, shows markup as text, answers an approval request, and prints the whole run', async () => {
     const execution = await service.startExecution({
       title: `Danger \u202e ${markup}`,
       config: { approval_policy: 'ask' },
@@ -156,7 +156,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     });
     await page.getByRole('heading', { name: 'The agent asks to run a command' }).waitFor();
     await page.getByText('deep below').waitFor();
-    // The event of a scroll to the end may come after the conversation has grown. The reader still follows.
+    // The scroll event at the end of the page may come after the conversation has grown. The page must still follow the conversation.
     const toEnd = await page.evaluate(`(async () => {
       const scroller = document.querySelector('.scroll');
       scroller.firstElementChild.style.minHeight = scroller.scrollHeight + 900 + 'px';
@@ -188,7 +188,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     expect(complaints).toEqual([]);
   });
 
-  test('a viewer sees what runs do and cannot act', async () => {
+  test('a viewer sees runs and cannot cancel or message them', async () => {
     const viewer = await newPerson(service, await teamUidOf(service), 'viewer');
     const run = await service.newRun({ title: 'Look only' });
     await signIn(`/runs/${run}`, viewer.key);
@@ -197,7 +197,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     expect(await page.getByRole('textbox', { name: 'Message to the agent' }).isDisabled()).toBe(true);
   });
 
-  test('a second tab is live through the connection of the first', async () => {
+  test('a second tab receives live events through the connection of the first tab', async () => {
     const run = await service.newRun({ title: 'Seen in two tabs' });
     await signIn('/runs');
     await page.getByText('Live', { exact: true }).first().waitFor();
@@ -223,13 +223,13 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByRole('link', { name: 'One of many' }).first().waitFor();
     await page.getByText('100 runs loaded.').waitFor();
     expect(await page.locator('tbody tr').count()).toBeLessThan(60);
-    // The rows have their heights only after they are rendered, so the end moves while the reader nears it.
+    // Heights of rows are known only after the rows are rendered, so the end of the list moves during the scroll.
     const toEnd = () => page.locator('#main').evaluate((main) => main.scrollTo({ top: main.scrollHeight }));
     await expect.poll(() => toEnd().then(() => page.locator('.more').textContent())).toContain('200 runs loaded.');
     expect(await page.locator('tbody tr').count()).toBeLessThan(80);
   });
 
-  test('an ended run that a message continues is followed again', async () => {
+  test('shows an ended run live again after a message has continued it', async () => {
     const execution = await service.startExecution({ title: 'Goes on' });
     await report(execution, ...begin);
     await signIn(`/runs/${execution.runId}`);
@@ -242,7 +242,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.locator('.st.lg.QUEUED, .st.lg.PENDING').waitFor();
   });
 
-  test('cancels a run only after a dialog, whose safe button has the focus', async () => {
+  test('cancels a run only after a dialog, which puts the focus on the button that keeps the run', async () => {
     const run = await service.newRun({ title: 'To be cancelled' });
     await signIn(`/runs/${run}`);
     await page.getByRole('button', { name: 'Cancel run…' }).click();
@@ -252,7 +252,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.locator('.st.lg.CANCELLED').waitFor();
   });
 
-  test('starts a run from the form, and shows the same as curl', async () => {
+  test('starts a run from the form, and shows the same request as a curl command', async () => {
     await signIn('/runs/new');
     await page.getByLabel('Prompt').fill("Say 'hello'");
     await page.getByText(`"prompt":"Say '\\''hello'\\''"`).waitFor();
@@ -309,7 +309,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     expect(complaints).toEqual([]);
   });
 
-  test('no screen has a serious fault of accessibility or breaks the policy of the page', async () => {
+  test('no screen has a serious accessibility fault or breaks the content security policy', async () => {
     const run = await service.newRun({ title: 'Seen by all' });
     await signIn('/runs');
     const screens = [
@@ -333,7 +333,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
       await page.getByRole('main').waitFor();
       await page.locator('h1').first().waitFor();
       await page.waitForTimeout(300);
-      // The policy of the page does not hold for code that the debugger evaluates.
+      // The content security policy of the page does not apply to code that the debugger evaluates.
       await page.evaluate(axe);
       for (const scheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme: scheme });

@@ -39,7 +39,7 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     return { webhook, automation, send, address: `${service.baseUrl}/factories/${hooks.factory.uid}` };
   };
 
-  test('show why one did not match, arrive by themselves, and wait while one is open', async () => {
+  test('show why a delivery did not match, appear live, and are not inserted while a delivery is open', async () => {
     const { webhook, send, address } = await start();
     const first = await send('resolved', 'markup <b>');
     await page.goto(`${address}/webhooks/${webhook.uid}`);
@@ -47,7 +47,7 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     await page.getByText('Live', { exact: true }).waitFor();
     await send('firing', 'alert.second');
     await page.getByRole('link', { name: /alert\.second/ }).waitFor();
-    // The one that was shown stays.
+    // The first delivery stays in the list.
     await page.getByText('found "resolved"; allowed: "firing"').waitFor();
     await page.goto(`${address}/webhooks/${webhook.uid}/deliveries/${first}`);
     await page.getByText('Live', { exact: true }).waitFor();
@@ -58,7 +58,7 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     expect(complaints).toEqual([]);
   });
 
-  test('are counted in the lists of all factories, and listed for all', async () => {
+  test('are counted in the lists of all webhooks and automations of the team, and listed for all factories', async () => {
     const { webhook, send } = await start();
     await send('firing', 'alert.one');
     await page.goto(`${service.baseUrl}/factories?tab=webhooks`);
@@ -86,7 +86,7 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     expect(complaints).toEqual([]);
   });
 
-  test('a simulation shows what a sample would start, and starts nothing', async () => {
+  test('a simulation shows which run a sample would start, and starts no run', async () => {
     const { webhook, automation, address } = await start();
     await page.goto(`${address}/webhooks/${webhook.uid}`);
     await button('Simulate…').click();

@@ -28,7 +28,7 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
   const environments = async () =>
     (await service.request<{ environments: Stored[] }>('GET', '/agent/environments')).body.environments;
 
-  test('creates one with a fault at its field, and an edit changes only what was edited', async () => {
+  test('shows a fault at its field, creates an environment, and changes only the edited fields', async () => {
     await page.goto(`${service.baseUrl}/environments?new=true`);
     await page.getByLabel('Name', { exact: true }).fill('billing');
     await page.getByLabel('repository 1', { exact: true }).fill('acme/billing');
@@ -130,7 +130,7 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
     expect(complaints).toEqual([]);
   });
 
-  test('names the agents that cannot run, and how a worker is connected', async () => {
+  test('marks the agents that cannot run, and says that no worker is connected', async () => {
     const [environment] = await environments();
     const agent = { name: 'Release bot', environment_id: environment?.uid };
     expect((await service.request('POST', '/agent/identities', { body: agent })).status).toBe(201);

@@ -28,7 +28,7 @@ describe.skipIf(noBrowser)(`the keyboard in the dashboard${noBrowser ? ` (skippe
     await signIn(page, service);
   });
 
-  test('space previews the run beside the list, and the brackets lead to its neighbours', async () => {
+  test('the space key previews the run beside the list, and the bracket keys open the next older or newer run', async () => {
     await page.goto(`${service.baseUrl}/runs`);
     await page.getByRole('link', { name: 'Third run' }).waitFor();
     await press('j', 'Space');
@@ -58,7 +58,7 @@ describe.skipIf(noBrowser)(`the keyboard in the dashboard${noBrowser ? ` (skippe
     expect(complaints).toEqual([]);
   });
 
-  test('Enter and space act on buttons, check boxes and links that have the focus', async () => {
+  test('Enter and space act on the focused button or check box', async () => {
     await page.goto(`${service.baseUrl}/runs`);
     await page.getByRole('link', { name: 'Third run' }).waitFor();
     await page.getByRole('button', { name: 'Save view' }).focus();
@@ -73,7 +73,7 @@ describe.skipIf(noBrowser)(`the keyboard in the dashboard${noBrowser ? ` (skippe
     expect(complaints).toEqual([]);
   });
 
-  test('Ctrl Z undoes what the message offers, and outside of messages nothing', async () => {
+  test('Ctrl Z undoes a change while its message is shown, and does nothing later', async () => {
     await page.goto(`${service.baseUrl}/schedules`);
     await page.getByRole('link', { name: 'Nightly' }).waitFor();
     await page

@@ -26,7 +26,7 @@ describe.skipIf(noBrowser)(`schedules in the dashboard${noBrowser ? ` (skipped: 
     await page.waitForURL(service.baseUrl + path);
   };
 
-  test('the list says in words what became of the last times of each schedule', async () => {
+  test('the list says in words how the last times of each schedule ended', async () => {
     const { create } = testSchedules(service);
     const { id } = await create({ name: 'nightly' });
     await create({ name: 'quiet' });
@@ -43,7 +43,7 @@ describe.skipIf(noBrowser)(`schedules in the dashboard${noBrowser ? ` (skipped: 
     expect(complaints).toEqual([]);
   });
 
-  test('the form shows the next times of what is typed, and a fault at its field', async () => {
+  test('the form shows the next times of the typed schedule, and shows a fault at its field', async () => {
     await signIn('/schedules?new=true');
     const times = page.getByRole('region', { name: 'Next times' });
     await page.getByLabel('Time zone').fill('UTC');

@@ -1,6 +1,7 @@
 /**
- * Each screen of the dashboard with the keyboard alone and, in both themes, under axe. By default two screens and no axe, because
- * `dashboard.test.ts` has a few of them; DASHBOARD_SCREENS=all in the environment: all of them (`bin/test-long`).
+ * Uses each screen of the dashboard with the keyboard alone, and checks each screen with axe in both themes. By default, the file
+ * tests two screens without axe, because `dashboard.test.ts` checks some screens. `bin/test-long` sets DASHBOARD_SCREENS=all to test all of
+ * them.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -16,7 +17,7 @@ const isWhole = process.env.DASHBOARD_SCREENS === 'all';
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const router = path.resolve(import.meta.dirname, '../../packages/dashboard/src/app/router.tsx');
 
-/** Returns the addresses of the screens, each with the path of the router that it has. */
+/** Returns the addresses of the screens. Each has the path of its route in the router. */
 const screensOf = (own: OwnThings, failedRun: string): readonly (readonly [pattern: string, address: string])[] => {
   const factory = `/factories/${own.factoryUid}`;
   const webhook = `${factory}/webhooks/${own.webhookUid}`;
@@ -48,7 +49,7 @@ const screensOf = (own: OwnThings, failedRun: string): readonly (readonly [patte
     ['/command-line', `/command-line?key=${'A'.repeat(392)}&name=laptop`],
   ];
 };
-/** Runs in the page. Resolves when the page has not changed for a while. */
+/** Script that runs in the page. Resolves when the page has not changed for 300 ms, or after 3 seconds. */
 const untilStill = `new Promise((resolve) => {
   const pauseMs = 300;
   let timer = setTimeout(resolve, pauseMs);
@@ -56,7 +57,7 @@ const untilStill = `new Promise((resolve) => {
     .observe(document.body, { childList: true, subtree: true });
   setTimeout(resolve, 10 * pauseMs);
 })`;
-/** Paths that lead to another screen, and the one without a session. */
+/** Paths that redirect to another screen, and the sign-in screen, which needs no session. */
 const others = ['/', '/settings', '/sign-in'];
 
 describe.skipIf(noBrowser)(`the screens of the dashboard${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
@@ -84,13 +85,13 @@ describe.skipIf(noBrowser)(`the screens of the dashboard${noBrowser ? ` (skipped
     await page.evaluate(untilStill);
   };
 
-  test.runIf(isWhole)('are all walked', () => {
+  test.runIf(isWhole)('are all in the list of tested screens', () => {
     const paths = [...readFileSync(router, 'utf8').matchAll(/path: '([^']+)'/g)].map(([, each = '']) => each);
     const walked = new Set([...screens.map(([pattern]) => pattern), ...others]);
     expect(paths.filter((each) => !walked.has(each))).toEqual([]);
   });
 
-  test('have no control that the keyboard does not reach, and no dialog or menu that it cannot leave', async () => {
+  test('let the keyboard reach each control and leave each dialog and menu', async () => {
     const { page, complaints } = browser();
     await signIn(page, service);
     const found: string[] = [];
@@ -107,14 +108,14 @@ describe.skipIf(noBrowser)(`the screens of the dashboard${noBrowser ? ` (skipped
   }, 1_200_000);
 
   test.runIf(isWhole)(
-    'have no serious fault of accessibility in both themes',
+    'have no serious accessibility fault in either theme',
     async () => {
       const { page } = browser();
       await signIn(page, service);
       const found: string[] = [];
       const check = async (address: string) => {
         await open(address);
-        // The policy of the page does not hold for code that the debugger evaluates.
+        // The content security policy of the page does not apply to code that the debugger evaluates.
         await page.evaluate(axe);
         for (const colorScheme of ['light', 'dark'] as const) {
           await page.emulateMedia({ colorScheme });

@@ -23,7 +23,7 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     await signIn(page, service);
   });
   const open = (tab: string) => page.goto(`${service.baseUrl}/settings/${tab}`);
-  /** Opens another tab in the page that is open. */
+  /** Opens another tab of the settings without loading the page again. */
   const go = (tab: string) =>
     page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name: tab }).click();
   const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true });
@@ -61,7 +61,7 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     expect(complaints).toEqual([]);
   });
 
-  test('a key is shown once, and a deleted one stops working', async () => {
+  test('a new key is shown only once, and a deleted key stops working', async () => {
     await open('keys');
     await button('New key').click();
     await page.getByLabel('Name').fill('laptop');
@@ -76,7 +76,7 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     await button('Delete the key').click();
     await dialog.waitFor({ state: 'detached' });
     expect((await service.request('GET', '/keys', { key })).status).toBe(401);
-    // The session of this browser is listed too; its end leads to the sign-in.
+    // The list also contains the session of this browser. Ending it opens the sign-in screen.
     await page
       .getByRole('row', { name: /this browser/ })
       .getByRole('button')
@@ -86,7 +86,7 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     expect(complaints).toEqual([]);
   });
 
-  test('a secret is written and never read, and the service names the faulty field', async () => {
+  test('a stored secret is never shown, and an error of the service is shown at its field', async () => {
     await open('secrets');
     await button('Set secret').click();
     await page.getByLabel('Name').fill('NPM_TOKEN');
@@ -103,7 +103,7 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     expect(complaints).toEqual([]);
   });
 
-  test('models, budget, code hosts and MCP servers are changed', async () => {
+  test('an administrator changes models, budget, code hosts and MCP servers', async () => {
     await open('models');
     await page.getByRole('cell', { name: /^runbook/ }).waitFor();
     await browser().picture('settings-models');
@@ -133,7 +133,7 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     expect(complaints).toEqual([]);
   });
 
-  test('an event subscription shows what became of its deliveries, and the audit log who made it', async () => {
+  test('an event subscription shows the state of its deliveries, and the audit log shows its creation', async () => {
     const receiver: Server = createServer((_request, response) => response.writeHead(500).end()).listen(0, '127.0.0.1');
     await new Promise((resolve) => receiver.once('listening', resolve));
     const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
@@ -160,7 +160,7 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     expect(complaints).toEqual([]);
   });
 
-  test('a viewer sees neither budget nor audit log, and buttons that name the role that they need', async () => {
+  test('a viewer cannot open budget and audit log, and sees on disabled buttons which role they need', async () => {
     const viewer = await service.newKey({ role: 'viewer' });
     await browser().context.clearCookies();
     await signIn(page, service, viewer);

@@ -26,12 +26,12 @@ describe.skipIf(noBrowser)(`single sign-on in the dashboard${noBrowser ? ` (skip
     ({ page } = browser());
     provider.trouble = null;
   });
-  /** Signs the browser in at the provider, so that it asks no more. */
+  /** Signs the browser in at the provider, so that the provider shows no form. */
   const beAt = async (subject: string) =>
     await browser().context.addCookies([{ name: 'subject', value: subject, url: provider.issuer }]);
   const button = (name: string) => page.getByRole('button', { name, exact: true });
 
-  test('a person signs in and comes back to the address; the settings show the rules of the team; the sign-out ends the session', async () => {
+  test('a person signs in, returns to the requested address, sees the rules of the team in the settings, and signs out', async () => {
     await beAt('ada');
     await page.goto(`${service.baseUrl}/settings/members?team=${ruledTeam}`);
     await button('Continue with Acme ID').waitFor();
@@ -54,7 +54,7 @@ describe.skipIf(noBrowser)(`single sign-on in the dashboard${noBrowser ? ` (skip
     expect(browser().complaints).toEqual([]);
   });
 
-  test('a person without a group reads why, and gets in with an invitation to a team that is managed by hand', async () => {
+  test('a person without a team reads why access is refused, and joins a team by an invitation', async () => {
     await beAt('grace');
     await page.goto(`${service.baseUrl}/sign-in`);
     await button('Continue with Acme ID').click();
@@ -69,7 +69,7 @@ describe.skipIf(noBrowser)(`single sign-on in the dashboard${noBrowser ? ` (skip
     await button('Grace Hopper').waitFor();
   });
 
-  test('a provider that does not answer can be asked again with the same answer', async () => {
+  test('a person can try again when the provider did not answer', async () => {
     await beAt('ada');
     await page.goto(`${service.baseUrl}/sign-in`);
     await button('Continue with Acme ID').waitFor();

@@ -38,7 +38,7 @@ describe.skipIf(noBrowser)(`the usage screen${noBrowser ? ` (skipped: ${noBrowse
     ({ page, complaints } = browser());
   });
 
-  test('shows what is left and who spends it, with the same numbers on screen, for screen readers and in CSV', async () => {
+  test('shows the rest of the budget and the cost by model and creator, with the same numbers for screen readers and in CSV', async () => {
     await signIn(page, service);
     await page.goto(`${service.baseUrl}/usage`);
     await page.getByText('$5.00 of $20.00').waitFor();
@@ -67,7 +67,7 @@ describe.skipIf(noBrowser)(`the usage screen${noBrowser ? ` (skipped: ${noBrowse
     expect(complaints).toEqual([]);
   });
 
-  test('shows a member the use of own runs, by the things that started them', async () => {
+  test('shows a member only the cost of own runs, by automation', async () => {
     const key = await service.newKey({ role: 'member' });
     const { body } = await service.request<{ user: { uid: string } }>('GET', '/session', { key });
     await service.deps.db.query(

@@ -37,7 +37,7 @@ describe.skipIf(noBrowser)(`workers on the dashboard${noBrowser ? ` (skipped: ${
   const pools = async () =>
     (await service.request<z.infer<typeof ListWorkerPoolsResponse>>('GET', '/worker-pools')).body.pools;
 
-  test('shows the operator how each worker isolates, whether there is room, and what is missing', async () => {
+  test('shows the operator the isolation, the free slots and disk space, and the missing features of each worker', async () => {
     await signIn(page, service);
     await page.goto(`${service.baseUrl}/workers`);
     const hosted = page.getByRole('table', { name: 'Workers of the service' }).getByRole('row');
@@ -50,7 +50,7 @@ describe.skipIf(noBrowser)(`workers on the dashboard${noBrowser ? ` (skipped: ${
     expect(complaints).toEqual([]);
   });
 
-  test('a member sees the workers of the team, and may change no pool of others', async () => {
+  test('a member sees the workers of the team, and may not change pools of others', async () => {
     const member = await newPerson(service, await teamUidOf(service), 'member');
     await signIn(page, service, member.key);
     await page.goto(`${service.baseUrl}/workers`);
@@ -62,7 +62,7 @@ describe.skipIf(noBrowser)(`workers on the dashboard${noBrowser ? ` (skipped: ${
     expect(complaints).toEqual([]);
   });
 
-  test('lets somebody connect to a pool, ends that right, and deletes the pool', async () => {
+  test('allows another person to connect to a pool, takes this right back, and deletes the pool', async () => {
     const other = await newPerson(service, await teamUidOf(service), 'member');
     await signIn(page, service);
     await page.goto(`${service.baseUrl}/workers`);

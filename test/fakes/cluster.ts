@@ -1,6 +1,6 @@
 /**
- * A fake API server with its own small Job controller and scheduler, in memory. It knows the few kinds of objects that the backend uses,
- * checks nothing, and has no watches. Its answers have the form of those of Kubernetes 1.34.
+ * A fake API server of Kubernetes with a small Job controller and scheduler, in memory. It knows only the kinds of objects that the
+ * backend uses, does not validate them, and has no watches. Its answers have the form of Kubernetes 1.34.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ export interface Exchange {
   readonly path: string;
   readonly body?: unknown;
   readonly status: number;
-  /** JSON, or text for the log of a pod. */
+  /** Body of the answer: JSON, or text if it is the log of a pod. */
   readonly answer: unknown;
 }
 
@@ -69,7 +69,7 @@ export interface MemoryCluster extends AsyncDisposable {
   readonly server: string;
   /** Returns the requests of the user with this token, and the answers. */
   exchangesOf(token: string): Exchange[];
-  /** Makes an object, as someone with rights in the namespace could. */
+  /** Makes an object, as another user with rights in the namespace could do. */
   put(resource: string, object: object): void;
 }
 
@@ -246,7 +246,7 @@ export async function startMemoryCluster(): Promise<MemoryCluster> {
     const answered = await answerTo(method, new URL(path, 'http://cluster'), body as Open | undefined).catch(
       (error: Error) => problem(500, error.message),
     );
-    // A copy: the objects change later.
+    // Return a copy, because the objects change later.
     const answer = typeof answered.body === 'string' ? answered.body : JSON.parse(JSON.stringify(answered.body));
     const token = request.headers.authorization?.slice('Bearer '.length) ?? '';
     exchangesOf(token).push({ method, path, body, status: answered.status, answer });

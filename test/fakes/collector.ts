@@ -1,4 +1,4 @@
-/** A collector of OpenTelemetry: takes metrics and traces by OTLP over HTTP, and keeps what it got. */
+/** A fake OpenTelemetry collector: receives metrics and traces by OTLP over HTTP, and stores them. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** A connection to a PostgreSQL server that a test can cut: open connections end, and new ones are closed at once. */
+/** A proxy to a PostgreSQL server that a test can cut: open connections end, and new connections are closed at once. */
 import net from 'node:net';
 
 export interface CuttableLine {

@@ -2,7 +2,7 @@
 import net from 'node:net';
 
 export interface CuttingProxy {
-  /** Origin to use in place of the service's. */
+  /** Origin of the proxy, to use instead of the origin of the service. */
   readonly url: string;
   /** Loses the answers to the next `count` POST requests. */
   loseAnswers(count: number): void;

@@ -14,7 +14,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Git settings of the person who runs the tests must not change git's behaviour. */
+/** Environment in which the git settings of the person who runs the tests do not change the behaviour of git. */
 const gitEnv = {
   PATH: process.env.PATH ?? '',
   HOME: '/nonexistent',
@@ -32,7 +32,7 @@ export interface FakeGitRequest {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** Returns a path as `git fast-import` reads it: other bytes than printable ones of ASCII are octal numbers. */
+/** Returns a path in quotes for `git fast-import`. Bytes that are not printable ASCII become octal numbers. */
 function quoted(path: string): string {
   const bytes = Array.from(Buffer.from(path), (byte) => {
     const letter = String.fromCharCode(byte);
@@ -44,7 +44,7 @@ function quoted(path: string): string {
 /** Writes objects and returns their ids. */
 export interface FakeObjects {
   file(content: string): Promise<string>;
-  /** Name → id of a file or folder. */
+  /** Writes a folder with the given entries. Each entry has a name, a kind and the id of its file or folder. */
   folder(entries: Iterable<readonly [name: string, kind: 'file' | 'folder', id: string]>): Promise<string>;
 }
 
@@ -54,8 +54,8 @@ export interface FakeGitHost {
   readonly template: string;
   readonly requests: readonly FakeGitRequest[];
   /**
-   * Creates a repository, or adds a commit to it; `files`: path → content, `links`: path → target, `submodules`: path → commit. Returns
-   * the commit.
+   * Adds a commit to a repository, and creates the repository if it is missing. `files`: path → content, `links`: path → target,
+   * `submodules`: path → commit. Returns the commit.
    */
   commit(
     owner: string,
@@ -64,17 +64,17 @@ export interface FakeGitHost {
     links?: Readonly<Record<string, string>>,
     submodules?: Readonly<Record<string, string>>,
   ): Promise<string>;
-  /** Replaces the content of a repository by a tree that is made of git's objects, such as one with more files than a disk holds. */
+  /** Replaces the content of a repository by a tree that `makeTree` builds of git objects, such as a tree with more files than a disk can hold. */
   commitTree(owner: string, repo: string, makeTree: (objects: FakeObjects) => Promise<string>): Promise<void>;
-  /** Makes a branch one commit without parents that has only these files, as after a forced push. Returns the commit. */
+  /** Replaces a branch by one commit without parents that has only these files, as a forced push does. Returns the commit. */
   replace(owner: string, repo: string, content: ReplacedContent): Promise<string>;
   /** Makes `alias` another name of a branch, as `git symbolic-ref` does. */
   alias(owner: string, repo: string, alias: string, branch: string): Promise<void>;
-  /** Commit of a branch; empty if there is none. */
+  /** Returns the commit of a branch, or an empty text if the branch does not exist. */
   branchAt(owner: string, repo: string, branch: string): Promise<string>;
   /** Content of a file on a branch, by default `main`. */
   read(owner: string, repo: string, path: string, branch?: string): Promise<string>;
-  /** From now on requests to `from` (`owner/repo`) are redirected with 301, to `to` on this host or to an absolute URL. */
+  /** Redirects later requests to `from` (`owner/repo`) with 301 to `to`, which is a repository of this host or an absolute URL. */
   redirect(from: string, to: string): void;
   close(): Promise<void>;
 }
@@ -92,11 +92,11 @@ export interface ReplacedContent {
 }
 
 export interface FakeGitHostOptions {
-  /** Password that every request must bring by basic authentication. Absent: the repositories are public. */
+  /** Password that every request must send by basic authentication. Without it, the repositories are public. */
   readonly token?: string;
-  /** Decides for each repository (`owner/repo`) instead. `password`: of basic authentication. */
+  /** Returns whether this password of basic authentication opens a repository (`owner/repo`). Used instead of `token`. */
   readonly accepts?: (repository: string, password: string | undefined) => boolean;
-  /** False: it sends all files of a commit, even to clients that ask for none. */
+  /** False: the host sends all files of a commit, even to clients that ask for a clone without files. */
   readonly leavesOutFiles?: boolean;
   /** Answers requests that are not git's. Returns false for others. */
   readonly api?: (request: IncomingMessage, response: ServerResponse) => boolean;
@@ -112,7 +112,7 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
     (await run('git', args, { cwd, env: gitEnv })).stdout.trim();
   const feed = (cwd: string, input: string, ...args: string[]) => {
     const running = run('git', args, { cwd, env: gitEnv });
-    // Not every command reads it.
+    // Not every command reads its input.
     running.child.stdin?.on('error', () => {}).end(input);
     return running;
   };
@@ -173,7 +173,7 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
     const parent = isForced || !existsSync(join(bare, ref)) ? [] : [`from ${ref}^0\n`];
     const put = (mode: string, path: string, content: string) =>
       `M ${mode} inline ${quoted(path)}\ndata ${Buffer.byteLength(content)}\n${content}\n`;
-    // One program in place of one for each step.
+    // One process for all steps instead of one for each step.
     const { stdout } = await feed(
       bare,
       [
@@ -223,7 +223,7 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
   };
 }
 
-/** Answers by `git http-backend`, a CGI program (RFC 3875). */
+/** Answers a request with `git http-backend`, a CGI program (RFC 3875). */
 function backend(root: string, url: URL, request: IncomingMessage, response: ServerResponse): void {
   const header = (name: string): string => request.headers[name]?.toString() ?? '';
   const child = spawn('git', ['http-backend'], {

@@ -10,10 +10,10 @@ export interface FakeGitHubApp {
   readonly appId: string;
   /** PEM */
   readonly privateKey: string;
-  /** Tokens that were given, oldest first. The last one is good until `revoke`. */
+  /** All given tokens, the oldest first. The last token is valid until `revoke`. */
   readonly tokens: readonly string[];
   revoke(): void;
-  /** For `startFakeGitHost`: private repositories of `owner`, which the tokens open. */
+  /** Options for `startFakeGitHost`: makes the repositories of `owner` private, so that the tokens open them. */
   readonly options: Required<Pick<FakeGitHostOptions, 'accepts' | 'api'>>;
 }
 

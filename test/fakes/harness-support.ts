@@ -1,6 +1,6 @@
 /**
- * The service's side of `/api/v1/harness-support/*` for the agent's tests, on loopback or a Unix socket: returns one task, checks and
- * stores reports as the real one does, and can simulate faults.
+ * A fake service with `/api/v1/harness-support/*` for tests of the agent, on loopback or a Unix socket. It returns one task, checks
+ * and stores reports as the real service does, and can simulate faults.
  */
 import { EventEmitter, once } from 'node:events';
 import {
@@ -15,7 +15,7 @@ import type { AgentTask, InboxItem } from '@runyard/contract/agent/agent-protoco
 import { type FakeRequest, whyRefused } from './harness-support/check-request.ts';
 import { type FakeAnswer, type FakeReports, jsonOf, keepReports, prefix } from './harness-support/reports.ts';
 
-/** The answer instead of the right one: a status, or `cut`: the request is handled, but the answer never arrives. */
+/** A wrong answer. `status` is the status to send. With `cut`, the fake handles the request, but the answer never arrives. */
 export interface FakeFault {
   status: number | 'cut';
   headers?: Record<string, string>;
@@ -23,7 +23,7 @@ export interface FakeFault {
 }
 
 export interface FakeHarnessSupport extends FakeReports {
-  /** Server root, without `/api/v1`; for a Unix socket a name that leads nowhere. */
+  /** Root of the server, without `/api/v1`. With a Unix socket, a name that cannot be resolved. */
   readonly url: string;
   readonly socketPath: string | undefined;
   readonly token: string;
@@ -36,15 +36,15 @@ export interface FakeHarnessSupport extends FakeReports {
   readonly forwards: Map<string, string>;
   /** Sends the cancel over the inbox. */
   cancel(): void;
-  /** Sends the item over the inbox; a follow-up and a request for changes again and again until the agent names it. */
+  /** Sends the item over the inbox. Repeats a follow-up or a request for changes until the agent acknowledges it by its id. */
   tell(item: InboxItem): void;
   /** The answer to `finish-task`. */
   next: 'wait' | 'leave';
-  /** From now on every request gets 401. */
+  /** Makes every later request get 401. */
   supersede(): void;
-  /** Decides before each request is handled; undefined: no fault. */
+  /** Returns the fault of a request before the request is handled, or undefined for no fault. */
   fault: (request: { method: string; path: string; body: string }) => FakeFault | undefined;
-  /** Answers requests that the fake itself does not know; undefined: 404. */
+  /** Answers requests that the fake does not know. If it returns undefined, the answer is 404. */
   more: (request: {
     method: string;
     path: string;
@@ -89,7 +89,7 @@ export async function startFakeHarnessSupport(
   const token = 'run-token-of-the-fake-0123456789';
   const changed = new EventEmitter().setMaxListeners(0);
   const { reports, take } = keepReports(() => fake);
-  /** First answers by Idempotency-Key. */
+  /** The first answer for each Idempotency-Key. */
   const answered = new Map<string, FakeAnswer>();
   const requests: { method: string; path: string; bytes: number; authorization: string | undefined }[] = [];
   const told: InboxItem[] = [];

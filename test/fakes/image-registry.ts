@@ -4,23 +4,23 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 
-/** An image of one layer that the registry has. */
+/** An image in the registry, with one layer. */
 export interface RegistryImage {
   /** Tar archive of its files. */
   readonly layer: Buffer;
   readonly architecture?: string;
-  /** Program of its containers, with arguments. */
+  /** Program that the containers of the image start, with arguments. */
   readonly command?: readonly string[];
-  /** Answers 401 for it. */
+  /** The registry answers 401 for this image. */
   readonly needsCredentials?: true;
-  /** Sends its layer only after this. */
+  /** The registry sends the layer only after this promise has resolved. */
   readonly release?: Promise<void>;
 }
 
 export interface FakeImageRegistry extends AsyncDisposable {
-  /** Host and port, as names of images have it. */
+  /** Host and port, as the first part of image names. */
   readonly address: string;
-  /** Requests for layers, by their digest. */
+  /** The digests of the requested layers, one for each request. */
   readonly layerRequests: string[];
 }
 
@@ -29,12 +29,12 @@ const listType = 'application/vnd.docker.distribution.manifest.list.v2+json';
 const digestOf = (content: Buffer): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
 
 /**
- * Replaces an image registry: the read half of the Distribution API (github.com/opencontainers/distribution-spec), images by
- * `name:tag`.
+ * Starts a fake image registry with the read operations of the Distribution API (github.com/opencontainers/distribution-spec).
+ * `images` has the images by `name:tag`.
  */
 export async function startFakeImageRegistry(
   images: Readonly<Record<string, RegistryImage>>,
-  /** `user:password` that every request must have; absent: none. */
+  /** `user:password` that every request must send. Absent: no request needs credentials. */
   credentials?: string,
 ): Promise<FakeImageRegistry> {
   const blobs = new Map<string, { readonly content: Buffer; readonly release?: Promise<void> | undefined }>();
@@ -90,7 +90,7 @@ export async function startFakeImageRegistry(
     response.writeHead(status, headers).end(JSON.stringify({ errors: [{ code, message: code.toLowerCase() }] }));
   };
   const server = createServer(async (request, response) => {
-    // Mirrors are asked with the name of the registry in the query.
+    // A request to a mirror has the name of the registry in its query.
     const [url = ''] = (request.url ?? '').split('?');
     const wanted = credentials && `Basic ${Buffer.from(credentials).toString('base64')}`;
     if (wanted !== undefined && request.headers.authorization !== wanted) return refuse(response, 401, 'UNAUTHORIZED');

@@ -1,4 +1,4 @@
-/** Real MCP servers for tests: as one file each for a sandbox, and over HTTP on loopback behind a proxy that requires a header. */
+/** Real MCP servers for tests: each as one file for a sandbox, or over HTTP on loopback behind a proxy that requires a header. */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import http, { type IncomingHttpHeaders } from 'node:http';
@@ -15,7 +15,7 @@ const programOf = (name: string): string => path.join(packages, `server-${name}/
 /** Names of the bundled servers. */
 type BundledName = 'everything' | 'filesystem';
 
-/** Returns servers of the npm registry as one file each, which Node runs in a sandbox without their packages. */
+/** Bundles servers of the npm registry into one file each, so that a sandbox needs only Node and no packages. */
 export async function bundleMcpServers(): Promise<Readonly<Record<BundledName, Buffer>>> {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-mcp-'));
   const banner = { js: "import { createRequire as r } from 'node:module';const require = r(import.meta.url);" };
@@ -41,7 +41,7 @@ export async function bundleMcpServers(): Promise<Readonly<Record<BundledName, B
 
 export interface HttpMcpServer {
   readonly url: string;
-  /** Headers of the requests that had the right credential. */
+  /** The headers of requests with the right credential. */
   readonly admitted: readonly IncomingHttpHeaders[];
   close(): Promise<void>;
 }
@@ -90,7 +90,7 @@ export async function startHttpMcpServer(authorization: string): Promise<HttpMcp
   };
 }
 
-/** Starts an MCP server over HTTP whose description, tool and answers say a text. */
+/** Starts an MCP server over HTTP. Its description, its tool and its answers contain the given text. */
 export async function startSayingMcpServer(text: string): Promise<{ readonly url: string; close(): void }> {
   const results: Record<string, object> = {
     initialize: {

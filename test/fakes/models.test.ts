@@ -50,7 +50,7 @@ describe.each(Object.entries(models))('the fake %s endpoint', (_name, model) => 
     },
   });
 
-  it('streams text, a tool call and the answer to its result through the real SDK', async () => {
+  it('streams text, a tool call and an answer to the tool result through the real SDK', async () => {
     ran.length = 0;
     const result = streamText({
       model: model(),
@@ -124,7 +124,7 @@ describe.each(Object.entries(models))('the fake %s endpoint', (_name, model) => 
     expect(failure).toMatchObject({ statusCode: 401 });
   });
 
-  it.each(['cut', 'error_event'] as const)('shows a stream with %s as an error', async (kind) => {
+  it.each(['cut', 'error_event'] as const)('a stream with %s makes the real SDK fail', async (kind) => {
     fake.misbehave({ kind, afterPieces: 4 });
     const errors: unknown[] = [];
     const onError = ({ error }: { error: unknown }): void => void errors.push(error);
@@ -132,7 +132,7 @@ describe.each(Object.entries(models))('the fake %s endpoint', (_name, model) => 
     try {
       for await (const part of result.fullStream) if (part.type === 'error') errors.push(part.error);
     } catch (error) {
-      // A broken connection ends the iteration; only events of the provider come as parts.
+      // A broken connection throws and ends the loop. Error events of the provider are parts of the stream.
       errors.push(error);
     }
     expect(errors).not.toEqual([]);
@@ -140,7 +140,7 @@ describe.each(Object.entries(models))('the fake %s endpoint', (_name, model) => 
   });
 });
 
-it('notices that the client closed its connection', async () => {
+it('notices when the client closes its connection', async () => {
   fake.misbehave({ kind: 'silent' });
   const abort = new AbortController();
   const count = fake.requests.length + 1;

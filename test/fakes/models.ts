@@ -1,7 +1,7 @@
 /**
- * A provider of language models on loopback with the four protocols of the real ones. It gives the answers that the test sets, records
- * its requests, and can simulate faults. Anthropic, OpenAI and Google are at their usual paths; the OpenAI-compatible endpoint of the
- * user's machine is at `/local/v1`.
+ * A fake provider of language models on loopback with the four protocols of real providers. It gives the answers that the test sets,
+ * records its requests, and can simulate faults. The routes of Anthropic, OpenAI and Google have their usual paths. The
+ * OpenAI-compatible endpoint of the user's machine is at `/local/v1`.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -24,7 +24,7 @@ import {
 
 export type { FakeConversation, FakeMisbehaviour, FakeToolCall, FakeTurn } from './models/turns.ts';
 
-/** Keys that the fake accepts, each only at its own provider. */
+/** Keys that the fake accepts. Each is valid only for its own provider. */
 export const fakeModelKeys = {
   anthropic: 'sk-ant-fake-0123456789-of-the-operator',
   openai: 'sk-proj-fake-0123456789-of-the-operator',
@@ -56,9 +56,9 @@ export interface FakeModels {
   /** Settings of a service that finds all four providers here. */
   readonly env: Readonly<Record<string, string>>;
   readonly requests: readonly FakeModelRequest[];
-  /** The answers of the model: a list is indexed by the number of answers in the conversation; a function decides itself. */
+  /** Sets the answers of the model. The index in a list is the number of earlier answers in the conversation. A function returns the answer. */
   script(script: FakeScript): void;
-  /** The next `times` requests (default 1) of any provider fail in this way. */
+  /** Makes the next `times` requests (default 1) to any provider fail in this way. */
   misbehave(misbehaviour: FakeMisbehaviour, times?: number): void;
   /** Removes the planned faults. */
   forgive(): void;
@@ -75,7 +75,7 @@ interface Route {
   readonly provider: FakeProvider;
   readonly dialect: FakeDialect;
   readonly model?: string;
-  /** Google says it in the path, the others in the body. */
+  /** Google's requests ask for a stream in the path, those of the other providers in the body. */
   readonly stream?: boolean;
 }
 
@@ -90,7 +90,7 @@ function routeOf(path: string): Route | undefined {
   return { provider: 'google', dialect: googleDialect, model: decodeURIComponent(google[1]), stream };
 }
 
-/** The credential where the provider looks for it, and nowhere else. */
+/** Reads the credential from the one place where the provider looks for it. */
 function credentialOf(provider: FakeProvider, request: IncomingMessage, url: URL): string | undefined {
   const single = (name: string): string | undefined => request.headers[name]?.toString();
   if (provider === 'anthropic') return single('x-api-key');

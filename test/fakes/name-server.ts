@@ -1,4 +1,4 @@
-/** A name server (RFC 1035) on a free UDP port of loopback that knows a few addresses, and does not answer queries for silent names. */
+/** A fake name server (RFC 1035) on a free UDP port of loopback. It knows a few addresses and does not answer queries for silent names. */
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import { once } from 'node:events';
 import { isIPv4 } from 'node:net';
@@ -13,7 +13,7 @@ export interface FakeNameServer {
 
 const types: Readonly<Record<number, string>> = { 1: 'A', 28: 'AAAA' };
 
-/** Name and end of the question that begins at byte 12. */
+/** Returns the name in the question that begins at byte 12, and the end of the question. */
 function readName(query: Buffer): { name: string; end: number } {
   const labels: string[] = [];
   let at = 12;
@@ -24,7 +24,7 @@ function readName(query: Buffer): { name: string; end: number } {
   return { name: labels.join('.').toLowerCase(), end: at + 5 };
 }
 
-/** `addresses`: the addresses by name. A query for a name for which `isSilent` is true gets no answer. All other names do not exist. */
+/** Starts the name server. `addresses` has the addresses by name; other names do not exist. A query gets no answer if `isSilent` returns true. */
 export async function startFakeNameServer(
   addresses: Readonly<Record<string, readonly string[]>>,
   isSilent: (name: string) => boolean = () => false,

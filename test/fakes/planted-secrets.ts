@@ -3,7 +3,7 @@ export const token = 'kT9"deploy/token+42';
 export const certificate = `-----BEGIN-----\n${'Ab3/'.repeat(30)}\n-----END-----\n`;
 /** A value that a file name can contain. */
 export const nameToken = 'Qz7-name-token-81';
-/** Texts that would show the values, in the spellings that the run prints. */
+/** Parts of the values in the encodings that the run prints. None of these texts may appear in an answer of the service. */
 export const planted = [
   token,
   nameToken,
@@ -38,7 +38,7 @@ echo "$DEPLOY_TOKEN" >&2; exit 7
 \`\`\`
 `;
 
-/** An MCP server in the sandbox whose tool returns the secrets of its environment, in several spellings. */
+/** Source of an MCP server in the sandbox. Its tool returns the secrets of its environment in several encodings. */
 export const sayingServer = `
 const { DEPLOY_TOKEN: token, NAME_TOKEN: name } = process.env;
 const text = [token, name, Buffer.from(token).toString('base64'), encodeURIComponent(token), JSON.stringify({ token })].join(' ');
@@ -54,10 +54,10 @@ require('readline').createInterface({ input: process.stdin }).on('line', (line) 
 });
 `;
 
-/** Fails with the secrets in its last output. */
+/** A command that prints the secrets and fails. */
 export const leakAndFail = `echo "no licence $NAME_TOKEN $DEPLOY_TOKEN" >&2; printf %s "$DEPLOY_TOKEN" | base64 >&2; exit 4`;
 
-/** A skill in a repository into which somebody copied the secrets. */
+/** A skill of a repository. Its text contains copies of the secrets. */
 export const leakySkill = `---
 name: leaky
 description: Uses ${token} and ${nameToken}.

@@ -1,7 +1,8 @@
 /**
- * Starts the agent in a container as the docker and kubernetes backends of `oz-agent-worker` do (github.com/warpdotdev/oz-agent-worker,
- * `internal/worker/docker.go` and `kubernetes.go`): the content of the sidecar image is copied to a volume, by programs of that image, and
- * mounted at /agent of a container with the image of the run. Other than there, the container has the network of the machine.
+ * Starts the agent in a container as the docker and kubernetes backends of `oz-agent-worker` do
+ * (github.com/warpdotdev/oz-agent-worker, `internal/worker/docker.go` and `kubernetes.go`). Programs of the sidecar image copy the
+ * content of that image to a volume. A container with the image of the run mounts the volume at /agent. Unlike the containers of these
+ * backends, it uses the network of the machine.
  */
 import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -20,7 +21,7 @@ export interface FakeContainerRun {
 
 export interface FakeContainer {
   readonly id: string;
-  /** Resolves with the exit code. */
+  /** Resolves to the exit code of the agent. */
   readonly ended: Promise<number>;
   /** Returns its output so far. */
   output(): Promise<string>;

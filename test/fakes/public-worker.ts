@@ -1,7 +1,7 @@
 /**
  * Starts the agent program as the direct backend of `oz-agent-worker` does (github.com/warpdotdev/oz-agent-worker,
- * `internal/worker/direct.go`): on the machine itself, in a folder named after the run, with `HOME`, `TMPDIR` and `PATH` of the
- * machine's user and the variables of the assignment, without a pipe. A cancellation is SIGKILL to that one process.
+ * `internal/worker/direct.go`): directly on the machine, in a folder named after the run. The agent gets `HOME`, `TMPDIR` and `PATH`
+ * of the machine's user and the variables of the assignment, but no pipe. A cancellation sends SIGKILL to this process only.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,11 +11,11 @@ export interface FakePublicWorkerRun {
   readonly runId: string;
   readonly serverRoot: string;
   readonly runToken: string;
-  /** Agent program and the arguments before `agent run`: `backend.direct.oz_path` of the worker. */
+  /** The agent program and its arguments before `agent run`, from the worker's setting `backend.direct.oz_path`. */
   readonly program: readonly [string, ...string[]];
   /** `backend.direct.workspace_root`. */
   readonly workspaceRoot: string;
-  /** `backend.direct.target_dir`: this folder instead of one for the run. */
+  /** `backend.direct.target_dir`: the folder to use instead of a new folder for the run. */
   readonly targetDir?: string;
   /** Home of the machine's user. */
   readonly home: string;
@@ -29,7 +29,7 @@ export interface FakePublicWorkerRun {
 export interface FakePublicWorkerAgent {
   readonly child: ChildProcess;
   readonly cwd: string;
-  /** Exit code; null where a signal ended it. */
+  /** Exit code of the agent, or null if a signal ended the agent. */
   readonly exited: Promise<number | null>;
   /** Output of the program so far. */
   output(): string;
@@ -38,7 +38,7 @@ export interface FakePublicWorkerAgent {
 export function startAsPublicWorker(run: FakePublicWorkerRun): FakePublicWorkerAgent {
   const cwd = run.targetDir ?? path.join(run.workspaceRoot, run.runId);
   mkdirSync(cwd, { recursive: true, mode: 0o700 });
-  // The file that a setup command would write variables to.
+  // The file to which a setup command would write variables.
   writeFileSync(path.join(cwd, 'oz-env-1234'), '', { mode: 0o600 });
   const printed = path.join(run.temporaryFolder, `${run.runId}.output`);
   const output = openSync(printed, 'a');

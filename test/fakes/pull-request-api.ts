@@ -1,6 +1,6 @@
 /**
- * The part of GitHub's and GitLab's API that opens pull requests, for a fake code host (`startFakeGitHost`): GitHub's below `/api/v3`,
- * GitLab's below `/api/v4`.
+ * The parts of the APIs of GitHub and GitLab that open pull requests, for a fake code host (`startFakeGitHost`). The routes of GitHub
+ * are below `/api/v3`, those of GitLab below `/api/v4`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -13,24 +13,24 @@ export interface FakePull {
   readonly body: string;
   readonly draft: boolean;
   readonly url: string;
-  /** Repository of the branch, such as `stranger/site`; absent: the one of the request. */
+  /** Repository of the branch, such as `stranger/site`. Default: the repository of the request. */
   readonly from?: string;
 }
 
 export interface FakePullRequestApi {
   readonly pulls: FakePull[];
-  /** Called once, before the next one is opened. */
+  /** Called once, before the next pull request is opened. */
   before: (() => Promise<unknown>) | undefined;
   /** Branches without a commit of their own. */
   readonly empty: Set<string>;
   /** Branches that the host does not have. */
   readonly missing: Set<string>;
-  /** The next request that opens one gets this answer instead; `opens`: it is opened anyway. */
+  /** Answer to the next request that opens a pull request. With `opens`, the fake opens the pull request in spite of this answer. */
   next: { readonly status: number; readonly json: unknown; readonly opens?: boolean } | undefined;
   readonly api: Required<FakeGitHostOptions>['api'];
 }
 
-/** `token`: every request must bring it as a bearer token; absent: any. */
+/** With `token`, every request must send this bearer token. Without it, the fake accepts any token. */
 export function makeFakePullRequestApi(token?: string): FakePullRequestApi {
   const pulls: FakePull[] = [];
   const answer = (response: ServerResponse, status: number, json: unknown) =>

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 
-/** The requests that it received. */
+/** A request that the receiver has received. */
 export interface FakeReceivedWebhook {
   /** Header webhook-id */
   readonly id: string;
@@ -12,11 +12,11 @@ export interface FakeReceivedWebhook {
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
-  /** Valid with one of the secrets, and not older than 5 minutes. */
+  /** Whether the signature is valid for one of the secrets and at most 5 minutes old. */
   readonly verified: boolean;
 }
 
-/** Its answer to a request: a status with headers and body, an endless body, another protocol, silence, or the end of the connection. */
+/** How the receiver answers: a status with headers and body, an endless body, another protocol, no answer, or a closed connection. */
 export type FakeBehaviour =
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
   | 'endless body'
@@ -30,9 +30,9 @@ export interface FakeWebhookReceiver {
   readonly received: readonly FakeReceivedWebhook[];
   /** Requests that are not answered yet. */
   readonly waiting: number;
-  /** Secrets with which it verifies. */
+  /** Secrets for the check of signatures. */
   secrets: string[];
-  /** Sets the answer to requests from now on; the default is 204. */
+  /** Sets the answer to later requests. The default is 204. */
   behave(behaviour: FakeBehaviour): void;
   /** Answers all waiting requests. */
   release(status: number): void;
@@ -58,7 +58,7 @@ function isVerified(secrets: readonly string[], body: string, headers: IncomingM
   });
 }
 
-/** Starts it on a free port of an address of this machine. */
+/** Starts the receiver on a free port of an address of this machine. */
 export async function startFakeWebhookReceiver(address = '127.0.0.1'): Promise<FakeWebhookReceiver> {
   const received: FakeReceivedWebhook[] = [];
   const hanging = new Set<ServerResponse>();

@@ -15,26 +15,26 @@ export interface FakeWorkerServiceOptions {
   readonly onRequest?: (request: IncomingMessage, response: ServerResponse) => void;
 }
 
-/** The service from the side of a worker: accepts its WebSocket, records its messages, sends the messages of a test. */
+/** A fake service for a worker: accepts the worker's WebSocket, records its messages, and sends the messages of a test. */
 export interface FakeWorkerService {
   readonly url: string;
   readonly port: number;
-  /** All messages of workers, in order, over all connections. */
+  /** The messages of workers from all connections, in order. */
   readonly messages: WorkerMessage[];
-  /** Requests that reached it over HTTP, as `METHOD target`. */
+  /** The HTTP requests that the fake received, as `METHOD target`. */
   readonly requests: string[];
   /** Connections that were accepted so far. */
   readonly connectionCount: () => number;
   send(message: ServiceMessage): void;
-  /** Sends a frame as it is. */
+  /** Sends the text unchanged as a frame. */
   sendText(text: string): void;
-  /** False: messages are received and not acknowledged, as by a service that cannot write. */
+  /** With false, the fake receives messages and does not acknowledge them, like a service that cannot write. */
   acknowledge(does: boolean): void;
-  /** First message of the type that `matches`, as soon as there is one. */
+  /** Resolves to the first message of the type for which `matches` returns true. */
   waitFor<T extends keyof DataOf>(type: T, matches?: (data: DataOf[T]) => boolean): Promise<DataOf[T]>;
   /** Cuts all worker connections without a close frame. */
   cutConnections(): void;
-  /** Refuses all connections with this status from now on; `undefined`: accepts again. */
+  /** Refuses all later connections with this status. With undefined, accepts connections again. */
   refuseWith(status: number | undefined): void;
   close(): Promise<void>;
 }
@@ -130,7 +130,7 @@ export async function startFakeWorkerService(options: FakeWorkerServiceOptions =
   };
 }
 
-/** Returns an assignment with the members that a test chooses; `args` are passed to the agent unchanged. */
+/** Returns an assignment with the members that a test chooses. The worker passes `args` to the agent unchanged. */
 export function fakeAssignment(
   executionId: string,
   args: readonly string[] = [],

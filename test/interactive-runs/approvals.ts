@@ -1,4 +1,4 @@
-/** Runs that wait for a person, in real sandboxes: with the runbook, with the AI SDK loop against fake models, with an ACP harness. */
+/** Runs that wait for a person, in real sandboxes: with the runbook, with the AI SDK loop against fake models, and with an ACP harness. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { RunItem } from '@runyard/contract/runs/runs';
@@ -9,7 +9,7 @@ import { isLong } from '../support/long.ts';
 import { oneModel, runbook, runKinds, testsOfKind } from '../support/run-kinds.ts';
 import { killHard, type System } from '../support/system.ts';
 
-/** A model that runs approved actions, and no denied ones. */
+/** Returns the answer of a model that runs a command again after its approval and gives up after a denial. */
 function obedient(conversation: FakeConversation) {
   const { prompt, turnOfPrompt } = conversation;
   if (turnOfPrompt === 0 && prompt.includes('The user denied it')) return { text: ['Then not.'] };
@@ -137,7 +137,7 @@ export const describeApprovals = (system: System, models: FakeModels) =>
 
       test("keeps the question when the sandbox's time ends, and applies a later decision in a new sandbox", async () => {
         const brief = () => create('echo done-$((40+2))', { idle_timeout_minutes: 0.03 });
-        // The next test of a runbook approves after that time too.
+        // Only the long test approves a run here, because the next test of a runbook also approves after that time.
         const [denied, approved] = await Promise.all([brief(), isLong ? brief() : '']);
         const first = await blocked(denied);
         for (const runId of approved ? [denied, approved] : [denied]) {
@@ -198,7 +198,7 @@ export const describeApprovals = (system: System, models: FakeModels) =>
       expect(outputs).toEqual(['one-1', 'two-2', 'three-3']);
     });
 
-    test('gives the model the answer to its question, in the same sandbox and in a later sandbox', async () => {
+    test('gives the model the answer to its question, in the same sandbox or in a later sandbox', async () => {
       const question = (title: string) => ({
         toolCalls: [{ name: 'ask_user', input: { question: title, options: ['a', 'b'] } }],
       });
@@ -236,7 +236,7 @@ export const describeApprovals = (system: System, models: FakeModels) =>
     describe('an ACP harness', () => {
       const fixture = path.join(import.meta.dirname, '../../packages/agent/test/scripted-agent.mjs');
       const source = readFileSync(fixture).toString('base64');
-      // The harness is started while the attachments are written.
+      // The sandbox starts the harness while it writes the attachments.
       const create = () =>
         system.createRun('Go.', {
           config: {

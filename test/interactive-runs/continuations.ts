@@ -1,4 +1,4 @@
-/** Tests a run that continues in a new sandbox: it finds the files of the earlier sandbox, in whatever way that ended. */
+/** Tests runs that continue in a new sandbox. They find the files of the earlier sandbox, however that sandbox ended. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { isLong } from '../support/long.ts';
 import { hasEnded, runbook, runKinds, testsOfKind } from '../support/run-kinds.ts';
 import { eventually, killHard, type System } from '../support/system.ts';
 
-/** The limit of a workspace is 5 MB. */
+/** The size limit of a stored workspace is 5 MB. */
 export const describeContinuations = (system: System, host: FakeGitHost) =>
   describe('continuations', () => {
     const gone = (run: RunItem) => hasEnded(run) && run.is_sandbox_running === false;
@@ -40,7 +40,7 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
 
     describe.each(runKinds)('$kind', ({ kind, config, say }) => {
       const test = testsOfKind(kind);
-      test('restores files, links, modes and home after the sandbox ended, without repeating the setup', async () => {
+      test('restores files, links, modes and home after the sandbox has ended, and does not repeat the setup', async () => {
         const { uid } = await system.call<{ uid: string }>(
           'POST',
           '/agent/environments',
@@ -69,7 +69,7 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
         expect(steps[1]?.name).toBe('kept for later runs in this environment');
         expect(steps[2]?.name).toMatch(/^restored as it was after turn 1 of execution 1 \(\d+\.\d MB\)$/);
         expect(steps.map((step) => step?.error)).toEqual([undefined, undefined, undefined]);
-        // A third run finds the files of the second.
+        // A third execution finds the files of the second execution.
         await system.until(runId, gone);
         await goOn(runId, say('cat .hidden/at file; echo third-$((1+2))'), 'third-3');
       });
@@ -133,24 +133,24 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
       expect([...(await readFile(path.join(folder, 'fresh/image.bin')))]).toEqual([0, 1, 255]);
       expect(await readFile(path.join(folder, 'fresh/readme.md'), 'utf8')).toBe('one\ntwo\n');
       await rm(folder, { recursive: true });
-      // No program of the repository's configuration ran while the patch was made.
+      // Git ran no program from the repository's configuration while the patch was made.
       await goOn(runId, block('test -e ran || echo nothing-ran-$((1+2))'), 'nothing-ran-3');
     });
 
     const sessions = [
-      ['loads its own session', 'remembers'],
-      ['whose session is damaged is told what was said', 'load-fails'],
-      ['that loads none is told what was said', 'remembers-not'],
+      ['that loads its own session', 'remembers'],
+      ['that gets the conversation because its session is damaged', 'load-fails'],
+      ['that gets the conversation because it loads no session', 'remembers-not'],
     ] as const;
     test.each(isLong ? sessions : sessions.slice(0, 2))(
-      'continues an external harness in a new sandbox: one that %s',
+      'continues in a new sandbox an external harness %s',
       async (_name, mode) => {
         const fixture = path.resolve(import.meta.dirname, '../../packages/agent/test/scripted-agent.mjs');
         const data = (await readFile(fixture)).toString('base64');
         const { uid } = await system.call<{ uid: string }>(
           'POST',
           '/agent/environments',
-          // Starts in a setup command: the harness starts after it, when the attachment exists.
+          // With this setup command, the harness starts only after its program, an attachment, exists.
           { config: { name: 'E', setup_commands: ['test -e attachments/agent.mjs'] } },
           201,
         );
@@ -173,7 +173,7 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
       },
     );
 
-    test('reports a workspace that is too large to keep, and starts the next sandbox without it, with a notice', async () => {
+    test('reports a workspace that is too large to keep, and starts the next sandbox with a notice and without these files', async () => {
       const runId = await system.createRun(block('head -c 8000000 /dev/urandom > big'), { config: runbook });
       await system.until(runId, gone);
       expect(await textOf(runId)).toContain('workspace_not_kept');
@@ -181,7 +181,7 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
       expect(await textOf(runId)).toContain('workspace_not_restored');
     });
 
-    test('begins another run of the conversation with its files, in another environment without them and with a notice', async () => {
+    test('begins another run of a conversation with its files, or with a notice and no files in another environment', async () => {
       const runId = await system.createRun(block('echo kept-$((1+1)) > file; echo tool > ~/.tool'), {
         config: runbook,
       });

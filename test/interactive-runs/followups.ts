@@ -1,4 +1,4 @@
-/** Every cell of the follow-up table, in real sandboxes: with the runbook and with the AI SDK loop against fake models. */
+/** Tests every cell of the follow-up table in real sandboxes, with the runbook and with the AI SDK loop against fake models. */
 import { describe, expect, test } from 'vitest';
 import type { FakeModels } from '../fakes/models.ts';
 import { hasEnded, kindsOfTurn, runbook, runKinds, testsOfKind } from '../support/run-kinds.ts';
@@ -23,7 +23,7 @@ export const describeFollowUps = (system: System, models: FakeModels) =>
     };
     const followUp = (runId: string, message: string, status = 200) =>
       system.call('POST', `/agent/runs/${runId}/followups`, { message }, status);
-    /** The run has ended and its conversation has so many steps. */
+    /** Waits until the run has ended and its conversation has this number of steps. */
     const afterSteps = async (runId: string, steps: number) => {
       await eventually(`${steps} steps`, async () => (await stepsOf(runId).catch(() => [])).length === steps);
       return await system.until(runId, hasEnded);
@@ -80,7 +80,7 @@ export const describeFollowUps = (system: System, models: FakeModels) =>
         expect(second.conversation_id).toBe(first.conversation_id);
         expect(second.session_id).not.toBe(first.session_id);
         expect((await stepsOf(runId))[1]).toContain('further-2');
-        // A model gets the earlier messages from its memory.
+        // A model gets the earlier messages from the harness's stored history.
         if (kind === 'model') expect(JSON.stringify(models.requests[before]?.body)).toContain('the-word-is-42');
         const events = await typesOf(runId);
         expect(
@@ -92,7 +92,7 @@ export const describeFollowUps = (system: System, models: FakeModels) =>
         await afterSteps(runId, 3);
       });
 
-      test('continues a run that succeeded in its waiting sandbox', async () => {
+      test('continues a succeeded run in its waiting sandbox', async () => {
         const runId = await create('echo kept > file');
         const first = await system.untilEnded(runId);
         expect(first).toMatchObject({ state: 'SUCCEEDED', is_sandbox_running: true });
@@ -134,7 +134,7 @@ export const describeFollowUps = (system: System, models: FakeModels) =>
       },
     );
 
-    test('lets sandboxes wait without a slot and ends the oldest when there are too many', async () => {
+    test('lets sandboxes wait without a slot and ends the oldest of them when there are too many', async () => {
       const runIds: string[] = [];
       for (let n = 0; n < 6; n += 1) {
         const runId = await system.createRun('```sh\ntrue\n```', runbookThatStays);

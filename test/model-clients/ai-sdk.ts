@@ -1,4 +1,4 @@
-/** Asks the model of the run with the Vercel AI SDK. Its providers read their own variables; two of them know no variable for the address. */
+/** Asks the model of the run with the Vercel AI SDK. The SDK's providers read their own variables, but two have no variable for the address. */
 import { text } from 'node:stream/consumers';
 import { anthropic } from '@ai-sdk/anthropic';
 import { createGoogle } from '@ai-sdk/google';

@@ -1,4 +1,4 @@
-/** The sandbox of a failed setup stays for follow-ups: with the runbook and with the AI SDK loop against fake models. */
+/** Tests that the sandbox of a failed setup stays for follow-ups, with the runbook and with the AI SDK loop against fake models. */
 import { createClient } from '@runyard/client';
 import type { LiveEvent } from '@runyard/contract/runs/live-events';
 import type { RunItem } from '@runyard/contract/runs/runs';
@@ -8,7 +8,7 @@ import type { FakeModels } from '../fakes/models.ts';
 import { kindsOfTurn } from '../support/run-kinds.ts';
 import { eventually, type System } from '../support/system.ts';
 
-/** A model that runs the command of the user's latest message, not one of the earlier record. */
+/** A model that runs the command of the user's latest message and ignores commands of earlier messages. */
 function obedient(conversation: FakeConversation) {
   const said = conversation.prompt.split(/The user (?:now )?says:/).at(-1) ?? '';
   const commands = [...said.matchAll(/run `([^`]+)`/g)].map(([, command]) => command);
@@ -60,7 +60,7 @@ export const describeDebugWindow = (system: System, models: FakeModels) =>
         });
         expect(await conversation(runId)).toContain('left-41');
 
-        // The run keeps the revision of its environment. A rerun has the repaired one.
+        // The run keeps the revision of its environment. A rerun uses the repaired environment.
         await system.call('PUT', `/agent/environments/${uid}`, environment(0, 'true'));
         const again = await system.call<{ run_id: string }>('POST', `/agent/runs/${runId}/rerun`, {});
         const done = await system.untilEnded(again.run_id);

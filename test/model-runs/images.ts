@@ -1,4 +1,4 @@
-/** Models over the four real wire protocols, from real sandboxes: tools, tokens, and images that come with prompts and follow-ups. */
+/** Tests models over the four real wire protocols from real sandboxes: tool calls, counts of tokens, and images of prompts and follow-ups. */
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { describe, expect, test } from 'vitest';
 import { type FakeModels, fakeModelKeys } from '../fakes/models.ts';
@@ -19,7 +19,7 @@ export const describeImages = (system: System, models: FakeModels) =>
     const expectUsage = (run: RunItem) => expect(run.request_usage?.total_tokens).toBe(100 + 20 + 140 + 10);
 
     test.each(['anthropic/claude-opus-4-5', 'openai/gpt-5.2', 'google/gemini-2.5-pro'])(
-      '%s calls a tool, its tokens are counted, it gets the images of the request and of a follow-up, and no provider key is shown',
+      '%s calls a tool and gets the images of the request and of a follow-up; its tokens are counted and no provider key is shown',
       async (model_id) => {
         const before = models.requests.length;
         const runId = await system.createRun('Please run `echo from $((40 + 2)); ls attachments`.', {
@@ -53,7 +53,7 @@ export const describeImages = (system: System, models: FakeModels) =>
       },
     );
 
-    test('a local model calls a tool, its tokens are counted, and it gets the path of an image that it cannot see, as the run says', async () => {
+    test('a local model calls a tool and gets only the paths of images, which the run reports; its tokens are counted', async () => {
       const before = models.requests.length;
       const runId = await system.createRun('Please run `echo from $((40 + 2)); ls attachments`.', {
         config: { model_id: 'local/fake-local' },

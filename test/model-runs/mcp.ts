@@ -1,4 +1,4 @@
-/** Runs in real sandboxes use the tools of real MCP servers: programs in the sandbox, and a server over HTTP behind the gateway. */
+/** Tests runs in real sandboxes that use tools of real MCP servers: programs in the sandbox, and a server over HTTP behind the gateway. */
 import type { McpServer } from '@runyard/contract/team/mcp-servers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bundleMcpServers, type HttpMcpServer, startHttpMcpServer } from '../fakes/mcp-servers.ts';
@@ -44,7 +44,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
         const call = toolCalls[turn];
         return call ? { toolCalls: [call] } : { text: [`The last result: ${toolResults.join()}`] };
       });
-    /** `stored`: servers that the run names by their ids. */
+    /** Starts a run with these MCP servers. `stored` has stored servers, which the run names by their ids. */
     const run = async (mcp_servers: object, more: object = {}, stored: object = {}) => {
       const config = { ...oneModel, mcp_servers, ...more };
       const attachments = await attachmentsOf({ mcp_servers, stored });
@@ -58,7 +58,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
     };
     const store = (server: object) => system.call<McpServer>('POST', '/agent/mcp-servers', server, 201);
 
-    test('gives oz the tools of programs in the sandbox', async () => {
+    test('gives the harness oz the tools of programs in the sandbox', async () => {
       const before = models.requests.length;
       calls(
         { name: 'mcp__every__echo', input: { message: 'ping-41' } },
@@ -81,7 +81,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
       expect(await read(runId, 'timeline')).toContain('mcp_server');
     });
 
-    test('reaches stored servers: HTTP with the headers of the team, a program with its variables', async () => {
+    test('uses stored servers: a server over HTTP with the headers of the team, and a program with its variables', async () => {
       const http = await store({ name: 'Remote', url: remote?.url, headers: { Authorization: authorization } });
       const program = await store({ name: 'Program', ...everything, env: { TEAM_KEY: variable } });
       calls(
@@ -102,7 +102,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
           expect(await read(runId, what), what).not.toContain(value);
     });
 
-    test('gives a program and a server over HTTP the secrets that they name, and other programs none of them', async () => {
+    test('gives a program and a server over HTTP only the secrets that they name', async () => {
       await system.call('PUT', '/secrets/OF_PROGRAM', { value: 'secret-of-the-program-8802', scope: 'personal' });
       await system.call('PUT', '/secrets/OF_REMOTE', { value: authorization.slice(7), scope: 'team' });
       const [ofProgram, ofRemote] = ['OF_PROGRAM', 'OF_REMOTE'].map((name) => `\${${name}}`);
@@ -126,7 +126,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
       expect(JSON.stringify(models.requests.at(-1)?.body)).not.toContain('secret-of-the-program');
     });
 
-    test('asks a person before a tool acts, and does not call it where the policy denies', async () => {
+    test('asks a person before it calls a tool, and does not call the tool if the policy denies it', async () => {
       calls({ name: 'mcp__every__echo', input: { message: 'ping-43' } });
       const asking = await run({ every: everything }, { approval_policy: 'ask', idle_timeout_minutes: 5 });
       const blocked = await system.until(asking, ({ state }) => state === 'BLOCKED');
@@ -143,7 +143,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
       expect(await read(denied, 'conversation')).not.toContain('Echo: ping-43');
     });
 
-    test('is managed with bin/runyard mcp, whose command lines hold no secrets', async () => {
+    test('bin/runyard mcp manages servers without secrets in its command lines', async () => {
       const env = { RUNYARD_BASE_URL: system.baseUrl(), RUNYARD_API_KEY: system.key };
       const mcp = async (args: readonly string[], input = '') => {
         const command = startCommand([runyard, 'mcp', ...args], { cwd: system.dataDir, env, input });

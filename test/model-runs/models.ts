@@ -5,7 +5,7 @@ import type { System } from '../support/system.ts';
 
 export const describeModels = (system: System, models: FakeModels) =>
   describe('language models', () => {
-    test('repeats a request to an overloaded provider, and the run succeeds', async () => {
+    test('retries a request to an overloaded provider, and the run succeeds', async () => {
       models.misbehave({ kind: 'status', status: 429, retryAfterSeconds: 1 }, 1);
       const run = await system.untilEnded(
         await system.createRun('Please run `echo ok`.', { config: { model_id: 'openai/gpt-5.2' } }),

@@ -3,17 +3,17 @@ import { z } from 'zod';
 
 const Advisory = z.object({ title: z.string(), url: z.string(), severity: z.string(), range: z.string() });
 
-/** The answer of `npm audit --json`. `via`: advisories, and names of packages through which the package is affected. */
+/** The output of `npm audit --json`. `via` has advisories, and names of packages through which the package is affected. */
 const Audit = z.object({
   vulnerabilities: z.record(z.string(), z.object({ name: z.string(), via: z.array(z.union([z.string(), Advisory])) })),
 });
 
-/** A registry error, in the place of an answer. */
+/** An error of the registry instead of a report. */
 const Failure = z.object({ message: z.string() });
 
 export type Advisories =
   | { readonly kind: 'known'; readonly found: readonly { readonly id: string; readonly line: string }[] }
-  /** The registry did not answer, or has no advisories. */
+  /** No report, because the registry did not answer or has no data about advisories. */
   | { readonly kind: 'unknown'; readonly reason: string };
 
 /** Reads the output of npm. `accepted`: ids of advisories that do not concern the program, such as GHSA-xxxx-xxxx-xxxx. */

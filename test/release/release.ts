@@ -23,7 +23,7 @@ function fail(message: string): never {
 }
 
 const git = (...words: string[]) => execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim();
-/** Prints to standard output also when it fails: npm audit exits with 1 when it finds something. */
+/** npm audit exits with 1 when it finds an advisory. Its standard output is a report even then. */
 const npm = (...words: string[]) =>
   spawnSync('npm', words, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 }).stdout ?? '';
 
@@ -63,7 +63,7 @@ const built = readdirSync(path.join(root, dashboard, 'dist'), { recursive: true,
   .filter((entry) => entry.isFile())
   .map((entry) => path.relative(root, path.join(entry.parentPath, entry.name)))
   .sort();
-// An installation without the right to write its folder serves this build.
+// An installation that may not write its folder serves this build of the dashboard.
 git(
   ...['archive', '--format=tar.gz', '-o', path.resolve(folder, `${base}.tar.gz`)],
   ...built.flatMap((file) => [`--prefix=${base}/${path.dirname(file)}/`, `--add-file=${path.join(root, file)}`]),

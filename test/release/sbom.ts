@@ -1,7 +1,7 @@
 /** The software bill of materials of a release: the packages of the lockfile that a user installs, in the format CycloneDX 1.5. */
 import { createHash } from 'node:crypto';
 
-/** The members of npm's document that change here. https://cyclonedx.org/docs/1.5/json/ */
+/** The members of npm's document that this module changes. https://cyclonedx.org/docs/1.5/json/ */
 export interface Sbom {
   serialNumber: string;
   metadata: { timestamp: string; component: { name: string; type: string; 'bom-ref': string } };
@@ -16,8 +16,8 @@ interface Component {
 }
 
 /**
- * npm's `--omit dev` also leaves out packages that a workspace needs, if the root has them for development. The property of the document marks the
- * right packages.
+ * Returns whether a package is only for development, by a property in npm's document. npm's `--omit dev` is wrong here: it also leaves
+ * out packages that a workspace needs if the root has them for development.
  */
 const isForDevelopment = ({ properties = [] }: Component): boolean =>
   properties.some(({ name, value }) => name === 'cdx:npm:package:development' && value === 'true');
@@ -32,8 +32,9 @@ export interface SbomFacts {
 }
 
 /**
- * Returns the document of `npm sbom` without packages for development, with the name of the program, and without what differs between two builds of one commit: npm takes
- * the name of the folder, the present time and a random serial number.
+ * Returns the document of `npm sbom` without packages for development. It has the name of the program instead of the folder's name,
+ * the time of the commit instead of the present time, and a serial number that is not random. So two builds of one commit give the
+ * same document.
  */
 export function toSbom(ofNpm: Sbom, { name, lockfile, committedAt }: SbomFacts): Sbom {
   const components = ofNpm.components.filter((each) => !isForDevelopment(each));

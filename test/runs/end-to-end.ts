@@ -84,7 +84,7 @@ export const describeEndToEnd = (system: System) =>
       const { artifact_uid: uid } = (artifact?.data ?? {}) as { artifact_uid?: string };
       const detail = await system.call<{ data: { download_url: string } }>('GET', `/agent/artifacts/${uid}`);
       expect(await (await fetch(detail.data.download_url)).text()).toBe('made\n');
-      // The sandbox goes away by itself once its agent has left.
+      // The sandbox ends by itself after its agent has ended.
       await system.until(runId, (item) => item.is_sandbox_running === false);
     });
 
@@ -111,7 +111,7 @@ export const describeEndToEnd = (system: System) =>
       expect(blocks.filter((block) => block.type === 'action')).toHaveLength(1);
     });
 
-    test('fails a run that has nothing to run, and names the ways to add a model unless the runbook was chosen', async () => {
+    test('fails a run without commands, and says how to add a model if the runbook was not chosen', async () => {
       const prompt = 'Please write a poem.';
       const [fellBack, chosen] = await Promise.all(
         [{}, { config: { model_id: 'runbook' } }].map(async (request) =>
@@ -128,7 +128,7 @@ export const describeEndToEnd = (system: System) =>
       expect(chosen?.status_message?.message).not.toContain('RUNYARD_');
     });
 
-    test('runs setup commands before the agent, each with duration and exit code, and fails the run with the output of a failing one', async () => {
+    test('runs setup commands before the agent, reports duration and exit code, and fails the run with the output of a failing command', async () => {
       const make = (setup_commands: string[]) =>
         system.call<{ uid: string }>('POST', '/agent/environments', { config: { name: 'env', setup_commands } }, 201);
       const good = await make(['echo prepared > prepared.txt']);

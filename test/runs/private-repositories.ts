@@ -17,7 +17,7 @@ export async function startPrivateHost(): Promise<FakeGitHost> {
 
 export const describePrivateRepositories = (system: System, host: FakeGitHost) =>
   describe('a private repository', () => {
-    test('is refused without a credential, and cloned and pushed with one that no sandbox sees', async () => {
+    test('is refused without a credential, and is cloned and pushed with a credential that no sandbox sees', async () => {
       const config = {
         name: 'Private',
         github_repos: [{ owner: 'acme', repo: 'site' }],
@@ -32,7 +32,7 @@ export const describePrivateRepositories = (system: System, host: FakeGitHost) =
         'git push origin HEAD:main || echo "not to main"',
         'git push --quiet origin HEAD:change',
         'git switch --quiet --create change && pull-request',
-        // Other repositories, by their public URL, through the path of this one, and as a submodule.
+        // The sandbox tries to read other repositories: by their public URL, through the path of this repository, and as a submodule.
         'way=$(env | sed -n "s/^GIT_CONFIG_KEY_0=url\\.\\(.*\\)\\.insteadOf=*$/\\1/p")',
         'git ls-remote "$way" > way.txt && grep -q refs/heads/change way.txt && echo "reached its own"',
         'for url in https://github.com/acme/secret.git "$(echo "$way" | sed s/site/secret/)" https://github.com/acme/site.git/../secret.git; do git ls-remote "$url" && echo "reached another"; done',

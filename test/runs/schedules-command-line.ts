@@ -1,4 +1,4 @@
-/** The schedules commands, and a schedule that fires into a real sandbox. */
+/** Tests the schedules commands, and a schedule whose run executes in a real sandbox. */
 import type { ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
 import { describe, expect, test } from 'vitest';
 import { runCommand } from '../support/command-line.ts';
@@ -9,7 +9,7 @@ const runyard = await runyardFile();
 const uuid = /^[0-9a-f]{8}-[0-9a-f-]{27}$/;
 const minuteMs = 60_000;
 
-/** `meanwhile` describes other suites: a schedule of each minute is made before them, and fires while they run. */
+/** Creates a schedule that fires each minute, runs the suites of `meanwhile`, and then checks that the schedule has fired. */
 export const describeSchedulesCommandLine = (system: System, meanwhile: () => void) =>
   describe('the schedules commands', () => {
     const call = (...args: string[]) =>
@@ -45,7 +45,7 @@ export const describeSchedulesCommandLine = (system: System, meanwhile: () => vo
 
     describe('while they run', meanwhile);
 
-    test('show that it fires at its time, and that its run succeeds in a sandbox', { timeout: 150_000 }, async () => {
+    test('show that a schedule fires on time and its run succeeds in a sandbox', { timeout: 150_000 }, async () => {
       const { runs } = await eventually(
         'the run of the schedule',
         async () => {

@@ -64,7 +64,7 @@ export const describeWebhooksCommandLine = (system: System) =>
       const { delivery_id: id } = (await answer.json()) as { delivery_id: string };
       await listening.sees(`${id} 204`, 30_000);
       expect(received).toEqual([{ id, body: '{"status":"firing"}' }]);
-      // The API takes no deliveries when the ingress has a port of its own.
+      // The API accepts no deliveries when the ingress has a port of its own.
       expect((await deliver(`${system.baseUrl()}/webhooks/w/${uid}`)).status).not.toBe(202);
 
       const triggers: object[] = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [uid] } }];

@@ -1,11 +1,11 @@
-/** The agent as tests of it start it: bundled once per test run by the code that bundles it for sandboxes, because loading the sources takes longer. */
+/** The agent program for tests of the agent. The code that bundles it for sandboxes makes one bundle per test run, because sources load slowly. */
 import path from 'node:path';
 import { bundleProgram, startFile, writeBundle } from '../../packages/worker/src/runtime/bundle.ts';
 import { makeOnce } from './head-start.ts';
 
 const source = path.resolve(import.meta.dirname, '../../packages/agent/src/main.ts');
 
-/** Returns the file to start. `TEST_SOURCES=1` in the environment: the source, for stack traces with its lines. */
+/** Returns the file to start: the bundle or, with `TEST_SOURCES=1` in the environment, the source file, for stack traces with its lines. */
 export async function agentProgram(): Promise<string> {
   if (process.env.TEST_SOURCES === '1') return source;
   const folder = await makeOnce('agent', async (making) => await writeBundle(await bundleProgram(source), making));

@@ -1,11 +1,11 @@
-/** Finds the agents that run now in /proc, and runs of which two sandboxes are at work. */
+/** Finds running agents in /proc, and runs that have two sandboxes at work. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { runOfAgent } from './run-of-agent.ts';
 
 export interface AgentProcess {
   readonly pid: number;
   readonly runId: string;
-  /** The sandbox of the agent: each has a process namespace of its own, which also contains a fork of the agent. */
+  /** The process namespace, which identifies the sandbox of the agent. A fork of the agent is in the same namespace. */
   readonly namespace: string;
 }
 
@@ -29,7 +29,7 @@ export function agentProcesses(isOurs: IsOurs): AgentProcess[] {
   return pids.flatMap((name) => agentProcess(Number(name), isOurs) ?? []);
 }
 
-/** Runs with two sandboxes at one time: the first was still alive after the second was seen. */
+/** Returns the runs with two sandboxes at one time: the first sandbox was still alive after the second was seen. */
 export function doubleRuns(isOurs: IsOurs): string[] {
   const agents = agentProcesses(isOurs);
   return agents.flatMap((first, index) => {

@@ -1,4 +1,4 @@
-/** Test support: a service and a worker that were started apart by `runyard`, as on two machines, and the commands of a client. */
+/** Test support: a service and a worker that `runyard` starts separately, as on two machines, and the commands of a client. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -23,7 +23,7 @@ export interface Apart {
   ): ReturnType<typeof runCommand>;
 }
 
-/** Starts both before the first test of a file, and stops them after the last one. */
+/** Starts service and worker before the first test of a file, and stops them after the last test. */
 export function useApart(): Apart {
   let folder = '';
   let client: Record<string, string> = {};

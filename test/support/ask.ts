@@ -5,7 +5,7 @@ export interface Asked {
   readonly method: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** True: does not read a stream of events. Default: reads it to its end. */
+  /** True: does not read the body of a stream of events. Default: reads the stream to its end. */
   readonly leavesStream?: true;
 }
 
@@ -21,7 +21,7 @@ const agent = new http.Agent({ keepAlive: true });
 /** Sends a request to an `http:` URL and reads its answer. Follows no redirect. */
 export async function ask(url: string, asked: Asked): Promise<Answer> {
   return await once(url, asked).catch((error: unknown) => {
-    // The server closed the connection while it was idle. Another method could work twice.
+    // The server closed the connection while it was idle. Retry only this method, because a request with another method could take effect twice.
     if (error instanceof Closed && asked.method === 'GET') return once(url, asked);
     throw error;
   });

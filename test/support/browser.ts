@@ -8,7 +8,7 @@ import { noChromium, startChromium } from './chromium.ts';
 
 const screenshots = process.env.SCREENSHOT_DIR;
 
-/** Why the tests of pages cannot run here; null: they can. */
+/** The reason why tests of pages cannot run on this machine, or null if they can. */
 export const noBrowser = noChromium;
 
 export interface Browser {
@@ -16,13 +16,13 @@ export interface Browser {
   readonly context: BrowserContext;
   /** Folder of this test. */
   readonly folder: string;
-  /** Errors of the page's scripts and of its policy. */
+  /** Errors of the page's scripts and violations of its content security policy. */
   readonly complaints: string[];
   /** Takes a picture of the whole page where SCREENSHOT_DIR is set. */
   picture(name: string): Promise<void>;
 }
 
-/** The Chromium of this process, which all of its test files use: a start takes a second of the processor. It ends with the process. */
+/** The Chromium of this process. All of its test files share it, because a start takes a second of processor time. It ends with the process. */
 let started: Promise<Program> | undefined;
 
 async function chromiumOfProcess(): Promise<Program> {
@@ -32,7 +32,7 @@ async function chromiumOfProcess(): Promise<Program> {
   return await started;
 }
 
-/** Gives each test of the present `describe` a browser with a profile of its own. Returns the one of the current test. */
+/** Gives each test of the present `describe` a browser with a profile of its own. The returned function gives the browser of the current test. */
 export function useBrowser(): () => Browser {
   let browser: Browser;
   beforeEach(async () => {

@@ -5,10 +5,10 @@ import { type Browser, chromium } from 'playwright-core';
 const programs = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'];
 const executablePath = process.env.CHROMIUM_PATH ?? programs.find((file) => existsSync(file)) ?? '/usr/bin/chromium';
 
-/** Why no page can be opened here; null: it can. */
+/** The reason why no page can be opened on this machine, or null if pages can be opened. */
 export const noChromium: string | null = existsSync(executablePath) ? null : `there is no ${executablePath}`;
 
-/** Starts it. The caller closes it. */
+/** Starts Chromium. The caller closes it. */
 export const startChromium = (): Promise<Browser> =>
   chromium.launch({
     executablePath,

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface RunningCommand {
   readonly child: ChildProcess;
-  /** Everything that it has written so far. */
+  /** Returns all output that the command has written so far. */
   output(): string;
-  /** Resolves when its output holds the text; fails with the output otherwise. */
+  /** Resolves when the output contains the text. Otherwise fails with the output. */
   sees(text: string | RegExp, timeoutMs?: number): Promise<void>;
   readonly exited: Promise<number>;
 }
@@ -24,7 +24,7 @@ export function endCommands(): void {
   running.clear();
 }
 
-/** Starts a command with an environment of its own, which has none of our variables except the paths of programs and of npm's files. */
+/** Starts a command with a new environment. From the environment of the test it has only the paths of programs and of npm's files. */
 export function startCommand(
   command: readonly [string, ...string[]],
   options: {

@@ -1,6 +1,6 @@
 /**
- * Returns variables for the environment of a program of ours: the folder where the programs of a test run keep compiled code. Without
- * it a program compiles all of its modules at each start. `database.ts` makes and removes the folder.
+ * Returns environment variables for a program of Runyard. They name the folder where the programs of a test run keep compiled code.
+ * Without this folder, a program compiles all of its modules at each start. `database.ts` makes and removes the folder.
  */
 export function compiledCode(): Record<string, string> {
   const { NODE_COMPILE_CACHE } = process.env;

@@ -1,4 +1,4 @@
-/** A container engine of a test, with images that are made without a registry. No part of it remains. */
+/** A container engine of a test, with images that are made without a registry. Its end removes all of its files and processes. */
 import { execFileSync, spawn } from 'node:child_process';
 import { accessSync, constants, openSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -33,7 +33,7 @@ const isExecutable = (file: string): boolean => {
   }
 };
 
-/** Returns why no engine can run here; undefined if one can. */
+/** Returns the reason why no engine can run on this machine, or undefined if an engine can run. */
 function missing(): string | undefined {
   if (process.getuid?.() !== 0) return 'only root can start a container engine';
   if (!isExecutable('/usr/sbin/dockerd')) return 'no container engine is installed (package docker.io)';
@@ -43,8 +43,8 @@ function missing(): string | undefined {
 export const hasMusl = isExecutable(muslLoader);
 
 /**
- * Starts an engine. Returns why there is none if it does not start. `bridge` is the address of the machine in a network
- * of the containers, such as `172.30.0.1/24`; absent: they have none.
+ * Starts an engine, or returns the reason why it did not start. `bridge` is the address of the machine in a network of the containers,
+ * such as `172.30.0.1/24`. Without it, the containers have no network.
  */
 export async function startTestEngine(bridge?: string): Promise<TestEngine | string> {
   const reason = missing();
@@ -55,7 +55,7 @@ export async function startTestEngine(bridge?: string): Promise<TestEngine | str
   const out = openSync(log, 'a');
   const network = bridge === undefined ? '--bridge=none' : `--bip=${bridge}`;
   const flags = ['--storage-driver', 'vfs', '--iptables=false', network];
-  // In a container of a test machine gVisor finds no network namespace of its own.
+  // If the test machine is itself a container, gVisor finds no network namespace of its own.
   const gvisor = await findGvisor().catch(() => undefined);
   const args = ['--network=none', '--host-uds=open', `--platform=${gvisor?.platform}`];
   const runtimes = gvisor === undefined ? {} : { runsc: { path: gvisor.program, runtimeArgs: args } };
@@ -103,7 +103,7 @@ export async function startTestEngine(bridge?: string): Promise<TestEngine | str
     async makeImage(name, from, changes = []) {
       const tar = execFileSync('tar', ['-C', from, '-c', '.'], { maxBuffer: 1 << 28 });
       const [repo = '', tag = ''] = name.split(':');
-      // The engine knows lists only in the query.
+      // The engine accepts lists only in the query.
       const query = new URLSearchParams([
         ['fromSrc', '-'],
         ['repo', repo],

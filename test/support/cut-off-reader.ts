@@ -1,4 +1,4 @@
-/** A reader of a stream whose connection breaks at random moments; it resumes after the last id that it has read. */
+/** A reader of a stream. Its connection breaks at random moments, and it resumes after the last id that it has read. */
 import { type ClientRequest, get } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -7,7 +7,7 @@ export interface CutOffReader {
   readonly ids: string[];
   /** Data of the events, as text. */
   readonly events: string[];
-  /** Id after which it would continue; '' if it has received no id yet. */
+  /** Id after which the reader would continue, or '' if it has received no id yet. */
   lastId(): string;
   /** Connections that were opened so far. */
   connections(): number;
@@ -19,11 +19,11 @@ export interface CutOffReader {
 export interface CutOffOptions {
   readonly url: () => string;
   readonly key: string;
-  /** How long the next connection lives, milliseconds. */
+  /** Returns the lifetime of the next connection in milliseconds. */
   readonly lifeMs: () => number;
 }
 
-/** Starts to read; `done` throws a refusal other than 5xx. */
+/** Starts to read. `done` rejects if the service refuses a connection with a status other than 5xx. */
 export function readCutOff({ url, key, lifeMs }: CutOffOptions): CutOffReader {
   const ids: string[] = [];
   const events: string[] = [];

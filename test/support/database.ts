@@ -1,5 +1,5 @@
 /**
- * One PostgreSQL server for a whole test run: embedded, in a temporary folder, unless `TEST_DATABASE_URL` names one.
+ * Starts one PostgreSQL server for a whole test run: embedded and in a temporary folder, or the server that `TEST_DATABASE_URL` names.
  * Test processes inherit the variable; `createTestDatabase` gives each test its own database there. They also inherit the folder
  * of `head-start.ts` and of compiled code.
  */
@@ -38,8 +38,8 @@ export async function setup(): Promise<() => Promise<void>> {
 }
 
 /**
- * Lets no commit wait for the disk: nothing stops the server in the middle of the tests. Lets no autovacuum look through the databases of
- * the tests, of which each process has several: a test that needs statistics makes them.
+ * Settings of the server. Commits do not wait for the disk, because nothing stops the server in the middle of the tests. Autovacuum is
+ * off, because each test process has several databases; a test that needs statistics makes them itself.
  */
 async function saveWork(server: string): Promise<void> {
   const client = new pg.Client({ connectionString: server });
@@ -53,7 +53,7 @@ async function saveWork(server: string): Promise<void> {
   }
 }
 
-/** Drops the databases that tests have kept for the next ones. */
+/** Drops the databases that tests have kept for later tests. */
 async function dropDatabases(server: string, prefix: string): Promise<void> {
   const client = new pg.Client({ connectionString: server });
   await client.connect();

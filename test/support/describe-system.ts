@@ -3,17 +3,17 @@ import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import { type FakeModels, startFakeModels } from '../fakes/models.ts';
 import { type System, type SystemOptions, sandboxProblem, startSystem } from './system.ts';
 
-/** End the sandboxes with their worker, as if its machine were lost. For tests of that loss by a kill. */
+/** Ends the sandboxes with their worker, as if its machine were lost. For tests that kill a worker to test the loss of a machine. */
 export const endsWithWorker = { RUNYARD_ADOPT_SECONDS: '0' } as const;
 
 /** Settings that are known before anything is started. */
 type Options = SystemOptions | (() => Promise<SystemOptions>);
 
-/** Time to start on a loaded machine, where the first worker also bundles the agent. */
+/** Time limit for a start on a loaded machine. The first worker also bundles the agent. */
 const startLimitMs = 150_000;
 const stopLimitMs = 60_000;
 
-/** Values that exist only when the tests run, for closures that are created earlier. */
+/** Returns an object whose members exist only when the tests run, for closures that are created earlier. */
 export function later<T extends object>(get: () => T | undefined): T {
   return new Proxy({} as T, {
     get: (_, name) => {

@@ -27,7 +27,7 @@ async function connectEmbedded(dataDir: string): Promise<pg.Client> {
   return client;
 }
 
-/** Searches values of all types: strings and bytes unchanged, others as JSON and in their parts. */
+/** Returns whether a value of any type contains a text. Searches strings and bytes unchanged, and other values as JSON and in their parts. */
 function holds(value: unknown, planted: readonly string[]): boolean {
   if (Buffer.isBuffer(value)) return planted.some((each) => value.includes(each));
   if (typeof value === 'string') return planted.some((each) => value.includes(each));

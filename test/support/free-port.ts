@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto';
 import net from 'node:net';
 
 /**
- * Returns a port of 127.0.0.1 on which no process listens at this moment. Linux gives no port below 32768 to connections and to programs that
- * ask for any port, so the port stays free until the test uses it.
+ * Returns a port of 127.0.0.1 on which no process listens at this moment. The port is below 32768. Linux does not use such ports for
+ * connections or for programs that ask for any port, so the port stays free until the test uses it.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

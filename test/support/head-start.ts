@@ -1,6 +1,6 @@
 /**
  * Gives a data folder the results of a first start: the migrated database and the agent's runtime. Both are made once for each test
- * run. A test about the first start on an empty folder does not use it, such as `test/newcomer.test.ts`.
+ * run. Tests of the first start on an empty folder, such as `test/newcomer.test.ts`, do not use them.
  */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -20,18 +20,18 @@ import { newSecretsKey } from './secrets-key.ts';
 
 const run = promisify(execFile);
 
-/** Names the folder of the test run, which `database.ts` makes and removes. */
+/** Name of the environment variable with the folder of the test run, which `database.ts` makes and removes. */
 export const headStartVariable = 'TEST_HEAD_START';
 
-/** Returns a place in the folder of the test run; undefined outside of tests: benchmarks measure whole starts. */
+/** Returns a path in the folder of the test run. Returns undefined outside of tests, because benchmarks measure whole starts. */
 function placeOf(name: string): string | undefined {
   const folder = process.env[headStartVariable];
   return folder === undefined ? undefined : path.join(folder, name);
 }
 
 /**
- * Returns a folder of the test run with this name. The first process that asks makes it: `make` fills a folder that does not exist yet,
- * and the others wait. Undefined outside of tests.
+ * Returns a folder of the test run with this name. The first process that calls this makes the folder with `make`, and other processes
+ * wait for it. Returns undefined outside of tests.
  */
 export async function makeOnce(name: string, make: (folder: string) => Promise<void>): Promise<string | undefined> {
   const made = placeOf(name);
@@ -45,7 +45,7 @@ export async function makeOnce(name: string, make: (folder: string) => Promise<v
     try {
       if (existsSync(made)) break;
       const making = `${made}.making`;
-      // A killed process has left it.
+      // A killed process may have left this folder.
       await rm(making, { recursive: true, force: true });
       await make(making);
       await rename(making, made);
@@ -56,7 +56,7 @@ export async function makeOnce(name: string, make: (folder: string) => Promise<v
   return made;
 }
 
-/** Copies, with owners and modes; `-l` makes hard links instead. */
+/** Copies a folder with owners and modes. With `-l`, makes hard links instead of copies. */
 export const copyTree = (from: string, to: string, ...flags: string[]) => run('cp', ['-a', ...flags, from, to]);
 
 /** Puts a migrated database and a secrets key into a data folder that has none yet. */
@@ -86,7 +86,7 @@ async function makeMigratedDatabase(making: string): Promise<void> {
     if (/^[0-9A-F]{24}$/.test(name) && name > currentLog) await rm(path.join(logs, name));
 }
 
-// A copy takes time for each megabyte, and the disk too: so a copy has no templates, which no program uses, and an empty log.
+// Each megabyte of a copy takes time and disk space. So a copy omits the template databases, which no program uses, and has an empty log.
 
 async function dropTemplates(db: Database): Promise<void> {
   for (const template of ['template0', 'template1']) {
@@ -95,7 +95,7 @@ async function dropTemplates(db: Database): Promise<void> {
   }
 }
 
-/** Starts a file of the log that is nearly empty, so that a copy has a hole for it, and returns its name. The server keeps earlier files as later ones. */
+/** Starts a new, nearly empty file of the log, which is a hole in a copy. Returns its name. The server reuses earlier files as later ones. */
 async function startNextLog(db: Database): Promise<string> {
   await db.query('SELECT pg_switch_wal()');
   await db.query('CHECKPOINT');
@@ -113,8 +113,9 @@ async function runtimeFolder(dataDir: string): Promise<string> {
 }
 
 /**
- * Lets the users of sandboxes pass through a data folder of the tests. Otherwise a worker of root puts its sandboxes into /var/lib, where
- * no runtime can be linked from a temporary folder in memory: each worker would make its own in a second of the processor.
+ * Lets the users of sandboxes pass through a data folder of the tests. Otherwise a worker of root would put its sandboxes into
+ * /var/lib. No runtime can be linked there from a temporary folder in memory, so each worker would make its own runtime, which takes a
+ * second of processor time.
  */
 async function letUsersPass(dataDir: string): Promise<void> {
   for (let at = path.resolve(dataDir); at.startsWith(`${tmpdir()}${path.sep}`); at = path.dirname(at)) {
@@ -123,17 +124,17 @@ async function letUsersPass(dataDir: string): Promise<void> {
   }
 }
 
-/** Puts the agent's runtime that `keepRuntime` kept under this name into a data folder without one. Its stamp tells the worker whether it is the right one. */
+/** Puts the agent's runtime that `keepRuntime` stored under this name into a data folder without a runtime. The worker checks its stamp. */
 export async function giveRuntime(dataDir: string, name = 'runtime'): Promise<void> {
   const made = placeOf(name);
   if (made === undefined) return;
   const folder = await runtimeFolder(dataDir);
   if (!existsSync(made) || existsSync(folder)) return;
-  // Linked, because it holds Node twice. Between file systems, the worker makes its own.
+  // Link the runtime, because it contains Node twice. If the file systems differ, the worker makes its own runtime.
   await copyTree(made, folder, '-l').catch(() => rm(folder, { recursive: true, force: true }));
 }
 
-/** Keeps the runtime that a worker of this data folder has made, for the next ones. */
+/** Stores the runtime that a worker of this data folder has made, for later workers. */
 export async function keepRuntime(dataDir: string, name = 'runtime'): Promise<void> {
   const made = placeOf(name);
   if (made === undefined || existsSync(made)) return;
@@ -143,6 +144,6 @@ export async function keepRuntime(dataDir: string, name = 'runtime'): Promise<vo
   const making = `${made}.${randomBytes(4).toString('hex')}`;
   await copyTree(folder, making, '-l')
     .then(() => rename(making, made))
-    // Another file system, or another process was first.
+    // The file system is another one, or another process was first.
     .catch(() => rm(making, { recursive: true, force: true }));
 }

@@ -6,17 +6,17 @@ import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 
 export interface KeptPackages {
-  /** Only read it, because other test runs use it. */
+  /** The folder must only be read, because other test runs use it. */
   readonly folder: string;
-  /** Removes the packages if they could not be kept. */
+  /** Removes the packages if they could not be stored for later test runs. */
   remove(): Promise<void>;
 }
 
 const unusedLimitMs = 30 * 86_400_000;
 
 /**
- * Returns a folder that `install` has filled, in this test run or an earlier one. `inputs` is all that the content depends on. If the folder of
- * caches cannot be written, the packages are in a temporary folder.
+ * Returns a folder that `install` has filled, in this test run or an earlier one. `inputs` must contain everything on which the
+ * content depends. If the folder of caches cannot be written, the packages are in a temporary folder.
  */
 export async function keepPackages(
   inputs: readonly string[],

@@ -1,15 +1,15 @@
 /** Test support: walks a page of the dashboard with the keyboard alone, and returns the faults that it finds as sentences. */
 import type { Page } from 'playwright-core';
 
-/** Presses of Tab on one element at most: a field for a date has a stop for each of its parts. */
+/** Largest number of Tab presses on one element. A field for a date has a stop for each of its parts. */
 const mostStops = 8;
 
-/** Runs in the page. Marks each control that a keyboard has to reach with its number, and returns their names in the order of the document. */
+/** Script for the page. Numbers each control that the keyboard must reach. Returns the names of the controls in the order of the document. */
 const markControls = `(root) => {
   const controls = [...root.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')].filter((element) =>
     !element.disabled && element.tabIndex >= 0 && element.checkVisibility({ visibilityProperty: true }) &&
     element.getClientRects().length > 0 && !element.closest('[inert], [aria-hidden="true"]') &&
-    // One button of a group of radio buttons has the focus.
+    // Only one button of a group of radio buttons can get the focus by Tab.
     !(element.type === 'radio' && !element.checked && root.querySelector('input[type="radio"][name="' + CSS.escape(element.name) + '"]:checked')));
   for (const element of document.querySelectorAll('[data-walk]')) element.removeAttribute('data-walk');
   return controls.map((element, index) => {
@@ -19,7 +19,7 @@ const markControls = `(root) => {
   });
 }`;
 
-/** Runs in the page. Describes the element that has the focus; `isSeen`: an outline or a shadow shows it, at itself or around it. */
+/** Script for the page. Describes the focused element. `isSeen`: an outline or a shadow at the element or around it shows the focus. */
 const readFocus = `() => {
   const element = document.activeElement;
   if (!element || element === document.body || element === document.documentElement) return null;
@@ -49,7 +49,7 @@ interface Focus {
 
 const focusOf = (page: Page): Promise<Focus | null> => page.evaluate(`(${readFocus})()`);
 
-/** Presses Tab from the beginning of the page until its end: each control is reached once, in the order of the page, and is seen. */
+/** Presses Tab from the beginning of the page until its end. Each control must be reached once, in order, and with a visible focus. */
 export async function walkByTab(page: Page): Promise<string[]> {
   const faults: string[] = [];
   const controls = await page.evaluate<{ name: string; jumps: boolean }[]>(`(${markControls})(document)`);
@@ -72,7 +72,7 @@ export async function walkByTab(page: Page): Promise<string[]> {
     if (!focus.isSeen) faults.push(`the focus of ${focus.name} is not visible`);
     if (!focus.isInView) faults.push(`${focus.name} has the focus outside of the view`);
     if (focus.index < 0) continue;
-    // The browser's own frame is between the end of the page and its beginning, and a headless browser has none.
+    // After the end of the page, Tab usually moves to the controls of the browser. A headless browser has none.
     if (reached.has(focus.index)) break;
     if (focus.index < last) faults.push(`${focus.name} comes after a control that is below it`);
     last = focus.index;
@@ -87,12 +87,12 @@ export async function walkByTab(page: Page): Promise<string[]> {
 const opens =
   /…$|^(Add|New|Create|Invite|Edit|Filter|Save view|Search or jump|Order|Columns|More actions|Rotate|Delete|Remove)\b/;
 
-/** How long the page may take for what must happen: it loads a dialog when the first one opens. */
+/** Time limit for a change of the page. The page loads the code of dialogs when the first dialog opens. */
 const patienceMs = 20_000;
 
 /**
- * Opens each dialog and menu of the page with Enter. Inside, Tab stays in a dialog and an arrow moves in a menu; Escape closes both and
- * returns the focus to the opener.
+ * Opens each dialog and menu of the page with Enter. Returns faults unless Tab stays in a dialog, an arrow key moves in a menu, and
+ * Escape closes both and returns the focus to the button that opened them.
  */
 export async function openEach(page: Page): Promise<string[]> {
   const faults: string[] = [];
@@ -140,7 +140,7 @@ export async function openEach(page: Page): Promise<string[]> {
   return faults;
 }
 
-/** Moves inside an open dialog or menu. */
+/** Moves the focus inside an open dialog or menu. */
 async function walkLayer(page: Page, role: string): Promise<string[]> {
   if (role === 'menu' || role === 'listbox') {
     await page.keyboard.press('ArrowDown');

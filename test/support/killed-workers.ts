@@ -1,4 +1,4 @@
-/** Many runs while their worker is killed again and again: for a short test, and for the long measurement in `bench/worker-kills.ts`. */
+/** Executes many runs while their worker is killed again and again, for a short test and for the long measurement in `bench/worker-kills.ts`. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { hasEnded } from './run-kinds.ts';
@@ -7,10 +7,10 @@ import { killHard, type System } from './system.ts';
 
 export interface KilledWorkers {
   readonly kills: number;
-  /** Runs that were at work at the moment of a kill, counted for each kill. */
+  /** Number of runs in progress at the moment of a kill, summed over all kills. */
   readonly hit: number;
   readonly states: Readonly<Record<string, number>>;
-  /** Messages of the runs that did not succeed. */
+  /** Messages of the runs that did not succeed, for the output of a failed test. */
   readonly failures: readonly string[];
   /** Runs whose agent started work more than once, or of which two sandboxes were seen at one time. */
   readonly twice: readonly string[];
@@ -21,8 +21,9 @@ export interface KilledWorkers {
 }
 
 /**
- * Creates `runs` runs of about `seconds`, and kills the worker every `everyMs`, as soon as it is connected, until all have ended or it was
- * killed `mostKills` times. A run whose sandbox is not there yet is tried again three times.
+ * Creates `runs` runs of about `seconds`. Kills the worker every `everyMs`, but only when it is connected, until all runs have ended
+ * or the worker was killed `mostKills` times. The service retries a run up to three times if the worker dies before the sandbox
+ * exists.
  */
 export async function killWorkers(
   system: System,
@@ -51,7 +52,7 @@ export async function killWorkers(
     }
     return agents.length;
   };
-  // A worker that is killed before it is connected would get no run done on a busy machine.
+  // On a busy machine, workers that are killed before they are connected would never finish a run.
   const connections = async () => (await system.logs()).split('"msg":"connected to the service"').length;
   let connected = 0;
   let nextKill = performance.now() + everyMs;
@@ -72,7 +73,7 @@ export async function killWorkers(
   return { kills, hit, supervisorMb, ...(await judge(system, ids, twice)) };
 }
 
-/** The agents of these runs, with the pid namespaces of their sandboxes. */
+/** Returns the agents of these runs with the pid namespaces of their sandboxes. */
 function agentsOf(runIds: ReadonlySet<string>): [string, string][] {
   return argumentsOfProcesses().flatMap(({ pid, args }): [string, string][] => {
     const runId = runOfAgent(args.join('\0'));
@@ -110,7 +111,7 @@ function argumentsOfProcesses(): { pid: number; args: string[] }[] {
   });
 }
 
-/** Checks the ended runs: their states, and work that was done twice or is missing. */
+/** Checks the ended runs: their states, and whether work was done twice or is missing. */
 export async function judge(
   system: Pick<System, 'run' | 'call'>,
   ids: readonly string[],

@@ -1,4 +1,4 @@
-/** Lists the modules that a program loads, because those of packages take most of the time of a start. */
+/** Lists the modules that a program loads. Modules of packages take most of the time of a start. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { compiledCode } from './compiled-code.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 
-/** Runs in the program before its first module. */
+/** Code that runs in the program before its first module. */
 const recorder = `
 import { registerHooks } from 'node:module';
 import { writeFileSync } from 'node:fs';

@@ -1,2 +1,2 @@
-/** Whether `bin/test-long` runs the tests: then a file shows all cases of which `bin/test` shows some. */
+/** True if `bin/test-long` runs the tests. Then a test file runs all of its cases; with `bin/test`, it runs only some. */
 export const isLong = process.env.TEST_LONG === '1';

@@ -11,9 +11,9 @@ import path from 'node:path';
 
 export interface MachineAttacks extends AsyncDisposable {
   readonly names: readonly string[];
-  /** All of them, one after the other. */
+  /** A script of all attacks, one after the other. */
   readonly script: string;
-  /** Runs the script outside of a sandbox; returns its output. */
+  /** Runs the script outside of a sandbox and returns its output. */
   runOutside(): string;
 }
 

@@ -1,4 +1,4 @@
-/** Computes the right result of a list in the simplest way: it checks every run and sorts all that match. */
+/** Computes the expected result of a list in the simplest way: checks every run and sorts all matching runs. */
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { Queryable } from '../../packages/service/src/platform/store/database/database.ts';
 
@@ -56,7 +56,7 @@ interface Texts {
 const wordsIn = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
 
 /**
- * Returns whether a run matches a word of the query. Created once for each word, so that facts about the word alone are computed once.
+ * Returns a function that checks a run for a word of the query. Facts about the word are computed once, when the function is created.
  */
 type Match = (texts: Texts) => boolean;
 
@@ -74,7 +74,7 @@ const similarly = (word: string): Match => {
 /** Returns the text, and the text without each of its letters. */
 const withoutALetter = (text: string) => [text, ...[...text].map((_, at) => text.slice(0, at) + text.slice(at + 1))];
 
-/** Returns whether one letter is wrong, missing, too many, or exchanged with the next; after a long word more letters may follow. */
+/** Returns whether at most one letter is wrong, missing, added or exchanged with the next one. After a long word, more letters may follow. */
 function oneSlipFrom(word: string): (other: string) => boolean {
   const lefts = withoutALetter(word);
   return (other) =>

@@ -1,11 +1,11 @@
-/** Starts processes that see as little of each other as two containers: each is process 1 with its own network. */
+/** Starts processes that are as isolated as two containers: each is process 1 of its own namespaces and has its own network. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 const isolation = ['--pid', '--fork', '--mount-proc', '--net', '--kill-child'];
 const prefix = process.getuid?.() === 0 ? isolation : ['--map-root-user', ...isolation];
 
-/** Null if processes can be isolated; else the reason to skip by name. */
+/** Null if processes can be isolated; otherwise the reason, for the name of a skipped test. */
 export const namespaceProblem: string | null = (() => {
   try {
     execFileSync('unshare', [...prefix, 'true'], { stdio: 'pipe' });
@@ -17,7 +17,7 @@ export const namespaceProblem: string | null = (() => {
 
 export interface IsolatedProcess {
   readonly child: ChildProcess;
-  /** The first line that it wrote. */
+  /** The first line that the process wrote. */
   readonly line: string;
   end(): Promise<void>;
 }

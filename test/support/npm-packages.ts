@@ -1,4 +1,4 @@
-/** Packages of npm that the repository itself does not need, installed from a lockfile of their own. */
+/** Installs npm packages that the repository itself does not need, from a separate lockfile. */
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,11 +8,11 @@ import { type KeptPackages, keepPackages } from './kept-packages.ts';
 
 const run = promisify(execFile);
 
-/** `missing`: they cannot be installed on this machine, with the reason. */
+/** With `missing`, the packages cannot be installed on this machine for this reason. */
 export type NpmPackages =
   | {
       readonly kind: 'ready';
-      /** A copy of the folder that names them, with `node_modules`. */
+      /** A copy of the folder that names the packages, with its `node_modules`. */
       readonly folder: string;
       remove(): Promise<void>;
     }
@@ -58,9 +58,9 @@ export async function installNpmPackages(folder: string): Promise<NpmPackages> {
   }
   const target = await mkdtemp(path.join(tmpdir(), 'runyard-npm-'));
   await cp(folder, target, { recursive: true });
-  // A symbolic link does not work: a generator looks for the tsconfig.json above its real path.
+  // A symbolic link does not work, because a generator looks for the tsconfig.json above its real path.
   const copy = (...flags: string[]) => run('cp', ['-a', ...flags, path.join(packages.folder, 'node_modules'), target]);
-  // Hard links, if both are on one file system.
+  // Make hard links if both folders are on one file system.
   await copy('-l').catch(() => copy());
   return {
     kind: 'ready',

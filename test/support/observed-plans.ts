@@ -1,4 +1,4 @@
-/** Test support: the plans of queries. */
+/** Test support: reads the plans of queries. */
 import type { Database, Queryable } from '../../packages/service/src/platform/store/database/database.ts';
 
 interface PlanNode {
@@ -34,7 +34,7 @@ export const observeScans = (db: Database, tables: readonly string[], scanned: S
     if (node['Node Type'] === 'Seq Scan' && tables.includes(table)) scanned.add(table);
   });
 
-/** Forwards queries, runs each once more, and reports how many rows of a table each part of its plan reads. */
+/** Forwards queries. Runs each query a second time to report how many rows of a table each part of its plan reads. */
 export const observeRows = (db: Database, table: string, report: (rows: number) => void): Database =>
   observe(db, 'ANALYZE, FORMAT JSON', (node) => {
     const { 'Actual Rows': rows = 0, 'Actual Loops': loops = 1, 'Rows Removed by Filter': removed = 0 } = node;

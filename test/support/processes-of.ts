@@ -6,7 +6,7 @@ export interface FoundProcess {
   readonly command: string;
 }
 
-/** Processes that belong to a data folder: it is in their environment or arguments, or they work in it. Zombies do not count. */
+/** Returns the processes with a data folder in their environment or arguments, or as their working folder. Leaves out zombies. */
 export function processesOf(folder: string): FoundProcess[] {
   const found: FoundProcess[] = [];
   for (const name of readdirSync('/proc')) {
@@ -20,7 +20,7 @@ export function processesOf(folder: string): FoundProcess[] {
   return found;
 }
 
-/** The fourth field of `stat`; the second one, the name of the program, may contain spaces and brackets. */
+/** The parent is the fourth field of `stat`. The second field, the name of the program, may contain spaces and brackets. */
 function parentOf(pid: string): number {
   const stat = read(`/proc/${pid}/stat`);
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);

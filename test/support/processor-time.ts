@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 
-/** `own`: of this process; `children`: of all of its ended children, and of theirs. Both user and system, in milliseconds. */
+/** User and system processor time in milliseconds. `own` is that of this process, `children` that of its ended children and their ended children. */
 export interface ProcessorTime {
   readonly ownMs: number;
   readonly childrenMs: number;
 }
 
 /**
- * Reads the processor time that this process and its ended children took: utime to cstime of proc(5), which count in hundredths of a
- * second. Processes that outlive their parent are left out.
+ * Reads the processor time of this process and its ended children: the fields utime to cstime of proc(5), in hundredths of a second.
+ * Does not count processes that outlive their parent.
  */
 export function readProcessorTime(): ProcessorTime {
   const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)?.split(' ') ?? [];

@@ -1,9 +1,11 @@
 /**
- * The programs that tests start most: service, worker and command as bundles, made once per test run from the sources of this checkout.
- * Loading a bundle takes half of the processor time of the start from the sources, because Node then searches for no modules.
+ * The programs that tests start most: service, worker and command. Each test run makes bundles of them from the sources of this
+ * checkout. A start from a bundle takes half of the processor time of a start from the sources, because Node need not search for
+ * modules.
  *
- * The code is the same, but workers take bundles of agent and supervisor that are made once too. Some tests start the programs from
- * their sources, as users do: those of `bin/runyard`, such as `test/newcomer.test.ts`. Set `TEST_SOURCES=1` for stack traces with the lines of the sources.
+ * The code is the same, but workers also use bundles of agent and supervisor that are made once per test run. Some tests, such as
+ * `test/newcomer.test.ts`, start the programs with `bin/runyard` from the sources, as users do. Set `TEST_SOURCES=1` for stack traces
+ * with the lines of the sources.
  */
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -36,8 +38,8 @@ export async function programFile(program: Program | ProgramOfTests): Promise<st
 }
 
 /**
- * Node's options for a program that starts from its bundle: with a large space for young objects from the beginning, a start takes a fifth less
- * processor time. Programs from their sources have the options of production.
+ * Node's options for a program that starts from its bundle. With a large space for young objects, a start takes a fifth less processor
+ * time. Programs from their sources have the options of production.
  */
 export const quickStartFlags: readonly string[] = ['--max-semi-space-size=32', '--min-semi-space-size=16'];
 
@@ -69,13 +71,13 @@ async function bundlePrograms(folder: string): Promise<void> {
       platform: 'node',
       target: 'node24',
       format: 'esm',
-      // Without the conditions that only bundlers use, so that it takes the files that Node itself would load.
+      // Leave out the conditions that only bundlers use, so that the bundler takes the files that Node would load.
       conditions: [],
       outdir: folder,
       outExtension: { '.js': '.mjs' },
       // An optional package that is not installed.
       external: ['pg-native'],
-      // CommonJS packages call `require` for modules of Node.
+      // CommonJS packages call `require` for modules of Node, so define it.
       banner: {
         js: `import { createRequire as __requireFrom } from 'node:module';const require = __requireFrom(${JSON.stringify(sourceOf('service'))});`,
       },
@@ -85,7 +87,7 @@ async function bundlePrograms(folder: string): Promise<void> {
     });
   });
   const command = path.join(folder, 'runyard.mjs');
-  // The line has one option at most.
+  // The first line of a script can have only one option.
   await writeFile(command, `#!${process.execPath} --min-semi-space-size=16\n${await readFile(command, 'utf8')}`);
   await chmod(command, 0o755);
 }
@@ -96,19 +98,19 @@ const bundledByWorkers = {
   'supervisor.json': path.join(root, 'packages/worker/src/supervisor-process/main.ts'),
 };
 
-/** Keeps a bundle for the workers of the tests: making one takes them seconds of the processor. */
+/** Stores a bundle for the workers of the tests, because a worker needs seconds of processor time to make it. */
 async function keepBundle(file: string, entry: string): Promise<void> {
   const { files, inputs } = await bundleProgram(entry);
   const texts = files.map(({ name, bytes }) => ({ name, text: Buffer.from(bytes).toString() }));
   await writeFile(file, JSON.stringify({ files: texts, inputs }));
 }
 
-/** The bundler keeps this expression: the bundles are in one folder, which is renamed when they are made. */
+/** The bundler does not evaluate this expression. The folder of the bundles is renamed later, so the path must be computed at run time. */
 const besideBundle = (file: string) => `path.join(import.meta['dirname'], '${file}')`;
 
 const makingBundle = 'export async function bundleProgram(entry: string): Promise<Bundle> {';
 
-/** Code of the sources that a bundle replaces: the file of a started program, and bundles that are already made. */
+/** Parts of the sources that a bundle replaces: paths of programs to start, and code that makes other bundles. */
 const replacedCode: Readonly<Record<string, readonly (readonly [code: string, other: string])[]>> = {
   'packages/cli/src/supervise/stack.ts': [
     ...programs.map(
@@ -139,7 +141,7 @@ const replacedCode: Readonly<Record<string, readonly (readonly [code: string, ot
 const ownPlaces: Plugin = {
   name: 'own places',
   setup: (build) => {
-    // It starts its own program, and the worker loads it only to bundle the agent.
+    // This package starts its own program, and the worker loads it only to bundle the agent.
     build.onResolve({ filter: /^esbuild$/ }, () => ({ path: import.meta.resolve('esbuild'), external: true }));
     build.onLoad({ filter: /\.[cm]?[jt]s$/ }, async ({ path: file }) => await withOwnPlace(build, file));
   },

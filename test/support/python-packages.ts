@@ -1,4 +1,4 @@
-/** Python packages that pip installs from the machine's registry, in the same way as users do. */
+/** Python packages that pip installs from the registry of the machine, as for a user. */
 import { execFile } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -6,20 +6,20 @@ import { promisify } from 'node:util';
 import { type KeptPackages, keepPackages } from './kept-packages.ts';
 
 const run = promisify(execFile);
-/** `missing`: they cannot be installed on this machine, with the reason. */
+/** With `missing`, the packages cannot be installed on this machine for this reason. */
 export type PythonPackages =
   | {
       readonly kind: 'ready';
-      /** The packages. Only read it, because other test runs use it. */
+      /** Folder of the packages. It must only be read, because other test runs use it. */
       readonly folder: string;
-      /** Runs python3 with these arguments; gives its standard output. */
+      /** Runs python3 with these arguments and returns its standard output. */
       start(args: readonly string[], options?: StartOptions): Promise<string>;
       remove(): Promise<void>;
     }
   | { readonly kind: 'missing'; readonly reason: string };
 
 interface StartOptions {
-  /** After that the program is killed. Default: 580 seconds. */
+  /** Time after which the program is killed. Default: 580 seconds. */
   readonly limitMs?: number;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
@@ -47,7 +47,7 @@ async function findPip(target: string): Promise<readonly [string, ...string[]] |
   return made ? [path.join(target, 'venv/bin/python3'), '-m', 'pip'] : undefined;
 }
 
-/** Prints the version of Python and its platform, which decide on the wheels; fails where Python is too old. */
+/** Prints the version of Python and its platform, which determine the wheels. Fails if Python is too old. */
 const describePython = (minor: number): string =>
   `import sys, sysconfig; assert sys.version_info >= (3, ${minor}); print(sys.version, sysconfig.get_platform())`;
 
@@ -58,8 +58,8 @@ const succeeds = async (command: string, ...args: string[]): Promise<boolean> =>
   );
 
 /**
- * Installs the packages of a requirements file with their checked hashes in a folder of their own. `minor`: of the oldest supported
- * Python 3. Throws if the content differs from the hashes.
+ * Installs the packages of a requirements file in a folder of their own and checks their hashes. `minor` is the minor version of the
+ * oldest supported Python 3. Throws if the content differs from the hashes.
  */
 export async function installPythonPackages(requirements: string, minor: number): Promise<PythonPackages> {
   const described = await run('python3', ['-c', describePython(minor)]).catch(() => undefined);
@@ -77,13 +77,13 @@ export async function installPythonPackages(requirements: string, minor: number)
     folder: path.join(kept.folder, 'packages'),
     start: async (args, { limitMs = startLimitMs, env, cwd } = {}) => {
       const { stdout } = await run('python3', [...args], {
-        // No other variables of the machine, because a proxy would be used for the service on loopback.
+        // Pass no other variables of the machine: with its proxy variables, programs would use the proxy for the service on loopback.
         env: {
           PATH: process.env.PATH ?? '',
           PYTHONPATH: path.join(kept.folder, 'packages'),
-          // Compiled modules, for the next run: not beside our own files.
+          // Folder for compiled modules, which the next run uses. Otherwise Python would write them beside our own files.
           PYTHONPYCACHEPREFIX: path.join(kept.folder, 'compiled'),
-          // The same for the tables of characters that Hypothesis makes, which Schemathesis uses.
+          // The folder also stores the tables of characters that Hypothesis, a part of Schemathesis, makes.
           HYPOTHESIS_STORAGE_DIRECTORY: path.join(kept.folder, 'hypothesis'),
           ...env,
         },
@@ -104,7 +104,7 @@ async function installInto(folder: string, requirements: string): Promise<void> 
   const [command, ...args] = [
     ...pip,
     ...['install', '--quiet', '--no-input', '--disable-pip-version-check', '--no-compile', '--retries', '2'],
-    // Wheels only: building a package would run its code, and need its tools.
+    // Allow only wheels, because building a package would run its code and need build tools.
     ...['--only-binary', ':all:', '--require-hashes', '--no-deps', '--target', path.join(folder, 'packages')],
     ...['--requirement', requirements],
   ];

@@ -1,4 +1,4 @@
-/** Returns the numbers of a seed, from 0 to below 1 (Mulberry32): the same seed makes the same choices. */
+/** Returns a function for random numbers from 0 to below 1 (Mulberry32). The same seed gives the same numbers. */
 export function randomOf(seed: number): () => number {
   let state = seed;
   return () => {

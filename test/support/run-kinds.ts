@@ -14,8 +14,9 @@ export const runKinds = [
 ];
 
 /**
- * Returns the kinds with which a test runs. In `bin/test` the tests alternate between the two kinds, so each harness runs half of them:
- * service and worker do the same for both, and `packages/agent` tests each harness alone. In `bin/test-long` each test runs with all
+ * Returns the kinds with which a test runs. In `bin/test`, the tests alternate between the two kinds, so each harness runs half of the
+ * tests. That is enough: service and worker do the same for both harnesses, and `packages/agent` tests each harness alone. In
+ * `bin/test-long`, each test runs with all
  * kinds.
  */
 export const kindsOfTurn = (turn: number) =>
@@ -30,5 +31,5 @@ export function testsOfKind(kind: string): (name: string, run: () => Promise<voi
   };
 }
 
-/** Only a follow-up leaves this state. */
+/** Only a follow-up can change this state. */
 export const hasEnded = ({ state }: RunItem): boolean => ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'].includes(state);

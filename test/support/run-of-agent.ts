@@ -1,5 +1,5 @@
 /**
- * Returns the run of an agent's process, from its arguments in /proc; undefined if the process is not an agent at work.
+ * Returns the id of the run of a process, from its arguments in /proc, or undefined if the process is not an agent at work.
  * An agent that waited for its run names the run in its title.
  */
 export function runOfAgent(cmdline: string): string | undefined {

@@ -1,4 +1,4 @@
-/** A real server of S3's protocol (SeaweedFS, from PyPI) on loopback, with its files in a temporary folder. */
+/** A real server of the S3 protocol (SeaweedFS, from PyPI) on loopback, with its files in a temporary folder. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -14,9 +14,9 @@ export interface S3Server {
   readonly bucket: string;
   /** Variables of the AWS SDK for this server. */
   readonly env: Readonly<Record<string, string>>;
-  /** Ends it by SIGKILL. Its files stay. */
+  /** Ends the server by SIGKILL. Its files stay. */
   kill(): Promise<void>;
-  /** Starts it again after `kill`, at the same address with the same files. */
+  /** Starts the server again after `kill`, at the same address with the same files. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export type S3ServerStart =
 const bucket = 'runyard';
 const startLimitMs = 60_000;
 
-/** Installs and starts a server. `missing`: it cannot be installed on this machine. */
+/** Installs and starts a server. Returns `missing` if it cannot be installed on this machine. */
 export async function startS3Server(): Promise<S3ServerStart> {
   const packages = await installPythonPackages(path.join(import.meta.dirname, '../s3/requirements.txt'), 7);
   if (packages.kind === 'missing') return packages;
@@ -54,7 +54,7 @@ export async function startS3Server(): Promise<S3ServerStart> {
     const program = path.join(packages.folder, 'bin/weed');
     child = spawn(program, words, { cwd: folder, env: { ...env, HOME: folder, TMPDIR: folder }, stdio: 'ignore' });
     const deadline = performance.now() + startLimitMs;
-    // The bucket is made last. Without a signature it is refused.
+    // The server makes the bucket last. When the bucket exists, a request without a signature is refused.
     while ((await fetch(`${endpoint}/${bucket}`).catch(() => undefined))?.status !== 403) {
       if (performance.now() > deadline) throw new Error('the server of S3 did not start');
       await sleep(100);

@@ -1,4 +1,4 @@
-/** Programs that a test runs in the real sandbox of a worker with tight limits, beside secrets of the machine. */
+/** Runs programs of a test in the real sandbox of a worker with tight limits, on a machine with secrets. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -18,7 +18,7 @@ export interface SandboxProbe extends AsyncDisposable {
   readonly it: TestWorker;
   /** A folder of the machine with the secret in its file `key`. */
   readonly hostFolder: string;
-  /** Runs the script as the agent; returns its outcome, which is never success. */
+  /** Runs the script in place of the agent. Returns its outcome, which must not be success. */
   outcome(script: string): Promise<SandboxOutcome>;
   /** Runs the probe and returns its output. The probe always exits with 1 so that the output is reported. */
   attempt(script: string): Promise<string>;

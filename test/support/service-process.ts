@@ -13,7 +13,7 @@ import { eventually, killHard } from './system.ts';
 export interface OneService {
   readonly origin: string;
   readonly pid: number;
-  /** Ends it as kill -9 does. */
+  /** Kills the process with SIGKILL. */
   kill(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -21,7 +21,7 @@ export interface OneService {
 interface ServiceOptions {
   readonly databaseUrl: string;
   readonly key: string;
-  /** How far the clock of the process is ahead of the machine's, milliseconds; below 0: behind. */
+  /** Milliseconds by which the clock of the process is ahead of the machine's clock. A negative number: behind. */
   readonly clockAheadMs?: number;
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -35,10 +35,10 @@ const movedClock = (ms: number): string =>
       static now() { return Real.now() + ${ms}; }
     };`)}`;
 
-/** Folders of the blobs that the services of a database share, by its URL, with the number of services and their secrets key. */
+/** By the URL of a database: the folder of the blobs that its services share, the number of these services, and their secrets key. */
 const shared = new Map<string, { readonly folder: string; readonly key: string; users: number }>();
 
-/** Returns the blobs and the secrets key of the database's services, and the function that ends the use. */
+/** Returns the blobs and the secrets key of the services of a database, and a function to call when a service no longer uses them. */
 async function shareBlobs(databaseUrl: string) {
   const place = shared.get(databaseUrl) ?? {
     folder: await mkdtemp(path.join(tmpdir(), 'runyard-blobs-')),
@@ -59,7 +59,7 @@ async function shareBlobs(databaseUrl: string) {
   };
 }
 
-/** Starts a service process in a folder of its own; resolves when it listens. */
+/** Starts a service process in a folder of its own. Resolves when the service listens. */
 export async function startService({ databaseUrl, key, clockAheadMs, env }: ServiceOptions): Promise<OneService> {
   const clock = clockAheadMs === undefined ? [] : ['--import', movedClock(clockAheadMs)];
   const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-service-'));

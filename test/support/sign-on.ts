@@ -19,7 +19,7 @@ export interface SignOnService {
   close(): Promise<void>;
 }
 
-/** Starts both. The provider, whose name is `Acme ID`, is another site than the service, as in an installation: the browser sends no strict cookies with the way back. */
+/** Starts service and provider (`Acme ID`). They are different sites, as in an installation, so the browser returns without strict cookies. */
 export async function startSignOnService(): Promise<SignOnService> {
   const provider = await startIdentityProvider('localhost');
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-sign-on-'));

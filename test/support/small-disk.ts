@@ -11,11 +11,11 @@ export interface SmallDisk {
   fill(): void;
   /** Removes the file that `fill` wrote. */
   free(): void;
-  /** Unmounts it, with everything in it. */
+  /** Unmounts the disk and removes its content. */
   remove(): Promise<void>;
 }
 
-/** Null if this user may mount file systems; else the reason to skip by name. */
+/** Null if this user may mount file systems; otherwise the reason, for the name of a skipped test. */
 export const smallDiskProblem: string | null = (() => {
   try {
     execFileSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'none', '/mnt'], { stdio: 'pipe' });
@@ -35,7 +35,7 @@ export async function makeSmallDisk(megabytes: number): Promise<SmallDisk> {
     fill() {
       const file = openSync(filling, 'a');
       try {
-        // Whole pages last: a file system that is full to the byte takes none.
+        // Write single pages at the end, until the file system has no free page.
         for (const size of [1024 * 1024, 4096]) writeUntilFull(file, Buffer.alloc(size));
       } finally {
         closeSync(file);

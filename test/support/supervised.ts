@@ -1,4 +1,4 @@
-/** Test support: `runyard` on a data folder of its own, and the programs that it starts there. */
+/** Test support: runs `runyard` on a data folder of its own, and observes the programs that it starts there. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -8,7 +8,7 @@ import { giveDatabase, giveRuntime, keepRuntime } from './head-start.ts';
 import { processesOf } from './processes-of.ts';
 import { runyardFile } from './programs.ts';
 
-/** Command lines of the programs, from the sources and from a bundle. */
+/** Patterns for the command lines of the programs, from the sources or from a bundle. */
 const programs = {
   service: /packages\/service\/src\/main\.ts|\/service\.mjs/,
   worker: /packages\/worker\/src\/main\.ts|\/worker\.mjs/,
@@ -35,8 +35,8 @@ export interface Supervised {
 }
 
 /**
- * `describe` for tests that share a folder and the programs on it, from one test to the next. Makes the folder with a head start before
- * them; stops the programs after them, and checks that no process is left.
+ * `describe` for tests that share a folder and its programs. Before the tests, it makes the folder with a database and a runtime.
+ * After the tests, it stops the programs and checks that no process is left.
  */
 export function describeSupervised(name: string, tests: (here: Supervised) => void): void {
   describe(name, () => tests(useSupervised()));
@@ -74,7 +74,7 @@ function useSupervised(): Supervised {
     noProcessLeft,
     programs: (name) => {
       const found = processesOf(folder).filter(({ command }) => programs[name].test(command));
-      // A child has the command line of its parent until it executes its own program.
+      // Until a child executes its own program, it has the command line of its parent.
       return found.filter(({ parent }) => !found.some(({ pid }) => pid === parent));
     },
     origin: () => JSON.parse(readFileSync(path.join(folder, 'data/supervisor.json'), 'utf8')).origin,

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { filesOf, supervisorsFolder } from '../../packages/worker/src/supervisor-client/files.ts';
 
 /**
- * Returns the process that supervises a sandbox; undefined if no agent was started in it. `state`: the folder of the
+ * Returns the process that supervises a sandbox, or undefined if no agent was started in it. `state` is the folder of the
  * worker's sandboxes.
  */
 export async function supervisorOf(state: string, sandbox: string): Promise<number | undefined> {

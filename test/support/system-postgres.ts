@@ -8,7 +8,7 @@ import path from 'node:path';
 import { chooseAccount, runAs } from '../../packages/service/src/platform/store/embedded/account.ts';
 import { freePort } from './free-port.ts';
 
-/** Folder of the programs; undefined if none are installed. */
+/** Folder of PostgreSQL's programs, or undefined if none are installed. */
 export const systemPostgres: string | undefined = globSync('/usr/lib/postgresql/*/bin').find((folder) =>
   existsSync(path.join(folder, 'initdb')),
 );

@@ -18,7 +18,7 @@ import { hasEnded } from './run-kinds.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 
-/** True if a sandbox can be made; else the reason to skip by name. */
+/** Null if a sandbox can be made; otherwise the reason, for the name of a skipped test. */
 export const sandboxProblem: string | null = (() => {
   try {
     execFileSync('bwrap', ['--ro-bind', '/', '/', '--unshare-all', 'true'], { stdio: 'pipe' });
@@ -31,15 +31,15 @@ export const sandboxProblem: string | null = (() => {
 export interface SystemOptions {
   /** Settings of service and worker. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Folder to use, which exists; absent: a fresh one. */
+  /** An existing data folder. Default: a new folder. */
   readonly dataDir?: string;
-  /** Database to use; absent: the embedded one in the data folder. */
+  /** URL of the database. Default: the embedded database in the data folder. */
   readonly databaseUrl?: string;
-  /** Options of the service's Node; default: those of production from the sources, `quickStartFlags` from a bundle. */
+  /** Options of the service's Node. Default: those of production for sources, `quickStartFlags` for a bundle. */
   readonly serviceNodeFlags?: readonly string[];
   /** Starts the programs from their sources, as users do. Default: from a bundle, which starts faster and needs less memory. */
   readonly fromSources?: true;
-  /** Names of the workers to start; default: one. */
+  /** Names of the workers to start. Default: one worker. */
   readonly workers?: readonly string[];
 }
 
@@ -51,9 +51,9 @@ export interface System {
   worker(name?: string): ChildProcess;
   startService(): Promise<void>;
   startWorker(name?: string): void;
-  /** JSON of the API; throws for any status but the expected one. */
+  /** Calls the API and returns its JSON. Throws if the status is not the expected one. */
   call<T>(method: string, path: string, body?: unknown, status?: number): Promise<T>;
-  /** Its sandbox goes away with its end unless `more.config.idle_timeout_minutes` says otherwise. */
+  /** Creates a run. Its sandbox ends with the run, unless `more.config.idle_timeout_minutes` keeps it longer. */
   createRun(prompt: string, more?: { readonly config?: object; readonly [member: string]: unknown }): Promise<string>;
   run(runId: string): Promise<RunItem>;
   untilEnded(runId: string, timeoutMs?: number): Promise<RunItem>;
@@ -69,12 +69,12 @@ export interface System {
  */
 const startLimitMs = 120_000;
 
-/** Each request of a poll takes processor time from the program that the test waits for. */
+/** Longest pause of a poll. Each request of a poll takes processor time from the program that the test waits for. */
 const longestPauseMs = 500;
 
 /**
- * Polls until `probe` returns a value; throws with `what` after `timeoutMs`. A pause is half of the elapsed time, so that short
- * waits end soon and long ones take little processor time: in tests of whole systems, polls took more of it than runs.
+ * Polls until `probe` returns a value. Throws an error with `what` after `timeoutMs`. A pause is half of the elapsed time, so that
+ * short waits end soon and long waits take little processor time. In tests of whole systems, polls took more processor time than runs.
  */
 export async function eventually<T>(
   what: string,
@@ -91,7 +91,7 @@ export async function eventually<T>(
   }
 }
 
-/** Ends the process however busy it is; resolves when it is gone. */
+/** Kills the process with SIGKILL. Resolves when the process has ended. */
 export async function killHard(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = new Promise((resolve) => child.once('exit', resolve));
@@ -99,11 +99,11 @@ export async function killHard(child: ChildProcess): Promise<void> {
   await gone;
 }
 
-/** Name of the agent's runtime, which differs between containers and other sandboxes. */
+/** Returns the name of the agent's runtime, which differs between containers and other sandboxes. */
 const runtimeName = ({ env }: SystemOptions): string =>
   env?.RUNYARD_SANDBOX === 'docker' ? 'runtime-docker' : 'runtime';
 
-/** Starts the system; resolves when the service answers and the worker is connected. */
+/** Starts the system. Resolves when the service answers and the worker is connected. */
 export async function startSystem(options: SystemOptions = {}): Promise<System> {
   const dataDir = (await options.dataDir) ?? (await mkdtemp(path.join(tmpdir(), 'runyard-system-')));
   const key = 'ryk_test-of-the-whole-system-0123456789';
@@ -206,13 +206,13 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     logs: () => readFile(path.join(dataDir, 'programs.log'), 'utf8'),
     stop: async () => {
       for (const child of [...workers.values(), service]) if (child) await stopProgram(child);
-      // A worker that was killed leaves its sandboxes to the next one.
+      // A killed worker leaves its sandboxes to the next worker.
       const dataDirs = [...workers.keys()].map((name) => (name === defaultWorker ? dataDir : path.join(dataDir, name)));
       for (const folder of dataDirs) await endSandboxes(folder);
-      // As root the worker puts its sandboxes outside of a closed data folder, and logs the place.
+      // A worker of root puts its sandboxes outside of a data folder that other users cannot enter, and logs the place.
       const lines = (await system.logs()).split('\n').filter((line) => line.includes('"sandboxes live here"'));
       for (const folder of new Set(lines.map((line) => String(JSON.parse(line).folder)))) {
-        // A worker that was killed leaves the disks of its sandboxes mounted.
+        // A killed worker leaves the disks of its sandboxes mounted.
         await unmountBelow(folder);
         await rm(folder, { recursive: true, force: true });
       }
@@ -241,14 +241,14 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   return system;
 }
 
-/** Asks it to stop and sends SIGINT, and SIGKILL if that is not enough. A worker ends its sandboxes then. */
+/** Asks the program to stop, then sends SIGINT, and after 30 seconds SIGKILL. A worker that stops ends its sandboxes. */
 async function stopProgram(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = new Promise<true>((resolve) => child.once('exit', () => resolve(true)));
   askToStop(child.stdin);
   if (await Promise.race([gone, delay(500)])) return;
   child.kill('SIGINT');
-  // The database has 20 s for its last checkpoint; after a kill of the service, the database would still write to the folder that is removed next.
+  // The database may take 20 s for its last checkpoint. If the service is killed, the database still writes to the folder during its removal.
   if (await Promise.race([gone, delay(30_000)])) return;
   await killHard(child);
 }

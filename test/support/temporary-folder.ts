@@ -1,6 +1,6 @@
 /**
  * One folder for all temporary files of a test run, removed at its end. Test processes are killed when their files are done, so a process cannot
- * remove files at its exit. A run that is killed removes nothing: the next one removes its folder.
+ * remove files at its exit. A killed test run removes nothing, so the next test run removes its folder.
  */
 import { readFileSync, statfsSync } from 'node:fs';
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -10,16 +10,17 @@ import { stateOf, thisProcess } from '@runyard/system/process-identity';
 import { unmountBelow } from '../../packages/worker/src/state/disk-image.ts';
 
 const prefix = 'ry-';
-/** File in the folder that names the process of the run. */
+/** File in the folder of a test run. It contains the id of the process of the run. */
 const ownerFile = 'test-run';
 
-/** The file system in memory that Linux has. */
+/** The file system in memory of Linux. */
 const inMemory = '/dev/shm';
 const gigabyte = 2 ** 30;
 
 /**
- * Returns where test runs put their folders: `TMPDIR`, or else a file system in memory that has room for them, or else the folder of the
- * system. In memory, the databases and sandboxes of the tests wait for no disk, and take half of the kernel's processor time.
+ * Returns where test runs put their folders: `TMPDIR`, or else a file system in memory with enough space, or else the temporary folder
+ * of the system. In memory, the databases and sandboxes of the tests do not wait for a disk, and the kernel needs half of the
+ * processor time.
  */
 export function placeOfRuns(): string {
   if (process.env.TMPDIR !== undefined) return tmpdir();
@@ -41,10 +42,10 @@ export async function setup(): Promise<() => Promise<void>> {
   const outer = process.env.TMPDIR;
   const place = placeOfRuns();
   await removeFoldersOfDeadRuns(place);
-  // A short name: the path of a Unix socket has at most 107 bytes.
+  // The name is short, because the path of a Unix socket has at most 107 bytes.
   const folder = await mkdtemp(path.join(place, prefix));
   await writeFile(path.join(folder, ownerFile), JSON.stringify(thisProcess()));
-  // PostgreSQL and the programs in sandboxes have user ids of their own.
+  // Other users must be able to enter the folder: PostgreSQL and the programs in sandboxes have user ids of their own.
   await chmod(folder, 0o1777);
   process.env.TMPDIR = folder;
   return async () => {

@@ -63,7 +63,7 @@ export interface TlsProxy {
 const nginxFile = ['/usr/sbin/nginx', '/usr/bin/nginx', '/usr/local/sbin/nginx'].find(existsSync);
 const caddyFile = ['/usr/bin/caddy', '/usr/local/bin/caddy'].find(existsSync);
 
-/** The proxies whose configurations are in `deploy`. `problem`: why one cannot run here; null: it can. */
+/** The proxies whose configurations are in `deploy`. `problem` is the reason why the proxy cannot run on this machine, or null if it can. */
 export const proxies = {
   nginx: {
     problem: nginxFile === undefined ? 'there is no nginx' : null,
@@ -76,7 +76,7 @@ export const proxies = {
   },
 } as const;
 
-/** Replaces the names, ports and files of a configuration by the values of the test. Throws if one is not there. */
+/** Replaces the names, ports and files of a configuration by the values of the test. Throws if the configuration does not contain one of them. */
 function adapt(text: string, replacements: Readonly<Record<string, string>>): string {
   let result = text;
   for (const [from, to] of Object.entries(replacements)) {
@@ -86,7 +86,7 @@ function adapt(text: string, replacements: Readonly<Record<string, string>>): st
   return result;
 }
 
-/** A usual first configuration: TLS, and only the address of the service. */
+/** A typical first configuration: only TLS and the address of the service. */
 export const plainNginx = `server {
     listen 443 ssl;
     ssl_certificate /etc/ssl/runyard/fullchain.pem;
@@ -96,7 +96,7 @@ export const plainNginx = `server {
 server { listen 80; }
 `;
 
-/** Starts nginx with a file of `conf.d`. */
+/** Starts nginx with one file of `conf.d`. */
 export async function startNginx(options: ProxyOptions, site: string): Promise<TlsProxy> {
   const { folder, authority, port, plainPort, servicePort } = options;
   mkdirSync(folder, { recursive: true });
@@ -135,7 +135,7 @@ async function startCaddy(options: ProxyOptions): Promise<TlsProxy> {
   });
 }
 
-/** Starts the program; resolves when it answers with TLS. */
+/** Starts the program. Resolves when it answers with TLS. */
 async function startProxy(
   program: string,
   args: readonly string[],
@@ -159,14 +159,14 @@ async function startProxy(
     stop: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const gone = once(child, 'exit');
-      // A kill would leave the processes that nginx has started.
+      // SIGKILL would leave the processes that nginx has started.
       child.kill('SIGTERM');
       await gone;
     },
   };
 }
 
-/** Sends a request that trusts only the authority, and resolves with the answer, whose body is not read. */
+/** Sends a request that trusts only the test's certificate authority. Resolves to the answer, without reading its body. */
 export function open(authority: Authority, url: string, options: RequestOptions & { body?: Buffer | string } = {}) {
   const { body, ...more } = options;
   return new Promise<IncomingMessage>((resolve, reject) => {
@@ -182,7 +182,7 @@ export function open(authority: Authority, url: string, options: RequestOptions 
   });
 }
 
-/** Does the same, and reads the body. */
+/** Sends the same request and reads the body of the answer. */
 export async function ask(authority: Authority, url: string, options: Parameters<typeof open>[2] = {}) {
   const response = await open(authority, url, options);
   const parts: Buffer[] = [];

@@ -1,4 +1,4 @@
-/** Test support: databases with blob folders, and a file to move their content. */
+/** Test support: databases with folders of blobs, and a file to move the content from one to another. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ export interface Place {
 }
 
 interface Places {
-  /** Opens a place without content. `server`: default the one of the tests. `migrated`: false for one without tables. */
+  /** Opens a place without content. `server` is by default the server of the tests. With `migrated: false`, the database has no tables. */
   place(options?: { readonly server?: string; readonly migrated?: boolean }): Promise<Place>;
   /** Folder of the current test. */
   folder(): string;
@@ -27,7 +27,7 @@ interface Places {
   file(): string;
 }
 
-/** Gives each test a folder, and removes it with the places after the test. */
+/** Gives each test a folder. After the test, removes the folder and the places. */
 export function usePlaces(): Places {
   let folder: string;
   let cleanUp: (() => Promise<unknown>)[];
@@ -70,7 +70,7 @@ export async function fill({ db, blobs }: Place): Promise<void> {
   );
   await db.query(`INSERT INTO users (id, uid, display_name) VALUES ($1, 'user', '\\.')`, [user]);
   await db.query(`INSERT INTO server_secrets VALUES ('key', $1)`, [Buffer.from([0, 1, 92, 10, 255])]);
-  // The child first: its parent comes later in the file than in the order of references.
+  // Insert the child first, so that its parent comes later in the exported file.
   for (const [id, parentId] of [
     [parent, null],
     [child, parent],
@@ -86,7 +86,7 @@ export async function fill({ db, blobs }: Place): Promise<void> {
   await blobs.put('artifacts/picture', Readable.from([picture]), { maxBytes: 1e7 });
 }
 
-/** Every row of every table as text, and the next value of an identity column. */
+/** Returns every row of every table as text, and the next value of an identity column. */
 export async function contents({ db, blobs }: Place): Promise<unknown> {
   const tables = await db.query<{ name: string }>(
     `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'schema_migrations' ORDER BY 1`,

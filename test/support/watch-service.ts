@@ -1,6 +1,6 @@
 /**
- * Thread that watches a service while a test attacks it, with an event loop of its own: `workerData` is a WatchedService. Each message
- * to it is answered with a Watched for the time since its start.
+ * A thread with its own event loop that watches a service while a test attacks the service. `workerData` is a WatchedService. The
+ * thread answers each message with a Watched for the time since its start.
  */
 import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
@@ -16,9 +16,9 @@ export interface Watched {
   readonly memoryMb: number;
   /** Highest processor time that the service took during one request of `/healthz`, milliseconds. */
   readonly healthMs: number;
-  /** How often it answered. */
+  /** Number of answers of the service. */
   readonly answers: number;
-  /** Its answer instead of 200, or the reason why it did not answer. */
+  /** Answers of the service other than 200, and reasons why it did not answer. */
   readonly problems: readonly string[];
 }
 
@@ -33,7 +33,7 @@ setInterval(() => {
   memoryMb = Math.max(memoryMb, Number(kb) / 1024);
 }, 20);
 
-/** Unlike the duration, it does not depend on other work of the machine. In hundredths of a second, see proc(5). */
+/** Processor time in hundredths of a second, see proc(5). Unlike the duration, it does not depend on other work of the machine. */
 function processorMs(): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')

@@ -1,4 +1,4 @@
-/** Checks a request of an agent as the service does: with its parser of bodies, the contract's schemas and its rules for artifacts. */
+/** Checks a request of an agent with the service's body parser, the schemas of the contract and the service's rules for artifacts. */
 
 import { routes } from '@runyard/contract/routes';
 import { apiPrefix, type Route } from '@runyard/contract/wire/route';
@@ -19,8 +19,8 @@ const agentRoutes = Object.values<Route>(routes)
   .map((route) => ({ route, pattern: new RegExp(`^${apiPrefix}${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }));
 
 /**
- * Resolves to the reason why the service would refuse the request with 400; undefined if it would accept it, or it has
- * no such route.
+ * Resolves to the reason why the service would refuse the request with 400. Resolves to undefined if the service would accept the
+ * request, or has no such route.
  */
 export async function whyRefused({ method, path, query, body }: FakeRequest): Promise<string | undefined> {
   const { route } = agentRoutes.find(({ route, pattern }) => route.method === method && pattern.test(path)) ?? {};
@@ -37,7 +37,7 @@ export async function whyRefused({ method, path, query, body }: FakeRequest): Pr
   }
 }
 
-/** The query in the form of the service's server: a list for a repeated name. */
+/** Returns the query as the server of the service parses it: a repeated name has a list of values. */
 function valuesOf(query: URLSearchParams): Record<string, string | string[]> {
   const names = [...new Set(query.keys())];
   return Object.fromEntries(

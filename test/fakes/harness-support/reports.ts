@@ -20,38 +20,38 @@ interface FakeSnapshot {
 
 /** The reports so far. */
 export interface FakeReports {
-  /** Applied events, in order, each once. */
+  /** The applied events in order, without repetitions. */
   readonly events: readonly AgentEvent[];
   readonly finished: readonly FinishTask[];
   readonly shutdowns: readonly string[];
   readonly artifacts: readonly FakeArtifact[];
-  /** Snapshots that were begun, with the bytes of their files that have arrived. */
+  /** The snapshots that agents began, with the received bytes of their files. */
   readonly snapshots: readonly FakeSnapshot[];
-  /** Archives of the workspace that were kept, each with the number of its turn, and of its checkpoint within the turn. */
+  /** The stored archives of the workspace. Each has the number of its turn and the number of its checkpoint within the turn. */
   readonly workspaces: readonly { turn: number; checkpoint: number | null; session: string | null; bytes: Buffer }[];
-  /** Text of all conversation text events with this role; default: the assistant's. */
+  /** Returns the text of all text events with this role. Default: the role of the assistant. */
   text(role?: string): string;
   /** Returns the output of an action in the form that a reader of the conversation sees. */
   output(actionId: string): string;
 }
 
-/** Status, and a body that is sent as JSON, or unchanged if it is bytes. */
+/** Status and body of an answer. The body is sent as JSON, or unchanged if it is bytes. */
 export interface FakeAnswer {
   readonly status: number;
   readonly value: unknown;
 }
 
-/** Path of what agents call. */
+/** Path of the routes that agents call. */
 export const prefix = '/api/v1/harness-support';
 
-/** The body of a request, which is JSON; nothing is an empty object. */
+/** Parses the JSON body of a request. An empty body counts as an empty object. */
 export const jsonOf = (body: Buffer): unknown => JSON.parse(body.toString() || '{}');
 
 const ok = (value: unknown): FakeAnswer => ({ status: 200, value });
 
 /**
- * `take` answers a request that reports something; undefined if the request is none. `fake` has the address for
- * uploads, and the answer to the end of a turn.
+ * Returns the stored reports and a function `take`. `take` stores and answers a report; for other requests it returns undefined.
+ * `fake` has the address for uploads and the answer to the end of a turn.
  */
 export function keepReports(fake: () => { readonly url: string; readonly next: 'wait' | 'leave' }): {
   readonly reports: FakeReports;
@@ -64,7 +64,7 @@ export function keepReports(fake: () => { readonly url: string; readonly next: '
   const snapshots: FakeSnapshot[] = [];
   const workspaces: { turn: number; checkpoint: number | null; session: string | null; bytes: Buffer }[] = [];
 
-  /** Skips applied events, and does not cross a gap. */
+  /** Applies the events of a batch. Skips events that were applied before, and events after a gap in the numbers. */
   function applyEvents(batch: unknown[]): FakeAnswer {
     for (const value of batch) {
       const event = AgentEvent.parse(value);
@@ -96,7 +96,7 @@ export function keepReports(fake: () => { readonly url: string; readonly next: '
     return ok({ ...(answer.value as object), url, branch: head, is_new: true });
   }
 
-  /** Bytes for an address that `reportArtifact` or `beginSnapshot` gave. */
+  /** Stores the bytes of an upload to an address from `reportArtifact` or `beginSnapshot`. */
   function takeUpload(path: string, bytes: Buffer): FakeAnswer | undefined {
     const [, kind, first, second] = path.split('/');
     if (kind !== 'uploads' && kind !== 'snapshots') return undefined;

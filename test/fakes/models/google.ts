@@ -32,7 +32,7 @@ function read(body: Readonly<Record<string, unknown>>, pathModel: string | undef
   return { model: pathModel ?? '', turn, turnOfPrompt, prompt, toolNames, toolResults };
 }
 
-/** Google counts thoughts apart from the candidates, and cached tokens within the prompt. */
+/** Google's counts of candidates exclude thoughts, and its counts of prompts include cached tokens. */
 function usageOf(reply: FakeReply, finished: boolean): Record<string, unknown> {
   const { input, output, cacheRead, cacheWrite, reasoning } = reply.usage;
   const promptTokenCount = input + cacheRead + cacheWrite;
@@ -60,7 +60,7 @@ function partsOf(reply: FakeReply): unknown[] {
   const thoughts = piecesOf(reply.thinking, 40).map((text) => ({ text, thought: true }));
   const calls = reply.toolCalls.map((call, index) => ({
     functionCall: { id: call.id, name: call.name, args: call.input },
-    // Gemini 3 wants the signature of the first call of a step back with the next request.
+    // Gemini 3 requires that the next request returns the signature of the first call of a step.
     ...(index === 0 ? { thoughtSignature: 'ZmFrZS10aG91Z2h0' } : {}),
   }));
   return [...thoughts, ...reply.text.map((text) => ({ text })), ...calls];

@@ -63,7 +63,7 @@ function stream(reply: FakeReply): string[] {
     }
   });
   delta({}, reply.toolCalls.length > 0 ? 'tool_calls' : 'stop');
-  // The usage chunk has no choices and comes only where stream_options.include_usage asked for it.
+  // The usage chunk has no choices. It is sent only if the request has stream_options.include_usage.
   if (reply.includeUsage) chunk([], usageOf(reply));
   events.push('data: [DONE]\n\n');
   return events;
@@ -92,7 +92,7 @@ function whole(reply: FakeReply): unknown {
   };
 }
 
-/** OpenAI chat completions, `POST …/chat/completions`, as OpenAI, vLLM, llama.cpp and Ollama speak it. */
+/** OpenAI chat completions, `POST …/chat/completions`, the protocol of OpenAI, vLLM, llama.cpp and Ollama. */
 export const openAiChatDialect: FakeDialect = {
   read,
   stream,

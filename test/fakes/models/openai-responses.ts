@@ -63,7 +63,7 @@ function itemsOf(reply: FakeReply): Record<string, unknown>[] {
     items.push({ id: `msg_${reply.id}`, type: 'message', status: 'completed', role: 'assistant', content });
   }
   for (const call of reply.toolCalls) {
-    // A tool of a namespace is written NAMESPACE/TOOL here.
+    // The fake names a tool of a namespace NAMESPACE/TOOL.
     const [, namespace, name = call.name] = /^(.+)\/(.+)$/.exec(call.name) ?? [];
     items.push({
       id: `fc_${call.id}`,
@@ -135,7 +135,7 @@ function stream(reply: FakeReply): string[] {
   return events;
 }
 
-/** Error body of OpenAI, also that of compatible servers. */
+/** Error body of OpenAI and of compatible servers. */
 export function openAiError(status: number, message: string): unknown {
   const kinds: Readonly<Record<number, [string, string | null]>> = {
     401: ['invalid_request_error', 'invalid_api_key'],
@@ -146,7 +146,7 @@ export function openAiError(status: number, message: string): unknown {
   return { error: { message, type, param: null, code } };
 }
 
-/** Headers of OpenAI beside the body. */
+/** Headers that OpenAI sends with the body. */
 export const openAiHeaders: Readonly<Record<string, string>> = {
   'x-request-id': 'req_fake',
   'openai-organization': 'org-of-the-operator',

@@ -3,10 +3,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { FakeDialect, FakeMisbehaviour, FakeReply } from './turns.ts';
 
-/** The end of an exchange, as seen by the provider. */
+/** How an exchange ended, from the view of the provider. */
 export type FakeEnd = 'complete' | 'client_gone' | 'cut';
 
-/** Resolves when the buffers have room again, or the connection is gone. */
+/** Resolves when the buffers of the response have room again or the connection is closed. */
 function room(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const go = (): void => {
@@ -46,7 +46,7 @@ export async function sendStream(
     if (misbehaviour !== undefined && 'afterPieces' in misbehaviour && misbehaviour.afterPieces === index) {
       switch (misbehaviour.kind) {
         case 'cut':
-          // After what was written, before the end mark of the body.
+          // Close the connection after the written events, before the end mark of the body.
           response.socket?.destroySoon();
           return;
         case 'hold':

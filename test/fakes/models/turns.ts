@@ -12,9 +12,9 @@ export interface FakeUsage {
 export interface FakeToolCall {
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
-  /** Text that is streamed in place of the input, which need not be JSON. Only in the protocol of Anthropic. */
+  /** Text to stream instead of the input. It need not be JSON. Only the protocol of Anthropic uses it. */
   readonly inputText?: string;
-  /** Default: made from the position in the conversation. */
+  /** Default: an id made from the position in the conversation. */
   readonly id?: string;
 }
 
@@ -24,18 +24,18 @@ export interface FakeTurn {
   /** Each piece is one event on the wire. */
   readonly text?: readonly string[];
   readonly toolCalls?: readonly FakeToolCall[];
-  /** Default: 100 in, 20 out, no cache. */
+  /** Default: 100 input tokens, 20 output tokens, no cached tokens. */
   readonly usage?: Partial<FakeUsage>;
   readonly misbehaviour?: FakeMisbehaviour;
 }
 
 /**
- * Faults of a provider, each seen at a real one. `afterPieces` counts events on the wire.
+ * Faults of a provider. Each was seen at a real provider. `afterPieces` counts events on the wire.
  * - `status`: an error answer in the provider's format (429 with `retryAfterSeconds`, 500, 529 …)
  * - `cut`: the connection is closed in the middle of the stream
  * - `slow`: a pause before every event
  * - `hold`: nothing more is sent until `release()` is called
- * - `garbage`: bytes that are no events, between good ones
+ * - `garbage`: bytes that are no events, between valid events
  * - `error_event`: the provider's error event inside a stream that began with 200, then the end
  * - `silent`: the request is read and never answered
  * - `redirect`: 307 to another address
@@ -58,7 +58,7 @@ export type FakeMisbehaviour =
   | { readonly kind: 'flood'; readonly bytes: number }
   | { readonly kind: 'gzip' };
 
-/** The conversation so far, as a request holds it. */
+/** The conversation so far, as the request contains it. */
 export interface FakeConversation {
   readonly model: string;
   /** Answers that the model has given in this conversation. */
@@ -86,7 +86,7 @@ export interface FakeReply {
 
 /** The protocol of a provider. */
 export interface FakeDialect {
-  /** Throws with a sentence if the real provider answers 400. */
+  /** Reads a request. Throws an error with a message if the real provider would answer 400. */
   read(body: Readonly<Record<string, unknown>>, pathModel: string | undefined): FakeConversation;
   /** The events of a streamed answer, each with its line ends. */
   stream(reply: FakeReply): string[];
@@ -94,7 +94,7 @@ export interface FakeDialect {
   whole(reply: FakeReply): unknown;
   /** The body of an error answer. */
   error(status: number, message: string): unknown;
-  /** The event that tells of an error within a stream. */
+  /** The event that reports an error within a stream. */
   errorEvent(message: string): string;
   /** Headers that the real provider sends with the body. They must not reach the sandbox. */
   readonly headers: Readonly<Record<string, string>>;
@@ -102,7 +102,7 @@ export interface FakeDialect {
 
 export const defaultUsage: FakeUsage = { input: 100, output: 20, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
 
-/** First fenced `sh` block of a prompt, else the text in backticks after "run", else a fixed command. */
+/** Returns the first fenced `sh` block of a prompt, else the text in backticks after "run", else a fixed command. */
 function commandOf(prompt: string): string {
   const fenced = /```(?:sh|bash|shell)\n([\s\S]*?)```/.exec(prompt)?.[1]?.trim();
   return fenced ?? /\brun `([^`]+)`/i.exec(prompt)?.[1] ?? 'echo hello from the fake model';
