@@ -22,6 +22,9 @@ const callers = Number(process.env.BENCH_CONCURRENCY ?? 32);
 const streams = Number(process.env.BENCH_STREAMS ?? 400);
 const eventsPerSecond = 100;
 const processCounts = [1, 2, 4];
+/** Each webhook takes 60 deliveries a minute: the webhooks of all factories together take more than a round sends. */
+const factories = 12;
+const webhooksOfFactory = 20;
 const key = 'ryk_the-key-of-the-benchmark-0123456789';
 const secret = 'bench-secret-of-the-webhooks';
 
@@ -62,16 +65,21 @@ async function post<T>(route: string, body: unknown, status: number): Promise<T>
 
 /** Creates webhooks and returns their paths. With `starts`, each of their deliveries starts a run. */
 async function createWebhooks(starts: boolean): Promise<string[]> {
-  const { uid } = await post<{ uid: string }>('/factory', { name: 'F' }, 201);
-  const webhooks: { uid: string; url: string }[] = [];
-  for (let each = 0; each < 20; each += 1) {
-    const body = { name: 'W', auth_mode: 'signature', signature_scheme: 'github', secret };
-    webhooks.push(await post(`/factory/${uid}/webhooks`, body, 201));
+  const webhook = { name: 'W', auth_mode: 'signature', signature_scheme: 'github', secret };
+  const paths: string[] = [];
+  for (let factory = 0; factory < factories; factory += 1) {
+    const { uid } = await post<{ uid: string }>('/factory', { name: `F${factory}` }, 201);
+    const ids: string[] = [];
+    for (let each = 0; each < webhooksOfFactory; each += 1) {
+      const created = await post<{ uid: string; url: string }>(`/factory/${uid}/webhooks`, webhook, 201);
+      ids.push(created.uid);
+      paths.push(new URL(created.url).pathname);
+    }
+    const filter = { webhook_ids: ids, payload: { action: ['failed'] } };
+    const triggers = [{ provider: 'webhook', event: 'received', filter }];
+    if (starts) await post(`/factory/${uid}/automations`, { name: 'A', prompt: 'Look into it.', triggers }, 201);
   }
-  const filter = { webhook_ids: webhooks.map((each) => each.uid), payload: { action: ['failed'] } };
-  const triggers = [{ provider: 'webhook', event: 'received', filter }];
-  if (starts) await post(`/factory/${uid}/automations`, { name: 'A', prompt: 'Look into it.', triggers }, 201);
-  return webhooks.map(({ url }) => new URL(url).pathname);
+  return paths;
 }
 
 /** Reads every 20 ms until `work` ends why the connections of the services wait. Ignores waits for the next statement. */
