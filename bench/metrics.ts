@@ -64,8 +64,14 @@ try {
   };
   for (const service of services) await load(service);
   const results: Measured[][] = services.map(() => []);
-  for (let round = 0; round < rounds; round += 1)
-    for (const [index, service] of services.entries()) results[index]?.push(await load(service));
+  // Each round begins with another service, because a load leaves work for the database behind.
+  for (let round = 0; round < rounds; round += 1) {
+    for (let turn = 0; turn < services.length; turn += 1) {
+      const index = (round + turn) % services.length;
+      const service = services[index];
+      if (service) results[index]?.push(await load(service));
+    }
+  }
   const ratiosOf = (index: number, value: (round: Measured) => number) =>
     (results[index] ?? []).map((round, at) => {
       const [base] = (results[0] ?? []).slice(at, at + 1);
