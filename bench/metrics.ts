@@ -14,7 +14,7 @@ import { median, report } from './report.ts';
 
 const callers = Number(process.env.BENCH_CONCURRENCY ?? 32);
 const seconds = Number(process.env.BENCH_SECONDS ?? 2);
-const rounds = Number(process.env.BENCH_ROUNDS ?? 9);
+const rounds = Number(process.env.BENCH_ROUNDS ?? 12);
 
 /** The result of a round, with the processor time of the service for one create. */
 interface Measured extends Round {
@@ -46,6 +46,8 @@ try {
   const kinds: readonly (readonly [string, Record<string, string>])[] = [
     ['without', {}],
     ['metrics, scraped every 5 s', listen(ports[0])],
+    // Shows how much two equal services differ.
+    ['without, again', {}],
     ['metrics, and traces of 1 %', { ...listen(ports[1]), ...traces }],
   ];
   for (const [, env] of kinds)
