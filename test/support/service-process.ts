@@ -87,8 +87,16 @@ export async function startService({ databaseUrl, key, clockAheadMs, env }: Serv
     if (child.exitCode !== null) throw new Error(`the service exited with ${child.exitCode}`);
     return await readFile(path.join(dataDir, 'service.json'), 'utf8').catch(() => null);
   });
+  const { base_url: origin } = JSON.parse(file) as { base_url: string };
+  // A service that waits for its database has written the file too. Until it has the database, it answers 503.
+  await eventually('readiness of the service', () =>
+    fetch(`${origin}/readyz`).then(
+      (answer) => answer.ok,
+      () => false,
+    ),
+  );
   return {
-    origin: JSON.parse(file).base_url,
+    origin,
     pid: child.pid ?? 0,
     kill,
     stop: async () => {
