@@ -167,7 +167,7 @@ const processors = Math.max(2, Math.min(4, availableParallelism()));
  * Number of test files that run at the same time. The files wait for programs and for the database about half of the time. Each
  * further process would load all modules again, which takes 10 seconds of the processor.
  */
-const together = 2 * processors;
+const together = 2 * processors + 1;
 
 // Install packages only for a full run. A person who runs one file did not ask for a change of the machine. Tests skip themselves if a
 // package is missing.
