@@ -1,6 +1,7 @@
 /**
  * Measures the parts of the agent's start in sandboxes of the bubblewrap backend, beginning with the assignment to the worker. The
- * agent uses the relay and a replacement for the service, with and without the compiled code of the rehearsal.
+ * agent sends its requests through the relay to a fake service. Each part is measured with and without the compiled code that the
+ * worker's rehearsal of the agent stores.
  */
 import { cp, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -52,7 +53,10 @@ try {
   };
   const [cached, plain] = [backendOf(runtime), backendOf(withoutCode)];
 
-  /** Milliseconds from the assignment to the first request of the agent, to its report that it has started, and to its end. */
+  /**
+   * Starts an agent. Returns the milliseconds from the assignment to the agent's first request, to its event `agent_started`, and to its
+   * end.
+   */
   async function playRun(backend: SandboxBackend): Promise<{ asked: number; started: number; ended: number }> {
     const fake = await startFakeHarnessSupport({ task: { prompt: '```sh\ntrue\n```' } });
     upstream = openUpstream(fake.url);
@@ -77,11 +81,11 @@ try {
     return { ...times, ended: end };
   }
 
-  /** Returns the milliseconds from the options, for which the sandbox waits, to the end of the sandbox. */
+  /** Runs Node in a sandbox. Returns the milliseconds from the moment when the waiting bwrap gets its options to the end of the sandbox. */
   async function inSandbox(args: readonly string[], folder = runtime): Promise<number> {
     const sandbox = await prepareSandbox(place.ground, { runtime: folder });
     try {
-      // At this time, bwrap itself has already started.
+      // Wait until bwrap has started, because its start is not part of the measured time.
       await delay(restMs / 10);
       const at = performance.now();
       const end = await sandbox.run([`${inside.runtime}/node`, ...args], agentEnvironment({})).ended;
@@ -125,7 +129,7 @@ try {
     [runs.plain, runs.cached].map((list) => list.slice(-rounds).map((times) => times[what])) as [number[], number[]];
   report(
     'Start of the agent',
-    `${rounds} rounds in turns. Milliseconds. The time of a sandbox begins when bwrap gets its options, because bwrap waits for them. The time of an assignment begins when the worker receives it. A replacement for the service runs in the worker's process.`,
+    `${rounds} rounds in turns. All times are in milliseconds. bwrap is started ahead of time and waits for its options, so the time in a row with a sandbox begins when bwrap gets the options. The time in a row with an assignment begins when the worker receives the assignment. A fake service runs in the worker's process.`,
     ['what', ...spreadColumns, ...spreadColumns.map((name) => `${name} without compiled code`)],
     [
       row('`node -e 0`, start to end', undefined, samples.node),

@@ -15,22 +15,28 @@ import { report } from './report.ts';
 import { inTurns, spread, spreadColumns } from './turns.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 200);
-/** Number of runs that have ended long ago. With them, the queue is a small part of the table, as in an old database. */
+/**
+ * Number of ended runs. Because of them, the waiting executions are only a small part of the table, as in a database that is in use for
+ * long.
+ */
 const ended = 20_000;
 const limit = 100;
 
 interface Queue {
   readonly name: string;
   readonly waiting: number;
-  /** Teams that share the waiting executions. */
+  /** Number of teams. Each team has an equal share of the waiting executions. */
   readonly teams: number;
-  /** Number of teams that are at their limit. These are the teams that have waited longest. */
+  /**
+   * Number of teams that already have as many running executions as their limit allows. These teams have waited longest for an
+   * assignment.
+   */
   readonly full: number;
-  /** Number of pools that share the waiting executions. The first pool is measured. */
+  /** Number of pools. Each pool has an equal share of the waiting executions; only assignments of the first pool are measured. */
   readonly pools: number;
-  /** Number of assignments before the measured ones. Their dead rows stay while an older transaction is open. */
+  /** Number of assignments before the measured assignments. Their dead rows cannot be removed while an older transaction is open. */
   readonly earlier?: number;
-  /** True: a transaction, such as that of an export or of pg_dump, is open since before the earlier assignments. */
+  /** True: a transaction, like the transaction of an export or of pg_dump, began before the `earlier` assignments and stays open. */
   readonly isRead?: true;
 }
 
@@ -67,7 +73,7 @@ try {
   const samples = await inTurns(Object.fromEntries(opened.map(({ name, assignOne }) => [name, assignOne])), rounds, 20);
   report(
     'Assignment of waiting executions',
-    `Time of the statement that assigns the next waiting execution to a free slot. Each queue is in a separate database on the embedded PostgreSQL, with ${ended} runs that have ended. ${rounds} rounds in turns. Before the next round, the assigned execution ends and a new one joins the queue. Milliseconds.`,
+    `Each row is the time, in milliseconds, of the statement that assigns the next waiting execution to a free slot of a worker. Each queue is in a separate database on the embedded PostgreSQL, with ${ended} runs that have ended. ${rounds} rounds in turns. Before the next round, the assigned execution ends, and a new execution is added to the queue.`,
     ['queue', ...spreadColumns],
     Object.entries(samples).map(([name, sample]) => [name, ...spread(sample, 2)]),
   );
@@ -77,7 +83,7 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** Opens a database with this queue. `assignOne` returns the milliseconds of one assignment. */
+/** Opens a database with this queue. `assignOne` assigns one execution and returns the milliseconds that this takes. */
 async function openQueue({ name, waiting, teams: teamCount, full, pools, earlier = 0, isRead }: Queue) {
   const test = await openTestExecutions({ limit });
   const { db } = test.deps;
@@ -93,7 +99,7 @@ async function openQueue({ name, waiting, teams: teamCount, full, pools, earlier
   await add(ended, 'SUCCEEDED', 'ended');
   await add(waiting, 'QUEUED', 'queued');
   if (full > 0) await add(limit * full, 'INPROGRESS', 'running', teams.slice(0, full));
-  // Each assignment reads the teams at their limit first.
+  // Make all other teams served later than the teams at their limit, so that each assignment reads the teams at their limit first.
   await db.query(`UPDATE teams SET served_at = clock_timestamp() WHERE NOT id = ANY($1::uuid[])`, [
     teams.slice(0, full),
   ]);

@@ -2,7 +2,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
 
-/** Tables with rows of a run, each with the condition on the id $1 of the run. `more` has tables whose rows loops of the service move at once. */
+/** The tables that have rows of a run. The value is the SQL condition that selects the rows of the run with the id $1. */
 const tables: Readonly<Record<string, string>> = {
   runs: 'id = $1::uuid',
   executions: 'run_id = $1::uuid',
@@ -18,19 +18,19 @@ const emptyTables = ['storage_changes', 'run_search_waiting', 'webhooks'];
 interface Column {
   readonly name: string;
   readonly type: string;
-  /** Text of the default if it is a constant. Null: the column has no default. */
+  /** The column's default as text. Null: the column has no default, or a computed default. */
   readonly fallback: string | null;
   /** True: the default calls a function, so a simple server omits the column. */
   readonly isComputed: boolean;
 }
 
-/** A value that is sent with each run. */
+/** A value that the simple server sends for a column when it writes a run. */
 interface Value {
   readonly column: Column;
   readonly text: string;
 }
 
-/** Values that differ between runs, by their text in the sample. */
+/** The key is a text in the rows of the copied run; the value replaces this text in the rows of a new run. */
 export type Replacements = Readonly<Record<string, string | Buffer>>;
 
 async function columnsOf(client: pg.Client, table: string): Promise<Column[]> {
@@ -53,7 +53,7 @@ async function columnsOf(client: pg.Client, table: string): Promise<Column[]> {
   return columns;
 }
 
-/** Returns the values of the rows of a run in a table, without columns that have their default. */
+/** Returns the values of each row that the run has in the table. Leaves out null values and values that the column's default sets. */
 async function valuesOf(client: pg.Client, table: string, runId: string): Promise<Value[][]> {
   const columns = await columnsOf(client, table);
   const { rows } = await client.query<Record<string, string | null>>(
@@ -72,9 +72,10 @@ async function valuesOf(client: pg.Client, table: string, runId: string): Promis
 const idColumns = ['id', 'current_execution_id', 'conversation_id'];
 
 /**
- * Copies the tables of runs with their columns, constraints and indexes into the schema `bench`, without triggers and foreign keys. Returns
- * a function that writes the rows of the run `runId` there again, with new ids and in one transaction. The statement also writes the rows
- * that triggers write, and, for the run of a delivery, reduces the budget of the next webhook.
+ * Creates copies of the tables in the schema `bench`, with the same columns, constraints and indexes, but without triggers and foreign
+ * keys. Returns a function that writes the rows of the run `runId` to these copies, with new ids and in one transaction. The function
+ * also writes the rows that triggers of the service write. If a delivery started the run, the function also reduces the budget of the
+ * next webhook.
  */
 export async function copyRows(
   connectionString: string,

@@ -1,6 +1,7 @@
 /**
- * The baseline of `creates.ts`: a server with only node:http and JSON.parse. A request to `/` makes one INSERT. A request to `/rows`
- * writes all rows of the run in `BENCH_RUN_ID` in one transaction. Prints its port.
+ * The baseline of `creates.ts`: a server with only node:http and JSON.parse. For a request to `/`, it makes one INSERT. For a request
+ * to `/rows`, it writes, in one transaction, a copy of all rows of the run whose id is in `BENCH_RUN_ID`. The program prints the
+ * server's port.
  */
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';

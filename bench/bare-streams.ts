@@ -1,4 +1,7 @@
-/** The baseline of `streams.ts`: only node:http, which answers each request with a stream. Prints its port. */
+/**
+ * The baseline of `streams.ts`: a server with only node:http that answers each request with a stream. The program prints the server's
+ * port.
+ */
 import http from 'node:http';
 
 const server = http.createServer((_request, response) => {

@@ -1,6 +1,7 @@
 /**
- * The baseline of `ingress.ts`: a server with only node:http and the HMAC of the body. A request to `/` makes one INSERT. A request to
- * `/rows` writes all rows of the delivery that started the run `BENCH_RUN_ID` in one transaction. Prints its port.
+ * The baseline of `ingress.ts`: a server with only node:http and the HMAC of the body. For a request to `/`, it makes one INSERT. For
+ * a request to `/rows`, it writes, in one transaction, a copy of all rows of the run `BENCH_RUN_ID` and of the delivery that started
+ * this run. The program prints the server's port.
  */
 import { createHash, createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import http from 'node:http';
@@ -32,7 +33,10 @@ async function insert(body: Buffer): Promise<string> {
   return id;
 }
 
-/** Writes the rows of a delivery that starts a run. The body is both the payload of the delivery and a file of the run. */
+/**
+ * Writes the rows of a delivery that starts a run. The request's body is stored twice: as the payload of the delivery and as a file of
+ * the run.
+ */
 async function start(body: Buffer): Promise<string> {
   const hash = createHash('sha256').update(body).digest();
   const { payload, identity, identity_hash } = delivered;

@@ -29,7 +29,7 @@ try {
   const times = (median(samples.plain) / median(samples.cached)).toFixed(1);
   report(
     'Start of the command',
-    `From the start of the process to its end, ${rounds} rounds in turns. With compiled code, the command starts **${times} times** as fast (ratio of the medians). The Node binary has ${nodeMb} MB. Milliseconds.`,
+    `Each row is the time, in milliseconds, from the start of the process to its end, ${rounds} rounds in turns. With compiled code, the command starts **${times} times** as fast (ratio of the medians). The Node binary has ${nodeMb} MB.`,
     ['program', ...spreadColumns],
     [
       ['`node -e 0`', ...spread(samples.empty, 0)],

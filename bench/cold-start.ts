@@ -18,7 +18,7 @@ let memory: (string | number)[][] = [];
 
 for (let round = 0; round < rounds; round += 1) {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-bench-cold-start-'));
-  // The folder in which `bin/runyard` keeps compiled code.
+  // `bin/runyard` keeps compiled code in the same folder.
   const env = { NODE_COMPILE_CACHE: path.join(dataDir, 'cache/node') };
   const started = performance.now();
   const system = await startSystem({ workers: [], dataDir, env });
@@ -50,7 +50,7 @@ for (let round = 0; round < rounds; round += 1) {
 const ms = (sample: number[]) => [Math.round(median(sample)), Math.round(Math.max(...sample))];
 report(
   'Cold start and memory at rest',
-  `${rounds} rounds. Starts: time from the start of the service's process until it listens, including its embedded PostgreSQL, with the compiled code of an earlier start. Memory: ${restMs / 1000} s after ten runs.`,
+  `${rounds} rounds. The rows about starts are the time from the start of the service's process until the service listens, including the start of its embedded PostgreSQL. The service uses the compiled code of an earlier start. The rows about memory were measured ${restMs / 1000} s after ten runs.`,
   ['what', 'median ms (or RSS MB)', 'max ms (or PSS MB)', 'goal'],
   [
     ['first start, empty data folder (ms)', ...ms(fresh), ''],

@@ -5,10 +5,10 @@ export interface Copies {
   readonly count: number;
   readonly state: string;
   readonly phase: string;
-  /** The copies are spread over the teams, and then over the pools. */
+  /** Teams to which the copies belong: the same number for each team, and for each pool of a team. */
   readonly teams: readonly string[];
   readonly pools: readonly string[];
-  /** Each of these worker connections holds this number of copies. Absent: no connection holds the copies. */
+  /** Worker connections to which the copies are assigned, the same number to each. Absent: the copies are assigned to no connection. */
   readonly connections?: readonly string[];
 }
 

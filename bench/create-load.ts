@@ -17,7 +17,7 @@ export const createBody = JSON.stringify({
   title: 'Build',
 });
 
-/** Sends requests from `callers`. Each caller sends its next request when its last request was answered. */
+/** Sends requests from several callers at the same time. Each caller sends a request as soon as its last request was answered. */
 export async function loadWithCreates(
   url: string,
   headers: Readonly<Record<string, string>>,

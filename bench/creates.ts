@@ -1,6 +1,7 @@
 /**
- * Measures creates per second through `POST /api/v1/agent/runs`. Compares them, in turns on one database, with a bare server that
- * makes one INSERT and with a bare server that writes the same rows and indexes. Then measures without the indexes of `runs`.
+ * Measures creates per second through `POST /api/v1/agent/runs`. In turns, on the same database, it measures a bare server that makes
+ * one INSERT for each create and a bare server that writes the same rows to tables with the same indexes. Then it repeats the
+ * measurement without the indexes of `runs`.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -49,7 +50,10 @@ try {
     const each = (part: keyof typeof after) => (1000 * (after[part] - before[part])) / round.creates;
     return { ...round, server: each('server'), database: each('database') };
   };
-  /** On a busy machine, two seconds are too short for V8 to optimize the code of a server. */
+  /**
+   * Sends creates for up to ten seconds before the first round, because on a busy machine V8 needs more than two to optimize a server's
+   * code.
+   */
   const warmUp = async (url: string): Promise<void> => {
     for (let count = 0, tries = 0; count < 2000 && tries < 5; tries += 1) count += (await load(url, 2)).creates;
   };
@@ -89,7 +93,7 @@ try {
   const unlistedToOne = ratiosTo(unlisted.ours, unlisted.one);
   report(
     'Creates per second',
-    `${concurrency} callers, ${rounds} rounds of ${secondsPerRound} s in turns, embedded PostgreSQL, client on the same cores. The second bare server writes the same rows as Runyard, in one statement for each create. It writes to copies of the tables with all their columns, constraints and indexes. It has no triggers and foreign keys, sends no notices, and checks nothing. Runyard writes all creates that arrive together in one transaction. Goal: ratio to these rows ≥ 0.7; median ratio **${toRows.ratio}** (${toRows.spread}), and ratio to one INSERT ${toOne.ratio} (${toOne.spread}). By processor time of server and PostgreSQL, the ratio to these rows is ${(cpuOf(whole.rows) / cpuOf(whole.ours)).toFixed(2)}. The indexes for the list of runs also cost time: with only the primary key, the ratio to one INSERT is ${unlistedToOne.ratio} (${unlistedToOne.spread}).`,
+    `${concurrency} callers, ${rounds} rounds of ${secondsPerRound} s in turns, on the embedded PostgreSQL. The callers use the same cores as the server. The second bare server writes the same rows as Runyard, with one statement for each create. It writes to copies of the tables with all their columns, constraints and indexes. It has no triggers and foreign keys, sends no notices, and checks nothing. Runyard writes all creates that arrive together in one transaction. Goal: at least 0.7 times as many creates a second as the second bare server, which is the ratio to the same rows. Median of this ratio: **${toRows.ratio}** (${toRows.spread}); median of the ratio to one INSERT: ${toOne.ratio} (${toOne.spread}). Computed from the processor time of server and PostgreSQL, the ratio to the same rows is ${(cpuOf(whole.rows) / cpuOf(whole.ours)).toFixed(2)}. The indexes for the list of runs also cost time: if the table \`runs\` has only its primary key, the ratio to one INSERT is ${unlistedToOne.ratio} (${unlistedToOne.spread}).`,
     [
       'server',
       'creates/s (median)',

@@ -26,21 +26,30 @@ const eventCount = Number(process.env.BENCH_EVENTS ?? 20_000);
 const streamCount = Number(process.env.BENCH_STREAM ?? 100_000);
 const repetitions = Number(process.env.BENCH_REPETITIONS ?? 7);
 const presses = Number(process.env.BENCH_KEYS ?? 60);
-/** Number of pages of 200 messages that the reader of the long run goes back: a tenth of its events. */
+/**
+ * Number of pages, of 200 messages each, that the benchmark scrolls back in the long run. Together they have about a tenth of the run's
+ * events.
+ */
 const pagesBack = Math.max(1, Math.min(10, Math.floor(eventCount / 2_000)));
-/** Events of one request of an agent. */
+/** Number of events that the agent sends in one request. */
 const batchSize = 200;
-/** The goals in milliseconds: for the first paint and the opening of a run, and for a key to its paint, a task or a frame. */
+/**
+ * The goals in milliseconds. `open`: the first paint, and the opening of a run. `key`: the time from a key to its paint, a task, and a
+ * frame.
+ */
 const goals = { open: 1_000, key: 100 };
 
-/** The last text of the long run, its selector, and the selector of a row of the list. */
+/** The last text of the long run, the selector of this text, and the selector of a row of the list. */
 const lastWords = 'The very last words';
 const end = `text=${lastWords}`;
 const row = 'tbody tr[data-index] a';
 
 const lines = ['First line of the output', 'warning: something is deprecated', 'compiled 214 modules in 3.2 s'];
 
-/** Yields the events of turns. Each turn writes a text in 12 pieces and runs a command. The text of the last turn is `end`. */
+/**
+ * Yields the events of an agent's turns. In each turn the agent writes a text in 12 pieces and runs a command; in the last turn the text
+ * is `end`.
+ */
 function* agentEvents(count: number, end: string): Generator<Record<string, unknown>> {
   for (let sent = 0, turn = 0; sent < count; turn += 1) {
     const step = `s${Math.floor(turn / 50)}`;
@@ -136,7 +145,10 @@ async function startRun(system: System, db: Database, key: string, title: string
 }
 
 const rows: (string | number)[][] = [];
-/** Adds a row with the median and the worst of the sample. `most` is the goal in milliseconds, `processor` the time of the page's thread. */
+/**
+ * Adds a row with the median and the worst time of the sample. `most`: the goal in milliseconds. `processor`: processor time of the
+ * page's thread.
+ */
 function addRow(
   title: string,
   sample: readonly number[],
@@ -324,10 +336,10 @@ async function measureLongRuns(db: Database, key: string): Promise<void> {
   await measureRun(key, long.runId);
   await measureStream(key, await startRun(system, db, key, 'A run that streams'));
 }
-const comparison = `Key to paint in a stream of 30,000 events, at 5,000 to 8,600 a second, builds in turns, four rounds, 101 to 135 keys for each build, 2026-11-27, load about 2. Medians and 90th percentiles: 113 ms (234) if each frame shows all events, each change reads the height of the conversation and renders the whole screen, and blocks have 50 entries. Without these reads and renderings and with blocks of 25: 73 (154). If the page also pauses after each change: 42 (98). With blocks of 50, the pauses made no difference (94 with them, 83 without, two rounds). The longest tasks still need about 55 ms of the processor (with a trace), for the script, style and layout of up to 50 new entries. Chromium, the service, its database and the agent share two cores, so a task often takes twice its processor time, and the worst key waits longer than the goal.`;
+const comparison = `On 2026-11-27, several builds of the dashboard were compared by the time from a key to its paint while a run gets 30,000 events, 5,000 to 8,600 a second. Four rounds in turns, 101 to 135 keys for each build, load about 2. In the first build, the median was 113 ms and the 90th percentile 234 ms: each frame shows all events that have come, each change reads the height of the conversation and renders the whole screen, and blocks have 50 entries. Without these reads and renderings, and with blocks of 25 entries: 73 ms and 154 ms. If the page also pauses after each change: 42 ms and 98 ms. With blocks of 50 entries, the pauses made no difference (median of two rounds: 94 ms with pauses, 83 ms without). The longest tasks still need about 55 ms of the processor (with a trace), for the script, style and layout of up to 50 new entries. Chromium, the service, its database and the agent share two cores, so a task often takes twice its processor time, and the worst key waits longer than the goal.`;
 report(
   `The dashboard over ${runCount.toLocaleString('en')} runs`,
-  `Milliseconds in Chromium ${browser.version()} without a graphics processor, 1440 by 900 pixels, on the cores of the service and its embedded PostgreSQL. Each opening is in a fresh profile, so nothing is cached; ${repetitions} openings. A time ends with the paint that shows the things of the row. Processor: processor time of the page's main thread for one repetition. Other programs on the machine slow it less. The runs are those of \`list.ts\`. The agent writes a text in 12 pieces and runs a command, in turns. It sends events as fast as the service accepts ${batchSize} events at a time.\n\n${comparison}`,
+  `Times are in milliseconds, in Chromium ${browser.version()} without a graphics processor and with 1440 by 900 pixels. Chromium shares the cores with the service and its embedded PostgreSQL. Each page is opened ${repetitions} times, each time in a new profile, so nothing is cached. A time ends with the paint that shows what the row names. The column "processor" is the processor time of the page's main thread for one repetition, which depends less on other programs of the machine. The runs are those of \`list.ts\`. In each turn the agent writes a text in 12 pieces and runs a command. It sends events as fast as the service accepts ${batchSize} events at a time.\n\n${comparison}`,
   ['what', 'p50', 'worst', 'goal', 'processor', ''],
   rows,
 );

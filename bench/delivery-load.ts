@@ -1,10 +1,10 @@
-/** Sends signed deliveries over HTTP, with senders that never pause or at a fixed rate. */
+/** Sends signed deliveries over HTTP, either at a fixed rate or with senders that never pause. */
 import { createHmac, randomUUID } from 'node:crypto';
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { percentile } from './report.ts';
 
-/** The result of one round: the deliveries, their number per second, the milliseconds of each, and the number with another status than 202. */
+/** The result of one round. `p50` and `p99`: milliseconds of a delivery. `refused`: number of deliveries with another status than 202. */
 export interface DeliveryRound {
   readonly count: number;
   readonly perSecond: number;
@@ -26,7 +26,7 @@ export interface DeliveryLoad {
 
 const padding = 'It fails in the linker. '.repeat(40);
 
-/** Sends deliveries to one webhook after another for the given time. */
+/** Sends deliveries for `seconds`. Each delivery goes to the next webhook of the list. */
 export async function loadWithDeliveries(load: DeliveryLoad): Promise<DeliveryRound> {
   const { urls, secret, callers, seconds, perSecond, isRepeated } = load;
   const agent = new http.Agent({ keepAlive: true, maxSockets: callers });

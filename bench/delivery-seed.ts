@@ -10,14 +10,18 @@ export interface SeededDeliveries {
 const teamId = '01900000-0000-7000-8000-000000000001';
 const quietTeamId = '01900000-0000-7000-8000-000000000002';
 
-/** SQL expression for the UUIDv7 of the delivery or start `n`. The times of the ids cover 30 days, in order. */
+/**
+ * SQL expression for the UUIDv7 of the delivery or start with number `n`. The times in the ids are evenly spread over the last 30 days,
+ * in the order of `n`.
+ */
 const idOf = (count: number, random: string): string =>
   `(lpad(to_hex((extract(epoch FROM now()) * 1000 - (${count} - n) * (30.0 * 86400000 / ${count}))::bigint), 12, '0')
     || '7' || left(md5(n || '${random}'), 3) || '8' || right(md5(n || '${random}'), 15))::uuid`;
 
 /**
- * Writes deliveries of 30 days to 100 webhooks of 10 factories, some webhooks with most of them: 2 of 100 are duplicates, 3 are refused, and
- * a third of the others starts a run. Event 0 is the most frequent of 50, and event 49 is very rare.
+ * Writes deliveries of 30 days for 100 webhooks of 10 factories; some of the webhooks get most of the deliveries. Of 100 deliveries, 2
+ * are duplicates, 3 are refused, and a third of the others starts a run. There are 50 kinds of events: event 0 is the most frequent,
+ * and event 49 is very rare.
  */
 export async function seedDeliveries(db: Database, count: number): Promise<SeededDeliveries> {
   const statements = `

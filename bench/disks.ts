@@ -11,7 +11,7 @@ import { inTurns, spread, spreadColumns, timed } from './turns.ts';
 
 const run = promisify(execFile);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 60);
-/** Size of the file system for a limit of 4 GB. */
+/** Size of the file system of a sandbox whose disk limit is 4 GB. */
 const bytes = 4538 * 1024 * 1024;
 const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-disks-'));
 const [first, next] = [path.join(folder, 'first'), path.join(folder, 'next')];
@@ -64,7 +64,7 @@ await rm(folder, { recursive: true });
 
 report(
   'Disks of sandboxes',
-  `Time to make the file system for a sandbox with a limit of 4 GB, ${rounds} times each, in turns, ms. Processor time is the mean of this process and its children.`,
+  `Each row is the time, in milliseconds, to make the file system for a sandbox with a limit of 4 GB, ${rounds} times each, in turns. The processor time is a mean; it is the time of the benchmark's process and its children.`,
   ['way', ...spreadColumns, 'processor time'],
   Object.entries(samples).map(([name, sample]) => [
     name,

@@ -4,7 +4,10 @@ import { startTestEngine } from '../test/support/container-engine.ts';
 import { type System, startSystem } from '../test/support/system.ts';
 import { processesBelow } from './processes.ts';
 
-/** Passes to `work` the system and a list of the processes that hold its containers. Returns the reason if no engine starts. */
+/**
+ * Calls `work` with the system and a function that lists the processes that hold the system's containers. If no engine starts, returns
+ * the reason.
+ */
 export async function withDockerSystem<T>(
   work: (system: System, holders: () => number[]) => Promise<T>,
 ): Promise<T | string> {
@@ -16,7 +19,7 @@ export async function withDockerSystem<T>(
   const system = await startSystem({
     env: { RUNYARD_SANDBOX: 'docker', RUNYARD_DOCKER_HOST: engine.host, RUNYARD_DOCKER_IMAGE: image },
   });
-  // The processes of the engine work in a folder of their container, which is below the folder of the engine.
+  // The engine's process for a container has the container's folder as its working folder. This folder is below the folder of the engine.
   const folder = path.dirname(engine.host.slice('unix://'.length));
   try {
     return await work(system, () => processesBelow(folder, 'containerd-shim'));

@@ -32,8 +32,8 @@ const times = new Map<string, number[]>();
 const note = (what: string, ms: number) => times.set(what, [...(times.get(what) ?? []), ms]);
 
 /**
- * A started process. `allMs` is the time from its start until its database has answered, `ownMs` the same time without the start of
- * Node.
+ * A started process. `allMs` is the time from the process's start until its database has answered. `ownMs` is this time without the
+ * start of Node.
  */
 interface Start {
   readonly child: ChildProcess;
@@ -67,7 +67,7 @@ const moreRows = (start: Start, more: number) => {
   return until('writing', () => start.rows() >= goal);
 };
 
-/** Returns the process id and the state of the server; fewer values while the file is missing or incomplete. */
+/** Returns the process id and the state of the server from `postmaster.pid`. Returns an empty list if this file cannot be read. */
 function postmasterOf(folder: string): [pid?: number, state?: string] {
   try {
     const lines = readFileSync(path.join(folder, 'cluster/postmaster.pid'), 'utf8').split('\n');
@@ -84,7 +84,7 @@ async function startAfterKill(folder: string, what: string, alsoKill: () => numb
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // A backend may already have ended by itself.
+      // The process may already have ended by itself.
     }
   }
   await killHard(running.child);
@@ -154,7 +154,7 @@ const row = (name: string, what: string) => {
 };
 report(
   'The embedded PostgreSQL',
-  `${rounds} rounds. Milliseconds. For the starts after kill -9, eight loops write during the kill. The time is from the start of the next process, including the start of Node, to the first answer. At rest, without a client, the database uses **${idleMb} MB** (PSS, all processes and the guard).`,
+  `${rounds} rounds. All times are in milliseconds. Before a kill -9, eight loops write to the database, and they still write at the moment of the kill. The time of the start after it begins with the start of the next process, includes the start of Node, and ends with the first answer of the database. At rest, without a client, the database uses **${idleMb} MB** (PSS, all processes and the guard).`,
   ['what', 'median', 'max'],
   [
     row('first start on an empty folder, within the service', 'first start, empty folder'),

@@ -50,7 +50,7 @@ try {
   const share = (median(samples.oneWith) / median(samples.oneWithout)).toFixed(2);
   report(
     'Creates and event subscriptions',
-    `Time of the statement that inserts runs, for a team without subscriptions, on the embedded PostgreSQL; ${rounds} rounds in turns. With the part of the statement that enqueues deliveries, a single run takes **${share} times** as long (ratio of the medians). Milliseconds.`,
+    `Each row is the time, in milliseconds, of the statement that inserts runs, for a team without event subscriptions, on the embedded PostgreSQL; ${rounds} rounds in turns. With the part of the statement that enqueues deliveries to subscriptions, the insert of a single run takes **${share} times** as long (ratio of the medians).`,
     ['statement', ...spreadColumns],
     [
       ['one run, nothing enqueued', ...spread(samples.oneWithout, 2)],
@@ -65,7 +65,7 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** The module does not export the statement. So this create records the statement with the parameters of one run. */
+/** The module does not export the statement. So create a run, and record the statement that this create sends, with its parameters. */
 async function takeDownInsert(): Promise<{ statement: Statement; row: object }> {
   const { db } = test.deps;
   const { query } = db;

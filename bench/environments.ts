@@ -35,13 +35,16 @@ try {
     const config = {
       name: `Bench ${round}`,
       github_repos: [{ owner: 'acme', repo: 'large' }],
-      // Reads every file, as a build does.
+      // This command reads every file, as a build does.
       setup_commands: ['find large -type f -not -path "*/.git/*" -print0 | xargs -0 sha256sum > sums'],
     };
     return (await system.call<{ uid: string }>('POST', '/agent/environments', { config }, 201)).uid;
   };
 
-  /** Returns the milliseconds of the steps of the setup, and whether it was reused. */
+  /**
+   * Starts a run in the environment. Returns the milliseconds of the setup, of keeping the prepared workspace for later runs, and whether
+   * the run reused a prepared workspace.
+   */
   const prepare = async (environment_id: string, config: object = {}) => {
     const runId = await system.createRun('```sh\ntest -s sums\n```', { config: { environment_id, ...config } });
     const run = await system.untilEnded(runId, 300_000);
@@ -65,7 +68,8 @@ try {
   const prepared: number[] = [];
   const keeping: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
-    // A new environment has no prepared workspace, but can use the mirror of the same repository.
+    // In each round, prepare a new environment, which has no prepared workspace. From the second round on, the mirror of the repository
+    // exists already.
     const uid = await environmentOf(round);
     const cold = await prepare(uid, { refresh_environment: true });
     first.push(cold.setupMs);
@@ -85,7 +89,7 @@ try {
   ];
   report(
     'Preparation of an environment',
-    `A repository of ${files} files of about 2 KB, cloned through the gateway from a git host on the same machine, and one setup command that reads every file; ${rounds} rounds of all rows in turns, with bubblewrap. The files are unpacked and not shared, because the disk of a sandbox is a file system of its own. Ratio: median of the first preparation divided by the median of the row. The ratio is larger with a more distant code host and with longer setup commands.`,
+    `Each row is the time to prepare an environment: a repository of ${files} files of about 2 KB is cloned through the gateway from a git host on the same machine, and one setup command reads every file; ${rounds} rounds in turns, with bubblewrap. A prepared workspace is unpacked into the sandbox for each run, because the disk of a sandbox is a separate file system and cannot share files with another sandbox. Ratio: the median of the first preparation divided by the median of the row. The ratio would be larger with a more distant code host or with longer setup commands.`,
     ['preparation', 'median ms', 'p99 ms', 'ratio'],
     [
       row('first: clone and setup command', first),

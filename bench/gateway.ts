@@ -1,6 +1,6 @@
 /**
- * Measures the overhead of the model gateway: time to the first byte, memory while a long answer is forwarded, and how long a request
- * is delayed. Client, gateway and provider are one process.
+ * Measures the overhead of the model gateway: the time to the first byte, the memory while it forwards a long answer, and the time to
+ * check a request. Client, gateway and provider are one process.
  */
 import http, { type IncomingMessage } from 'node:http';
 import { checkRequest } from '../packages/service/src/edges/gateway/models/check-request.ts';
@@ -18,7 +18,7 @@ const longMb = 15;
 const path = '/api/v1/gateway/anthropic/v1/messages';
 const modelId = 'anthropic/claude-opus-5-5';
 
-/** A conversation of this number of bytes, in messages of 8 KB. */
+/** Returns a request whose conversation has this number of bytes, in messages of 8 KB. */
 function conversation(bytes: number): Buffer {
   const content = 'It fails in the "linker".\n'.repeat(8192 / 26);
   const messages = Array.from({ length: Math.ceil(bytes / 8192) }, (_, n) => ({
@@ -65,14 +65,14 @@ async function firstByte(ask: typeof direct): Promise<number> {
   });
 }
 
-/** Returns the largest growth of the process, in megabytes, while a long answer was forwarded. */
+/** Returns by how many megabytes the process grew at most while a long answer was forwarded. */
 async function growth(ask: typeof direct): Promise<number> {
   fake.misbehave({ kind: 'flood', bytes: streamMb * 2 ** 20 });
   const before = memoryOf(process.pid).rssMb;
   let most = before;
   let bytes = 0;
   for await (const part of await ask(short)) {
-    // Memory is read about every eight megabytes.
+    // Read the memory after about every eight megabytes of the answer.
     if (Math.floor(bytes / 2 ** 23) !== Math.floor((bytes + part.length) / 2 ** 23))
       most = Math.max(most, memoryOf(process.pid).rssMb);
     bytes += part.length;
@@ -99,7 +99,7 @@ try {
   const times = (median(first.through) / median(first.direct)).toFixed(1);
   report(
     'The model gateway',
-    `Anthropic's protocol. First byte: ${rounds} requests of ${promptKb} KB directly and through the gateway, in turns, one after the other. Through the gateway, it takes **${times} times** as long. Memory: an answer of ${streamMb} MB is forwarded, ${streams} times each way in turns. The process also contains client and provider. Checking: 20 times, in slices of a few milliseconds; between the slices, the process does other work.`,
+    `All requests use Anthropic's protocol. First byte: ${rounds} requests of ${promptKb} KB, directly and through the gateway, in turns, one after the other. Through the gateway, the first byte takes **${times} times** as long. Memory: an answer of ${streamMb} MB is forwarded, or sent directly, ${streams} times each, in turns. The growth is that of one process, which contains client, gateway and provider. Checking: the gateway checks a request 20 times. It checks in slices of a few milliseconds and does other work between the slices.`,
     ['what', ...spreadColumns],
     [
       ['first byte, direct (ms)', ...spread(first.direct, 2)],

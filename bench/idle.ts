@@ -9,7 +9,7 @@ import { report } from './report.ts';
 
 const seconds = Number(process.env.BENCH_SECONDS ?? 60);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
-/** Time for the work after a start: compilations, the first autovacuum and the first checkpoint. */
+/** Time that the programs need after a start for compilations, the first autovacuum and the first checkpoint. */
 const settleSeconds = Number(process.env.BENCH_SETTLE_SECONDS ?? 30);
 
 /** Processor time in seconds since the start of each process, and the number of transactions of the server. */
@@ -22,7 +22,7 @@ interface Totals {
 
 async function readTotals(system: System, countTransactions: () => Promise<number>): Promise<Totals> {
   const cpuOf = (pid: number | undefined) => (pid === undefined ? Number.NaN : cpuSecondsWithEnded(pid));
-  // The ended processes of the server are those of closed connections and of autovacuum.
+  // Also count ended processes of PostgreSQL: those of closed connections and of autovacuum.
   const postgres = processesBelow(`${system.dataDir}/postgres`).reduce((sum, pid) => sum + cpuSecondsWithEnded(pid), 0);
   return {
     service: cpuOf(system.service().pid),
@@ -60,7 +60,7 @@ try {
     }
     report(
       'Processor time of an idle system',
-      `A service, its embedded PostgreSQL and a worker, without runs, schedules and clients. Milliseconds of processor time per second, over ${seconds} s in each round. The first round begins ${settleSeconds} s after the start. Transactions: sum over all databases of the server. Goal: at most 15 ms a second; worst round **${Math.max(...totals).toFixed(1)} ms**.`,
+      `A service, its embedded PostgreSQL and a worker run without runs, schedules and clients. The table shows the milliseconds of processor time that they use per second, over ${seconds} s in each round. The first round begins ${settleSeconds} s after the start. Transactions: the sum over all databases of the server. Goal: at most 15 ms a second. Worst round: **${Math.max(...totals).toFixed(1)} ms**.`,
       ['round', 'service', 'worker', 'PostgreSQL', 'together', 'transactions a second'],
       rows,
     );

@@ -11,7 +11,7 @@ import { startSystem } from '../test/support/system.ts';
 import { percentile, report } from './report.ts';
 
 const turns = Number(process.env.BENCH_TURNS ?? 600);
-/** A webhook notes 60 refused credentials a minute. */
+/** Reset the budgets after this number of turns, because a webhook records only 60 refused credentials a minute. */
 const turnsOfBudget = 10;
 
 /** A kind of guess. The other kinds of its group are compared with the first kind. */
@@ -144,7 +144,7 @@ try {
   );
   report(
     'Answer times to senders that guess',
-    `${turns} requests of 1 KB of each kind, one after the other on one connection, in a new random order for each turn. There is one service process without other work, with embedded PostgreSQL. The last column is the share of pairs in which this kind is slower than the first kind of its group: 0.5 means that the times reveal nothing. Largest distance from 0.5: **${largest.toFixed(3)}**. For two equal distributions, this distance is below ${(3 * Math.sqrt(1 / (6 * turns))).toFixed(3)} in 997 of 1,000 comparisons. The status (404 or 401, as in the interface) says whether a URL has an enabled webhook. UIDs have 131 random bits.`,
+    `${turns} requests of 1 KB of each kind of guess. All requests are sent one after the other on one connection; each turn has one request of each kind, in a new random order. One service process with the embedded PostgreSQL answers all requests and has no other work. For the last column, each request of the row's kind is compared with each request of the first kind with the same guess. The column shows the share of these pairs in which the row's kind is slower: 0.5 means that the times reveal nothing. Largest distance from 0.5: **${largest.toFixed(3)}**. If the times of two kinds have the same distribution, this distance is below ${(3 * Math.sqrt(1 / (6 * turns))).toFixed(3)} in 997 of 1,000 comparisons. The status alone already says whether a URL has an enabled webhook: 401 or 404, as the API documents. UIDs have 131 random bits.`,
     ['guess', 'kind', 'status', 'p10 ms', 'median ms', 'p90 ms', 'slower than the first'],
     guesses.map((each) => [
       each.group,

@@ -21,7 +21,7 @@ const factories = 12;
 const webhooksOfFactory = 20;
 const floodRounds = 6;
 
-/** Processor milliseconds for each delivery: of the server, of PostgreSQL with its background processes, and of the sender. */
+/** Milliseconds of processor time for one delivery. `database`: PostgreSQL with its background processes. */
 interface CpuTimes {
   readonly server: number;
   readonly database: number;
@@ -56,7 +56,10 @@ async function post<T>(route: string, body: unknown): Promise<T> {
   return (await answer.json()) as T;
 }
 
-/** Creates factories with webhooks and one automation for each payload filter. Each automation selects all webhooks of its factory. */
+/**
+ * Creates factories with webhooks, and in each factory one automation for each payload filter. An automation selects all webhooks of its
+ * factory.
+ */
 async function createWebhooks(count: number, filters: readonly object[]): Promise<string[]> {
   const urls: string[] = [];
   for (let factory = 0; factory < count; factory += 1) {
@@ -76,7 +79,7 @@ async function createWebhooks(count: number, filters: readonly object[]): Promis
   return urls;
 }
 
-/** Returns the latencies in milliseconds of lists of runs through the API while `work` runs. */
+/** Lists runs through the API again and again while `work` runs. Returns the latency of each request in milliseconds. */
 async function apiDuring(work: Promise<unknown>): Promise<number[]> {
   const latencies: number[] = [];
   let isOver = false;
@@ -155,7 +158,9 @@ try {
   const [flooded = ''] = ourUrls;
   const quiet: number[] = [];
   const during: number[] = [];
-  // Measure in turns, because one slow answer determines a p99. The budget of 60 for the first minute ends in the second round.
+  // Measure without and with deliveries in turns, so that a slow moment of the machine affects both alike. A webhook accepts 60
+  // deliveries in a minute. Each round sends 10 a second for 3 s, so the second round uses up this budget, and later rounds send
+  // deliveries above the budget.
   for (let round = 0; round < floodRounds; round += 1) {
     quiet.push(...(await apiDuring(delay(3_000))));
     const flood = loadWithDeliveries({ urls: [flooded], secret, callers: 4, seconds: 3, perSecond: 10 });
@@ -172,7 +177,7 @@ try {
   const api = (part: number) => [quiet, during].map((sample) => percentile(sample, part).toFixed(1)).join(' and ');
   report(
     'Deliveries per second',
-    `Deliveries of 1 KB with the signature of GitHub, to ${ourUrls.length} webhooks without automations and ${unmatchedUrls.length} with each kind of them, on one service process without workers; ${callers} senders, ${rounds} rounds of ${seconds} s in turns, embedded PostgreSQL. Senders, server and PostgreSQL share the cores, so the sum of their CPU milliseconds for one delivery limits the rate. Other programs lower the rate, for Runyard more than for the bare server: the bare server has 16 connections that wait for a core at once, Runyard has two. The second bare server writes the same rows as Runyard for a delivery that starts a run, and reduces the budget in the same way. It uses one statement for each delivery, on copies of the tables with all their columns, constraints and indexes. It has no triggers and foreign keys, sends no notices, and checks only the signature. Goal: ratio ≥ 0.5, deliveries that start a run ≥ 0.7 of the second bare server (median **${median(startedToRows).toFixed(2)}**, ${Math.min(...startedToRows).toFixed(2)} to ${Math.max(...startedToRows).toFixed(2)}; by processor time of server and PostgreSQL ${cpuRatio.toFixed(2)}), and p99 < 50 ms at half load. \`GET /agent/runs\` without deliveries, and while one webhook gets ten times its budget (600 a minute): p50 ${api(0.5)} ms, p99 ${api(0.99)} ms, in ${floodRounds} turns of 3 s each.`,
+    `Senders send deliveries of 1 KB with a signature in GitHub's format to ${ourUrls.length} webhooks without automations and ${unmatchedUrls.length} for each kind of automation in the table, on one service process without workers; ${callers} senders, ${rounds} rounds of ${seconds} s in turns, on the embedded PostgreSQL. Senders, server and PostgreSQL share the cores, so the sum of their CPU milliseconds for one delivery limits the rate. Other programs of the machine lower Runyard's rate more than the rate of the bare server: 16 connections of the bare server compete for the cores at the same time, but only two of Runyard. The second bare server writes the same rows as Runyard for a delivery that starts a run, and reduces the budget in the same way. It uses one statement for each delivery, on copies of the tables with all their columns, constraints and indexes. It has no triggers and foreign keys, sends no notices, and checks only the signature. Goals: ratio to the first bare server ≥ 0.5; deliveries that start a run ≥ 0.7 of the second bare server (median **${median(startedToRows).toFixed(2)}**, ${Math.min(...startedToRows).toFixed(2)} to ${Math.max(...startedToRows).toFixed(2)}; by processor time of server and PostgreSQL ${cpuRatio.toFixed(2)}); p99 < 50 ms at half load. \`GET /agent/runs\` was measured without deliveries, and while one webhook gets ten times its budget (600 deliveries a minute): p50 ${api(0.5)} ms, p99 ${api(0.99)} ms, in ${floodRounds} rounds of 3 s each.`,
     [
       'deliveries',
       'per second (median)',

@@ -2,16 +2,17 @@
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { type Seeded, skewed } from './list-seed.ts';
 
-/** Members of a ListRunsQuery. */
+/** The members of a ListRunsQuery that a case sets. */
 type Query = Record<string, unknown>;
-/** Returns the nth query of a filter. */
+/** Returns the query for the nth measurement of a filter. */
 export type Make = (n: number, random: () => number) => Query;
 
 const oneOf = <T>(values: readonly T[], n: number): T => values[Math.floor(n) % values.length] as T;
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
 
 /**
- * Returns the queries of each filter for `count` seeded runs: with frequent values, rare values, values of only old runs, and values of no run.
+ * Returns, for each filter, the function that makes its queries for `count` seeded runs. The queries filter by frequent values, rare
+ * values, values that only old runs have, and values that no run has.
  */
 export function casesOf(seeded: Seeded, count: number): Record<string, Make> {
   const some =

@@ -1,4 +1,4 @@
-/** The runs that `list.ts` searches: a million runs of one team, whose values are as uneven as those of a real team. */
+/** The runs that `list.ts` searches: a million runs of one team. As in a real team, some values are frequent and most values are rare. */
 import type pg from 'pg';
 import type { Database } from '../packages/service/src/platform/store/database/database.ts';
 
@@ -24,7 +24,7 @@ export function randomNumbers(seed: number): () => number {
 const syllables =
   'ba ce di fo gu ha je ki lo mu na pe qui ro su ta ve wi xo zu ster ing tion ness ment ly ed er con pre'.split(' ');
 
-/** Words with shared beginnings and middles, as in a natural language. */
+/** Returns words that share beginnings and middles, like the words of a natural language. */
 function makeVocabulary(random: () => number, size: number): string[] {
   const words = new Set<string>();
   while (words.size < size) {
@@ -34,15 +34,15 @@ function makeVocabulary(random: () => number, size: number): string[] {
   return [...words];
 }
 
-/** Returns small numbers often, large ones rarely. */
+/** Returns a random number from 0 to `size` - 1: small numbers often, large numbers rarely. */
 export const skewed = (random: () => number, size: number): number => Math.floor(size * random() ** 3);
 
 const teamId = '01900000-0000-7000-8000-000000000001';
 
-/** Returns an SQL expression with the same distribution, which uses random numbers of SQL. */
+/** Returns an SQL expression for a random number with the same distribution as `skewed`. */
 const rank = (n: number) => `floor(${n} * power(random(), 3))::int`;
 
-/** Fills the tables of a migrated database with `count` runs over 180 days, the last one a minute ago. */
+/** Fills the tables of a migrated database with `count` runs. They were created during the last 180 days, the newest run a minute ago. */
 export async function seedRuns(db: Database, count: number): Promise<Seeded> {
   const random = randomNumbers(7);
   const vocabulary = makeVocabulary(random, 20_000);
@@ -51,7 +51,8 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
   const sentences = Array.from({ length: 5000 }, () => sentence(25));
   const titles = Array.from({ length: 5000 }, () => sentence(5));
   await db.onOwnConnection(async (client) => {
-    // Disable triggers. The foreign keys are correct by construction, and checking them one by one takes longer than all other work.
+    // Disable triggers, including the checks of foreign keys, because these checks take longer than all other work. The rows are made
+    // with correct references.
     await client.query(
       `SET session_replication_role = replica; SET maintenance_work_mem = '256MB'; SELECT setseed(0.5)`,
     );
@@ -135,7 +136,7 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
 
 const timeAt = (i: string, count: string) =>
   `(now() - interval '1 minute' - (${count}::int - (${i})) * (interval '180 days' / ${count}::int))`;
-/** Returns a UUID version 7 of that time. */
+/** Returns a UUID version 7 that contains this time. */
 const idAt = (i: string, count: string) =>
   `(lpad(to_hex((extract(epoch FROM ${timeAt(i, count)}) * 1000)::bigint), 12, '0') || '7000' || '8000' || lpad(to_hex(${i}), 12, '0'))::uuid`;
 /** Returns the arguments with which `replaceAll` replaces `bench_id(i)` and `bench_time(i)`. `count` is the placeholder of the number of runs. */
@@ -144,7 +145,10 @@ const placesOf = (count: string): [RegExp, (text: string, what: string, i: strin
   (_, what, i) => (what === 'id' ? idAt(i, count) : timeAt(i, count)),
 ];
 
-/** Drops the indexes of the tables that the list reads, because it is faster to create them after all rows. Returns the statements for that. */
+/**
+ * Drops the indexes of the tables that the list reads. Returns the statements that create the indexes again, which is faster after all
+ * rows are inserted.
+ */
 async function dropIndexes(client: pg.ClientBase): Promise<string> {
   const { rows } = await client.query<{ name: string; definition: string }>(`
     SELECT i.indexrelid::regclass::text AS name, pg_get_indexdef(i.indexrelid) AS definition FROM pg_index i
@@ -166,8 +170,8 @@ const fillFacets = `
   FROM artifacts a JOIN runs r ON r.id = a.run_id WHERE a.is_ready`;
 
 /**
- * Does the work of the search's background loop for all runs. Combines the stored search parts of the texts of each run, because
- * computing the parts again takes 1 ms for each run.
+ * Writes the search index of all runs, which the search's background loop writes for single runs. Combines the stored search parts of
+ * each run's texts, because computing the parts again takes 1 ms for each run.
  */
 const fillSearch = `
   INSERT INTO run_search (run_id, team_id, updated_hour, parts)

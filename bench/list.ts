@@ -28,16 +28,16 @@ const goals = { single: 20, words: 60, together: 200 };
 /** Number of first pages that are measured for each sort. */
 const sortedPages = 20;
 
-/** Process id of the server process for the connection to the measured database, which runs on this machine. */
+/** Ids of the PostgreSQL processes of the connections to the measured database. They must run on this machine. */
 let backends: number[] = [];
-/** Returns the milliseconds of processor time of this process and of the connections to the database. */
+/** Returns the milliseconds of processor time that this process and the PostgreSQL processes of its connections have used. */
 const spent = () => cpuMsOf([process.pid, ...backends]);
 
 const signer = { sign: () => 'signature', verify: () => true };
 
 /**
- * Returns the milliseconds of processor time of each repetition. With `pages`, each repetition reads the page after the last one, and
- * begins with the first page again after this number of pages.
+ * Returns the milliseconds of processor time of each repetition. With `pages`, each repetition reads the page after the page of the
+ * last repetition; after this number of pages, it begins again with the first page.
  */
 async function measure(
   db: Database,
@@ -64,7 +64,7 @@ async function measure(
 
 const figures = (sample: number[]) => [percentile(sample, 0.5).toFixed(1), percentile(sample, 0.99).toFixed(1)];
 
-/** The goal of a filter: `q` alone, one filter, or several filters. */
+/** Returns the goal for a row: the goal for `q` alone, for another single filter, or for several filters. */
 const goalOf = (title: string): number =>
   title.startsWith('q, ') && !title.includes(' and ')
     ? goals.words
@@ -146,7 +146,7 @@ for (const filled of await Promise.all(filling)) {
 const missed = rows.filter((row) => row.join().includes('missed')).length;
 report(
   `Listing 50 of ${count.toLocaleString('en')} runs`,
-  `Milliseconds of processor time of \`listRuns\` with one caller: of the service and its connection to PostgreSQL together, including all queries and the reading of the answer. Each filter is sorted by the latest change, ${repetitions} times descending and ${repetitions / 2} ascending, with frequent, rare, old and missing values. Each sort is measured by its first ${sortedPages} pages, ${repetitions} times together. Goals, p99: ${goals.single} ms for each filter and sort, ${goals.words} ms for \`q\`, ${goals.together} ms for several at once. **${missed === 0 ? 'All goals are met.' : `${missed} of ${rows.length} rows miss their goal.`}** Last column: the same filter under the six other sorts, 10 times each; its p99 has the goal ${goals.together} ms.`,
+  `The table shows the milliseconds of processor time of \`listRuns\` with one caller. The time is that of the service's process and of its PostgreSQL connections together, including all queries and the reading of their results. For each filter, the runs are sorted by their latest change, ${repetitions} times descending and ${repetitions / 2} ascending, and the filter's value is frequent, rare, only in old runs, or in no run. For each sort without a filter, the first ${sortedPages} pages were read, ${repetitions} times each sort. Goals, p99: ${goals.single} ms for each filter and sort, ${goals.words} ms for \`q\`, ${goals.together} ms for several filters at once. **${missed === 0 ? 'All goals are met.' : `${missed} of ${rows.length} rows miss their goal.`}** The last column shows the same filter with the six other sorts, 10 times each; the goal for this p99 is ${goals.together} ms.`,
   ['database', 'filter or sort', 'p50 ms', 'p99 ms', 'goal', 'other sorts p50 / p99 ms'],
   rows,
 );

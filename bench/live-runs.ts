@@ -1,4 +1,4 @@
-/** Measures the statements that run repeatedly for live runs, with 1,000 to 20,000 live runs in one database. */
+/** Measures the statements that the service repeats while runs are live, with 1,000 to 20,000 live runs in one database. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -40,7 +40,7 @@ try {
   const bytes = opened.at(-1)?.bytesOfRun;
   report(
     'Live runs on one database',
-    `Milliseconds (medians of ${rounds} rounds in turns) on the embedded PostgreSQL, for each number of live runs. Each worker executes ${ofWorker} of these runs. A run and its execution take ${await bytes?.()} bytes in tables and indexes.`,
+    `The table shows milliseconds (medians of ${rounds} rounds in turns) for databases with different numbers of live runs, on the embedded PostgreSQL. Each worker executes ${ofWorker} of these runs. A run and its execution take ${await bytes?.()} bytes in tables and indexes.`,
     ['statement', ...sizes.map((size) => `${size.toLocaleString('en')} live`)],
     rows,
   );
@@ -92,7 +92,8 @@ async function openLive(size: number) {
       const renewAll = async () => {
         for (const id of some) await renewLeases(db, id, test.deps.timing);
       };
-      // The first change of a page after a checkpoint writes the whole page.
+      // After a checkpoint, PostgreSQL writes the whole page at the first change of each page. This would make the first measurements
+      // slower.
       await renewAll();
       const before = await position();
       await renewAll();

@@ -11,7 +11,7 @@ const file = process.env.BENCH_MEMORY_FILE;
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** V8 releases pages only some time after they became free. */
+/** Wait, because V8 returns memory to the system only some time after it became free. */
 const settleMs = 2_000;
 
 if (file !== undefined) {

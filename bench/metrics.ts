@@ -1,4 +1,7 @@
-/** Measures creates per second with metrics and traces, in comparison with the same service without them, in turns on one database. */
+/**
+ * Measures creates per second with metrics and traces. Compares them, in turns on one database, with the same service without metrics and
+ * traces.
+ */
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -46,7 +49,7 @@ try {
   const kinds: readonly (readonly [string, Record<string, string>])[] = [
     ['without', {}],
     ['metrics, scraped every 5 s', listen(ports[0])],
-    // Shows how much two equal services differ.
+    // A second service without metrics, to show how much two equal services differ.
     ['without, again', {}],
     ['metrics, and traces of 1 %', { ...listen(ports[1]), ...traces }],
   ];
@@ -66,7 +69,7 @@ try {
   };
   for (const service of services) await load(service);
   const results: Measured[][] = services.map(() => []);
-  // Each round begins with another service, because a load leaves work for the database behind.
+  // Begin each round with another service, because the database still has work from the last service when the next one is measured.
   for (let round = 0; round < rounds; round += 1) {
     for (let turn = 0; turn < services.length; turn += 1) {
       const index = (round + turn) % services.length;
@@ -83,7 +86,7 @@ try {
     `${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`;
   report(
     'Creates with metrics and traces',
-    `${callers} callers, ${rounds} rounds of ${seconds} s in turns on one embedded PostgreSQL, client and collector on the same cores. Goal: ratio ≥ 0.95 with metrics, ≥ 0.9 with traces of 1 %. Processor time: that of the service process for one create. Other programs of the machine disturb it less than the rate of creates. Ratios: median (spread).`,
+    `${callers} callers, ${rounds} rounds of ${seconds} s in turns, on one embedded PostgreSQL. Callers and the collector of traces use the same cores. Goal: at least 0.95 times as many creates a second with metrics, and at least 0.9 times as many with metrics and traces of 1 % of the requests. The processor time is that of the service process for one create; other programs of the machine change it less than the rate of creates. Each ratio is a median, with its spread in parentheses.`,
     ['service', 'creates/s', 'p50 ms', 'p99 ms', 'ratio of creates/s', 'processor ms', 'ratio of processor ms'],
     kinds.map(([name], index) => {
       const own = results[index] ?? [];

@@ -14,7 +14,9 @@ const rounds = Number(process.env.BENCH_ROUNDS ?? 25);
 const builtin = (name: string) => `process.getBuiltinModule('${name}')`;
 const load = (name: string) => `await import('${name}')`;
 
-/** A client and an agent of the SDK in one process, with streams in memory between them, up to the answer to `initialize`. */
+/**
+ * Code that connects a client and an agent of the ACP SDK in one process, by streams in memory, and waits for the answer to `initialize`.
+ */
 const handshake = `
 const { agent, client } = await import('@agentclientprotocol/sdk');
 const [toAgent, toClient] = [new TransformStream(), new TransformStream()];
@@ -23,7 +25,7 @@ agent({ name: 'a' }).onRequest('initialize', () => ({ protocolVersion: 1 }))
 const { agent: other } = client({ name: 'c' }).connect({ readable: toClient.readable, writable: toAgent.writable });
 await other.request('initialize', { protocolVersion: 1, clientCapabilities: {} })`;
 
-/** Code by the name of its row. */
+/** The code to measure, by the name of its row in the table. */
 const cases: Readonly<Record<string, string>> = {
   nothing: '',
   '`node:http`, by `import`': load('node:http'),
@@ -45,7 +47,7 @@ const cases: Readonly<Record<string, string>> = {
 
 const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-modules-'));
 
-/** Bundles the code; returns the command that runs it, which prints its time. */
+/** Bundles the code. Returns a function that runs the bundle in a new process and returns the milliseconds that it took. */
 async function prepare(code: string, place: string): Promise<() => Promise<{ wall: number; cpu: number }>> {
   await mkdir(place);
   const entry = path.join(place, 'main.ts');
@@ -86,7 +88,7 @@ try {
   const ms = (sample: readonly number[], share: number) => percentile(sample, share).toFixed(1);
   report(
     'Loading a module',
-    `Each module is bundled like the agent and loaded in a fresh process with compiled code; ${rounds} rounds in turns. Milliseconds of the loading alone. The processor time includes all threads.`,
+    `Each module is bundled like the agent and loaded in a fresh process with compiled code; ${rounds} rounds in turns. The table shows the milliseconds of the loading alone, without the start of Node. The processor time is that of all threads.`,
     ['module', 'p50', 'p99', 'best', 'processor p50'],
     Object.entries(samples).map(([name, sample]) => [
       name,

@@ -37,7 +37,7 @@ async function restart(system: System): Promise<void> {
   await system.startService();
 }
 
-/** Returns the megabytes with this number of streams, a hundred for each run. */
+/** Opens `streams` streams, a hundred for each run. Returns the resident megabytes of the service. */
 async function withStreams(system: System): Promise<number> {
   const runs = await Promise.all(
     Array.from({ length: streams / 100 }, () => system.createRun('No worker takes this run.')),
@@ -53,7 +53,7 @@ async function withStreams(system: System): Promise<number> {
   }
 }
 
-/** Has a number for each variant. */
+/** One number for each combination of flags. */
 type Each = Record<string, number>;
 const systems: Record<string, System> = {};
 const each = async (measure: (system: System) => number | Promise<number>): Promise<Each> => {
@@ -104,7 +104,7 @@ try {
     (perSecond[name] ?? []).map((value, index) => value / (perSecond[first]?.[index] ?? Number.NaN));
   report(
     "The service's flags of Node",
-    `Each in a separate process with a separate embedded PostgreSQL; ${starts} starts, and ${rounds} rounds of ${load.seconds} s of creates by ${load.callers} callers, in turns. Creates: ratio to the first row in the same round (median). Memory: resident megabytes of the service, after ${restMs / 1000} s of rest, right after the creates, and of a fresh process with ${streams} live streams. In use: ${serviceNodeFlags.join(' ')}.`,
+    `Each row is a service in a separate process with a separate embedded PostgreSQL; ${starts} starts, and ${rounds} rounds of ${load.seconds} s of creates by ${load.callers} callers, in turns. Creates: ratio to the first row in the same round (median). Memory: resident megabytes of the service after ${restMs / 1000} s of rest and right after the creates, and of a newly started service with ${streams} live streams. Runyard starts the service with these flags: ${serviceNodeFlags.join(' ')}.`,
     ['flags', 'start ms', 'at rest MB', 'creates', 'CPU ms of a create', 'after creates MB', `${streams} streams MB`],
     Object.keys(variants).map((name) => [
       name,

@@ -1,13 +1,13 @@
-/** Measures times in a page: paints, frames, long tasks, and the time from a key to its paint. */
+/** Measures times in a web page: paints, frames, long tasks, and the time from a key to the paint that shows its effect. */
 import type { BrowserContext, CDPSession, Page } from 'playwright-core';
 
-/** Measurements of a page since the last reading, milliseconds. */
+/** Measurements of a page since the last call of `readPace`, in milliseconds. */
 export interface Pace {
-  /** Times from each key to the end of the next frame. */
+  /** For each key: the time from the key to the paint of the next frame. */
   readonly keys: number[];
-  /** Between frames. */
+  /** Times between two frames. */
   readonly frames: number[];
-  /** Tasks longer than 50 ms. */
+  /** Durations of tasks longer than 50 ms. */
   readonly tasks: number[];
   /** Time of the last click, by the clock of the page. */
   readonly clickedAt: number;
@@ -42,7 +42,7 @@ const watch = `
   globalThis.afterPaint = () => new Promise(afterPaint);
 `;
 
-/** Measures in all pages that the profile opens from now on. */
+/** Starts the measurements in all pages that the browser profile opens after this call. */
 export async function watchPages(context: BrowserContext): Promise<void> {
   await context.addInitScript(watch);
 }

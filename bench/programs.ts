@@ -1,4 +1,4 @@
-/** Programs whose start is measured. */
+/** Runs programs to measure how long they take. */
 import { spawn } from 'node:child_process';
 import { timed } from './turns.ts';
 

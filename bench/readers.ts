@@ -8,7 +8,7 @@ import { eventually } from '../test/support/system.ts';
 export interface Readers {
   /** Opens one stream for each path. A path is relative to `/api/v1`. */
   open(server: { readonly port: number; readonly key: string; readonly paths: readonly string[] }): Promise<void>;
-  /** Returns the numbers of open and of broken streams, and the lags in milliseconds since the last report. */
+  /** Returns how many streams are open, how many are broken, and the lags in milliseconds since the last report. */
   takeReport(): Promise<{ open: number; lost: number; lags: number[] }>;
   stop(): Promise<void>;
 }
@@ -56,7 +56,7 @@ export interface ProbedMemory {
   /** Bytes of live objects in the heap, and resident bytes of the process. */
   readonly heapUsed: number;
   readonly rss: number;
-  /** Returns the memory that the kernel holds for TCP sockets of this network namespace, in bytes. */
+  /** Returns how many bytes of memory the kernel uses for the TCP sockets of this network namespace. */
   readonly sockets: number;
 }
 

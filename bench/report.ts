@@ -1,4 +1,4 @@
-/** Parts that all measurements share: percentiles, the description of the machine, and the file for a result. */
+/** Functions that all benchmarks share: percentiles, the description of the machine, and the page with the result. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -38,7 +38,10 @@ export function report(
     writeFileSync(path.join(import.meta.dirname, script.replace(/\.ts$/, '.md')), text);
 }
 
-/** Returns the memory of a process, MB: resident, and proportional (shared pages counted in part). */
+/**
+ * Returns the resident and the proportional memory of a process in MB. Proportional memory counts a page that n processes share as 1/n
+ * page.
+ */
 export function memoryOf(pid: number): { rssMb: number; pssMb: number } {
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
   const kb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(rollup)?.[1] ?? Number.NaN);

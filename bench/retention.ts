@@ -1,4 +1,4 @@
-/** Measures the nightly sweep over many old runs, and the gain if each batch starts at the end of the batch before. */
+/** Measures the nightly sweep over many old runs, and how much time it saves because each batch starts where the last batch ended. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -16,7 +16,7 @@ import { timed } from './turns.ts';
 const count = Number(process.env.BENCH_RUNS ?? 20_000);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 2);
 const eventsOfRun = 20;
-/** Days over which the ends of the runs are spread evenly. */
+/** The runs ended at times that are spread evenly over this number of days. */
 const spanDays = 500;
 const detailDays = 90;
 const runDays = 400;
@@ -25,7 +25,7 @@ const older = (days: number) => Math.round(count * (1 - days / spanDays));
 /** Inserts ended runs, each with an execution and a conversation. */
 async function seed({ deps: { db }, teamId }: TestExecutions): Promise<void> {
   await db.onOwnConnection(async (client) => {
-    // The foreign keys are correct by construction, and checking them one by one takes longer than all other work.
+    // Disable the checks of foreign keys, because they take longer than all other work. The rows are made with correct references.
     await client.query(`SET session_replication_role = replica`);
     await client.query(
       `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, source, creator_kind, creator_uid, executor_kind,
@@ -47,7 +47,10 @@ async function seed({ deps: { db }, teamId }: TestExecutions): Promise<void> {
   });
 }
 
-/** Returns the sweep that runs every night. With 0 days, it deletes nothing of this kind. */
+/**
+ * Runs the sweep that the service runs every night. Returns its duration in milliseconds. With `detail` or `runs` 0, the sweep deletes no
+ * details or no runs.
+ */
 async function sweep({ db, log }: TestExecutions['deps'], days: { detail: number; runs: number }): Promise<number> {
   const deps = {
     db,
@@ -67,8 +70,9 @@ async function sweep({ db, log }: TestExecutions['deps'], days: { detail: number
 }
 
 /**
- * Runs the batches of a sweep on two databases in turns. On the first, each batch begins where the batch before it ended. On the
- * second, each batch looks for old runs from the beginning. Returns the milliseconds of all batches for each database.
+ * Runs the batches of a sweep on two databases in turns. On the database `behind`, each batch begins where the last batch ended. On
+ * the database `beginning`, each batch searches for old runs from the beginning. Returns the sum of the milliseconds of all batches,
+ * for each database.
  */
 async function compare(behind: Database, beginning: Database, days: number, deleteBatch: typeof deleteOldRuns) {
   const ms = { behind: 0, beginning: 0 };
@@ -90,7 +94,7 @@ async function compare(behind: Database, beginning: Database, days: number, dele
 
 const left = { runs: count - older(runDays), events: (count - older(detailDays)) * eventsOfRun };
 
-/** Opens this number of databases with runs. `work` must delete exactly the old runs. */
+/** Opens `many` databases with runs and calls `work` with them. Throws if `work` has not deleted exactly the old runs. */
 async function onFreshDatabases(many: number, work: (all: TestExecutions['deps'][]) => Promise<void>): Promise<void> {
   const opened: TestExecutions[] = [];
   try {
@@ -140,7 +144,7 @@ try {
   const runs = `${number(older(runDays))} runs`;
   report(
     'Retention',
-    `${number(count)} runs with ${eventsOfRun} events each, on the embedded PostgreSQL; ${rounds} rounds, each on fresh databases. The rows with batches alone compare two databases, in turns. In the first database, each batch begins where the batch before it ended. In the second database, each batch looks for old runs from the beginning. Seconds.`,
+    `${number(count)} runs with ${eventsOfRun} events each, on the embedded PostgreSQL; ${rounds} rounds, each on new databases. All times are in seconds. The rows about batches alone compare, in turns, two ways to find the old runs of a batch: each batch begins where the last batch ended, or each batch searches from the beginning.`,
     ['what', 'best', 'worst'],
     [
       [`sweep of the ${detail}`, ...figures('detail')],

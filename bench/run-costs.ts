@@ -7,17 +7,17 @@ import { eventually, type System } from '../test/support/system.ts';
 import { processesBelow } from './processes.ts';
 import { memoryOf } from './report.ts';
 
-/** Milliseconds of processor time for one run, and runs per second. */
+/** The costs of one run in milliseconds of processor time, for each program, and the runs per second. */
 export interface RunCosts {
   readonly all: number;
   readonly service: number;
   readonly worker: number;
-  /** Time of supervisors, bwrap and agents. With containers, it includes the programs of the engine. */
+  /** Processor time of supervisors, bwrap and agents. If the sandboxes are containers, also of the programs of the container engine. */
   readonly sandbox: number;
-  /** The part of `sandbox` that the supervisors use, without the processes that they start. */
+  /** The part of `sandbox` that the supervisors themselves use, without the processes that they start. */
   readonly supervisor: number;
   readonly postgres: number;
-  /** Processor time of a Node that does nothing, measured before and after the runs. */
+  /** Processor time of one `node -e 0`, which does nothing; measured before and after the runs to show the speed of the machine. */
   readonly bareNode: number;
   readonly perSecond: number;
 }
@@ -67,7 +67,7 @@ const wholeTime = (pid: number): number => {
   }
 };
 
-/** Returns the processor time in milliseconds of the whole machine without this process, which creates the runs. */
+/** Returns the milliseconds of processor time that all processes of the machine have used, except this process, which creates the runs. */
 function timeOfMachine(): number {
   const [user = 0, nice = 0, kernel = 0, , , interrupts = 0, soft = 0] = readFileSync('/proc/stat', 'utf8')
     .replace(/^cpu\s+/, '')
@@ -78,9 +78,9 @@ function timeOfMachine(): number {
 }
 
 /**
- * Returns the present processor times. The time of an ended process is counted with its parent, so each process is counted once.
- * With `inContainers`, the time of the sandboxes is all processor time that the other programs did not use: containers and the
- * programs that start them are not children of this system's processes.
+ * Returns the processor time that each program has used until now. The time of an ended process is counted with its parent, so each
+ * process is counted once. With `inContainers`, the time of the sandboxes is the time of the whole machine minus the time of service,
+ * worker and PostgreSQL, because containers and the programs that start them are not descendants of the worker.
  */
 function spent(system: System, inContainers: boolean) {
   const service = system.service().pid ?? 0;
@@ -98,8 +98,8 @@ function spent(system: System, inContainers: boolean) {
 }
 
 /**
- * Returns a function that returns the processor time of the system's supervisors. Call it often, because it cannot read the time of
- * supervisors that have ended.
+ * Returns a function that returns the processor time of the system's supervisors. Call this function often: for an ended supervisor,
+ * it only knows the time from its last call.
  */
 function watchSupervisors(system: System): () => number {
   const worker = system.worker().pid ?? 0;
@@ -132,7 +132,8 @@ export async function runCosts(system: System, runs: number, inContainers = fals
   const before = spent(system, inContainers);
   const began = performance.now();
   const ids = await Promise.all(Array.from({ length: runs }, () => system.createRun('```sh\ntrue\n```')));
-  // The queue is in order, so the last run is one of the last to end. Ask rarely, because answers take processor time too.
+  // Wait for the last run first: the queue is in order, so this run is one of the last to end. Ask rarely, because each answer takes
+  // processor time too.
   for (const id of ids.toReversed())
     while (!hasEnded(await system.run(id))) {
       timeOfSupervisors();
@@ -161,13 +162,13 @@ const pssOf = (pids: Iterable<number>): number =>
   );
 
 /**
- * Returns the proportional memory in MB that a run uses while it sleeps. `holders` lists processes other than the worker that hold
- * sandboxes; it is called before and during the run.
+ * Returns the proportional memory in MB that a run uses while it sleeps. `holders` returns processes other than the worker whose
+ * descendants are sandboxes; it is called before and during the run.
  */
 export async function memoryOfRun(system: System, holders: () => number[] = () => []): Promise<number> {
   const worker = system.worker().pid ?? 0;
   const now = () => pssOf([...holders(), ...descendants([worker, ...holders()])]);
-  // Wait until the pool is full and the agent has read its modules.
+  // Wait until the pool of waiting sandboxes is full and their agents have loaded their modules.
   const settleMs = 3000;
   await delay(settleMs);
   const before = now();
@@ -188,13 +189,13 @@ export async function memoryOfRun(system: System, holders: () => number[] = () =
 export interface WaitingMemory {
   readonly all: number;
   readonly agent: number;
-  /** Share of the sandbox in the memory of its supervisor. */
+  /** The supervisor's memory divided by the number of its waiting sandboxes. */
   readonly supervisor: number;
 }
 
 /**
- * Returns the proportional memory of a sandbox with a waiting agent: agent, its init, bwrap, and the supervisor's memory divided by the
- * number of such sandboxes. No other program may run, and `count` agents must wait.
+ * Returns the proportional memory of a sandbox whose agent waits for a run: the memory of the agent, of the sandbox's init and of
+ * bwrap, and a share of the supervisor's memory. Waits until `count` agents wait. No other sandbox may run.
  */
 export async function memoryOfWaiting(system: System, count: number): Promise<WaitingMemory> {
   const worker = system.worker().pid ?? 0;

@@ -1,6 +1,6 @@
 /**
- * Measures the reads that the dashboard makes most often, over up to a million runs of one team: pages of summaries, counts for its views,
- * and the search of its palette.
+ * Measures the reads that the dashboard makes most often, over up to a million runs of one team: pages of summaries, the counts of the
+ * dashboard's views, and the search of its command palette.
  */
 import { RunCountsQuery } from '@runyard/contract/runs/run-counts';
 import { ListRunsQuery } from '@runyard/contract/runs/run-list';
@@ -23,7 +23,7 @@ import { inTurns, timed } from './turns.ts';
 
 const sizes = (process.env.BENCH_RUNS ?? '10000,100000,1000000').split(',').map(Number);
 const repetitions = Number(process.env.BENCH_REPETITIONS ?? '100');
-/** Goal: largest allowed p99, in milliseconds, of the views that the dashboard shows by default. */
+/** Goal for the views that the dashboard shows by default: the largest allowed p99 in milliseconds. */
 const goal = 50;
 
 const searches = [
@@ -36,7 +36,7 @@ const searches = [
   ...accessSearches,
 ];
 
-/** The largest number of factories, automations, webhooks and environments that a team may have, and costs of all runs. */
+/** SQL that inserts as many factories, automations, webhooks and environments as a team may have, and the costs of all runs. */
 const seedOthers = `
   SET session_replication_role = replica;
   INSERT INTO run_spend (run_id, spent_usd) SELECT id, 0.1 FROM runs;
@@ -65,7 +65,7 @@ async function open(count: number): Promise<SeededDatabase> {
   return opened;
 }
 
-/** The reads, each with its name and, if it has a goal, the largest allowed p99. */
+/** The reads to measure. Each has a name and a function; a read with a goal also has the largest allowed p99. */
 function casesOf(db: Database, { teamId, vocabulary }: Seeded): [string, number | null, () => Promise<unknown>][] {
   const random = randomNumbers(11);
   const context = { teamId, teamUid: 'BenchBenchBenchBench22', baseUrl: '' };
@@ -130,7 +130,7 @@ try {
 const missed = rows.filter((row) => row.at(-1)?.includes('missed')).length;
 report(
   `Reads of the dashboard over ${sizes.map((size) => size.toLocaleString('en')).join(', ')} runs`,
-  `Milliseconds of the function behind each route (p50 / p99), including all its queries, with one caller, ${repetitions} times each, in turns. Each number of runs has a database of its own on the embedded PostgreSQL. The runs are those of \`list.ts\`, spread evenly over 180 days. The team has the largest allowed number of factories, automations, webhooks and environments. Goal for the default views of the dashboard, p99 with the most runs: ${goal} ms. **${missed === 0 ? 'All goals are met.' : `${missed} rows miss it.`}**`,
+  `Each cell is the time (p50 / p99), in milliseconds, of the function that answers a route, with all its queries. One caller calls the function ${repetitions} times, in turns. For each number of runs there is a separate database on the embedded PostgreSQL. The runs are those of \`list.ts\`, spread evenly over 180 days. The team has the largest allowed number of factories, automations, webhooks and environments. Goal for the p99 of the default views of the dashboard, in the database with the most runs: ${goal} ms. **${missed === 0 ? 'All goals are met.' : `${missed} rows miss it.`}**`,
   ['read', ...sizes.map((size) => `${size.toLocaleString('en')} runs`), 'goal'],
   rows,
 );

@@ -1,4 +1,4 @@
-/** Prepares bubblewrap sandboxes in a temporary folder as a worker does, but without a worker. */
+/** Prepares bubblewrap sandboxes in a temporary folder in the same way as a worker, but without starting a worker. */
 import path from 'node:path';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { makeRuntime } from '../packages/worker/src/runtime/runtime.ts';
@@ -23,12 +23,12 @@ export async function openGround(gvisor?: Gvisor): Promise<TemporaryGround> {
   return await openTemporaryGround({ program, gvisor, limits: sandboxLimits(parsed.settings), log });
 }
 
-/** Makes a sandbox of the ground, as for an assignment. */
+/** Returns the specification of a sandbox, as the worker makes it for an assignment. */
 export function specify(ground: BubblewrapGround): SandboxSpecification {
   return { executionId: 'bench', taskId: 'bench', limits: ground.limits, isLimited: false, files: [] };
 }
 
-/** Returns the folder of the agent, bundled and rehearsed as by the worker at its start. */
+/** Makes the folder of the agent, bundled and rehearsed in the same way as by a worker at its start. Returns the folder's path. */
 export async function makeAgentRuntime(ground: BubblewrapGround): Promise<string> {
   const entry = path.resolve(import.meta.dirname, '../packages/agent/src/main.ts');
   return await makeRuntime({

@@ -25,9 +25,12 @@ import { inTurns, spread, spreadColumns, timed } from './turns.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 60);
 const tries = 20;
-/** Memory like that of a worker, because a fork must copy the page tables of its process. */
+/**
+ * Size of this process. It is as large as a worker, because the time of a fork depends on it: a fork copies the page tables of its
+ * process.
+ */
 const workerMb = 150;
-/** A pause that is longer than the pause of the backend before it prepares the next sandbox. */
+/** Pause before a measurement. In this time, the backend has prepared the next sandbox. */
 const refilledMs = 300;
 
 const place = await openGround();
@@ -58,7 +61,10 @@ function firstChild(pid: number): number | undefined {
   }
 }
 
-/** Returns the milliseconds from the options to the end of a program in a sandbox that was started ahead of time. */
+/**
+ * Runs a program in a sandbox that was started ahead of time. Returns the milliseconds from the moment when the sandbox gets the command
+ * to the end of the program.
+ */
 async function inSandbox(on: BubblewrapGround, command: readonly string[]): Promise<number> {
   const sandbox = await prepareSandbox(on, {});
   try {
@@ -72,8 +78,8 @@ async function inSandbox(on: BubblewrapGround, command: readonly string[]): Prom
 }
 
 /**
- * Returns in how many of `tries` runs a process of the sandbox still existed when bwrap had ended, so that the machine's init has to reap
- * the process.
+ * Runs bwrap `tries` times. Returns in how many runs a process of the sandbox still existed when bwrap had ended. The machine's init
+ * must reap such a process.
  */
 async function leftBehind(more: readonly string[]): Promise<number> {
   let count = 0;
@@ -92,7 +98,7 @@ async function leftBehind(more: readonly string[]): Promise<number> {
   return count;
 }
 
-/** Returns the smallest of these limits with which Node starts and ends. */
+/** Returns the smallest of these memory limits under which `node -e 0` succeeds. */
 async function leastForNode(kind: 'data' | 'as', megabytes: readonly number[]): Promise<string> {
   for (const mb of megabytes) {
     const args = [`--${kind}=${mb * 2 ** 20}`, process.execPath, '-e', '0'];
@@ -106,7 +112,7 @@ async function leastForNode(kind: 'data' | 'as', megabytes: readonly number[]): 
 }
 
 try {
-  // A replacement for the folder of the agent's runtime, with its own Node and agent file.
+  // A stand-in for the folder of the agent's runtime, with a Node and an agent file.
   const runtime = path.join(ground.stateRoot, 'nothing');
   await mkdir(path.join(runtime, 'agent'), { recursive: true, mode: 0o755 });
   await writeFile(path.join(runtime, 'agent/node'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });
@@ -159,9 +165,9 @@ try {
     const as = await leastForNode('as', [512, 1024, 1536, 2048, 3072, 4096]);
     report(
       'Sandboxes',
-      `${rounds} rounds in turns, in a process of ${rssMb} MB (RSS, including ${Math.round(ballast.length / 2 ** 20)} MB of ballast). Milliseconds.
+      `${rounds} rounds in turns, in a process of ${rssMb} MB (RSS, including ${Math.round(ballast.length / 2 ** 20)} MB of ballast, because a worker is about as large). All times are in milliseconds.
 
-After bwrap had ended, a process of the sandbox still existed as a child of the machine's pid 1 in **${bwraps} of ${tries}** runs with bwrap's own init and in **${own} of ${tries}** with \`--as-pid-1\`. \`node -e 0\` needs \`RLIMIT_DATA\` of **${data}**, or \`RLIMIT_AS\` of **${as}** (the smallest tested size that works).`,
+In **${bwraps} of ${tries}** runs with bwrap's own init, a process of the sandbox still existed after bwrap had ended, as a child of the machine's pid 1. With \`--as-pid-1\`, this happened in **${own} of ${tries}** runs. \`node -e 0\` needs \`RLIMIT_DATA\` of **${data}**, or \`RLIMIT_AS\` of **${as}** (the smallest tested size that works).`,
       ['what', ...spreadColumns],
       [
         row('`true`, start to end', samples.program),

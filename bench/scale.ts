@@ -22,13 +22,19 @@ const callers = Number(process.env.BENCH_CONCURRENCY ?? 32);
 const streams = Number(process.env.BENCH_STREAMS ?? 400);
 const eventsPerSecond = 100;
 const processCounts = [1, 2, 4];
-/** Each webhook takes 60 deliveries a minute: the webhooks of all factories together take more than a round sends. */
+/**
+ * Number of factories. A webhook accepts 60 deliveries a minute, so there are so many webhooks that together they accept all deliveries
+ * of a round.
+ */
 const factories = 12;
 const webhooksOfFactory = 20;
 const key = 'ryk_the-key-of-the-benchmark-0123456789';
 const secret = 'bench-secret-of-the-webhooks';
 
-/** The result of a round of one operation. Milliseconds and bytes are for each operation, waiting connections are an average. */
+/**
+ * The result of a round of one operation. `service` and `database`: milliseconds of processor time for one operation. `logBytes`: bytes
+ * for one operation.
+ */
 interface Measured {
   readonly perSecond: number;
   readonly service: number;
@@ -46,7 +52,7 @@ const watcher = new pg.Client({ connectionString: server.url, application_name: 
 await watcher.connect();
 const services: OneService[] = [];
 
-/** Starts or stops services until `count` run, and lets them settle. */
+/** Starts or stops services until `count` services run, then waits for the work that follows a start. */
 async function setServices(count: number): Promise<void> {
   while (services.length < count) services.push(await startService({ databaseUrl: server.url, key }));
   while (services.length > count) await services.pop()?.stop();
@@ -63,7 +69,7 @@ async function post<T>(route: string, body: unknown, status: number): Promise<T>
   return (await answer.json()) as T;
 }
 
-/** Creates webhooks and returns their paths. With `starts`, each of their deliveries starts a run. */
+/** Creates webhooks and returns their paths. If `starts` is true, each delivery to these webhooks starts a run. */
 async function createWebhooks(starts: boolean): Promise<string[]> {
   const webhook = { name: 'W', auth_mode: 'signature', signature_scheme: 'github', secret };
   const paths: string[] = [];
@@ -82,7 +88,10 @@ async function createWebhooks(starts: boolean): Promise<string[]> {
   return paths;
 }
 
-/** Reads every 20 ms until `work` ends why the connections of the services wait. Ignores waits for the next statement. */
+/**
+ * Runs `work`. Every 20 ms until `work` ends, reads for which reasons the connections of the services wait. Ignores waits for the next
+ * statement.
+ */
 async function waitsDuring<T>(work: Promise<T>): Promise<{ result: T; waits: Map<string, number> }> {
   const seen = new Map<string, number>();
   let looks = 0;
@@ -196,7 +205,7 @@ try {
       }),
   };
   for (let round = -1; round < rounds; round += 1) {
-    // Count the processes up in one round and down in the next, so that services start half as often.
+    // Use 1, 2, 4 processes in one round and 4, 2, 1 in the next, so that services start half as often.
     for (const count of round % 2 === 0 ? processCounts : processCounts.toReversed()) {
       await setServices(count);
       for (const operation of operations) {
@@ -229,7 +238,7 @@ function waitsOf(sample: readonly Measured[]): string {
 
 report(
   'Operations over several service processes',
-  `One embedded PostgreSQL, services without workers, ${callers} callers, ${streams} streams and ${eventsPerSecond} events a second; medians of ${rounds} rounds of ${seconds} s, in turns. Callers, services and PostgreSQL share the cores, so the rate cannot grow with the number of processes. Compare the processor time of an operation instead. Waits: average number of connections of the services that wait for each reason, if 0.1 or more. Idle: processor time of all services, and of PostgreSQL, in a second without requests.`,
+  `Several service processes without workers share one embedded PostgreSQL. The load is ${callers} callers, ${streams} streams and ${eventsPerSecond} events a second. The table shows medians of ${rounds} rounds of ${seconds} s, in turns. Callers, services and PostgreSQL share the cores, so the rate cannot grow with the number of processes. Compare the processor time of an operation instead. The column "waits" lists reasons for which connections of the services wait inside PostgreSQL, each with the average number of such connections; numbers below 0.1 are left out. The rows "idle" show the processor time of all services and of PostgreSQL in a second without requests.`,
   ['operation', 'processes', 'per second', 'CPU ms of the services', 'of PostgreSQL', 'log bytes', 'waits'],
   operations.flatMap((operation) =>
     processCounts.map((count) => {

@@ -19,12 +19,15 @@ const minutes = Number(values.minutes ?? 60);
 const seed = Number(values.seed ?? 1);
 const parts = 4;
 const samplesOfPart = 10;
-/** Growth of the last quarter over the second quarter that is more than noise. The first quarter does not count, because it fills caches. */
+/**
+ * Largest ratio of the last quarter to the second quarter that counts as flat. The first quarter is not compared, because caches fill in
+ * it.
+ */
 const growthLimit = 1.15;
 
 await startAlone(['--minutes', String(minutes), '--seed', String(seed), ...(values.write ? ['--write'] : [])], soak);
 
-/** Values of one moment by their names. */
+/** What was measured at one moment: values by their names. */
 type Sample = ReadonlyMap<string, number>;
 
 async function soak(place: Place): Promise<void> {
@@ -55,7 +58,8 @@ async function soak(place: Place): Promise<void> {
   const ofTables = [...(rows.at(-1)?.counts ?? [])].flatMap(([table, last]) => {
     if (last < 20) return [];
     const counts = rows.map(({ counts }) => counts.get(table) ?? 0);
-    // A table that stores rows of each run must grow as fast in the second half as in the first half.
+    // Compare the growth: a table that stores rows for each run may not store more rows for a run in the second half than in the first
+    // half.
     const perRun = (from: number, to: number) =>
       ((counts[to] ?? 0) - (counts[from] ?? 0)) / Math.max(1, (rows[to]?.runs ?? 0) - (rows[from]?.runs ?? 0));
     return [[`rows of ${table}`, ...counts, isFlat(perRun(0, 1), perRun(2, 3), 0.2)]];
@@ -64,7 +68,7 @@ async function soak(place: Place): Promise<void> {
   const growing = all.filter((row) => row.at(-1) !== 'yes').map(([name]) => name);
   report(
     'Soak',
-    `\`bin/chaos --soak --minutes ${minutes} --seed ${seed}\`: 3 services, 4 workers, PostgreSQL and SeaweedFS in network namespaces; one create a second, one delivery in two, 8 schedules each minute, and 2 readers of the stream. The table has the median of each quarter of the time. Memory is PSS in MB; that of PostgreSQL and of a worker includes their child processes outside of sandboxes. Rows are counted at the end of each quarter. Flat: the last quarter is at most ${Math.round((growthLimit - 1) * 100)} % and a small constant above the second quarter. For rows, this limit holds for the number of rows per new run. Not flat: **${growing.join(', ') || 'nothing'}**. Requests that were sent again: ${load.seen.repeats}; refused: ${load.seen.refusals.length}.`,
+    `\`bin/chaos --soak --minutes ${minutes} --seed ${seed}\`: 3 services, 4 workers, PostgreSQL and SeaweedFS run in network namespaces. The load is one create a second, one delivery in two seconds, 8 schedules each minute, and 2 readers of the team's stream. The table has the median of each quarter of the time. Memory is PSS in MB. The memory of PostgreSQL and of a worker includes their child processes outside of sandboxes. Rows are counted at the end of each quarter. A row is flat if its last quarter is at most ${Math.round((growthLimit - 1) * 100)} % and a small constant above its second quarter. For the rows of a table, the number of new rows per new run must keep to this limit. Not flat: **${growing.join(', ') || 'nothing'}**. Requests that were sent again: ${load.seen.repeats}; refused: ${load.seen.refusals.length}.`,
     ['measured', '1st quarter', '2nd', '3rd', '4th', 'flat'],
     all,
   );
@@ -76,7 +80,7 @@ async function soak(place: Place): Promise<void> {
     await Promise.all(installation.programs.filter(({ name }) => group.test(name)).map((each) => each.stop()));
 }
 
-/** `slack` is a growth that is too small to count. */
+/** Returns whether a value has not grown. `slack`: a growth that is too small to count. */
 function isFlat(before: number, after: number, slack: number): string {
   return after <= before * growthLimit + slack ? 'yes' : 'no';
 }

@@ -10,9 +10,9 @@ import { percentile, report } from './report.ts';
 import { memoryOfRun, memoryOfWaiting, type RunCosts, runCosts } from './run-costs.ts';
 
 const count = Number(process.env.BENCH_RUNS ?? 60);
-/** Number of runs with gVisor and with containers, which take longer. */
+/** Number of runs with gVisor, and of runs in containers. There are fewer of these runs, because they take longer. */
 const slowerCount = Math.ceil(count / 4);
-/** Number of first runs that only warm the caches of the programs. */
+/** Number of runs before the measured runs. They only warm the caches of the programs. */
 const warmUp = 5;
 /** Time for a run to end and for the pool to be filled again. */
 const restMs = 600;
@@ -25,7 +25,10 @@ interface Timeline {
   events: { event_type: string; occurred_at: string; payload?: { spawn_ms?: number } }[];
 }
 
-/** Milliseconds since the create. */
+/**
+ * For each run: milliseconds from the request that creates the run to the event. `inWorker`: milliseconds that the worker needs for the
+ * start.
+ */
 interface Samples {
   readonly spawned: number[];
   readonly atWork: number[];
@@ -37,7 +40,7 @@ const noSamples = (): Samples => ({ spawned: [], atWork: [], inWorker: [], ended
 
 async function measureRun(system: System, samples: Samples): Promise<void> {
   const runId = await system.createRun('```sh\ntrue\n```');
-  // Sends no request during the measurement, because answers would take the processor time that the agent needs to start.
+  // Send no request during the measurement, because the service would answer it with processor time that the agent needs to start.
   await delay(restMs);
   await system.until(runId, (run) => run.is_sandbox_running === false);
   const { events } = await system.call<Timeline>('GET', `/agent/runs/${runId}/timeline`);
@@ -50,7 +53,7 @@ async function measureRun(system: System, samples: Samples): Promise<void> {
   samples.inWorker.push(event('worker_container_ready')?.payload?.spawn_ms ?? Number.NaN);
 }
 
-/** Runs each system `runs` times, in turns. */
+/** Creates `runs` runs on each system, in turns. */
 async function measure(systems: readonly System[], runs: number): Promise<Samples[]> {
   const samples = systems.map(noSamples);
   for (let n = 0; n < runs + warmUp; n += 1)
@@ -97,7 +100,10 @@ const { warm, cold, alone } = await withSystems([warmEnv, coldEnv], async (syste
 const severalEnv = { ...warmEnv, RUNYARD_WARM_SANDBOXES: String(waitingAtOnce) };
 const waiting = await withSystems([severalEnv], ([system]) => memoryOfWaiting(system as System, waitingAtOnce));
 
-/** Measures a slower kind of sandbox, with fewer runs. `holders`: the processes that hold its containers. */
+/**
+ * Measures gVisor or containers, with fewer runs, because these sandboxes are slower. `holders` returns the processes that hold the
+ * containers.
+ */
 async function measureSlower(system: System, holders?: () => number[]): Promise<Column> {
   const [samples = noSamples()] = await measure([system], slowerCount);
   const memory = await memoryOfRun(system, holders);
@@ -134,7 +140,7 @@ const unmeasured = Object.entries({ gVisor: gvisor, docker }).flatMap(([kind, re
 );
 report(
   'From create to work',
-  `${count} runs of bubblewrap with a warm pool (\`RUNYARD_WARM_SANDBOXES=1\`) and without (0), in turns on two systems, then ${slowerCount} runs of gVisor and ${slowerCount} in containers of an engine that the benchmark starts (\`RUNYARD_SANDBOX=docker\`, runtime runc, an image with busybox, storage driver vfs); embedded PostgreSQL, harness oz with \`runbook\`, one \`true\`; service, worker, database and client on the same cores. Milliseconds. Below, ${manyRuns} runs of the same kind (gVisor and docker: ${slowerManyRuns}), created at once: processor time of each program for one run, and runs per second. Machines differ, so the processor time of a Node that does nothing was measured before and after these runs. The goal was set on a machine where this time is 36 ms. The time of supervisors and agents includes the preparation of waiting sandboxes. With docker, it is the time of the whole machine without the other programs and the client, so it includes the engine. The memory of a run at work is the proportional memory (PSS) that a sleeping run adds. It does not include programs of the engine that all containers share. The memory of a waiting sandbox is the proportional memory of its processes and its share of the supervisor, while nothing else runs.${unmeasured.join('')}`,
+  `${count} runs with bubblewrap, with a warm pool (\`RUNYARD_WARM_SANDBOXES=1\`) and without (0), in turns on two systems. Then ${slowerCount} runs with gVisor and ${slowerCount} in containers of an engine that the benchmark starts (\`RUNYARD_SANDBOX=docker\`, runtime runc, an image with busybox, storage driver vfs). All runs use the embedded PostgreSQL and the harness oz with \`runbook\`, one \`true\`. Service, worker, database and client share the cores. Times are in milliseconds. In the lower part of the table, there are ${manyRuns} such runs (gVisor and docker: ${slowerManyRuns}), created at once. This part shows the processor time of each program for one run, and the runs per second. Machines differ, so the processor time of a Node that does nothing was measured before and after these runs. The goals were set on a machine where this time is 36 ms. The time of supervisors and agents includes the preparation of waiting sandboxes. With docker, this row is the time of the whole machine minus the time of the other programs and of the client, so it includes the engine. The memory of a run at work is the proportional memory (PSS) that a sleeping run adds. It does not include programs of the engine that all containers share. The memory of a waiting sandbox is the proportional memory of its processes and its share of the supervisor, while nothing else runs.${unmeasured.join('')}`,
   [
     'until',
     ...goalAfterWarm(

@@ -24,7 +24,7 @@ const roots = [
   ...(process.env.BENCH_BEFORE ? [process.env.BENCH_BEFORE] : []),
 ];
 const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-starts-'));
-// Only the bundles of the tests use this folder.
+// The measured programs do not use this folder. It is only for the bundles of the tests' helpers.
 process.env[headStartVariable] = folder;
 const key = 'ryk_the-key-of-the-benchmark-0123456789';
 
@@ -34,7 +34,7 @@ interface Cost {
   readonly wall: number;
 }
 
-/** Replaces the service for client commands. */
+/** Answers the client commands in place of a service. */
 const service = http.createServer((_, response) => {
   response.setHeader('content-type', 'application/json');
   response.end('{"runs":[],"page_info":{"has_next_page":false}}');
@@ -184,7 +184,7 @@ const columns = ['processor ms', '× Node', 'wall ms', '× Node'];
 const before = roots.length > 1;
 report(
   'Starts of the programs',
-  `Medians of ${rounds} rounds in turns, with compiled code and a data folder of an earlier start. × Node: ratio to \`node -e 0\` of the same rounds.${before ? ' Before: another checkout, measured in the same rounds.' : ''}`,
+  `Medians of ${rounds} rounds in turns. The programs use the compiled code and the data folder of an earlier start. × Node: the ratio to \`node -e 0\` of the same rounds.${before ? ' Before: another checkout, measured in the same rounds.' : ''}`,
   ['start', ...columns, ...(before ? columns.map((column) => `before: ${column}`) : [])],
   Object.keys(samples[0]?.[0] ?? {}).map((name) => [name, ...samples.flatMap((sample) => cells(sample, name))]),
 );

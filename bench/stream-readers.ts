@@ -1,6 +1,7 @@
 /**
- * Program: many readers of streams in one small process, on raw sockets. It reads lines of JSON from standard input: `open` connects
- * readers, `report` writes the lags since the last report. An event contains the time at which it was sent as `"sent":MILLISECONDS`.
+ * A program with many readers of streams in one small process, on raw sockets. It reads commands from standard input, as lines of
+ * JSON: `open` connects readers, and `report` writes the lags since the last report. Each event contains the time at which it was
+ * sent, as `"sent":MILLISECONDS`.
  */
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -11,7 +12,7 @@ interface Open {
 
 const now = () => performance.timeOrigin + performance.now();
 const sent = /"sent":(\d+(?:\.\d+)?)/g;
-/** Largest number of sockets that connect at one time, because the queue of a listening socket is limited. */
+/** Largest number of sockets that connect at the same time. More could overflow the queue of the listening socket. */
 const atOnce = 100;
 
 let lags: number[] = [];

@@ -27,7 +27,10 @@ const openFiles = checkOpenFiles(streams);
 const warmUp = 200;
 const kb = (bytes: number, count: number) => (bytes / count / 1024).toFixed(1);
 
-/** Writes this number of events a second for `seconds`, each event for another run. An event contains the time before its transaction. */
+/**
+ * Writes `perSecond` events a second for `seconds` seconds, each event for another run. An event contains the time just before its
+ * transaction began.
+ */
 async function trickle(db: Database, runs: readonly { id: string; execution: string }[]): Promise<number> {
   const started = performance.now();
   let count = 0;
@@ -48,7 +51,10 @@ async function trickle(db: Database, runs: readonly { id: string; execution: str
 
 const memoryFile = path.join(tmpdir(), `runyard-bench-memory-${process.pid}`);
 
-/** Returns the memory growth of the process `pid` per stream. The readers must be stopped. */
+/**
+ * Opens the streams. Returns their readers, and table cells with the time to open them and the memory growth of the process `pid` per
+ * stream. The caller must stop the readers.
+ */
 async function openMeasured(pid: number, port: number, key: string, paths: readonly string[]) {
   const readers = await startReaders();
   try {
@@ -165,7 +171,7 @@ try {
   await db.close();
   report(
     'Live streams',
-    `One service process, embedded PostgreSQL, readers on raw sockets in a process of their own, all on the same cores. ${perSecond} events a second for ${seconds} s, each of another run. Lag: time from the begin of the transaction that writes an event until a reader receives the event. KB for each stream: growth of the process after all streams were open and garbage was collected. In a second run, the process reuses memory and grows less. The first row is a bare server with the same flags of Node. Before the first and the second row, 200 streams opened and closed. Sockets: the kernel's memory for both ends. Open files: the limit here is ${openFiles}. Goal: < 20 KB, p99 < 250 ms.`,
+    `One service process with the embedded PostgreSQL serves streams to readers on raw sockets in another process, all on the same cores. The load is ${perSecond} events a second for ${seconds} s, each for another run. Lag: the time from the beginning of the transaction that writes an event until a reader receives the event. RSS and heap: the growth of the server's process for one stream, after all streams were open and garbage was collected. Later rows of the same process can be smaller, because the process reuses memory. The first row is a bare server with the same Node flags as the service. In each server, 200 streams were opened and closed before its first row. Sockets: the kernel's memory for both ends of a stream. A process may have this number of open files here: ${openFiles}. Goal: < 20 KB, p99 < 250 ms.`,
     ['streams', 'opened in s', 'RSS KB', 'heap KB', 'sockets KB', 'lag p50 ms', 'p99 ms', 'max ms', 'received', 'CPU'],
     rows,
   );

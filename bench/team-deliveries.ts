@@ -1,4 +1,4 @@
-/** Measures the lists of webhooks, automations and deliveries of all factories, with a million deliveries of one team. */
+/** Measures the routes that list the webhooks, automations and deliveries of all factories of a team. The team has a million deliveries. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -69,7 +69,7 @@ try {
 }
 report(
   `Lists over ${count.toLocaleString('en')} deliveries of a team`,
-  `Milliseconds of the function behind each route, including all its queries, with one caller, ${repetitions} times each, on the embedded PostgreSQL. The deliveries are from 30 days and go to 100 webhooks of 10 factories with 200 automations. Goal, p99: ${goal} ms.`,
+  `Each row is the time, in milliseconds, of the function that answers a route, with all its queries. One caller calls the function ${repetitions} times, one call after another, on the embedded PostgreSQL. The deliveries arrived within 30 days at 100 webhooks of 10 factories with 200 automations. Goal for p99: ${goal} ms.`,
   ['read', 'p50 ms', 'p99 ms', 'goal'],
   rows,
 );

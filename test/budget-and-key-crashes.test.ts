@@ -1,6 +1,6 @@
 /**
- * Three service processes with different clocks on one database. A team spends its budget and keys end in all three processes while
- * one of them is killed.
+ * Tests three service processes with different clocks on one database. While one process is killed, a team spends its budget through
+ * all three processes, and API keys expire or are deleted.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -42,7 +42,10 @@ async function start(clockAheadMs: number): Promise<OneProcess> {
   return { ...one, instanceId };
 }
 
-/** Kills a process, and moves the times of its rows two minutes into the past. */
+/**
+ * Kills a process, and moves the times of its rows two minutes into the past, so that the other processes need not wait before they
+ * treat it as dead.
+ */
 async function kill(place: number): Promise<void> {
   const killed = services[place];
   await killed?.stop();
@@ -64,8 +67,8 @@ const statusAt = async (place: number, key: string): Promise<number> => {
 };
 
 /**
- * Opens a live stream and the connection of a worker at each of two processes. Each promise resolves when its stream or connection has
- * ended. `pool` is a name that no other person's key has taken.
+ * Opens one event stream and one worker connection at each of the processes 1 and 2. Returns a promise for each of the four, which
+ * resolves when the stream or connection ends. `pool` must be a pool name that no other person uses.
  */
 async function openConnections(key: string, pool: string): Promise<Promise<number>[]> {
   const ends: Promise<number>[] = [];
@@ -82,13 +85,13 @@ async function openConnections(key: string, pool: string): Promise<Promise<numbe
   return ends;
 }
 
-/** Waits until the process refuses the key. Returns the milliseconds since `from`. */
+/** Waits until the process refuses the key. Returns the milliseconds from `from` to this moment. */
 async function refusedAfter(place: number, key: string, from: number): Promise<number> {
   await vi.waitFor(async () => expect(await statusAt(place, key)).toBe(401), { timeout: 60_000, interval: 40 });
   return performance.now() - from;
 }
 
-test('a key expires in all processes at one time, although their clocks differ', async () => {
+test('a key expires at the same time in all processes, although the clocks of the processes differ', async () => {
   const key = await service.newKey({ expiresIn: '1 hour' });
   for (const place of [0, 1, 2]) expect(await statusAt(place, key)).toBe(200);
   const ends = await openConnections(key, 'box-of-expiring-key');
@@ -100,14 +103,14 @@ test('a key expires in all processes at one time, although their clocks differ',
   );
   const refused = await Promise.all([0, 1, 2].map((place) => refusedAfter(place, key, setAt)));
   const ended = (await Promise.all(ends)).map((endedAt) => endedAt - setAt);
-  // The clocks of the processes are a minute wrong.
+  // Two clocks are wrong by a minute. A process that used its own clock would refuse the key at once or a minute late.
   for (const afterMs of [...refused, ...ended]) {
     expect(afterMs).toBeGreaterThan(1_900);
     expect(afterMs).toBeLessThan(30_000);
   }
 });
 
-test('a key that one process creates works in all processes, and ends in all when that process deletes it and is killed', async () => {
+test('a key that one process creates works in all processes, and stops working in all when that process deletes the key and is killed', async () => {
   const { body } = await service.request<{ key: string; uid: string }>('POST', `${originOf(0)}/api/v1/keys`, {
     body: { name: 'Short', kind: 'personal', expires_in: '1d' },
   });
@@ -129,7 +132,7 @@ test('a key that one process creates works in all processes, and ends in all whe
 test('a team is charged exactly the cost of its answers while processes are killed', async () => {
   const runCount = 6;
   const lanes = 2;
-  // 1,000 tokens at $4 and 40,000 at $20 a million.
+  // Cost of one answer: 1,000 input tokens at $4 a million and 40,000 output tokens at $20 a million.
   const answerUsd = 0.804;
   fake.script(() => ({
     text: ['a', 'b', 'c'],
@@ -139,7 +142,8 @@ test('a team is charged exactly the cost of its answers while processes are kill
   let limit = 10_000;
   const setLimit = () => service.request('PATCH', '/budget', { body: { monthly_limit_usd: limit } });
   await setLimit();
-  // The worker of these runs exists only as a row. If this process did not count as alive from the first moment, the runs would go to another worker.
+  // The worker of these runs exists only as a row of a service instance that sends no heartbeat. Insert this instance as alive, so
+  // that the service does not take the runs away from the worker.
   await db.query(`
     CREATE FUNCTION keep_alive() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
@@ -162,9 +166,10 @@ test('a team is charged exactly the cost of its answers while processes are kill
         await delay(50);
       } else if (answer.status === 200 && answer.text.includes('message_stop')) whole += 1;
       else {
-        // A refused request ends the run of its lane, so the other lane has no valid run token.
+        // A refused request ends the run, and its token is no longer valid. So the other requests of this run get 401.
         const most = limit;
-        // The gateway counts an open request against the budget at once. The sum of the spend grows when the request ends.
+        // The gateway may refuse a request before the spend reaches the limit, because it also counts open requests. Their cost is
+        // added to the spend when they end.
         const isOver = await eventually('the spend', async () => (await spent()) >= most || null).catch(() => false);
         if (!isOver || (answer.code !== 'budget_exceeded' && answer.status !== 401)) wrong.push(JSON.stringify(answer));
         return;
@@ -177,12 +182,13 @@ test('a team is charged exactly the cost of its answers while processes are kill
     const before = whole;
     await eventually('answers', async () => whole >= before + answers || null);
     await kill(place);
-    // This call runs in addition to the same loops of the processes.
+    // The services also call this function in a loop. Call it here too, to count the requests that it finds.
     lost += await recordLostRequests(db, await readAliveInstances(db, 60));
   };
   await killAfter(1, 15);
   services[1] = await start(clocksMs[1] ?? 0);
-  // This kill comes near the end of the budget, where each run has one open request at a time.
+  // Set a limit that is nearly reached, so that the second kill comes near the end of the budget. There, each run has one open request
+  // at a time.
   limit = (await spent()) + answerUsd * 30.5;
   await setLimit();
   await killAfter(2, 6);
@@ -195,11 +201,12 @@ test('a team is charged exactly the cost of its answers while processes are kill
   expect(cut).toBeGreaterThanOrEqual(lost);
   expect(cut, 'the kills met requests').toBeGreaterThan(0);
   expect(await sumOf('SELECT count(*) FROM model_requests'), 'each is accounted for in one way').toBe(answered + cut);
-  // A process can be killed after an answer has ended and before its cost is stored.
+  // `cut` can include whole answers, because a process can be killed after the client has the whole answer and before the cost is
+  // stored.
   expect(answered + cut, 'no answer was free').toBeGreaterThanOrEqual(whole);
   expect(answered).toBeLessThanOrEqual(whole + broken);
-  // A process can be killed after it has admitted a request and before it sends the request to the provider.
-  // The filter leaves out the probes that each process sends to the local endpoint at its start.
+  // `asked` can be lower than `answered + cut`, because a process can be killed after it has stored a request and before it sends the
+  // request to the provider. The filter leaves out the requests that each process sends to the local endpoint at its start.
   const asked = fake.requests.filter(({ provider }) => provider === 'anthropic').length;
   expect(asked).toBeGreaterThanOrEqual(answered);
   expect(asked).toBeLessThanOrEqual(answered + cut);

@@ -1,7 +1,7 @@
 /**
- * Kills agent, worker and service with kill -9 at random points, and stalls worker and service, while many runs are in progress. No
- * run may be lost or executed twice, and nothing may be left. The seed differs each time. For a longer search, `bin/test-long` sets
- * CHAOS_RUNS=200 CHAOS_KILLS=40 in the environment.
+ * While many runs are in progress, kills agents, worker and service with SIGKILL at random moments, and stops worker or service for a
+ * moment. No run may be lost or executed twice, and no agent may be left at the end. The seed differs each time. For a longer test,
+ * `bin/test-long` sets CHAOS_RUNS=200 CHAOS_KILLS=40 in the environment.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunItem } from '@runyard/contract/runs/runs';
@@ -14,16 +14,16 @@ import { eventually, killHard } from './support/system.ts';
 
 const runCount = Number(process.env.CHAOS_RUNS ?? 12);
 const kills = Number(process.env.CHAOS_KILLS ?? 5);
-/** Longest time for which a program is stopped before it continues. */
+/** Longest time, in milliseconds, between SIGSTOP and SIGCONT to a program. */
 const stallMs = Number(process.env.CHAOS_STALL_MS ?? 2000);
 /**
- * A second sandbox of a run needs several times as long as this pause to start an agent. A shorter pause would take more processor
- * time from the programs.
+ * Pause between two searches for a run with two sandboxes. It is short enough, because a second sandbox needs several times as long to
+ * start its agent. A shorter pause would take processor time from the programs.
  */
 const watchPauseMs = 100;
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 100_000);
 
-test('the report of bin/chaos has the messages of 20 failed runs, 300 characters of each', () => {
+test('the report of bin/chaos shows at most 20 failed runs and at most 300 characters of each message', () => {
   const failed = { state: 'ERROR', code: 'agent_process_failed', message: `a \`b\`\n${'c'.repeat(400)}` };
   const lines = describeFailures(
     Array.from({ length: 25 }, (_, index) => ({ id: `${index}`, ...failed })),
@@ -48,7 +48,7 @@ describeSystem(
   },
   (system) => {
     test(
-      `${runCount} runs survive kill -9 of everything (seed ${seed})`,
+      `${runCount} runs end once each while agents, worker and service are killed with SIGKILL (seed ${seed})`,
       async () => {
         const random = randomOf(seed);
         const prompt = (n: number) =>
@@ -79,7 +79,7 @@ describeSystem(
             try {
               process.kill(victim.pid, 'SIGKILL');
             } catch {
-              // The process ended just before the signal.
+              // The agent ended just before the signal.
             }
           } else if (choice < 0.6) {
             killed.worker = (killed.worker ?? 0) + 1;
@@ -98,7 +98,7 @@ describeSystem(
           }
         }
 
-        // Wait for the runs one after the other: all waits together would send hundreds of requests each second.
+        // Wait for one run after another, because concurrent waits would send hundreds of requests each second.
         const ended: RunItem[] = [];
         for (const runId of acknowledged) ended.push(await system.untilEnded(runId, 120_000));
         watching = false;

@@ -1,4 +1,7 @@
-/** Tests runs that start other runs in real sandboxes. A parent awaits its children on one slot, exchanges messages, and is cancelled with them. */
+/**
+ * Tests runs that start other runs in real sandboxes. A parent waits for its children on a worker with one slot, exchanges messages
+ * with them, and is cancelled together with them.
+ */
 import type { RunItem } from '@runyard/contract/runs/runs';
 import pg from 'pg';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
@@ -8,7 +11,7 @@ import { describeSystemWithModels, endsWithWorker } from './support/describe-sys
 import { isLong } from './support/long.ts';
 import { eventually, killHard } from './support/system.ts';
 
-/** Number of trees of runs that share the slot at the same time. */
+/** Number of trees of runs (a run and its children) that share the slot at the same time. */
 const trees = isLong ? 3 : 2;
 
 let database: TestDatabase;
@@ -19,7 +22,7 @@ const onOneSlot = async () => {
   db.on('error', () => {});
   return {
     databaseUrl: database.url,
-    // With one slot, a parent that kept its slot while it waits would wait forever.
+    // A waiting parent must give up its slot. On one slot, its children could otherwise never begin.
     env: {
       RUNYARD_WORKER_SLOTS: '1',
       RUNYARD_LEASE_SECONDS: '12',
@@ -36,7 +39,10 @@ afterAll(async () => {
 describeSystemWithModels('run trees', onOneSlot, (system, models) => {
   afterEach(() => models.script(defaultScript));
 
-  /** Returns a block with longer fences, because the text contains other runbooks. */
+  /**
+   * Returns a function that writes commands as `sh` blocks between these fences. A runbook inside of a command needs shorter fences
+   * than the runbook around it.
+   */
   const fenced =
     (fence: string) =>
     (...blocks: string[]) =>
@@ -53,7 +59,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
         `/agent/runs?ancestor_run_id=${runId}&sort_by=created_at&sort_order=asc`,
       )
     ).runs;
-  /** Waits until the run has this number of descendants for which `accept` returns true. */
+  /** Waits until the run has exactly `count` descendants, and `accept` returns true for all of them. */
   const untilBelow = (runId: string, count: number, accept: (run: RunItem) => boolean, timeoutMs?: number) =>
     eventually(
       `${count} runs below ${runId}`,
@@ -67,10 +73,10 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
       throw new Error(`${error.message}: ${JSON.stringify(seen)}`);
     });
   const orchestrate = (prompt: string, more: object = {}) => system.createRun(prompt, { mode: 'orchestrate', ...more });
-  /** Starts a run that sleeps, and waits for it. */
+  /** A runbook that starts a child, which sleeps, and waits for this child. */
   const sleepers = over(start(runbook('echo asleep-$((1+1)); sleep 300')), 'child-run await');
 
-  test('lets a model start two runs, await them on a single slot and summarise their answers', async () => {
+  test('a model starts two runs, waits for them on a single slot and summarises their answers', async () => {
     models.script((said) => {
       if (!said.prompt.includes('Split it')) return defaultScript(said);
       switch (said.turnOfPrompt) {
@@ -109,7 +115,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     );
   });
 
-  test('lets a runbook start and await runs from its shell, three levels deep', async () => {
+  test('a runbook starts runs with shell commands and waits for them, on three levels', async () => {
     const leaf = runbook('echo leaf-$((40+2))');
     const middle = over(start(leaf), 'child-run await');
     const top = overAll(start(middle, '--mode orchestrate --title Middle'), 'child-run await --timeout 120');
@@ -119,11 +125,12 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     const [first, second] = await below(runId);
     expect([first?.title, first?.parent_run_id, second?.parent_run_id]).toEqual(['Middle', runId, first?.run_id]);
     expect(await conversation(second?.run_id ?? '')).toContain('leaf-42');
-    // The output of the middle run shows its own commands; the output of the leaf run stays with the leaf.
+    // The conversation of the top run shows how the middle run ended. Only the conversation of the leaf run shows the output of the
+    // leaf run.
     expect(await conversation(runId)).toContain(`run ${first?.run_id} SUCCEEDED`);
   });
 
-  test('shares the slot between many runs that wait for others until all have finished', async () => {
+  test('several runs that wait for their children share one slot until all runs have succeeded', async () => {
     const parts = over(`${start(runbook('sleep 0.3'))}\n${start(runbook('echo done'))}`, 'child-run await');
     const runIds = await Promise.all(Array.from({ length: trees }, () => orchestrate(parts)));
     let most = 0;
@@ -135,12 +142,13 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
       const runs = await Promise.all(runIds.map((runId) => system.run(runId)));
       return runs.every(({ state }) => state === 'SUCCEEDED');
     });
-    // One run works and its parent waits. Another run may begin while the first run continues.
+    // Executions in these phases are at most: a run and its waiting parent, and the same in the other tree, if that run begins in this
+    // moment.
     expect(most).toBeLessThanOrEqual(4);
     expect((await Promise.all(runIds.map(below))).map((runs) => runs.length)).toEqual(runIds.map(() => 2));
   });
 
-  test('rejects a request to start a run by a run that may not start runs, with the reason', async () => {
+  test('a run that may not start other runs is refused with the reason when it tries to start one', async () => {
     const runId = await system.createRun(runbook('child-run start "Do it."'));
     const run = await system.untilEnded(runId);
     expect(run.state).toBe('FAILED');
@@ -148,7 +156,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     expect(await below(runId)).toEqual([]);
   });
 
-  test('delivers a message of a child as the next turn of its parent, and lets the parent continue the child', async () => {
+  test('a message of a child begins the next turn of its parent, and the parent can continue the child', async () => {
     const answer = runbook('echo "heard-$((6*7))"');
     const report = `child-run message parent '${answer}'`;
     const again = `child-run message "$(cat child)" '${runbook('echo again-$((1+2))')}'; child-run await`;
@@ -164,7 +172,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     expect(await conversation(runId)).toContain(`Message from run ${child?.run_id}`);
   });
 
-  describe('an interrupted parent ends its wait, lets its children continue, and continues at a follow-up', () => {
+  describe('an interrupted parent stops waiting, its children continue, and a follow-up continues the parent', () => {
     /** Waits until the only child of the run is in progress, interrupts the run, and returns the child. */
     const interrupt = async (runId: string) => {
       const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS');
@@ -183,7 +191,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     const awaiting = async (runId: string) =>
       (await db.query('SELECT awaiting_until FROM executions WHERE run_id = $1', [runId])).rows[0]?.awaiting_until;
 
-    test('if it is a runbook', async () => {
+    test('if the parent is a runbook', async () => {
       const runId = await orchestrate(sleepers);
       const childId = await interrupt(runId);
       expect(await conversation(runId)).not.toContain('Ran all');
@@ -195,7 +203,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
       expect(child?.state).toBe('CANCELLED');
     });
 
-    test('if it is a model', async () => {
+    test('if the parent uses a model', async () => {
       models.script((said) => {
         if (!said.prompt.includes('Split it')) return defaultScript(said);
         return said.turnOfPrompt === 0
@@ -214,7 +222,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     });
   });
 
-  test('ends the sandboxes of all descendants soon after a cancel', async () => {
+  test('a cancel of a run soon ends the sandboxes of the run and of its descendants', async () => {
     const runId = await orchestrate(sleepers);
     const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS');
     await eventually('output', async () => (await conversation(child?.run_id ?? '')).includes('asleep-2'));
@@ -226,12 +234,12 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     await Promise.all([system.until(runId, gone), untilBelow(runId, 1, gone)]);
   });
 
-  test('continues to cancel descendants after the service was killed during the cancel and started again', async () => {
+  test('a restarted service cancels the remaining descendants if it was killed during the cancel of their parent', async () => {
     const runId = await orchestrate(sleepers);
     const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS');
     const holder = await db.connect();
     try {
-      // Lock the row of the child, so that its cancel must wait.
+      // Lock the row of the child, so that the service cannot cancel the child before the kill.
       await holder.query('BEGIN');
       await holder.query('SELECT FROM runs WHERE id = $1 FOR UPDATE', [child?.run_id]);
       const cancel = system.call('POST', `/agent/runs/${runId}/cancel`).catch(() => 'killed');
@@ -249,7 +257,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     await system.until(runId, (run) => run.is_sandbox_running === false);
   });
 
-  test('settles every run of a tree that is cancelled after its worker was killed', async () => {
+  test('every run of a tree that is cancelled while its worker is dead ends, and the slot is free again', async () => {
     const runId = await orchestrate(sleepers);
     await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS');
     await killHard(system.worker());
@@ -258,12 +266,12 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     system.startWorker();
     await untilBelow(runId, 1, (run) => run.is_sandbox_running === false);
     await system.until(runId, (run) => run.is_sandbox_running === false);
-    // The slot is free again.
+    // A run can only end if the slot is free again.
     const next = await system.createRun(runbook('echo free'));
     expect((await system.untilEnded(next)).state).toBe('SUCCEEDED');
   });
 
-  test('lets the children of a run continue when the worker of that run is lost', async () => {
+  test('a child run succeeds although its parent ended because of a lost worker', async () => {
     const runId = await orchestrate(over(start(runbook('echo later')), 'sleep 300'));
     const [child] = await untilBelow(runId, 1, () => true);
     await killHard(system.worker());

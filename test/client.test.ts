@@ -23,7 +23,7 @@ describe('the client', () => {
     expect(await client.cancelRun({ params: { runId: run_id } })).toBe(run_id);
   });
 
-  test('reads operations without arguments and follows redirects', async () => {
+  test('calls operations without arguments and follows redirects', async () => {
     expect((await client.listModels()).default_model_id).toBe('runbook');
     const { runId, runToken } = await service.startExecution();
     await service.request('POST', '/harness-support/events', {
@@ -44,7 +44,7 @@ describe('the client', () => {
     });
   });
 
-  test('makes the service refuse unknown members only if the client is strict', async () => {
+  test('lets the service refuse unknown members only with the option strict', async () => {
     const newer = { prompt: 'Say hello', colour: 'red' };
     const strict = createClient({ baseUrl: service.baseUrl, apiKey: service.key, strict: true });
     await expect(strict.createRun({ body: newer })).rejects.toMatchObject({
@@ -69,7 +69,7 @@ describe('the client', () => {
     expect(seen.at(-1)).toBe('CANCELLED');
   });
 
-  test('ends when no event follows the last event', async () => {
+  test('ends the stream of an ended run at once if the caller names its last event', async () => {
     const { run_id } = await client.createRun({ body: { prompt: 'Say hello' } });
     await client.cancelRun({ params: { runId: run_id } });
     let lastEventId = '';
@@ -85,7 +85,7 @@ describe('the client', () => {
     };
     const following = expect(follow()).rejects.toThrow('enough');
     const created: string[] = [];
-    // The stream begins with the first event after its opening.
+    // The stream has only events after its opening, so create runs until one of them appears in the stream.
     const create = async () => {
       created.push((await client.createRun({ body: { prompt: 'Say hello' } })).run_id);
       return created.some((id) => seen.has(id));
@@ -120,7 +120,7 @@ describe('the client', () => {
     await following;
   });
 
-  test('stops following when its signal aborts', async () => {
+  test('stops following a run when the caller aborts the signal', async () => {
     const { run_id } = await client.createRun({ body: { prompt: 'Say hello' } });
     const controller = new AbortController();
     const follow = async () => {
@@ -144,7 +144,7 @@ async function scripted(...handlers: Parameters<typeof createServer>[1][]) {
 }
 
 describe('over bad connections the client', () => {
-  test('repeats a create with the same Idempotency-Key', async () => {
+  test('repeats a create with the same Idempotency-Key after a lost answer', async () => {
     const fake = await scripted(
       (_, response) => response.destroy(),
       (_, response) => response.end(JSON.stringify({ run_id: 'r', task_id: 'r', state: 'QUEUED' })),
@@ -157,14 +157,14 @@ describe('over bad connections the client', () => {
     await fake.close();
   });
 
-  test('does not repeat a cancel', async () => {
+  test('does not repeat a cancel after a lost answer', async () => {
     const fake = await scripted((_, response) => response.destroy());
     await expect(createClient(fake).cancelRun({ params: { runId: 'r' } })).rejects.toThrow(ConnectionError);
     expect(fake.requests).toHaveLength(1);
     await fake.close();
   });
 
-  test('continues after the last event that it has seen and skips unknown kinds of events', async () => {
+  test('continues a broken stream after the last event that it has received, and skips unknown kinds of events', async () => {
     const state = (id: number, name: string) => `id: ${id}\nevent: state\ndata: {"type":"state","state":"${name}"}\n\n`;
     const fake = await scripted(
       (_, response) => {
@@ -185,7 +185,7 @@ describe('over bad connections the client', () => {
     await fake.close();
   });
 
-  test('waits before a new connection as long as the stream asks, and ends when the stream asks for that', async () => {
+  test('waits before a new connection as long as `retry` in the stream says, and stops at the comment `end`', async () => {
     const times: number[] = [];
     const fake = await scripted(
       (_, response) => {
@@ -204,7 +204,7 @@ describe('over bad connections the client', () => {
     await fake.close();
   });
 
-  test('reports events that the service has deleted', async () => {
+  test('throws EventsGoneError if the service has deleted the events after the given id', async () => {
     const fake = await scripted((_, response) => response.writeHead(410).end());
     const asked = createClient(fake).streamTeamEvents({ lastEventId: 'old' }).next();
     await expect(asked).rejects.toThrow(EventsGoneError);

@@ -1,4 +1,7 @@
-/** Tests commands that watch a run: long output, answers at a terminal, exit codes, and signals. The programs and the terminal are real. */
+/**
+ * Tests commands that follow a run: how they show long output, ask questions at a terminal, end with exit codes, and react to signals.
+ * The programs and the terminal are real.
+ */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -46,7 +49,7 @@ function inTerminal(...args: string[]): RunningCommand & { type(text: string): v
 }
 const prompts = (count: number) => new RegExp(`(or say why: [\\s\\S]*?){${count}}$`);
 
-test('shows the beginning and the end of a long output in whole lines, and how many lines are left out', async () => {
+test('the command shows the first and the last lines of a long output, and the number of lines between them that it leaves out', async () => {
   const ran = await call(['run', '-'], say('seq 1 30000'));
   const shown = await call(['logs', idIn(ran)]);
   for (const { output } of [ran, shown]) {
@@ -62,7 +65,7 @@ test('shows the beginning and the end of a long output in whole lines, and how m
   expect(output).toContain('succeeded');
 });
 
-test('asks for an approval in a terminal, approves with y, and denies with any other text as the reason', async () => {
+test('the command asks for an approval in a terminal; y approves, and any other text denies and is the reason', async () => {
   const asked = inTerminal('run', 'ask.md', '--approval', 'ask');
   await asked.sees(prompts(1));
   expect(asked.output()).not.toContain('│ one-1');
@@ -75,7 +78,7 @@ test('asks for an approval in a terminal, approves with y, and denies with any o
   expect(asked.output()).not.toContain('│ two-2');
 });
 
-test('removes the prompt when another person answers, and cancels the run at Ctrl-C', async () => {
+test('the command removes its question from the terminal when another person answers, and cancels the run at Ctrl-C', async () => {
   const asked = inTerminal('run', 'ask.md', '--approval', 'ask');
   await asked.sees(prompts(1));
   const runId = uuid.exec(asked.output())?.[0] ?? '';
@@ -88,7 +91,7 @@ test('removes the prompt when another person answers, and cancels the run at Ctr
   expect(await stateOf(runId)).toBe('CANCELLED');
 });
 
-test('exits with 3 when the run is BLOCKED without a terminal, and continues with approve and deny --follow', async () => {
+test('the command exits with 3 without a terminal when the run is BLOCKED, and `approve` and `deny --follow` continue the run', async () => {
   const ran = await call(['run', 'ask.md', '--approval', 'ask']);
   expect(ran.code).toBe(3);
   const runId = idIn(ran);
@@ -122,7 +125,7 @@ test.each([
   await call(['cancel', runId]);
 });
 
-test('cancels the run and reports this when the reader of its output ends', async () => {
+test('the command cancels the run and reports this when the program that reads its output ends', async () => {
   const piped = await runCommand(['sh', '-c', `{ ${runyard} run sleep.md; echo "exit $?" >&2; } | head -n 1`], {
     cwd: folder,
     env,
@@ -131,7 +134,7 @@ test('cancels the run and reports this when the reader of its output ends', asyn
   expect(await stateOf(idIn(piped))).toBe('CANCELLED');
 });
 
-test('exits with 4 when the run is cancelled elsewhere', async () => {
+test('`logs` exits with 4 when another command cancels the run', async () => {
   const runId = await created('sleep.md');
   const follow = startCommand([runyard, 'logs', runId, '--follow', '--exit-status'], { cwd: folder, env });
   await follow.sees('│ begun');
@@ -140,7 +143,7 @@ test('exits with 4 when the run is cancelled elsewhere', async () => {
   expect(await follow.exited).toBe(4);
 });
 
-test('at Ctrl-C before the run is created, stops the programs that it started and creates no run', async () => {
+test('`run` stops the programs that it started and creates no run if Ctrl-C comes before the run is created', async () => {
   const other = { ...env, RUNYARD_DATA_DIR: path.join(folder, 'other') };
   const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: folder, env: other });
   await running.sees('starting service');
@@ -150,13 +153,13 @@ test('at Ctrl-C before the run is created, stops the programs that it started an
   expect(processesOf(path.join(folder, 'other'))).toEqual([]);
 });
 
-test('explains the exit codes in the help', async () => {
+test('the help of each command that follows a run explains the exit codes', async () => {
   for (const command of ['run', 'logs', 'approve', 'deny', 'send'])
     expect((await call([command, '--help'])).output).toContain('3 the run is BLOCKED');
   expect(readFileSync(path.resolve(import.meta.dirname, '../README.md'), 'utf8')).toContain('130');
 });
 
-test('ends logs with exit code 0 when its reader closes the pipe', async () => {
+test('`logs` exits with 0 when the program that reads its output closes the pipe', async () => {
   const { output } = await call(['run', '--detach', '-'], say('while true; do echo again; sleep 0.2; done'));
   const runId = uuid.exec(output)?.[0] ?? '';
   const script = `{ ${runyard} logs ${runId} --follow; echo "exit $?" >&2; } | head -n 1`;
@@ -166,7 +169,7 @@ test('ends logs with exit code 0 when its reader closes the pipe', async () => {
   await call(['cancel', runId]);
 });
 
-test('with --json, prints one event per line, then the run, and nothing else', async () => {
+test('`run --json` prints one event per line, then the run, and nothing else', async () => {
   const { output } = await call(['run', '--json', '-'], say('printf "\\033[31mred\\n"'));
   const lines = output
     .trimEnd()
@@ -177,8 +180,8 @@ test('with --json, prints one event per line, then the run, and nothing else', a
   expect(output).not.toContain('\u001b');
 });
 
-test('up stops everything at SIGTERM, and waits for the service to stop', async () => {
-  // After the end of the runs, the worker must end sandboxes and connections.
+test('`up` stops all programs at SIGTERM, and waits until the service has stopped by itself', async () => {
+  // The worker ends its sandboxes and connections only after the end of the runs.
   up.child.kill('SIGTERM');
   expect(await up.exited).toBe(0);
   expect(processesOf(folder)).toEqual([]);

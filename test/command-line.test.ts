@@ -1,4 +1,7 @@
-/** Tests the other commands against a real service and worker that were started separately. */
+/**
+ * Tests the commands that `command-line-watch.test.ts` does not test. A real service and a real worker run, which the test started
+ * with separate commands.
+ */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
@@ -11,7 +14,7 @@ const uuid = /[0-9a-f]{8}-[0-9a-f-]{27}/;
 const here = useApart();
 beforeAll(() => writeFileSync(path.join(here.folder, 'sleep.md'), '```sh\necho begun; sleep 300\n```'));
 
-test('sends a run with attachments and metadata to the service of RUNYARD_BASE_URL and starts no local program', async () => {
+test('`run` sends attachments and metadata to the service at RUNYARD_BASE_URL and starts no local program', async () => {
   writeFileSync(path.join(here.folder, 'note.txt'), 'attached words');
   const prompt = '```sh\ncat attachments/note.txt\n```';
   const { code, output } = await here.call(
@@ -31,7 +34,7 @@ test('sends a run with attachments and metadata to the service of RUNYARD_BASE_U
   expect(existsSync(path.join(here.folder, 'client/logs'))).toBe(false);
 });
 
-test('prints the id of a detached run, which can be followed and cancelled', async () => {
+test('`run --detach` prints the id of the run, which other commands can follow and cancel', async () => {
   const { output } = await here.call(['run', '--detach', '--json', '-'], {
     input: '```sh\necho begun; sleep 300\n```',
   });
@@ -46,7 +49,7 @@ test('prints the id of a detached run, which can be followed and cancelled', asy
   expect(again.output).toContain('invalid_request: ');
 });
 
-test('shows a request for approval from the sandbox of a failed setup, approves it and follows the run to its end', async () => {
+test('commands show a request for approval from a run with a failed setup, approve it and follow the run to its end', async () => {
   const created = await fetch(`${here.client.RUNYARD_BASE_URL}/api/v1/agent/environments`, {
     method: 'POST',
     headers: { authorization: `Bearer ${here.client.RUNYARD_API_KEY}`, 'content-type': 'application/json' },
@@ -70,7 +73,7 @@ test('shows a request for approval from the sandbox of a failed setup, approves 
   expect(done.output).not.toContain('runyard approve');
 });
 
-test('cancels several runs by the beginning of their ids, and prints the outcome of each', async () => {
+test('`cancel` cancels several runs, named by the first characters of their ids, and prints the outcome for each run', async () => {
   const start = async () => {
     const { output } = await here.call(['run', '--detach', '--json', '-'], { input: '```sh\nsleep 300\n```' });
     return JSON.parse(output).run_id as string;
@@ -84,7 +87,7 @@ test('cancels several runs by the beginning of their ids, and prints the outcome
   expect((await here.call(['runs', '--state', 'CANCELLED'])).output).toContain(second);
 });
 
-test('reruns a run, and downloads its artifacts without replacing files', async () => {
+test('commands rerun a run, and download artifacts of a run without replacing existing files', async () => {
   const prompt = readFileSync(path.resolve(import.meta.dirname, '../examples/hello.md'), 'utf8');
   const { output } = await here.call(['run', '-', '--title', 'Hello'], { input: prompt });
   const first = uuid.exec(output)?.[0] ?? '';
@@ -111,7 +114,7 @@ test('reruns a run, and downloads its artifacts without replacing files', async 
   );
 });
 
-test('prints data for other programs: variables, models, environments and single requests', async () => {
+test('commands print output that other programs can read, for example of `models` and of single requests', async () => {
   const used = await runCommand(
     [
       'sh',
@@ -128,7 +131,7 @@ test('prints data for other programs: variables, models, environments and single
   expect((await here.call(['environments'])).output).toMatch(new RegExp(`^${uid}\tListed\t[^\t]+Z\tok\to/r$`, 'm'));
 });
 
-test('accepts a created key until it is deleted', async () => {
+test('`keys create` creates a key, which works until it is deleted', async () => {
   const created = await here.call(['keys', 'create', 'mine', '--expires-in', '1d', '--json']);
   const { key, uid } = JSON.parse(created.output);
   expect((await here.call(['runs'], { env: { RUNYARD_API_KEY: key } })).code).toBe(0);
@@ -141,7 +144,7 @@ test('accepts a created key until it is deleted', async () => {
   expect(refused.code).toBe(1);
 });
 
-test('invites a person, who accepts the invitation, gets a role and is removed', async () => {
+test('commands invite a person, accept the invitation, change the role of the person and remove the person', async () => {
   const invitation =
     (await here.call(['users', 'invite', '--role', 'viewer', '--note', 'Ada'])).output.split('\n')[0] ?? '';
   expect(invitation).toMatch(/^ryi_/);
@@ -156,7 +159,7 @@ test('invites a person, who accepts the invitation, gets a role and is removed',
   expect((await here.call(['runs'], { env })).output).toContain('authentication_required');
 });
 
-test('acts in the team that RUNYARD_TEAM names', async () => {
+test('commands act in the team that RUNYARD_TEAM names', async () => {
   const uid = (await here.call(['teams', 'create', 'Second'])).output.split('\n')[0] ?? '';
   const env = { RUNYARD_TEAM: uid };
   expect((await here.call(['runs', '--json'], { env })).output).toContain('"runs":[]');
@@ -164,7 +167,7 @@ test('acts in the team that RUNYARD_TEAM names', async () => {
   expect((await here.call(['teams'])).output).toMatch(/Two/);
 });
 
-test('chooses the default, the fallbacks and the disabled models of the team', async () => {
+test('commands choose the default model, the fallbacks and the disabled models of the team', async () => {
   const none = 'default    the default of the service\nfallbacks  none\ndisabled   none\n';
   expect((await here.call(['models', 'default', 'runbook'])).output).toMatch(/^default {4}runbook$/m);
   expect(await here.call(['models', 'disable', 'openai/gpt-5-nano', 'openai/gpt-5-mini'])).toEqual({
@@ -198,13 +201,13 @@ test.each([
   expect(result.code).toBe(code);
 });
 
-test('names the address of a service that does not answer', async () => {
+test('a command prints the address of the service if the service does not answer', async () => {
   const result = await here.call(['runs'], { env: { RUNYARD_BASE_URL: 'http://127.0.0.1:9' } });
   expect(result.output).toContain('http://127.0.0.1:9 does not answer');
   expect(result.code).toBe(1);
 });
 
-test('doctor lists the parts of the installation, and exits with 1 if no run could work', async () => {
+test('`doctor` lists the parts of the installation, and exits with 1 if no run could succeed', async () => {
   const { RUNYARD_BASE_URL: _, ...own } = here.client;
   const good = await runCommand([runyard, 'doctor', '--json'], {
     cwd: here.folder,
@@ -235,7 +238,7 @@ test('doctor lists the parts of the installation, and exits with 1 if no run cou
   expect(bad.output).not.toContain('hunter2');
 });
 
-test('exits with 130 at a second Ctrl-C if the service does not answer the cancel', async () => {
+test('`run` exits with 130 at the second Ctrl-C if the service does not answer the request to cancel the run', async () => {
   const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: here.folder, env: here.client });
   await running.sees('│ begun');
   const [program] = processesOf(here.folder).filter(({ command }) =>
@@ -255,7 +258,7 @@ test('exits with 130 at a second Ctrl-C if the service does not answer the cance
   await here.call(['cancel', runId]);
 });
 
-test('shows and sets the budget, and shows usage', async () => {
+test('commands show and set the budget, and show the usage', async () => {
   const shown = await here.call(['budget', 'show']);
   expect(shown.output).toMatch(/monthly limit {6}none\ncredits left {7}not used/);
   const set = await here.call(['budget', 'set', '--monthly', '12.5', '--credits', '5000', '--json']);

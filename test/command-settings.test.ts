@@ -1,4 +1,7 @@
-/** Tests the settings of a command while programs run on its data folder, and settings with which no program can start. */
+/**
+ * Tests commands with wrong settings, with which no program can start. Also tests commands whose settings differ from those of the
+ * programs that already run on the data folder.
+ */
 import http from 'node:http';
 import net from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -7,7 +10,7 @@ import { processesOf } from './support/processes-of.ts';
 import { describeSupervised, runyard } from './support/supervised.ts';
 
 describeSupervised('a command', (here) => {
-  test('rejects a port that is in use, names it and leaves no process', async () => {
+  test('rejects a port that is in use, prints the port and leaves no process', async () => {
     const server = net.createServer();
     const port = await new Promise<number>((resolve) => {
       server.listen(0, '127.0.0.1', () => resolve((server.address() as net.AddressInfo).port));
@@ -27,7 +30,7 @@ describeSupervised('a command', (here) => {
     }
   });
 
-  test('rejects wrong settings before it starts a program, without showing secrets', async () => {
+  test('rejects wrong settings before it starts a program, and prints no secrets', async () => {
     const refused = await runCommand([runyard, 'up'], {
       cwd: here.folder,
       env: { ...here.env, RUNYARD_LOG: 'loud', RUNYARD_DATABASE_URL: 'mysql://u:hunter2@h/d' },
@@ -39,7 +42,7 @@ describeSupervised('a command', (here) => {
     expect(processesOf(here.folder)).toEqual([]);
   });
 
-  test('reports a missing database with the last log lines of the service', async () => {
+  test('reports that the database cannot be reached, and prints the last log lines of the service', async () => {
     const database = new URL(process.env.TEST_DATABASE_URL ?? '');
     database.password = 'hunter2';
     database.pathname = '/nowhere';
@@ -61,7 +64,7 @@ describeSupervised('a command', (here) => {
       await up.sees('Ctrl-C stops everything.');
     });
 
-    test('uses the settings of the command, or shows their differences from the settings of the running programs', async () => {
+    test('uses its own settings, or exits with 1 and prints the settings in which the running programs differ', async () => {
       const call = (args: string[], more: Record<string, string>) =>
         runCommand([runyard, ...args], { cwd: here.folder, env: { ...here.env, ...more } });
       const dead = { RUNYARD_BASE_URL: 'http://127.0.0.1:9' };

@@ -1,6 +1,6 @@
 /**
- * Hostile commands of a run in a container of a real engine. Each attack has a control: the same command outside of the container, or
- * an action that the run may do.
+ * Tests hostile commands of a run in a container of a real container engine. Each attack has a control, which must succeed: the same
+ * command outside of the container, or an action that the run may do.
  */
 
 import { parseSettings } from '@runyard/contract/settings/settings';
@@ -38,7 +38,10 @@ describe.skipIf(typeof started === 'string')(
       expect(await engine.containers(), 'containers that are left').toEqual([]);
       await engine[Symbol.asyncDispose]();
     });
-    /** Without `set +e`, the shell of a run ends at the first command that fails. */
+    /**
+     * Runs a script as a command of the run, and returns its output. The script begins with `set +e`, because the shell of a run ends
+     * at the first command that fails.
+     */
     const attempt = (script: string) => probe.attempt(`set +e\nexec 2>&1\n${script}\necho end`);
 
     test('reaches no file, process, environment, socket or network of the machine, nor the engine', async () => {
@@ -56,7 +59,7 @@ describe.skipIf(typeof started === 'string')(
       expect(seen).toMatch(/metadata E\w+\nrelay\.sock\nend/);
     });
 
-    test('finds the run token in no environment, argument, memory or descriptor of any process', async () => {
+    test('does not find the run token in the environment, arguments, memory or descriptors of any process', async () => {
       const printed = await probe.attemptInNode((token) => `${startVictim}\n${lookForToken(token)}`);
       const found: string[] = JSON.parse(printed);
       expect(found.filter((line) => !line.startsWith('descriptors of the agent: '))).toEqual([
@@ -74,7 +77,7 @@ describe.skipIf(typeof started === 'string')(
       expect(printed).toMatch(/inspector of the control\nagent refused\n$/);
     });
 
-    test('gains no right that changes the container', async () => {
+    test('cannot gain a right with which it could change the container', async () => {
       const seen = await attempt(
         [
           'touch own && echo MAY-write',
@@ -94,7 +97,7 @@ describe.skipIf(typeof started === 'string')(
       expect(seen).toMatch(/NoNewPrivs:\s+1\nSeccomp:\s+2\n/);
     });
 
-    test('bounds processes, /tmp, /dev/shm and files, and ends a fork bomb with its container', async () => {
+    test('cannot exceed the limits of processes, /tmp, /dev/shm and file sizes, and a fork bomb ends with its container', async () => {
       const start = (count: number) => `i=0; while [ $i -lt ${count} ]; do sleep 4 & i=$((i+1)); done`;
       const seen = await attempt(
         [

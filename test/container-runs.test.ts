@@ -1,4 +1,4 @@
-/** Runs of a whole system in containers of a real engine, which the test starts. */
+/** Tests runs of a whole system in containers. The test starts a real container engine. */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdir, symlink, writeFile } from 'node:fs/promises';
@@ -94,7 +94,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     return (await system.untilEnded(runId)).status_message?.message;
   };
 
-  test('runs in an image without libraries and Node, with its variables, files and artifacts', async () => {
+  test('a run works in an image that contains neither libraries nor Node: it gets its variables, writes files and reports artifacts', async () => {
     const commands = [
       'echo "$GREETING from $(id -un)"',
       'ls /lib /lib64 /usr 2>&1 || true',
@@ -107,7 +107,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(seen).toContain('42');
   });
 
-  test.runIf(hasMusl)('runs in an image with musl', async () => {
+  test.runIf(hasMusl)('a run works in an image with musl', async () => {
     const root = await engine.makeRoot();
     await addMusl(root);
     await engine.makeImage('musl:1', root);
@@ -118,7 +118,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(seen).toContain('42');
   });
 
-  test('pulls an image once for two runs, shows it in the timeline, and removes it after them', async () => {
+  test('the worker pulls an image once for two runs, shows the pull in the timeline, and removes the image after both runs', async () => {
     const image = `${registry.address}/team/box:1`;
     const runs = [
       await create(sh('echo pulled'), { docker_image: image }),
@@ -143,7 +143,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(await names(), 'an image that the engine had').toContain('box:1');
   });
 
-  test('pulls a private image with the credentials of the operator, and shows them in no run and no log', async () => {
+  test('the worker pulls a private image with the credentials of the operator, which appear in no run and no log', async () => {
     const look = 'env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr "\\0" "\\n"; ls -a ~ /workspace';
     const runId = await create(sh(look), { docker_image: `${closedRegistry.address}/team/closed:1` });
     const seen = await succeed(runId);
@@ -161,7 +161,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(await failure(`${registry.address}/${image}`)).toMatch(message);
   });
 
-  test('ends a run whose image is from a registry that the worker does not allow, and sends no request to the registry', async () => {
+  test('a run ends if the worker does not allow the registry of its image, and the worker sends no request to this registry', async () => {
     expect(await failure('169.254.169.254/latest/meta-data:1')).toMatch(/takes images of docker\.io, .* only/);
   });
 
@@ -180,7 +180,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(await failure(image)).toMatch(message);
   });
 
-  test('ignores the entry point, user, volumes and health check of an image, and does not give its variables to the agent', async () => {
+  test('the worker ignores the entry point, user, volumes and health check of an image, and the agent does not get the variables of the image', async () => {
     const root = await engine.makeRoot();
     await writeFile(path.join(root, 'evil.js'), 'console.log("EVIL by Node")');
     await engine.makeImage('evil:1', root, [
@@ -207,7 +207,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(seen).toContain('REFUSED-root');
   });
 
-  test('continues runs when the worker is killed and started again, and removes unused objects', async () => {
+  test('a run continues when its worker is killed and started again, and the new worker removes unused containers', async () => {
     const prompt = sh('touch begun; while ! [ -e go ]; do sleep 0.05; done; echo going on');
     const runId = await create(prompt, { docker_image: 'box:1' });
     const all = path.join(await stateFolder(), 's');
@@ -222,8 +222,8 @@ describe.skipIf(typeof started === 'string')(name, () => {
     const [running = ''] = await engine.containers();
     const prefix = running.slice(0, running.lastIndexOf('-'));
     await killHard(system.worker());
-    // The first container belongs to a worker that was killed before it wrote the record. The second one belongs to
-    // another program.
+    // Create two containers. The first one looks like a container of this worker that has no record, because the worker was killed
+    // before it wrote the record: it must be removed. The second one belongs to another program and must stay.
     const owner = prefix.slice('/runyard-'.length);
     const left = { Image: 'box:1', Cmd: ['sleep', '100'], Labels: { 'runyard.owner': owner } };
     for (const container of [`runyard-${owner}-left`, 'of-someone-else'])
@@ -239,7 +239,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     await eventually('end of the container', async () => (await engine.containers()).length === 0);
   });
 
-  test('ends a container and its run when the supervisor of the container is killed', async () => {
+  test('a container and its run end when the supervisor of the container is killed', async () => {
     const runId = await create(sh('touch begun; sleep 1000'), { docker_image: 'box:1' });
     await system.until(runId, ({ state }) => state === 'INPROGRESS');
     const [running = ''] = await engine.containers();

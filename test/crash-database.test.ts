@@ -11,9 +11,15 @@ import { findEmbeddedPostgres } from '../packages/service/src/platform/store/emb
 import { giveDatabase } from './support/head-start.ts';
 import { programFile } from './support/programs.ts';
 
-/** Number of kills of each kind. With two, one start comes while the old database is still stopping, and one comes after that. */
+/**
+ * Number of kills of each kind. There must be at least two: after one kill, the service starts while the old database is still
+ * stopping, and after another kill, the service starts later.
+ */
 const rounds = Number(process.env.CRASH_ROUNDS ?? 2);
-/** The goal is 2 s on a machine without other work (`bench/embedded.md`). This limit is longer because tests run on shared machines. */
+/**
+ * Limit for the start of a service. The goal is 2 s on a machine without other work (`bench/embedded.md`). This limit is longer
+ * because tests run on shared machines.
+ */
 const maxStartMs = 30_000;
 const program = await programFile('writing-service');
 
@@ -44,7 +50,7 @@ afterAll(() => {
 
 interface WritingService {
   readonly child: ChildProcess;
-  /** Milliseconds from the start of the process, including the start of Node. */
+  /** Milliseconds from the start of the process to the first answer of the database, including the start of Node. */
   readonly startMs: number;
 }
 
@@ -82,7 +88,10 @@ async function kill9(child: ChildProcess): Promise<void> {
   await closed;
 }
 
-/** Returns the ids of the processes that work in the cluster of the folder: those of PostgreSQL and its guard. */
+/**
+ * Returns the ids of the processes of PostgreSQL and of its guard, whose working folder is below `place`. With `named`, only processes
+ * with this text in their command line.
+ */
 function processesIn(place: string, named = ''): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -99,7 +108,10 @@ function processesIn(place: string, named = ''): number[] {
     .map(Number);
 }
 
-/** Returns the lines of postmaster.pid: the first is the process id, the eighth is the state. Lines are missing while the file is written. */
+/**
+ * Returns the lines of postmaster.pid. The first line is the process id, the eighth line is the state. While the server writes the
+ * file, lines can be missing.
+ */
 const pidFile = () => readFileSync(path.join(folder, 'cluster/postmaster.pid'), 'utf8').split('\n');
 const postmaster = () => Number(pidFile()[0]);
 
@@ -114,7 +126,7 @@ async function expectNothingLost(): Promise<void> {
   expect(known.filter((id) => !stored.has(id))).toEqual([]);
 }
 
-/** Kills a process. A backend may have ended by itself since it was listed. */
+/** Kills a process, which may already have ended by itself. */
 function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
@@ -124,13 +136,13 @@ function killIfThere(pid: number): void {
 }
 
 describe('kill -9 in the middle of writes', () => {
-  test('of the service loses no acknowledged row, stops its database, and allows a quick restart', async () => {
+  test('of the service loses no acknowledged row, ends the database of the service, and the next start is quick', async () => {
     note('first start on a fresh folder', (await startService()).startMs);
     for (let round = 1; round <= rounds; round += 1) {
       await moreRows(100);
       const [service] = services.splice(0);
       await kill9(service!.child);
-      // Every other start comes while the old database is still stopping.
+      // In every second round, start the service while the old database is still stopping.
       if (round % 2 === 0) {
         await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 60_000, interval: 50 });
         note('start after kill -9 of the service, its database gone', (await startService()).startMs);
@@ -163,7 +175,7 @@ describe('kill -9 in the middle of writes', () => {
     }
   });
 
-  test('of service and guard together loses no row, and the next start stops the remaining database server', async () => {
+  test('of the service and its guard together loses no row, and the next start stops the database server that is left', async () => {
     await giveDatabase(home);
     await startService();
     for (let round = 1; round <= rounds; round += 1) {
@@ -179,7 +191,7 @@ describe('kill -9 in the middle of writes', () => {
     }
   });
 
-  test('of the postmaster makes the service start it again and continue to write', async () => {
+  test('of the postmaster makes the service start a new postmaster and continue to write', async () => {
     await giveDatabase(home);
     await startService();
     for (let round = 1; round <= rounds; round += 1) {
@@ -187,7 +199,8 @@ describe('kill -9 in the middle of writes', () => {
       const killed = postmaster();
       process.kill(killed, 'SIGKILL');
       const killedAt = performance.now();
-      // Backends of the dead server may still acknowledge work that they had begun. So count only rows after the start of the new server.
+      // After the kill of the postmaster, its backends may still finish statements and acknowledge rows. So wait for the new server
+      // before counting further rows.
       const successorIsReady = () => expect([postmaster() === killed, pidFile()[7]?.trim()]).toEqual([false, 'ready']);
       await vi.waitFor(successorIsReady, { timeout: 60_000, interval: 20 });
       await moreRows(1);

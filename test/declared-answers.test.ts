@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** Returns the lines that tests would have written if they had received every declared status. */
+/** Returns the lines that test processes write if they receive every declared status of every operation. */
 function allAnswers(): string[] {
   const { paths } = openApiDocument('') as {
     paths: Record<string, Record<string, { responses: Record<string, unknown> }>>;
@@ -25,14 +25,14 @@ function allAnswers(): string[] {
   );
 }
 
-test('the check combines the statuses of several test processes and ignores routes that are no operations', async () => {
+test('the check of answers combines the files of several test processes and ignores routes that are not in the OpenAPI document', async () => {
   const answers = allAnswers();
   await writeFile(path.join(folder, '1.txt'), `${answers.slice(0, 50).join('\n')}\nGET /healthz 200\n`);
   await writeFile(path.join(folder, '2.txt'), `${answers.slice(40).join('\n')}\nHEAD /api/v1/agent/runs 200\n`);
   expect(compareAnswers(folder)).toEqual([]);
 });
 
-test('the check names each declared status that no test has received, and each received status that is not declared', async () => {
+test('the check of answers reports each declared status that no test has received, and each received status that is not declared', async () => {
   const answers = allAnswers().filter((line) => line !== 'POST /api/v1/agent/run 413');
   await writeFile(path.join(folder, '1.txt'), `${answers.join('\n')}\nGET /api/v1/agent/models 418\n`);
   expect(compareAnswers(folder).sort()).toEqual([

@@ -64,7 +64,7 @@ async function read(from: Database, teamId: string, query: Partial<ListTeamDeliv
   return ids;
 }
 
-test.each(named)('a list filtered by %s has the same deliveries as a query that checks every row', async (_, query) => {
+test.each(named)('deliveries filtered by %s are the same as in a query that checks every row', async (_, query) => {
   const { webhook_uid, factory_uid, event, label, started, received_after, received_before } = query;
   const expected = await db.query<{ id: string }>(
     `SELECT id FROM webhook_deliveries d WHERE team_id = $1 AND ($2::text IS NULL OR webhook_uid = $2)
@@ -81,7 +81,7 @@ test.each(named)('a list filtered by %s has the same deliveries as a query that 
   expect(found.length).toBeGreaterThan(0);
 });
 
-test('a page with any filter reads at most the allowed number of rows, for a busy team and for a quiet team', async () => {
+test('each page of a list of deliveries reads at most the allowed number of rows, with every filter and for busy and quiet teams', async () => {
   const most: Record<string, number> = {};
   for (const [name, query] of named) {
     const observed = observeRows(db, 'webhook_deliveries', (rows) => {
@@ -100,7 +100,7 @@ test('a page with any filter reads at most the allowed number of rows, for a bus
   expect(ofQuiet).toBe(3);
 });
 
-test('the lists never scan the whole tables of deliveries or starts, and count only the deliveries of one day', async () => {
+test('lists of deliveries, webhooks and automations never scan a whole table, and their counts read only the rows of one day', async () => {
   const scanned = new Set<string>();
   const scans = observeScans(db, ['webhook_deliveries', 'starts'], scanned);
   const query = ListTeamThingsQuery.parse({ limit: 100 });

@@ -1,6 +1,6 @@
 /**
  * Tests the files of deploy/: the chart with three sets of values, and the compose file. bin/test-long runs bin/prepare-deploy.sh,
- * which installs helm, kubeconform and the schemas of Kubernetes. Tests that need a missing one of these are skipped.
+ * which installs helm, kubeconform and the schemas of Kubernetes. A test is skipped if one of these is missing and the test needs it.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -136,7 +136,7 @@ describe.skipIf(!hasTools)(`the chart${skipped}`, () => {
     expect(helm('lint', full)).toMatchObject({ status: 0 });
   });
 
-  test('makes only objects that the schemas of Kubernetes allow', () => {
+  test('creates only objects that fit the schemas of Kubernetes', () => {
     const location = `${tools}/schemas/{{ .ResourceKind }}{{ .KindSuffix }}.json`;
     const words = ['-strict', '-summary', '-skip', 'ServiceMonitor', '-schema-location', location, '-'];
     const input = Object.values(sets)
@@ -181,7 +181,7 @@ describe.skipIf(!hasTools)(`the chart${skipped}`, () => {
     },
   );
 
-  test('gives the worker exactly the rights of docs/isolation.md, and only in the namespace of the runs', () => {
+  test('gives the worker exactly the rights that docs/isolation.md lists, and only in the namespace of the runs', () => {
     const roles = render(least).resources.filter(({ kind }) => /Role/.test(kind));
     expect(roles.map(({ kind, metadata }) => [kind, metadata.namespace])).toEqual([
       ['Role', 'runyard-runs'],
@@ -195,7 +195,7 @@ describe.skipIf(!hasTools)(`the chart${skipped}`, () => {
     expect(roles[0]?.rules).toEqual(documented?.rules);
   });
 
-  test('closes the network by default', () => {
+  test('restricts network connections by network policies, unless a value removes these policies', () => {
     const policies = (values: object) =>
       render(values)
         .resources.filter(({ kind }) => kind === 'NetworkPolicy')
@@ -210,7 +210,7 @@ describe.skipIf(!hasTools)(`the chart${skipped}`, () => {
     expect(policies(unsafe)).toEqual([]);
   });
 
-  test('passes the proxies of the ingress to the service as RUNYARD_TRUSTED_PROXIES', () => {
+  test('passes the addresses of the ingress proxies to the service as RUNYARD_TRUSTED_PROXIES', () => {
     const named = (values: object) => /RUNYARD_TRUSTED_PROXIES, value: (".*")/.exec(render(values).text)?.[1];
     expect(named(full)).toBe('"10.244.0.0/16,fd00::/64"');
     expect(named(least)).toBeUndefined();
@@ -311,7 +311,7 @@ describe('the compose file', () => {
   });
 });
 
-test('chart and compose file name the images of this version', () => {
+test('the chart and the compose file name the images of this version', () => {
   const read = (file: string): string => readFileSync(path.join(root, file), 'utf8');
   const { version } = JSON.parse(read('package.json')) as { version: string };
   expect(parse(read('deploy/helm/runyard/Chart.yaml'))).toMatchObject({ version, appVersion: version });

@@ -1,4 +1,4 @@
-/** The documentation names only existing files, link targets and settings. */
+/** Tests that the files, link targets and settings that the documentation names exist. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { settingsTable } from '@runyard/contract/settings/settings';
@@ -9,15 +9,17 @@ const list = (pattern: string) => globSync(pattern, { cwd: root, exclude: (name)
 const pages = list('{*.md,docs/**/*.md,bench/*.md}').sort();
 const files = list('{*.*,{packages,test,bench,deploy,docs,bin,examples}/**/*.*}');
 
-/** Returns whether a file that a page names exists. The page can name the whole path or its end, and `*` matches a part of a name. */
+/**
+ * Returns whether the file that a page names exists. The page can name the whole path or its last part. `*` matches a part of a name.
+ */
 function isThere(named: string): boolean {
-  // These are files in repositories of users: of a skill, or of the agents and automations of a factory.
+  // These names are of files in users' repositories: skills, agents and automations.
   if (/(^|\/)SKILL\.md$|^agents\/[\w-]+\/agent\.md$|^automations\/[\w-]+\/automation\.md$/.test(named)) return true;
   const end = new RegExp(`(^|/)${named.replaceAll('.', '\\.').replaceAll('*', '[^/]*')}$`);
   return files.some((file) => end.test(file));
 }
 
-test('finds pages and source files to check', () => {
+test('the lists of pages and of source files that these tests check are not empty', () => {
   expect(pages).toContain('docs/architecture.md');
   expect(files).toContain('packages/service/src/runs/executions/transitions/transition.ts');
 });
@@ -44,7 +46,7 @@ const agentVariables = ['workspace/run-folders.ts', 'harness/external.ts'].flatM
 test.each(pages)('every setting that %s names exists', (page) => {
   const text = readFileSync(path.join(root, page), 'utf8');
   const named = [...text.matchAll(/\bRUNYARD_[A-Z_]*[A-Z]\b(?!_)/g)].map(([name]) => name);
-  // The value of a secret can be in a file: `NAME_FILE`.
+  // A secret `NAME` can also be set by `NAME_FILE`, the path of a file with the value.
   const known = (name: string) => name.replace(/_FILE$/, '') in settingsTable || name in settingsTable;
   expect(named.filter((name) => !(known(name) || agentVariables.includes(name)))).toEqual([]);
 });

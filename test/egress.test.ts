@@ -1,4 +1,7 @@
-/** Runs in the whole system. Their environment allows one server of this machine: programs in the sandbox reach that server and no other. */
+/**
+ * Tests the network access of runs in a whole system. The environment of a run allows one server of this machine: programs in the
+ * sandbox reach this server and no other one.
+ */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,7 +12,7 @@ import { type System, sandboxProblem, startSystem } from './support/system.ts';
 
 let system: System;
 const seen: string[] = [];
-/** Resolves when requests for /hold are answered. */
+/** The servers answer requests for /hold only when the test resolves this promise. */
 const held = Promise.withResolvers<void>();
 async function serve(name: string, location?: string): Promise<{ server: Server; url: string; authority: string }> {
   const server = createServer((request, response) => {
@@ -30,12 +33,12 @@ interface Ended {
   readonly timeline: TimelineEvent[];
 }
 
-/** Programs use no proxy for loopback addresses, where the servers of the test listen. */
+/** Makes programs use the proxy for loopback addresses too, because the servers of the test listen there. */
 const proxied = 'export NO_PROXY= no_proxy=;';
 const fetchOf = (url: string): string =>
   `node -e 'fetch("${url}").then(async (r) => console.log(r.status, await r.text()), (e) => console.log("failed", e.cause?.message))'`;
 
-describe.skipIf(sandboxProblem !== null)('a sandbox with hosts that its environment allows', () => {
+describe.skipIf(sandboxProblem !== null)('a sandbox', () => {
   let allowed: Awaited<ReturnType<typeof serve>>;
   let other: Awaited<ReturnType<typeof serve>>;
   let number = 0;
@@ -61,7 +64,7 @@ describe.skipIf(sandboxProblem !== null)('a sandbox with hosts that its environm
     const prompt = `\`\`\`sh\n${script}\n\`\`\``;
     const id = await system.createRun(prompt, { config: { environment_id: uid } });
     const { state } = await system.until(id, hasEnded);
-    // The worker reports the counts after the end of the sandbox.
+    // Wait for the end of the sandbox, because the worker reports the number of denied connections after it.
     const timelineOf = async () =>
       (await system.call<{ events: TimelineEvent[] }>('GET', `/agent/runs/${id}/timeline`)).events;
     let timeline = await timelineOf();
@@ -72,7 +75,7 @@ describe.skipIf(sandboxProblem !== null)('a sandbox with hosts that its environm
   const denied = (timeline: readonly TimelineEvent[]) =>
     timeline.filter(({ event_type }) => event_type === 'connection_denied').map(({ payload }) => payload ?? {});
 
-  test('reaches the allowed hosts from setup commands and from the run, and the timeline shows each denied host', async () => {
+  test('reaches the hosts that its environment allows in setup commands and in the run, and the timeline shows each denied host', async () => {
     const redirected = `${proxied} ${fetchOf(`${allowed.url}/away`)}`;
     const direct = `node -e 'require("net").connect(${new URL(other.url).port}, "127.0.0.1").on("error", (e) => console.log("direct", e.code))'`;
     const script = [
@@ -108,16 +111,16 @@ describe.skipIf(sandboxProblem !== null)('a sandbox with hosts that its environm
       { number: 3, host: 'name.example', port: 80, reason: 'host_not_allowed' },
     ]);
     expect(events[1]?.message).toContain('not public');
-    // The timeline has 20 single events, and then one event with the counts.
+    // The timeline shows the first 20 denied connections one by one, and then one event with the total.
     expect(events.map((event) => event.number)).toEqual(Array.from({ length: 21 }, (_, index) => index + 1));
     expect(events[20]).toMatchObject({ total: 63 });
   });
 
-  test('each sandbox has its own proxy', async () => {
+  test('cannot reach hosts that only the environment of another running sandbox allows', async () => {
     const network = (...hosts: string[]) => ({ network: { allowed_hosts: hosts } });
     const first = run(`${proxied} ${fetchOf(`${allowed.url}/hold`)}`, network(allowed.authority));
     await expect.poll(() => seen).toContain('allowed /hold');
-    // Meanwhile the first sandbox has an open connection.
+    // The second run executes while the first sandbox has an open connection.
     const second = await run(`${proxied} ${fetchOf(`${allowed.url}/second`)}`, network('10.9.8.7'));
     expect(second.output).not.toContain('answer of allowed');
     expect(seen).not.toContain('allowed /second');
@@ -128,7 +131,7 @@ describe.skipIf(sandboxProblem !== null)('a sandbox with hosts that its environm
     expect(denied(timeline)).toEqual([]);
   });
 
-  test('a sandbox has no proxy if its environment allows no hosts', async () => {
+  test('has no proxy if its environment allows no hosts', async () => {
     const ended = await run('env | grep -ci _proxy; ls /run/runyard', {});
     expect(ended.output).not.toContain('egress.sock');
     expect(

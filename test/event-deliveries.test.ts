@@ -1,4 +1,7 @@
-/** Event deliveries by real processes on one database. One process is killed while it sends, and later two processes share the work. */
+/**
+ * Tests event deliveries with real service processes on one database. In the first test, the process is killed while it sends. In the
+ * second test, two processes share the work.
+ */
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import type {
@@ -15,7 +18,7 @@ let receiver: FakeWebhookReceiver;
 let system: System;
 const secretsKey = randomBytes(32).toString('base64');
 
-/** Starts a service. With `blobsOf`, it shares the blobs of the service with this data folder. */
+/** Starts a service. With `blobsOf`, the service uses the blobs in this data folder of another service. */
 const start = async (blobsOf?: string): Promise<System> =>
   await startSystem({
     workers: [],
@@ -53,7 +56,7 @@ const deliveriesOf = async (system: System, id: string, limit = 100) =>
   (await system.call<ListEventDeliveriesResponse>('GET', `/event-subscriptions/${id}/deliveries?limit=${limit}`))
     .deliveries;
 
-test('sends an event again with the same webhook-id when its process was killed before it recorded the delivery', async () => {
+test('a restarted service sends an event again with the same webhook-id if it was killed before it recorded the delivery', async () => {
   const id = await subscribe();
   receiver.behave('hang');
   const runId = await system.createRun('Do it.');
@@ -61,7 +64,7 @@ test('sends an event again with the same webhook-id when its process was killed 
   await killHard(system.service());
   receiver.behave({ status: 204 });
   await system.startService();
-  // Ends the lease of the dead process at once.
+  // Make the delivery due now. Otherwise it would be due only when the lease of the killed process ends.
   await database.db.query('UPDATE event_deliveries SET next_attempt_at = now()');
   const [delivery] = await eventually('the second attempt', async () => {
     const deliveries = await deliveriesOf(system, id);
@@ -76,7 +79,7 @@ test('sends an event again with the same webhook-id when its process was killed 
   expect(created[0]?.body).toBe(created[1]?.body);
 });
 
-test('delivers every event once from two processes, including cancels by either of them', async () => {
+test('two processes together deliver every event once, even if one process creates a run and the other one cancels it', async () => {
   const [one, two] = [system, await start(system.dataDir)];
   onTestFinished(() => two.stop());
   const id = await subscribe();

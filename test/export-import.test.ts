@@ -11,14 +11,14 @@ import { contents, fill, type Place, usePlaces } from './support/transfer-places
 
 const { place, folder, file } = usePlaces();
 
-describe.runIf(systemPostgres)('from one kind of database to another', () => {
+describe.runIf(systemPostgres)('a move to another kind of database', () => {
   let system: SystemServer;
   beforeAll(async () => {
     system = await startSystemPostgres(systemPostgres ?? '');
   });
   afterAll(() => system.stop());
 
-  test('returns the same rows, blobs and next sequence numbers after a move from the embedded database to a server and back', async () => {
+  test('from the embedded database to a server and back keeps all rows, blobs and next sequence numbers', async () => {
     const embedded = await place();
     await fill(embedded);
     const exported = await exportDatabase({ ...embedded, to: file() });
@@ -37,7 +37,7 @@ describe.runIf(systemPostgres)('from one kind of database to another', () => {
   });
 });
 
-test('copies through streams into a database without tables', async () => {
+test('an import creates the tables in an empty database, and can read the stream that an export writes', async () => {
   const source = await place();
   await fill(source);
   const pipe = new PassThrough();
@@ -46,11 +46,11 @@ test('copies through streams into a database without tables', async () => {
   expect(await contents(target)).toEqual(await contents(source));
 });
 
-test('gives an imported database its own epoch and shows none of its old events as new', async () => {
+test('an imported database has its own epoch, and event streams do not send its old events as new', async () => {
   const source = await place();
   await fill(source);
   const before = await ensureEpoch(source.db);
-  // Gives the events transaction numbers that are higher than those of the target database.
+  // Give these events higher transaction numbers than new events in the target database get.
   await source.db.query(
     `INSERT INTO run_events (run_id, seq, state, xact) SELECT id, 1, state, (pg_current_xact_id()::text::bigint + 1000000)::text::xid8 FROM runs`,
   );
@@ -63,7 +63,7 @@ test('gives an imported database its own epoch and shows none of its old events 
   expect(await target.db.query(`SELECT FROM run_events WHERE xact > '0'`)).toHaveLength(2);
 });
 
-test('writes a file that only its owner can read, and leaves no partial file after an error', async () => {
+test('an export writes a file that only its owner can read, and leaves no partial file after an error', async () => {
   const source = await place();
   await fill(source);
   await exportDatabase({ ...source, to: file() });
@@ -78,7 +78,7 @@ test('writes a file that only its owner can read, and leaves no partial file aft
   expect((await readdir(folder())).filter((name) => name.startsWith('export'))).toEqual(['export']);
 });
 
-test('exports all tables as of one moment while other connections write', async () => {
+test('an export contains the state of all tables at one moment, although other connections write', async () => {
   const source = await place();
   await fill(source);
   let writing = true;

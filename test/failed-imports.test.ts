@@ -1,4 +1,4 @@
-/** Imports that are refused or that fail, and the state of the target afterwards. */
+/** Tests imports that are refused or fail, and the content of the target afterwards. */
 import { randomUUID } from 'node:crypto';
 import { cp, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -15,7 +15,7 @@ import { contents, fill, isEmpty, type Place, usePlaces } from './support/transf
 
 const { place, folder, file } = usePlaces();
 
-describe('a refused import leaves nothing', () => {
+describe('a refused import leaves nothing in the target', () => {
   let target: Place;
   let source: Place;
   beforeEach(async () => {
@@ -30,13 +30,13 @@ describe('a refused import leaves nothing', () => {
     expect(await target.db.query('SELECT uid FROM users')).toEqual([{ uid: 'here' }]);
   });
 
-  test.each([0.05, 0.5, 0.999])('if the file ends after %d of its bytes', async (part) => {
+  test.each([0.05, 0.5, 0.999])('if the file is cut off (%d of its bytes are left)', async (part) => {
     await truncate(file(), Math.floor((await stat(file())).size * part));
     await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(/cut off/);
     expect(await isEmpty(target)).toBe(true);
   });
 
-  test('and removes no earlier blob of the store, such as the blobs of the exported installation', async () => {
+  test('and does not remove blobs that were in the blob store before the import', async () => {
     await truncate(file(), (await stat(file())).size - 10);
     const keys = async () => {
       const found: string[] = [];
@@ -61,7 +61,7 @@ describe('a refused import leaves nothing', () => {
     expect(await contents(target)).toEqual(await contents(source));
   });
 
-  test('if a row breaks a reference', async () => {
+  test('if a row violates a foreign key', async () => {
     await source.db.query('ALTER TABLE runs DROP CONSTRAINT runs_team_id_fkey');
     await source.db.query('DELETE FROM teams');
     await exportDatabase({ ...source, to: file() });
@@ -93,13 +93,13 @@ describe('a refused import leaves nothing', () => {
     },
   );
 
-  test('if the file was made by a version with other migrations', async () => {
+  test('if the file was made by a version with a migration that this version does not have', async () => {
     await writeFile(file(), await withMigration());
     await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(/made at migration 9999_future/);
     expect(await isEmpty(target)).toBe(true);
   });
 
-  test('and creates no table if the file is of a newer version, or if the database belongs to another program', async () => {
+  test('and creates no table, if the file was made by a newer version, or if the database belongs to another program', async () => {
     const empty = await place({ migrated: false });
     const tables = () => empty.db.query(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`);
     await writeFile(`${file()}2`, await withMigration());
@@ -111,7 +111,7 @@ describe('a refused import leaves nothing', () => {
   });
 });
 
-/** Returns an export of a version that has one more migration. */
+/** Returns the bytes of the export as a newer version with one more migration would write them. */
 const withMigration = () =>
   withMigrations((migrations) => [...migrations, { version: 9999, name: '9999_future', checksum: 'x' }]);
 
@@ -121,7 +121,7 @@ interface ExportedMigration {
   readonly checksum: string;
 }
 
-/** Returns the export with changed migrations and without `heads`, which older versions did not write. */
+/** Returns the bytes of the export with another list of migrations, and without `heads`, which older versions did not write. */
 async function withMigrations(change: (migrations: ExportedMigration[]) => ExportedMigration[]): Promise<Buffer> {
   const bytes = await readFile(file());
   const end = bytes.indexOf(10);
@@ -150,11 +150,11 @@ async function replacedMigrations(count: number): Promise<ExportedMigration[]> {
     });
 }
 
-describe('from an older version', () => {
+describe('an import of a file from an older version', () => {
   const add = async (folderOfMigrations: string, sql: string) =>
     await writeFile(path.join(folderOfMigrations, '9999_more.sql'), sql);
 
-  test('imports an export of the last version before the baseline', async () => {
+  test('succeeds for the last version before the baseline migration', async () => {
     const source = await place({ migrated: false });
     await migrateDatabase(source.db, { upTo: 23 });
     await fill(source);
@@ -168,7 +168,7 @@ describe('from an older version', () => {
     expect(await contents(target)).toEqual(await contents(source));
   });
 
-  test('refuses an export of an earlier version and names the version that can import it', async () => {
+  test('is refused for an earlier version than that, and the error names the version that can import the file', async () => {
     const source = await place();
     await exportDatabase({ ...source, to: file() });
     const replaced = await replacedMigrations(65);
@@ -180,7 +180,7 @@ describe('from an older version', () => {
     expect(await target.db.query(`SELECT FROM pg_tables WHERE schemaname = 'public'`)).toEqual([]);
   });
 
-  test('continues after an import that ended while it created the tables', async () => {
+  test('succeeds after an earlier import has created only some of the tables', async () => {
     const source = await place();
     await fill(source);
     await exportDatabase({ ...source, to: file() });
@@ -190,7 +190,7 @@ describe('from an older version', () => {
     expect(await contents(target)).toEqual(await contents(source));
   });
 
-  test('reports that the rows are imported if only the migration to the present version fails', async () => {
+  test('reports that the rows are imported if only a later migration fails', async () => {
     const source = await place();
     await fill(source);
     await exportDatabase({ ...source, to: file() });

@@ -1,4 +1,4 @@
-/** Service, worker and runs while the disk of their data folder is full. */
+/** Tests service, worker and runs while the disk of their data folder is full. */
 import { mkdirSync } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -18,7 +18,8 @@ describe.skipIf(problem)(problem ? `with a full disk (skipped: ${problem})` : 'w
     disk = await makeSmallDisk(700);
     const dataDir = path.join(disk.folder, 'data');
     mkdirSync(dataDir, { mode: 0o711 });
-    // The level debug logs each request and each line of the database.
+    // With the level debug, the service logs each request and each line of the database's log, so that it also writes many log lines
+    // to the full disk.
     system = await startSystem({
       dataDir,
       env: { RUNYARD_LEASE_SECONDS: String(leaseSeconds), RUNYARD_RECONNECT_GRACE_SECONDS: '5', RUNYARD_LOG: 'debug' },
@@ -45,7 +46,7 @@ describe.skipIf(problem)(problem ? `with a full disk (skipped: ${problem})` : 'w
       ms: performance.now() - startedAt,
     };
   };
-  /** Creates the file that the run waits for. */
+  /** Creates the file for which the run waits. */
   const letGoOn = async () => {
     const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
     const sandboxes = path.join(JSON.parse(line).folder, 's');
@@ -72,12 +73,12 @@ describe.skipIf(problem)(problem ? `with a full disk (skipped: ${problem})` : 'w
     expect(refused.body.detail).toContain('is full');
     expect(Number(refused.retryAfter)).toBeGreaterThan(0);
 
-    // The database may refuse before the service has measured the disk.
+    // Wait until the service itself has measured that the disk is full. The database may refuse writes earlier.
     await eventually('a degraded service', async () =>
       (await ask('GET', '/readyz')).body.degraded?.includes('is full'),
     );
 
-    // For the time of two leases, send requests of all kinds. Each request is logged.
+    // Send reads and writes for twice the duration of a lease. The service logs each request.
     while (performance.now() - filledAt < leaseSeconds * 2000) {
       for (const answer of await Promise.all([create(), create(), create()])) {
         expect(answer).toMatchObject({ status: 503 });

@@ -1,6 +1,7 @@
 /**
- * Runs the commands of the guide unchanged, with the Node of the system, on a service with another port and data folder. To save time,
- * the folder already has a database and a runtime, and the programs start from a bundle. `newcomer.test.ts` tests the first start on an empty folder.
+ * Runs the commands of docs/guide.md unchanged, with the Node of the system, on a service with another port and data folder. To save
+ * time, the data folder already contains a database and a runtime, and the programs start from a bundle. `newcomer.test.ts` tests the
+ * first start on an empty folder.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,13 +18,16 @@ import { sandboxProblem } from './support/system.ts';
 const repository = path.resolve(import.meta.dirname, '..');
 const page = readFileSync(path.join(repository, 'docs/guide.md'), 'utf8');
 
-/** The `sh` blocks. Each has its output in the `text` block below it. Without such a block, the command prints nothing. */
+/**
+ * The commands in the `sh` blocks of the page, each with the output in the `text` block below it. A command without such a block
+ * prints nothing.
+ */
 const steps = [...page.matchAll(/^```sh\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?/gms)].map(
   ([, command = '', prints]) => ({ command, prints }),
 );
 const prepare = steps[0]?.command ?? '';
 
-/** The `bash` blocks: start Runyard, start it with a language model, use that model. */
+/** The three `bash` blocks of the page: start Runyard, start Runyard with a language model, use this model. */
 const [up = '', upWithModel = '', useModel = ''] = [...page.matchAll(/^```bash\n(.*?)^```$/gms)].map(
   ([, command = '']) => command,
 );
@@ -59,7 +63,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  // Only one of the tests starts the programs.
+  // Stop the programs only if the test has started them.
   if (existsSync(path.join(folder, 'data')))
     await runCommand([await runyardFile(), 'down', '--force'], { cwd: repository, env });
   endCommands();
@@ -82,14 +86,15 @@ async function start(command: string, more: Record<string, string> = {}): Promis
 }
 
 /**
- * Returns shell functions that save starts of Node, because these would take most of the time of the steps. One process of the
- * system's Node evaluates all scripts of `node -pe`, which are more than a hundred. `bin/runyard` starts from a bundle.
+ * Returns shell functions that replace `node` and `bin/runyard`, because starts of Node would take most of the time of the test. One
+ * process of the system's Node evaluates the more than a hundred scripts of `node -pe`. `bin/runyard` starts from a bundle.
  */
 async function fewStarts(): Promise<string> {
   const socket = path.join(folder, 'evaluator.sock');
   const script = path.join(import.meta.dirname, 'support/evaluator.mjs');
   await startCommand(['node', script, socket], { cwd: repository, env }).sees('ready');
-  // In a subshell, such as a command in the background, replace the shell by Node. Then `$!` is the process id of Node.
+  // In a subshell, for example for a command in the background, `exec` replaces the shell by Node, so that `$!` is the process id of
+  // Node.
   return `node() {
     if [ "$1" != -pe ] && [ "$BASHPID" != "$$" ]; then exec node "$@"; fi
     if [ "$1" != -pe ]; then command node "$@"; return; fi
@@ -104,7 +109,7 @@ describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandb
     expect(output.trim()).toMatch(/^\/(?!.*node_modules)/);
   });
 
-  test('shows the output that its commands print on any port and data folder, and uses the model of an endpoint', {
+  test('shows the output that its commands really print, also on another port and data folder and with a model endpoint', {
     timeout: 300_000,
   }, async () => {
     expect(steps.length).toBeGreaterThan(20);
@@ -118,11 +123,12 @@ describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandb
     const { RUNYARD_MODEL_BASE_URL: address = '', RUNYARD_MODEL_KEY: key = '' } = models.env;
     const withAddress = upWithModel.replace(/(?<=RUNYARD_MODEL_BASE_URL=)\S+/, address);
     expect(withAddress).toContain(address);
-    // Starts with the settings of both commands, because the runs of the page are runbooks even with a language model.
+    // Start Runyard once, with the settings of both `up` commands. This is possible because the runs of the page stay runbooks if
+    // there is a language model.
     const settings = up.replace('bin/runyard up\n', '');
     expect(settings).not.toBe(up);
     await start(settings + withAddress, { RUNYARD_CODE_HOST_URL: codeHost.template, RUNYARD_MODEL_KEY: key });
-    // One shell for all commands, as at a person's terminal, with a mark after the output of each step.
+    // Run all commands in one shell, like a person at a terminal, and print a mark after each step, to separate the outputs.
     const commands = [...steps.map(({ command }) => command), useModel].map((each) => `${each}\nprintf '\\036'`);
     const { output } = await bash([await fewStarts(), ...commands].join('\n'));
     const outputs = output.split('\x1e');
@@ -134,8 +140,8 @@ describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandb
     expect(outputs.at(-1)).toBe('');
   });
 
-  test('stops waiting after a minute if the condition does not become true', async () => {
-    // Waits with the tries of a minute, but without the pauses.
+  test('defines a `wait_until` that gives up after a minute if its condition does not become true', async () => {
+    // Replace `sleep`, so that `wait_until` makes all tries of a minute without pauses.
     const { output } = await bash(
       `unset RUNYARD_BASE_URL\n${prepare}\nsleep() { :; }\nwait_until false || echo stopped`,
     );

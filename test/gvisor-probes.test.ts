@@ -1,4 +1,7 @@
-/** Hostile commands of a run on gVisor's kernel. Each has a control: the same command outside of the sandbox or on a program of its own. */
+/**
+ * Tests hostile commands of a run on gVisor's kernel. Each attack has a control, which must succeed: the same command outside of the
+ * sandbox, or the same attack on a program of the run.
+ */
 import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -24,7 +27,10 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
     });
   });
   afterAll(() => probe[Symbol.asyncDispose]());
-  /** Without `set +e`, the shell of a run ends at the first command that fails. */
+  /**
+   * Runs a script as a command of the run, and returns its output. The script begins with `set +e`, because the shell of a run ends at
+   * the first command that fails.
+   */
   const attempt = (script: string) => probe.attempt(`set +e\nexec 2>&1\n${script}\necho end`);
 
   test('reaches no file, process, environment, socket or network of the machine', async () => {
@@ -38,10 +44,10 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
     expect(seen).toContain('end');
   });
 
-  test('finds the run token in no environment, argument, memory or descriptor of any process', async () => {
+  test('does not find the run token in the environment, arguments, memory or descriptors of any process', async () => {
     const printed = await probe.attemptInNode((token) => `${startVictim}\n${lookForToken(token)}`);
     const found: string[] = JSON.parse(printed);
-    // The kernel shows which descriptors the agent has. None of them contains the token any more.
+    // gVisor's kernel lets the command list the agent's descriptors, but none of them contains the token any more.
     expect(found.filter((line) => !line.startsWith('descriptors of the agent: '))).toEqual([
       'capital control in memory',
       'control in descriptors',
@@ -78,7 +84,7 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
     expect(seen.match(/^Cap\w+:\s+0{16}$/gm)).toHaveLength(2);
   });
 
-  test('bounds processes, /tmp and files, and ends a fork bomb with its sandbox', async () => {
+  test('cannot exceed the limits of processes, /tmp and file sizes, and a fork bomb ends with its sandbox', async () => {
     const start = (count: number) => `i=0; while [ $i -lt ${count} ]; do sleep 4 & i=$((i+1)); done`;
     const seen = await attempt(
       [
@@ -96,7 +102,7 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
   test.runIf(hasCgroups)('the sandbox is ended when its memory is used up', async () => {
     const take = (mb: number) =>
       `node -e 'const k = []; while (k.length < ${mb / 16}) k.push(Buffer.alloc(16 << 20, 1))'; echo "${mb} MB: $?"`;
-    // The kernel ends the program, or ends gVisor with the program.
+    // The machine's kernel may end the whole gVisor sandbox instead of only the program.
     const outcome = await attempt(`${take(64)}\n${take(4096)}`).catch((error: Error) => error.message);
     expect(outcome).toMatch(/^64 MB: 0\n(.*\n)*4096 MB: 137\n|used up its 512 MB of memory/);
   });
@@ -107,9 +113,9 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
     expect(failure_reason).toBe('disk_limit');
   });
 
-  test('ends with the sandbox when the worker is killed and no worker may adopt its sandboxes', async () => {
+  test('ends with its sandbox when the worker is killed, if a setting forbids that other workers adopt sandboxes', async () => {
     const dataDir = await temporaryDataDir();
-    // Tests with bubblewrap use the same name, so both share one runtime.
+    // Tests with bubblewrap store their runtime under the same name, so this test can use that runtime.
     await giveRuntime(dataDir, 'runtime-fixture-agent.ts-auto');
     const service = await startFakeWorkerService();
     const settings = { RUNYARD_SANDBOX: 'gvisor', RUNYARD_ADOPT_SECONDS: '0' };
@@ -127,7 +133,7 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
       const left = await gvisorProcesses();
       return !pids.some((pid) => left.includes(pid));
     });
-    // Removes the disks that the killed worker left.
+    // Start a worker again, so that it removes the disks of the sandboxes of the killed worker.
     await (await spawnTestWorker(service, dataDir, settings))[Symbol.asyncDispose]();
     expect(await readdir(path.join(dataDir, 'worker/state/s'))).toEqual([]);
     await service.close();
@@ -135,7 +141,7 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
   });
 });
 
-/** Returns the processes of the machine that are a kernel or a file server of gVisor. */
+/** Returns the ids of all gVisor processes of the machine: its kernels and file servers. */
 async function gvisorProcesses(): Promise<number[]> {
   const found: number[] = [];
   for (const name of await readdir('/proc')) {

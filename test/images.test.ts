@@ -1,6 +1,6 @@
 /**
- * Tests the images of service and worker: their files, and a run by containers of both. The containers need half a minute, so they
- * start only with IMAGES=1 in the environment, which `bin/test-long` sets.
+ * Tests the files in the images of service and worker, and a run that containers of both images execute. The tests with containers
+ * need half a minute, so they run only with IMAGES=1 in the environment, which `bin/test-long` sets.
  */
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -28,7 +28,7 @@ describe('the files of an image', () => {
     Image
   >;
 
-  test.each(imageKinds)('of the %s include no tests or build tools, and none has an unsafe mode or owner', (kind) => {
+  test.each(imageKinds)('of the %s include no tests or build tools, and have safe modes and owners', (kind) => {
     const entries = images[kind].layers.flat();
     const names = entries.map(({ name }) => name);
     for (const layer of images[kind].layers) expect(new Set(layer.map(({ name }) => name)).size).toBe(layer.length);
@@ -49,7 +49,7 @@ describe('the files of an image', () => {
     expect(names.filter((name) => /^usr\/share\/doc\/git\/./.test(name))).toEqual(['usr/share/doc/git/copyright']);
   });
 
-  test('are listed in the bill of materials by package', () => {
+  test('belong to packages that the bill of materials lists', () => {
     const digest = `sha256:${'0'.repeat(64)}`;
     const sbom = JSON.stringify(materialsOf(images.service, '1.2.3', digest));
     expect(sbom).toContain('"purl":"pkg:npm/%40aws-sdk/client-s3@');
@@ -82,7 +82,7 @@ describe.skipIf(typeof started === 'string')(title, { timeout: limitMs }, () => 
     await chmod(file, 0o644);
     return `${file}:/run/secrets/${name}:ro`;
   };
-  /** Starts a container as deploy/compose.yaml does: with a read-only root and without capabilities. */
+  /** Starts a container as deploy/compose.yaml does: with a read-only root file system and without capabilities. */
   const start = async (kind: 'service' | 'worker', env: Record<string, string>, binds: string[], options: string[]) => {
     const json = {
       Image: `runyard-${kind}:1`,
@@ -150,7 +150,7 @@ describe.skipIf(typeof started === 'string')(title, { timeout: limitMs }, () => 
     await rm(folder, { recursive: true, force: true });
   }, limitMs);
 
-  test('the service starts with secrets in files and a bucket, without capabilities, and becomes healthy', async () => {
+  test('the service becomes healthy without capabilities, with its secrets in files and its blobs in a bucket', async () => {
     const bucket = s3.kind === 'ready' ? { RUNYARD_BLOBS: `s3://${s3.server.bucket}/blobs`, ...s3.server.env } : {};
     await start(
       'service',
@@ -188,7 +188,7 @@ describe.skipIf(typeof started === 'string')(title, { timeout: limitMs }, () => 
     expect((await fetch(`${origin}/`)).status).toBe(200);
   });
 
-  test('the worker executes a run in a sandbox of bubblewrap if the engine allows user namespaces', async () => {
+  test('the worker executes a run in a bubblewrap sandbox if the container engine allows user namespaces', async () => {
     await start(
       'worker',
       { RUNYARD_BASE_URL: origin, RUNYARD_API_KEY_FILE: '/run/secrets/worker-key', RUNYARD_WORKER_SLOTS: '1' },
@@ -217,13 +217,13 @@ describe.skipIf(typeof started === 'string')(title, { timeout: limitMs }, () => 
     );
   });
 
-  test('the doctor of the worker says which sandbox works in its container', async () => {
+  test('`doctor` says in the container of the worker which kind of sandbox works there', async () => {
     const report = await execute('worker', 'runyard', 'doctor');
     expect(report).toMatch(/sandbox\s+bubblewrap: /);
     expect(await logsOf('worker')).not.toContain('"level":50');
   });
 
-  test('the doctor says what to do if the engine allows no user namespaces', async () => {
+  test('`doctor` says what to do if the container engine allows no user namespaces', async () => {
     const json = {
       Image: 'runyard-worker:1',
       Entrypoint: ['/usr/local/bin/runyard', 'doctor'],

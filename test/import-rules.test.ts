@@ -14,7 +14,7 @@ afterEach(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-/** Writes source files below `packages`, by path and content. */
+/** Writes source files below `packages`. The keys of `files` are their paths. */
 async function writeSources(files: Readonly<Record<string, string>>): Promise<void> {
   for (const [file, content] of Object.entries(files)) {
     const target = path.join(root, 'packages', file);
@@ -23,7 +23,7 @@ async function writeSources(files: Readonly<Record<string, string>>): Promise<vo
   }
 }
 
-test('accepts imports of rooms below', async () => {
+test('the check accepts imports of rooms that are below the importing room', async () => {
   await writeSources({
     'service/src/runs/files/read.ts': "import type { Database } from '../../platform/store/database.ts';\n",
     'service/src/platform/store/database.ts':
@@ -33,7 +33,7 @@ test('accepts imports of rooms below', async () => {
   expect(findImportFaults(root)).toEqual([]);
 });
 
-test('rejects an import from a floor above, even of a type', async () => {
+test('the check rejects an import from a higher floor, even of a type', async () => {
   await writeSources({
     'service/src/runs/files/read.ts': "import type {\n  Refusal,\n} from '../../edges/http/problem.ts';\n",
     'service/src/edges/http/problem.ts': '',
@@ -43,7 +43,7 @@ test('rejects an import from a floor above, even of a type', async () => {
   ]);
 });
 
-test('rejects an import of a room above on the same floor', async () => {
+test('the check rejects an import of a room that is above on the same floor', async () => {
   await writeSources({
     'service/src/runs/files/read.ts': "import '../runs/list.ts';\n",
     'service/src/runs/runs/list.ts': '',
@@ -53,7 +53,7 @@ test('rejects an import of a room above on the same floor', async () => {
   ]);
 });
 
-test('lets tests import any room of their floor, and no room of a floor above', async () => {
+test('the check lets tests import any room of their own floor, but no room of a higher floor', async () => {
   await writeSources({
     'service/src/runs/files/read.test.ts':
       "import '../runs/list.ts';\nimport { answer } from '../../edges/http/problem.ts';\nimport '../../service.ts';\nimport '../../../test/service.ts';\n",
@@ -70,7 +70,7 @@ test('lets tests import any room of their floor, and no room of a floor above', 
   );
 });
 
-test('rejects an import of a package that the importing package may not use', async () => {
+test('the check rejects an import of a package that the importing package may not use', async () => {
   await writeSources({
     'agent/src/run.ts': "import { startService } from '@runyard/service/service';\n",
     'service/src/service.ts': '',
@@ -80,7 +80,7 @@ test('rejects an import of a package that the importing package may not use', as
   ]);
 });
 
-test('rejects folders that import each other, also through other folders and dynamic imports', async () => {
+test('the check rejects folders that import each other, also through other folders or with dynamic imports', async () => {
   await writeSources({
     'agent/src/a/one.ts': "import { two } from '../b/two.ts';\n",
     'agent/src/b/two.ts': "export { three } from '../b/c/three.ts';\n",
@@ -92,7 +92,7 @@ test('rejects folders that import each other, also through other folders and dyn
   );
 });
 
-test('lets domain.ts and routes import folders of their room, and lets these folders import another file of the room', async () => {
+test('the check lets domain.ts and routes import folders of their room, and lets these folders import another file of the room', async () => {
   await writeSources({
     'service/src/service.ts': "import { runsDomain } from './runs/runs/domain.ts';\n",
     'service/src/runs/runs/domain.ts': "import { runRoutes } from './run-routes.ts';\n",
@@ -103,7 +103,7 @@ test('lets domain.ts and routes import folders of their room, and lets these fol
   expect(findImportFaults(root)).toEqual([]);
 });
 
-test('rejects an import of the routes of a room by any file except its domain.ts', async () => {
+test('the check rejects an import of the routes of a room by any file except the domain.ts of the room', async () => {
   await writeSources({
     'service/src/runs/runs/routes.ts': '',
     'service/src/runs/runs/list/list.ts': "import '../routes.ts';\n",
@@ -115,7 +115,7 @@ test('rejects an import of the routes of a room by any file except its domain.ts
   ]);
 });
 
-test('rejects the HTTP server below the edges', async () => {
+test('the check rejects an import of the HTTP server on floors below `edges`', async () => {
   const fastify = "import type { FastifyInstance } from 'fastify';\n";
   await writeSources({
     'service/src/service.ts': fastify,
@@ -125,7 +125,7 @@ test('rejects the HTTP server below the edges', async () => {
   expect(findImportFaults(root)).toEqual(['packages/service/src/runs/runs/routes.ts imports fastify: only edges do']);
 });
 
-test('rejects a folder of the service that is on no floor', async () => {
+test('the check rejects a folder of the service that is on no floor', async () => {
   await writeSources({
     'service/src/runs/helpers/all.ts': "import '../../platform/store/database.ts';\n",
     'service/src/platform/store/database.ts': '',
@@ -135,7 +135,7 @@ test('rejects a folder of the service that is on no floor', async () => {
   ]);
 });
 
-test('docs/architecture.md shows the floors of the check', async () => {
+test('docs/architecture.md shows the same floors and rooms as the check', async () => {
   const page = await readFile(path.join(import.meta.dirname, '../docs/architecture.md'), 'utf8');
   for (const { name, rooms } of serviceFloors)
     expect(page).toContain(`\n${name}\n${rooms.map((line) => `    ${line.join(' · ')}`).join('\n')}\n`);

@@ -1,4 +1,7 @@
-/** Tests runs that people talk to, on one system. No suite of `interactive-runs/` changes data that another suite reads. */
+/**
+ * Tests runs to which people send messages and answers. All suites of `interactive-runs/` use one system; no suite changes data that
+ * another suite reads.
+ */
 import { afterAll, afterEach } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from './fakes/git-host.ts';
 import { defaultScript } from './fakes/models/turns.ts';

@@ -16,7 +16,7 @@ afterEach(() => {
 
 const writing = (content: string) => async (folder: string) => writeFileSync(path.join(folder, 'a'), content);
 
-test('installs packages once for the same inputs, and again for other inputs', async () => {
+test('packages are installed once for the same inputs, and again for other inputs', async () => {
   const contents: string[] = [];
   for (const [input, content] of [['x', 'first'] as const, ['x', 'second'] as const, ['y', 'third'] as const]) {
     const { folder, remove } = await keepPackages([input], writing(content));
@@ -26,7 +26,7 @@ test('installs packages once for the same inputs, and again for other inputs', a
   expect(contents).toEqual(['first', 'first', 'third']);
 });
 
-test('does not keep an installation that failed', async () => {
+test('a failed installation is not stored', async () => {
   const failing = keepPackages(['x'], async (folder) => {
     await writing('part')(folder);
     throw new Error('no registry');
@@ -35,7 +35,7 @@ test('does not keep an installation that failed', async () => {
   expect(readdirSync(path.join(caches, 'runyard-tests'))).toEqual([]);
 });
 
-test('installs in a temporary folder if the folder of caches cannot be written', async () => {
+test('packages are installed in a temporary folder if the cache folder of the user cannot be written', async () => {
   writeFileSync(path.join(caches, 'runyard-tests'), '');
   const { folder, remove } = await keepPackages(['x'], writing('here'));
   expect(readFileSync(path.join(folder, 'a'), 'utf8')).toBe('here');

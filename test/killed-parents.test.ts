@@ -1,7 +1,7 @@
 /**
- * Kills the commands `up`, `run`, `service` and `worker`, which keep the programs running, with kill -9 while runs are in the middle
- * of their turns. The next start must adopt the sandboxes. For a longer search, `bin/test-long` sets PARENT_RUNS=40 PARENT_KILLS=30 in
- * the environment.
+ * Kills the commands `up`, `run`, `service` and `worker` with SIGKILL while runs are in the middle of their turns. These commands
+ * start the programs and restart them. After the next start, the worker must adopt the sandboxes. For a longer test, `bin/test-long`
+ * sets PARENT_RUNS=40 PARENT_KILLS=30 in the environment.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,10 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
 });
 
-/** Returns a data folder with a port of its own. A second start uses the same port, because sandboxes still connect to it. */
+/**
+ * Makes a data folder and chooses a port for it. Every start on this folder uses this port, because sandboxes of an earlier start
+ * still connect to it.
+ */
 async function openFolder(name: string) {
   const dataDir = path.join(folder, name);
   await giveDatabase(dataDir);
@@ -44,7 +47,7 @@ async function openFolder(name: string) {
     env,
     call,
     start: (command: string) => startCommand([runyard, command], { cwd: folder, env }),
-    /** Starts a run and returns when its command has begun. */
+    /** Starts a run, and returns the id of the run when its command has begun. */
     async begin(seconds: number): Promise<string> {
       const prompt = `\`\`\`sh\necho begun; sleep ${seconds}; echo finished\n\`\`\``;
       const { output } = await call(['run', '--detach', '--json', '-'], prompt);
@@ -72,7 +75,7 @@ async function kill9(command: RunningCommand): Promise<void> {
 
 const ready = 'Ctrl-C stops everything.';
 
-test('the next up continues the runs of an up that was killed, and down ends the runs of a killed up', {
+test('after `up` was killed, the next `up` continues its runs, and `down` ends them', {
   timeout: 240_000,
 }, async () => {
   const here = await openFolder('up');
@@ -93,7 +96,7 @@ test('the next up continues the runs of an up that was killed, and down ends the
     output: expect.stringContaining('ended the sandboxes that an earlier worker left'),
   });
   expect(processesOf(here.dataDir)).toEqual([]);
-  // Here `run` starts the programs in the background.
+  // No program runs here, so `run` starts the programs in the background.
   const background = await here.begin(8);
   expect(await here.run(left)).toMatchObject({ state: 'ERROR' });
   process.kill(JSON.parse(readFileSync(path.join(here.dataDir, 'supervisor.json'), 'utf8')).pid, 'SIGKILL');
@@ -104,7 +107,7 @@ test('the next up continues the runs of an up that was killed, and down ends the
   expect(processesOf(here.dataDir)).toEqual([]);
 });
 
-test(`loses none of ${runCount} runs while the commands service and worker and their programs are killed at random moments`, {
+test(`none of ${runCount} runs is lost while the commands service and worker and their programs are killed at random moments`, {
   timeout: 120_000 + 20_000 * (runCount + killCount),
 }, async () => {
   const service = await openFolder('service');

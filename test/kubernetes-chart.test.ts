@@ -1,6 +1,6 @@
 /**
- * Installs the chart in the real cluster of bin/test-kubernetes, executes a run, and upgrades the chart while runs are created. The
- * cluster has no kube-proxy and no name server, so this test forwards the addresses of Services itself.
+ * Installs the chart in the real cluster that bin/test-kubernetes starts, executes a run, and upgrades the chart while runs are
+ * created. The cluster has no kube-proxy and no name server, so this test itself forwards connections to the addresses of Services.
  */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -44,7 +44,7 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
   let origin: string;
   let looking: NodeJS.Timeout | undefined;
 
-  /** Listens at an address of the node, and forwards each connection to the address that `target` returns. */
+  /** Listens at the address `host` of the node, and forwards each connection to the address that `target` returns. */
   const forward = async (host: string, port: number, target: () => { host: string; port: number }): Promise<number> => {
     const server = net.createServer((from) => {
       const to = net.connect(target());
@@ -173,7 +173,7 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
     const address = service.spec?.clusterIP ?? '';
     let ready = await servicePods();
     let turn = 0;
-    // Do the work of kube-proxy: each connection goes to the next ready pod.
+    // Do the work of kube-proxy: forward each connection to the next ready pod.
     looking = setInterval(() => void servicePods().then((found) => (ready = found)), 500);
     for (const each of [address, '10.0.0.1']) execFileSync('ip', ['addr', 'add', `${each}/32`, 'dev', 'ry-pods']);
     await forward(address, 4180, () => {
@@ -185,7 +185,7 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
     expect((await fetch(`${origin}/readyz`)).status).toBe(200);
   });
 
-  test('the worker executes a run in a pod of the other namespace, with the rights of its Role', async () => {
+  test('the worker executes a run in a pod in the namespace for runs, with no other rights than those of its Role', async () => {
     await helm('upgrade', { worker: { persistence: { enabled: false }, serviceUrl: origin } });
     const { run_id } = await call<RunItem>('POST', '/agent/runs', { prompt: '```sh\necho made\n```' });
     const run = await eventually(
@@ -226,7 +226,7 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
     for (const runId of created.slice(-3)) expect(await call('GET', `/agent/runs/${runId}`)).toBeDefined();
   });
 
-  test('a run fails if the quota of the namespace is full, and its message says how to find the reason', async () => {
+  test('a run fails if the quota of the namespace is used up, and the message of the run says how to find the reason', async () => {
     await helm('upgrade', {
       runs: { ...(values.runs as object), quota: { pods: '0' } },
       worker: { ...(values.worker as object), env: { RUNYARD_KUBERNETES_START_SECONDS: 10 } },

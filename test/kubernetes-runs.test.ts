@@ -1,4 +1,4 @@
-/** Runs of a whole system in pods, with the real agent. `test-cluster.ts` chooses the API server and the node. */
+/** Tests runs of a whole system in pods, with the real agent. `test-cluster.ts` chooses a fake or a real cluster. */
 import path from 'node:path';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { parseSettings } from '@runyard/contract/settings/settings';
@@ -26,7 +26,8 @@ describe.skipIf(problem !== null)(name, () => {
 
   beforeAll(async () => {
     const agent = path.resolve(import.meta.dirname, '../packages/agent/src/main.ts');
-    // Start cluster and system one after the other. Both bundle programs, and the first one that finishes stops the shared bundler.
+    // Start the system only when the cluster has started. Both bundle programs with one shared bundler, and the start that finishes
+    // first stops this bundler.
     cluster = await startTestCluster(agent);
     system = await startSystem({ workers: [] });
     scenario = await cluster.begin('runs');
@@ -52,7 +53,7 @@ describe.skipIf(problem !== null)(name, () => {
 
   const sh = (command: string): string => `\`\`\`sh\n${command}\n\`\`\``;
 
-  test('a run ends with success, can report a file, and cannot read its token', async () => {
+  test('a run succeeds, can report a file, and cannot read its own run token', async () => {
     const commands = [
       'echo made > made.txt && report-artifact made.txt',
       'id -un; ls /run/runyard; grep -rs ryr_ /run /agent/start.mjs /proc/[0-9]*/environ || echo no token',
@@ -67,7 +68,7 @@ describe.skipIf(problem !== null)(name, () => {
     expect(JSON.stringify(run)).toContain('made.txt');
   });
 
-  test('names the backend in the timeline, and cancels a run', async () => {
+  test('the timeline of a run names the backend kubernetes, and the run can be cancelled', async () => {
     const runId = await system.createRun(sh('sleep 300'));
     const timeline = async () => JSON.stringify(await system.call('GET', `/agent/runs/${runId}/timeline`));
     await eventually('the backend in the timeline', async () => (await timeline()).includes('kubernetes'), 120_000);

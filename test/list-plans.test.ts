@@ -13,9 +13,12 @@ import { isLong } from './support/long.ts';
 import { naiveList } from './support/naive-list.ts';
 import { observeScans } from './support/observed-plans.ts';
 
-/** Enough rows that the planner prefers each index to its table. More rows only take time: the search parts of a run take about 1 ms. */
+/**
+ * Number of runs in the table. With so many rows, PostgreSQL's planner uses indexes instead of a scan of the table. More rows would
+ * only take time, because inserting the search words of a run takes about 1 ms.
+ */
 const count = 5_000;
-/** Number of queries for each filter. The first queries have a value that no run has, and then frequent values. */
+/** Number of queries for each filter. The first queries filter by a value that no run has, the next ones by frequent values. */
 const tries = isLong ? 8 : 3;
 const runTables = ['runs', 'run_facets', 'run_search'];
 
@@ -34,13 +37,13 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Forwards queries and records which tables their plans read completely. */
+/** Returns a database that forwards queries and adds to `scanned` the tables that their plans read completely. */
 const observed = (scanned: Set<string>): Database => observeScans(db, runTables, scanned);
 
 const context = () => ({ teamId: seeded.teamId, teamUid: 'BenchBenchBenchBench22', baseUrl: '' });
 const signer = { sign: () => 'signature', verify: () => true };
 
-/** Returns the tables that queries of the filter read completely, each for its first and second page. */
+/** Returns the tables that any query with the filter reads completely, for its first or second page. */
 async function scannedBy(make: Make, sort: (typeof sorts)[number]): Promise<string[]> {
   const scanned = new Set<string>();
   const random = randomNumbers(3);
@@ -57,20 +60,20 @@ async function scannedBy(make: Make, sort: (typeof sorts)[number]): Promise<stri
   return [...scanned];
 }
 
-test('the helper reports a scan of a whole table', async () => {
+test('the helper that observes query plans reports a scan of a whole table', async () => {
   const scanned = new Set<string>();
   await observed(scanned).query('SELECT count(*) FROM runs WHERE prompt = $1', ['x']);
   expect([...scanned]).toEqual(['runs']);
 });
 
 test.each(sorts.map(([by, order]) => ({ by, order })))(
-  'reads no whole table of runs to sort by $by $order',
+  'the list of runs reads no whole table to sort by $by $order',
   async ({ by, order }) => {
     expect(await scannedBy(() => ({}), [by, order])).toEqual([]);
   },
 );
 
-test('never reads a whole table of runs for a filter, in either order by the time of changes', async () => {
+test('the list of runs reads no whole table for any filter, sorted by the time of changes in either order', async () => {
   const found: Record<string, string[]> = {};
   for (const [filter, make] of Object.entries(casesOf(seeded, count))) {
     for (const sort of sorts.slice(0, 2)) {
@@ -81,7 +84,7 @@ test('never reads a whole table of runs for a filter, in either order by the tim
   expect(found).toEqual({});
 }, 300_000);
 
-test('never reads a whole table of runs to count the runs of a filter, for all time or for one day', async () => {
+test('the counts of runs read no whole table for any filter, for all time and for one day', async () => {
   const found: Record<string, string[]> = {};
   const created_after = new Date(Date.now() - 86_400_000).toISOString();
   for (const [filter, make] of Object.entries(casesOf(seeded, count))) {
@@ -96,7 +99,7 @@ test('never reads a whole table of runs to count the runs of a filter, for all t
   expect(found).toEqual({});
 }, 300_000);
 
-test('returns for each filter the same runs as a scan of all runs, in either order by the time of changes', async () => {
+test('the list of runs returns for each filter the same runs as a check of all runs, sorted by the time of changes in either order', async () => {
   const wrong: unknown[] = [];
   for (const [filter, make] of Object.entries(casesOf(seeded, count))) {
     const random = randomNumbers(5);

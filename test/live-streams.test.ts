@@ -1,6 +1,7 @@
 /**
- * Each reader must get each event once and in order, although connections of readers, the service and its listening connection are
- * killed. `bin/test-long` sets LIVE_STREAMS_SCALE=4 for more readers and writers.
+ * Tests that each reader of an event stream gets each event once and in order, although the test closes connections of readers, kills
+ * the service, and ends the database connection on which the service listens for events. `bin/test-long` sets LIVE_STREAMS_SCALE=4 for
+ * more readers and writers.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createClient } from '@runyard/client';
@@ -13,10 +14,10 @@ import { eventually, killHard, type System, startSystem } from './support/system
 
 const scale = Number(process.env.LIVE_STREAMS_SCALE ?? 1);
 const runCount = 3 * scale;
-/** Number of readers: at least two for each run. */
+/** Number of readers that read the stream of a single run: two for each run. */
 const readersOfRuns = 6 * scale;
 const readersOfTeam = 2 * scale;
-/** Number of concurrent writers. With several, a transaction with an earlier number can end after a transaction with a later number. */
+/** Number of concurrent writers. They must be several, so that transactions do not always end in the order of their numbers. */
 const writers = 6 + 2 * (scale - 1);
 const eventsOfWriter = 30 + 10 * (scale - 1);
 
@@ -55,7 +56,9 @@ async function say(tx: Queryable, run: Run): Promise<void> {
   );
 }
 
-/** Writes events in transactions of random length. Some transactions get their number long before they write to a run. */
+/**
+ * Writes events in transactions of random duration. Some transactions get their transaction number long before they write an event.
+ */
 async function write(runs: readonly Run[]): Promise<void> {
   for (let n = 0; n < eventsOfWriter; n += 1) {
     const run = runs[Math.floor(Math.random() * runs.length)];
@@ -86,7 +89,7 @@ async function idsOf(run: Run): Promise<string[]> {
   return rows.flatMap(({ seq, is_double }) => (is_double ? [`${seq}.1`, `${seq}`] : [`${seq}`]));
 }
 
-/** Returns the sequence numbers of the events in a team's stream by run, in the order of the stream. */
+/** Returns, for each run, the sequence numbers of its events in the order in which the team's stream sent them. */
 function byRun(reader: CutOffReader): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const id of reader.ids) {
@@ -96,13 +99,14 @@ function byRun(reader: CutOffReader): Map<string, string[]> {
   return found;
 }
 
-test('gives every reader every event once and in order while processes are killed', async () => {
+test('the service gives every reader every event once and in order while it is killed and connections end', async () => {
   const runs: Run[] = [];
   const lifeMs = () => 20 + Math.random() ** 2 * 1500;
   const follow = (path: string) =>
     readCutOff({ url: () => `${system.baseUrl()}/api/v1${path}`, key: system.key, lifeMs });
   const teams = Array.from({ length: readersOfTeam }, () => follow('/agent/runs/events'));
-  // A reader that lost its first connection before its first id begins again at a later event.
+  // Wait until each reader has received an id. If a connection broke before the first id, the reader would begin again at a later
+  // event and miss events.
   await eventually('the beginning of each', async () => teams.every((reader) => reader.lastId() !== ''));
   for (let n = 0; n < runCount; n += 1) {
     const id = await system.createRun('Nobody takes this run.');

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
 import { findMissing, readLockfile } from './checks/lockfile.ts';
 
-test('finds the optional packages of all platforms in the lockfile, as npm ci needs them (if this fails: node test/checks/lockfile.ts)', () => {
+test('the lockfile has the optional packages of all platforms, which npm ci needs (if this fails: node test/checks/lockfile.ts)', () => {
   expect(findMissing(readLockfile())).toEqual([]);
 });
 
-test('finds no registry in the lockfile, so that npm uses the configured one', () => {
+test('the lockfile names no other registry than the default of npm, so that npm uses the configured registry', () => {
   const hosts = JSON.stringify(readLockfile()).match(/"resolved":"https?:\/\/[^/"]+/g) ?? [];
   expect(hosts.filter((host) => !host.endsWith('//registry.npmjs.org'))).toEqual([]);
 });
 
-test('finds a missing optional package at the top and below the package that needs it', () => {
+test('the check of the lockfile looks for an optional package in the top folder and below the package that needs it', () => {
   const packages = {
     '': {},
     'node_modules/a': { optionalDependencies: { 'a-linux-x64': '1.0.0', 'a-darwin-arm64': '1.0.0' } },

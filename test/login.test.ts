@@ -53,7 +53,7 @@ describe.skipIf(noBrowser)(`runyard login${noBrowser ? ` (skipped: ${noBrowser})
     return (await page.locator('pre').textContent()) ?? '';
   };
 
-  test('signs in by the browser of this machine with the identity provider, and loses access when the person leaves the group', async () => {
+  test('signs a person in with the browser of this machine and the identity provider, and its key ends when the person leaves the group', async () => {
     const { service, provider } = signOn;
     const script = path.join(browser().folder, 'browser');
     const seen = path.join(browser().folder, 'arguments');
@@ -65,7 +65,7 @@ describe.skipIf(noBrowser)(`runyard login${noBrowser ? ` (skipped: ${noBrowser})
     expect(given).not.toContain('state');
     const { searchParams } = new URL(addressIn(running));
     const port = searchParams.get('port');
-    // Another page or another user of the machine can know only the port.
+    // Send a wrong callback: another page or another user of the machine can find out only the port.
     expect((await fetch(`http://127.0.0.1:${port}/?state=forged&sealed=x`)).status).toBe(404);
 
     await browser().context.addCookies([{ name: 'subject', value: 'ada', url: provider.issuer }]);
@@ -91,7 +91,7 @@ describe.skipIf(noBrowser)(`runyard login${noBrowser ? ` (skipped: ${noBrowser})
     expect([after.code, after.output]).toEqual([1, expect.stringContaining('authentication_required')]);
   });
 
-  test('signs in by a code from another browser, which is valid only for this command, and logout deletes the key', async () => {
+  test('signs in with a code from another browser, which is valid only for this call of the command, and logout deletes the key', async () => {
     const { service } = signOn;
     await signIn(page, service);
     const first = await startWithCode();
@@ -114,7 +114,7 @@ describe.skipIf(noBrowser)(`runyard login${noBrowser ? ` (skipped: ${noBrowser})
       ).length;
     expect((await call(['keys'])).code).toBe(0);
     const before = await keys();
-    // A further login replaces the key.
+    // Another login replaces the key.
     const again = await startWithCode();
     again.running.child.stdin?.end(`${await codeFor(again.address)}\n`);
     expect(await again.running.exited, again.running.output()).toBe(0);
@@ -137,7 +137,7 @@ describe.skipIf(noBrowser)(`runyard login${noBrowser ? ` (skipped: ${noBrowser})
     await running.sees(/command-line\?key=/);
   });
 
-  test('makes no key for an incomplete address, and makes a person with a session older than an hour sign in again', async () => {
+  test('gets no key through an incomplete address, and lets a person whose session is older than an hour sign in again', async () => {
     const { service } = signOn;
     await signIn(page, service);
     await page.goto(`${service.baseUrl}/command-line?key=short&name=a`);

@@ -1,4 +1,4 @@
-/** The answers to clients while PostgreSQL is killed under load, and while it does not start. */
+/** Tests the answers to clients while PostgreSQL is killed under load, and while PostgreSQL cannot start. */
 import { readFileSync, renameSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -36,7 +36,7 @@ async function ask(method: 'GET' | 'POST', route: string): Promise<Response> {
 }
 const isReady = async () => (await ask('GET', '/readyz')).status === 200;
 
-test('answers requests with 503 and Retry-After, never with 500, when their database connection is lost', {
+test('the service answers 503 with Retry-After, and never 500, to requests whose database connection is lost', {
   timeout: 180_000,
 }, async () => {
   const seen = new Map<number, number>();
@@ -60,7 +60,7 @@ test('answers requests with 503 and Retry-After, never with 500, when their data
   expect([...seen.keys()].sort()).toEqual(seen.has(503) ? [200, 503] : [200]);
 });
 
-test('reports by /readyz and by status that PostgreSQL does not start, until PostgreSQL starts', {
+test('`/readyz` and the command `status` report that PostgreSQL does not start, until it has started', {
   timeout: 180_000,
 }, async () => {
   const status = () =>

@@ -1,4 +1,7 @@
-/** A service process finds waiting work although its notice was lost, and although the tables of other work are locked. */
+/**
+ * Tests that a service process finds due work although the database notice about it was lost, and although the tables of other kinds
+ * of work are locked.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newRawKey } from '../packages/service/src/team/access/keys/key.ts';
 import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
@@ -23,7 +26,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Inserts a schedule that is due in half a second, and waits until it has fired. Returns the number of fires before its time. */
+/** Inserts a schedule that is due in half a second, and waits until it has fired. Returns how often it fired too early. */
 async function fireOne(): Promise<number> {
   const { insert } = testSchedules({ deps: database } as unknown as TestService);
   const [id] = await insert({ teamId, count: 1, dueSeconds: -0.5 });
@@ -33,7 +36,7 @@ async function fireOne(): Promise<number> {
   return (await fired()).filter(({ early }) => early).length;
 }
 
-test('delivers an event whose notice was lost', async () => {
+test('the service delivers an event whose notice was lost', async () => {
   const answer = await fetch(`${service.origin}/api/v1/event-subscriptions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -51,11 +54,11 @@ test('delivers an event whose notice was lost', async () => {
   await eventually('the first attempt', async () => (await attempted()).length > 0);
 });
 
-test('fires a schedule that was inserted without a notice, and not before its time', async () => {
+test('the service fires a schedule that was inserted without a notice, and does not fire it too early', async () => {
   expect(await fireOne()).toBe(0);
 });
 
-test('fires schedules while a lock on the table of another loop blocks the statement that finds the work of all loops', async () => {
+test('the service fires schedules although the statement that finds the due work of all loops waits for a lock on another table', async () => {
   const early = await database.db.transaction(async (tx) => {
     await tx.query('LOCK TABLE factory_sources IN ACCESS EXCLUSIVE MODE');
     return await fireOne();

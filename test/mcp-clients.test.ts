@@ -1,6 +1,7 @@
 /**
- * Tests two real MCP clients: the command line of the inspector, and Claude Code with a fake model, which starts a run and waits for
- * it. They are large programs and run only with MCP_CLIENTS=1 in the environment, which `bin/test-long` sets.
+ * Tests two real MCP clients: the command line of the MCP inspector, and Claude Code, which starts a run and waits for it. Claude Code
+ * uses a fake model. Both clients are large programs, so the tests run only with MCP_CLIENTS=1 in the environment, which
+ * `bin/test-long` sets.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -54,7 +55,7 @@ describe.skipIf(!isLong)('MCP clients', () => {
       });
     });
 
-    test('Claude Code starts a run, waits for it and reads its result', { timeout: limitMs }, async ({ skip }) => {
+    test('Claude Code starts a run, waits for its end and reads its result', { timeout: limitMs }, async ({ skip }) => {
       if (packages.kind === 'missing') return skip(packages.reason);
       const runIdIn = (results: readonly string[]) => /"run_id":"([^"]+)"/.exec(results.join('\n'))?.[1] ?? '';
       models.script(({ turn, toolResults }) => {

@@ -1,6 +1,6 @@
 /**
- * The MCP server passes the conformance tests of the protocol. The folder `mcp-conformance` lists the tests that are left out, with
- * reasons. If a left-out test passes, this test fails too.
+ * Tests that the MCP server passes the conformance tests of the protocol. The files in `mcp-conformance` list the conformance tests
+ * that are left out, with reasons. If one of these would pass, the test here fails, so that the lists stay correct.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +16,10 @@ const limitMs = 240_000;
 
 let packages: NpmPackages;
 let service: TestService;
-/** The conformance tests send no key, so this proxy adds one. It also replaces the service's port in `Host` and `Origin` by its own port. */
+/**
+ * A proxy in front of the service. It adds an API key to the requests, because the conformance tests send none, and replaces its own
+ * port in headers such as `Host` and `Origin` by the port of the service.
+ */
 const keyed = createServer((incoming, answer) => {
   const { hostname, port } = new URL(service.baseUrl);
   const own = `:${(keyed.address() as AddressInfo).port}`;
@@ -45,7 +48,7 @@ const keyed = createServer((incoming, answer) => {
 beforeAll(async () => {
   [packages, service] = await Promise.all([installNpmPackages(source), startTestService()]);
   await once(keyed.listen(0, '127.0.0.1'), 'listening');
-  // A run with a conversation, which is the first resource.
+  // Create a run with a conversation, because the conformance tests read the first resource of the server.
   const { runToken: key } = await service.startExecution();
   const events = [
     { type: 'agent_started', harness: 'oz', model_id: 'runbook' },

@@ -12,11 +12,12 @@ import type { Watched, WatchedService } from './support/watch-service.ts';
 
 const mb = 1024 * 1024;
 /**
- * A service that parsed such a body in one piece would not answer for at least 20 s of processor time. The idle service needs 160 MB,
- * and during this test 280 MB. If V8 lets garbage grow to a multiple of the live objects, it needs 350 to 455 MB.
+ * Limits for the service. `healthMs` is the longest processor time during one request to `/healthz`: a service that parsed one of
+ * these bodies in one piece would need at least 20 s. `memoryMb`: the service needs 160 MB when it is idle, and 280 MB during this
+ * test. It would need 350 to 455 MB if V8 let garbage grow to a multiple of the live objects.
  */
 const most = { memoryMb: 400, healthMs: 15_000 };
-/** Size of the conversation, which consists of events of 32 KB. */
+/** Size of the conversation of the run, in events of 32 KB each. */
 const conversationMb = 96;
 const workspaceMb = 32;
 
@@ -24,7 +25,7 @@ let database: TestDatabase;
 let models: FakeModels;
 let system: System;
 let worker: WebSocket;
-/** Tokens of two runs. The first run sends half of its bodies, the second run sends whole bodies. */
+/** Run tokens of two runs. The requests of the first run have incomplete bodies, those of the second run have whole bodies. */
 const tokens: string[] = [];
 let runId = '';
 
@@ -55,7 +56,7 @@ beforeAll(async () => {
   runId = await system.createRun('Wait.', { config });
   await system.createRun('Wait.', { config });
   await assigned;
-  // Writes the events of a long run to the database, which is faster than reports of an agent.
+  // Writes the events of a long run directly to the database, because reports of an agent would take longer.
   await database.db.query(
     `INSERT INTO conversation_events (run_id, seq, execution_id, event)
      SELECT r.id, n, r.current_execution_id, jsonb_build_object('type', 'text', 'seq', n, 'occurred_at', '2026-01-02T03:04:05Z',
@@ -139,7 +140,9 @@ async function read(at: string): Promise<number> {
   return (await answerOf(asked)).status;
 }
 
-/** Measures the largest number of bytes of uploads that were being written to the disk at one time. */
+/**
+ * Starts to measure how many bytes of incomplete uploads are on the disk. `most` ends the measurement and returns the highest value.
+ */
 function lookAtDisk(): { most(): Promise<number> } {
   let most = 0;
   let looking = Promise.resolve();
@@ -157,7 +160,7 @@ function lookAtDisk(): { most(): Promise<number> } {
   };
 }
 
-/** Returns the bytes of uploads that are not complete on the disk. */
+/** Returns the present number of bytes of incomplete uploads on the disk. */
 async function bytesOnTheirWay(): Promise<number> {
   const folder = path.join(system.dataDir, 'blobs/incoming');
   const sizes = (await readdir(folder)).map(
@@ -166,7 +169,7 @@ async function bytesOnTheirWay(): Promise<number> {
   return (await Promise.all(sizes)).reduce<number>((sum, size) => sum + (size ?? 0), 0);
 }
 
-test('stays healthy and below 400 MB under large and incomplete bodies, uploads, long conversations and reads of the reference', async () => {
+test('the service stays healthy and below 400 MB under large and incomplete bodies and uploads, and reads of long conversations and the API reference', async () => {
   const watch: WatchedService = { pid: system.service().pid ?? 0, baseUrl: system.baseUrl() };
   const watcher = new Worker(new URL('support/watch-service.ts', import.meta.url), { workerData: watch });
   const looking = lookAtDisk();
@@ -191,7 +194,8 @@ test('stays healthy and below 400 MB under large and incomplete bodies, uploads,
   await watcher.terminate();
   const onTheirWay = await looking.most();
 
-  // The last requests wait longer than the limit and get 429. A client that is still sending may miss that answer.
+  // The service parses large bodies one after another. The last requests wait too long and get 429, and a client that is still sending
+  // may miss this answer (status 0).
   for (const { status } of values) expect([400, 429, 0]).toContain(status);
   expect(values.map(({ status }) => status)).toContain(400);
   for (const { status, bytes } of conversations) {

@@ -1,4 +1,7 @@
-/** Scrapes a real service. Compares its metrics with the alert rules and the dashboard of `deploy/`, and checks all of them with promtool. */
+/**
+ * Reads the metrics of a real service, and compares them with the alert rules and the dashboard of `deploy/`. Checks metrics, rules
+ * and dashboard with promtool.
+ */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -56,7 +59,7 @@ const names = new Set(
   ),
 );
 
-test('alerts and dashboard use only metrics, labels and values of the table of metrics', () => {
+test('the alert rules and the dashboard use only metrics, labels and values that the table of metrics contains', () => {
   const faults = expressions().flatMap(({ of, expr }) => {
     const used = [...expr.matchAll(/\b(runyard_\w+)(?:\{([^}]*)\})?/g)];
     return used.flatMap(([, name = '', matchers = '']) => {
@@ -76,7 +79,7 @@ test('alerts and dashboard use only metrics, labels and values of the table of m
   expect(expressions().length).toBeGreaterThan(50);
 });
 
-test('the dashboard shows every metric', () => {
+test('the dashboard of `deploy/` shows every metric', () => {
   const shown = expressions()
     .map(({ expr }) => expr)
     .join('\n');
@@ -84,7 +87,7 @@ test('the dashboard shows every metric', () => {
   expect(missing).toEqual([]);
 });
 
-test('two processes report the same gauges of the database, and each reports its own counters', () => {
+test('two processes report the same values for gauges that they read from the database, and each reports its own counters', () => {
   const linesOf = (text = '', pattern: RegExp) => text.split('\n').filter((line) => pattern.test(line));
   const [first, second] = texts;
   const ofDatabase = /^runyard_(queue_depth|workers|worker_slots|executions|stored_bytes)/;
@@ -101,11 +104,11 @@ describe.skipIf(noPromtool)(`promtool${noPromtool ? ` (skipped: ${noPromtool})` 
     return { status, output: stdout + stderr };
   };
 
-  test('finds no fault in the text of a service', () => {
+  test('finds no fault in the metrics of a service', () => {
     for (const text of texts) expect(promtool(['check', 'metrics'], text)).toEqual({ status: 0, output: '' });
   });
 
-  test('reads the alert rules', () => {
+  test('accepts the alert rules', () => {
     expect(promtool(['check', 'rules', path.join(root, 'deploy/prometheus/alerts.yaml')])).toMatchObject({ status: 0 });
   });
 
@@ -114,12 +117,12 @@ describe.skipIf(noPromtool)(`promtool${noPromtool ? ` (skipped: ${noPromtool})` 
     expect(promtool(['test', 'rules', tests])).toMatchObject({ status: 0 });
   });
 
-  test('reads every expression of the dashboard', () => {
+  test('accepts every expression of the dashboard', () => {
     const rules = expressions().map(({ expr }, index) => ({
       record: `expression:${index}`,
       expr: expr.replaceAll('$__rate_interval', '1m'),
     }));
-    // promtool opens a path. Node gives a child a socket as standard input, and a socket has no path, so use a pipe.
+    // promtool must open /dev/stdin. This is not possible with a socket, which Node gives to a child as standard input, so use a pipe.
     const words = ['-c', 'cat | promtool check rules --lint=none /dev/stdin'];
     const input = JSON.stringify({ groups: [{ name: 'dashboard', rules }] });
     const checked = spawnSync('sh', words, { input, encoding: 'utf8' });

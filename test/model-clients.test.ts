@@ -1,4 +1,7 @@
-/** In runs of the harness `command`, the public clients of the model providers ask a model. Their code contains no address and no key. */
+/**
+ * Tests the public client libraries of the model providers in runs of the harness `command`. The programs ask a model, and their code
+ * contains no address and no key.
+ */
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -11,10 +14,13 @@ import { describeSystemWithModels } from './support/describe-system.ts';
 import { installPythonPackages, type PythonPackages } from './support/python-packages.ts';
 
 const folder = path.join(import.meta.dirname, 'model-clients');
-/** The Python that sandboxes see. */
+/** The path of Python in sandboxes. */
 const python = '/usr/bin/python3';
 
-/** Returns the Python packages for sandboxes with their compiled code, because sandboxes cannot write to the folder. */
+/**
+ * Installs the Python packages and compiles their modules, because programs in a sandbox cannot write compiled modules to the folder
+ * of the packages.
+ */
 async function installForSandboxes(): Promise<PythonPackages> {
   const packages = await installPythonPackages(path.join(folder, 'requirements.txt'), 11);
   if (packages.kind === 'missing') return packages;
@@ -29,18 +35,18 @@ async function installForSandboxes(): Promise<PythonPackages> {
   return packages;
 }
 
-/** Returns a folder with the same files at another path, because the user of a sandbox cannot reach the home of root. */
+/** Returns another folder with the same files, because the user of a sandbox cannot enter the home folder of root. */
 async function linkForSandboxes(packages: string): Promise<string> {
   const made = await mkdtemp(path.join(tmpdir(), 'runyard-python-'));
   await chmod(made, 0o755);
   const target = path.join(made, 'packages');
-  // Links avoid a copy, but need the same file system.
+  // Use hard links if both folders are on one file system. Otherwise copy the files.
   const copy = (...options: string[]) => promisify(execFile)('cp', [...options, '-T', packages, target]);
   await copy('-al').catch(() => copy('-a', '--force'));
   return target;
 }
 
-/** Returns the program that uses the Vercel AI SDK, as one file. */
+/** Bundles the program that uses the Vercel AI SDK, and returns the text of the bundle. */
 async function bundleAiSdk(): Promise<string> {
   const entryPoints = [path.join(folder, 'ai-sdk.ts')];
   const banner = { js: "import { createRequire as r } from 'node:module';const require = r(import.meta.url);" };

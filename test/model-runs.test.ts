@@ -1,4 +1,4 @@
-/** Tests runs with language models, on one system. No suite of `model-runs/` changes data that another suite checks. */
+/** Tests runs with language models. All suites of `model-runs/` use one system; no suite changes data that another suite checks. */
 import { afterEach } from 'vitest';
 import { defaultScript } from './fakes/models/turns.ts';
 import { describeDebugWindow } from './model-runs/debug-window.ts';
@@ -7,7 +7,7 @@ import { describeMcp } from './model-runs/mcp.ts';
 import { describeModels } from './model-runs/models.ts';
 import { describeSystemWithModels } from './support/describe-system.ts';
 
-/** MCP servers of the tests are on loopback. */
+/** The service must be able to reach the MCP servers of the tests, which listen on loopback. */
 const env = { RUNYARD_WORKER_SLOTS: '2', RUNYARD_ALLOW_PRIVATE_NETWORKS: '127.0.0.0/8' };
 
 describeSystemWithModels('runs with models', { env }, (system, models) => {

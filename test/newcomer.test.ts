@@ -1,7 +1,7 @@
 /**
- * Runs the README's commands on a fresh clone. A replacement of `npm ci` links the installed packages of this repository, which has
- * the same lockfile. Writing 34,000 files would take 40 seconds of processor time. `bin/test-long` sets NEWCOMER_NPM=1, which uses
- * npm's own command.
+ * Runs the README's commands on a fresh clone. Instead of the real `npm ci`, which would need 40 seconds of processor time to write
+ * 34,000 files, the test uses a command that links the installed packages of this repository. The lockfile is the same.
+ * `bin/test-long` sets NEWCOMER_NPM=1, with which the test uses the real `npm ci`.
  */
 import { execFileSync } from 'node:child_process';
 import {
@@ -27,14 +27,20 @@ const repository = path.resolve(import.meta.dirname, '..');
 let folder: string;
 let clone: string;
 let port: number;
-/** Sets another port than 4180 of the README, which another program may use on this machine. The commands of the README are unchanged. */
+/** Environment of the commands. It sets another port, because another program of this machine may use 4180, the port in the README. */
 let env: Record<string, string>;
 
-/** Returns a folder for temporary files, if possible in the file system of the repository, because links to its files work only there. */
+/**
+ * Returns a folder for temporary files. If possible, it is on the file system of the repository, because only there hard links to the
+ * repository's files work.
+ */
 const linkable = (): string =>
   [tmpdir(), '/tmp', '/var/tmp'].find((place) => statSync(place).dev === statSync(repository).dev) ?? tmpdir();
 
-/** Writes a command `npm` whose `ci` links or copies the packages of the repository into the folder where it runs. Returns its folder. */
+/**
+ * Writes a program `npm` that knows only `ci`: it links or copies the packages of the repository into its working directory. Returns
+ * the folder of this program, for PATH.
+ */
 function writeLinkingNpm(): string {
   const bin = path.join(folder, 'bin');
   mkdirSync(bin);
@@ -69,7 +75,7 @@ function commands(): string[] {
   return [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, body]) => (body ?? '').trim());
 }
 
-test('installs and starts everything with the first command, shows the run and succeeds', {
+test('the first command of the README installs and starts everything, shows the run and succeeds', {
   timeout: 300_000,
 }, async () => {
   const [first] = commands();
@@ -87,7 +93,7 @@ test('installs and starts everything with the first command, shows the run and s
   expect(await (await fetch(link)).text()).toMatch(/^Hello from run /);
 });
 
-test('creates a run with the pasted curl example, and the run succeeds', async () => {
+test('the curl command of the README creates a run, which succeeds', async () => {
   const curl = commands().find((command) => command.startsWith('curl'));
   const { output } = await runCommand(['sh', '-c', curl ?? 'false'], { cwd: clone, env });
   const { run_id: runId, state } = JSON.parse(output);
@@ -112,15 +118,15 @@ test('bin/runyard works from another folder and through a symbolic link, and exi
   expect(code).toBe(1);
 });
 
-test('runs the checks of the clone with the second command', async () => {
+test('the command of the README for tests works in the clone', async () => {
   expect(commands()).toContain('bin/test');
-  // All tests would include this test, which would start all tests again.
+  // Run only one test file, because a full run would include this file and start itself again.
   const { code, output } = await runCommand(['bin/test', '--filter', 'live/amounts'], { cwd: clone, env });
   expect(output.trimEnd().split('\n').at(-1)).toMatch(/^\d+ passed, 0 failed, 0 skipped$/);
   expect(code).toBe(0);
 });
 
-test('stops everything with down and leaves no process', async () => {
+test('`down` stops everything and leaves no process', async () => {
   expect(processesOf(clone).length).toBeGreaterThan(0);
   const { code, output } = await runCommand(['bin/runyard', 'down'], { cwd: clone, env });
   expect(output).toBe('stopped\n');
@@ -129,7 +135,7 @@ test('stops everything with down and leaves no process', async () => {
   expect((await runCommand(['bin/runyard', 'status'], { cwd: clone, env })).code).toBe(1);
 });
 
-test('shows with up a curl example that works as pasted, and leaves no process after Ctrl-C', async () => {
+test('`up` prints a curl command that works without changes, and leaves no process after Ctrl-C', async () => {
   const up = startCommand(['bin/runyard', 'up'], { cwd: clone, env });
   try {
     await up.sees('Ctrl-C stops everything.');

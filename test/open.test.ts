@@ -1,4 +1,4 @@
-/** Tests the command `runyard open`, its link and the page that the link opens, in a real browser. */
+/** Tests the command `runyard open`, and in a real browser the sign-in link that it prints. */
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,7 +36,7 @@ describe.skipIf(noBrowser)(`runyard open${noBrowser ? ` (skipped: ${noBrowser})`
     });
   const linkIn = (output: string) => /http:\S+#sign-in=[\w-]{43}/.exec(output)?.[0] ?? '';
 
-  test('prints a link without a desktop, which signs in once and leaves no secret in the address', async () => {
+  test('prints a link if the machine has no desktop; the link signs in once and leaves no secret in the address', async () => {
     const { page, context, complaints, picture } = browser();
     const { code, output } = await call([runId]);
     expect(code, output).toBe(0);
@@ -65,7 +65,7 @@ describe.skipIf(noBrowser)(`runyard open${noBrowser ? ` (skipped: ${noBrowser})`
     expect(complaints).toEqual([]);
   });
 
-  test('starts the browser with a file that only this user can read, and no code in its arguments', async () => {
+  test('starts the browser with the path of a file that only this user can read, so that no argument contains the sign-in code', async () => {
     const { page, folder } = browser();
     const script = path.join(folder, 'browser');
     const seen = path.join(folder, 'arguments');
@@ -89,7 +89,7 @@ describe.skipIf(noBrowser)(`runyard open${noBrowser ? ` (skipped: ${noBrowser})`
     expect(output).toContain('no browser was started');
   });
 
-  test('says why it cannot open a run of another team or use an agent key', async () => {
+  test('says why it cannot open a run of another team, and why it cannot use an agent key', async () => {
     const other = await call([runId], { RUNYARD_API_KEY: service.otherKey });
     expect([other.code, other.output]).toEqual([1, expect.stringContaining('resource_not_found')]);
     const agent = await call([runId], { RUNYARD_API_KEY: await service.newKey({ kind: 'agent' }) });

@@ -1,4 +1,4 @@
-/** Runs the commands of docs/operate.md unchanged, but on other ports and with two empty databases of a server. */
+/** Runs the commands of docs/operate.md unchanged, but with other ports and with two empty databases on a PostgreSQL server. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -11,7 +11,10 @@ import { sandboxProblem } from './support/system.ts';
 
 const repository = path.resolve(import.meta.dirname, '..');
 const page = readFileSync(path.join(repository, 'docs/operate.md'), 'utf8');
-/** The `sh` blocks. Each has its output in the `text` block below it. Without such a block, the command prints nothing. */
+/**
+ * The commands in the `sh` blocks of the page, each with the output in the `text` block below it. A command without such a block
+ * prints nothing.
+ */
 const steps = [...page.matchAll(/^```sh\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?/gms)].map(
   ([, command = '', prints]) => ({ command, prints }),
 );
@@ -28,7 +31,7 @@ afterAll(async () => {
 });
 
 describe.skipIf(sandboxProblem)(`operate.md${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
-  test('shows the output of its commands', { timeout: 300_000 }, async () => {
+  test('shows the output that its commands really print', { timeout: 300_000 }, async () => {
     const [database, copy] = [await createEmptyDatabase(), await createEmptyDatabase()];
     databases.push(database, copy);
     const ports = new Map<string, number>();

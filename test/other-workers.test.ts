@@ -1,4 +1,7 @@
-/** Tests bin/runyard-agent. It is started as the direct backend of oz-agent-worker starts its agent program. */
+/**
+ * Tests `bin/runyard-agent` (the launcher). The tests start it in the same way as the direct backend of oz-agent-worker starts its
+ * agent program.
+ */
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +15,7 @@ import { type FakePublicWorkerAgent, startAsPublicWorker } from './fakes/public-
 import { eventually } from './support/system.ts';
 
 const launcher = path.resolve(import.meta.dirname, '../bin/runyard-agent');
-/** The first start bundles the agent. */
+/** The first start takes longer, because it bundles the agent. */
 const startLimitMs = 120_000;
 const keeps = { max_workspace_bytes: 100_000_000 };
 
@@ -58,16 +61,16 @@ function start(
   return agent;
 }
 
-/** Runs the script as a run; returns its output. */
+/** Executes the script as the command of a run, and returns the output of the command. */
 async function play(script: string): Promise<string> {
   const { exited, output } = start(script);
   expect(await exited, output()).toBe(0);
   return fake.events.flatMap((event) => (event.type === 'action_output' ? [event.text] : [])).join('');
 }
 
-// Folder with the runtime for all launchers of the tests below.
+// This test also makes the runtime that the launchers of the tests below use.
 test(
-  'creates one runtime for launchers that start at the same time',
+  'launchers that start at the same time create one common runtime',
   async () => {
     const folder = path.join(machine, 'data/agent');
     const print = path.resolve(import.meta.dirname, '../packages/worker/src/runtime/print-runtime.ts');
@@ -83,7 +86,7 @@ test(
 );
 
 test(
-  'gives the agent its commands, a home and a workspace of its own',
+  'the launcher gives the agent the commands for runs, its own home folder and its own workspace',
   async () => {
     fake.more = async ({ path: called }) =>
       called.startsWith('/child-runs')
@@ -116,12 +119,12 @@ test(
 );
 
 test(
-  'keeps the run token out of the environment of launcher and agent, and disables SIGUSR1',
+  'the run token is not in the environment of launcher or agent, and SIGUSR1 is disabled in the agent',
   async () => {
     const look =
       'p=$$; while [ "$p" -gt 1 ]; do tr "\\0" "\\n" </proc/$p/environ; tr "\\0" " " </proc/$p/cmdline; echo; p=$(awk "/^PPid/ { print \\$2 }" /proc/$p/status); done';
     const printed = await play(`(${look}) | grep -a -e ^GIT_CONFIG_GLOBAL -e runyard -e ^RUNYARD`);
-    // The script tries to read the memory and environment of launcher and agent.
+    // The script has printed environment and arguments of all its parent processes: launcher and agent are among them.
     expect(printed).toContain(`${launcher} agent run`);
     expect(printed).toMatch(/agent\/node --disable-sigusr1 --openssl-config=\/dev\/null \S+agent\/main.cjs agent run/);
     expect(printed).toContain('RUNYARD_RUN_TOKEN_FD=4');
@@ -131,7 +134,7 @@ test(
 );
 
 test(
-  'ends the agent and its processes when the worker kills the launcher',
+  'the agent and its processes end when the worker kills the launcher',
   async () => {
     const mark = `4719.${process.pid}`;
     const { child } = start(`echo begun; setsid sleep ${mark} & sleep ${mark}`);
@@ -146,7 +149,7 @@ test(
 );
 
 test(
-  'ends the run at SIGTERM, and the launcher after the agent',
+  'SIGTERM to the launcher ends the run, and the launcher ends after the agent',
   async () => {
     const { child, exited } = start('echo begun; sleep 600');
     await fake.until(({ events }) => events.some(({ type }) => type === 'action_output'));
@@ -157,11 +160,11 @@ test(
   startLimitMs,
 );
 
-/** Starts the agent and reports its exit, as a dispatch command of the command backend must do. */
+/** Shell script that starts the agent and then reports its exit, as a dispatch command of the command backend must do. */
 const dispatched = '"$0" "$@"; "$0" harness-support --run-id "$TASK_ID" report-shutdown';
 
 test(
-  'harness-support report-shutdown reports the exit of an agent that was killed, with the variables of the run',
+  '`harness-support report-shutdown` with the variables of the run reports the exit of an agent that was killed',
   async () => {
     const { exited, output } = start('kill -9 $PPID; sleep 600', {}, ['/bin/sh', '-c', dispatched, launcher]);
     expect(await exited, output()).toBe(0);
@@ -191,7 +194,7 @@ test.each([
 );
 
 test(
-  "returns the agent's exit code and reports the fault",
+  "the launcher exits with the agent's exit code and prints the error of the agent",
   async () => {
     fake.supersede();
     const { exited, output } = start('true');
@@ -214,7 +217,7 @@ test(
 );
 
 test(
-  'fails a run with a container image, and reports the reason',
+  'the launcher fails a run that has a container image, and reports the reason',
   async () => {
     const { exited } = startAsPublicWorker({
       runId: 'run-image',

@@ -1,4 +1,6 @@
-/** Prepared workspaces and mirrors in the whole system: the files that a run stores on the worker, and the files that later runs reuse. */
+/**
+ * Tests prepared workspaces and mirrors of repositories in a whole system: a run stores them on its worker, and later runs use them.
+ */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
@@ -38,7 +40,7 @@ interface Told {
   readonly state: string;
   readonly error?: string | undefined;
   readonly output: string;
-  /** Steps of the setup as `kind: name`, each followed by the agent's message about it. */
+  /** The steps of the setup as `KIND: NAME`, each followed by the agent's message about the step, if there is one. */
   readonly steps: readonly string[];
   /** Number of requests for git objects that the code host received. */
   readonly fetches: number;
@@ -52,7 +54,7 @@ async function runIn(system: System, environment_id: string, script: string, con
   const steps = events
     .filter(({ event_type }) => event_type === 'setup_step_finished')
     .map(({ payload: data = {} }) => `${data.kind}: ${data.name}${data.output_tail ? ` ${data.output_tail}` : ''}`);
-  // A run that failed before its agent sent anything has no conversation.
+  // The call fails for a run without a conversation, whose agent has sent no event.
   const conversation = await system.call('GET', `/agent/runs/${runId}/conversation`).catch(String);
   const asked = host?.requests.slice(before) ?? [];
   return {
@@ -68,10 +70,10 @@ const reused = expect.stringMatching(/^workspace: reused as an earlier run prepa
 const kept = 'workspace: kept for later runs in this environment';
 
 describeSystem('a worker with a cache', options, (system) => {
-  /** Id of an environment whose prepared workspace is stored on the worker. */
+  /** Id of an environment. The worker has stored a prepared workspace for it. */
   let preparedUid: string;
 
-  test('gives a later run the prepared workspace without the changes of earlier runs', async () => {
+  test('gives a later run the prepared workspace, without changes that earlier runs have made', async () => {
     await system.call('POST', '/code-hosts', { scope: 'team', kind: 'token', token }, 201);
     const setup =
       'echo "made of $RANDOM_NAME" > made; date +%s%N >> made; mkdir -p ~/.cache/tool; echo t > ~/.cache/tool/t';
@@ -104,7 +106,7 @@ describeSystem('a worker with a cache', options, (system) => {
     expect(madeAt.exec(third.output)?.[1]).toBe(madeAt.exec(refreshed.output)?.[1]);
   }, 240_000);
 
-  test('fetches only new objects from the code host after a commit, and serves them only to the agent with the run token', async () => {
+  test('fetches only new objects after a commit, and gives stored objects only to requests with a valid run token', async () => {
     await host?.commit('acme', 'site', { 'README.md': 'second\n' });
     const uid = await environment(system, {});
     const ask = 'curl -s -o /dev/null -w "%{http_code}\\n" --unix-socket /run/runyard/relay.sock';
@@ -115,12 +117,13 @@ describeSystem('a worker with a cache', options, (system) => {
     ].join('\n');
     const run = await runIn(system, uid, script);
     expect(run, run.output).toMatchObject({ state: 'SUCCEEDED', steps: ['clone: acme/site', kept] });
-    // The repository has both commits, and the older one comes from the mirror. The history shows only one commit.
+    // The shallow file of the clone names both commits, because the older one comes from the mirror. But the history shows only the
+    // new commit.
     expect(run.output).toContain('second\\n2\\n1\\n');
     expect(run.output, run.output).toContain('401\\n401\\n401\\n');
   });
 
-  test('does not store a setup that failed, or that left a process or temporary files', async () => {
+  test('does not store a workspace whose setup failed, or left a running process or temporary files', async () => {
     const failing = await environment(system, {
       setup_commands: ['test -e site/none'],
       failure_session_retention_minutes: 0,
@@ -160,7 +163,7 @@ describeSystem('a worker with a cache', options, (system) => {
     preparedUid = uid;
   }, 240_000);
 
-  test('checks the rights at the code host before it gives a workspace to a run', async () => {
+  test('gives no stored workspace to a run if the code host no longer allows access to its repository', async () => {
     isRevoked = true;
     const run = await runIn(system, preparedUid, 'true');
     isRevoked = false;

@@ -1,4 +1,6 @@
-/** Tests the configurations of `deploy` with real proxies. Worker and clients reach the service only over TLS. */
+/**
+ * Tests the proxy configurations in `deploy` with real proxies. Worker and clients reach the service only through the proxy, over TLS.
+ */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -116,11 +118,12 @@ describe.skipIf(problem !== null)(problem === null ? 'behind a proxy' : `behind 
           headers: { ...headers(), 'content-type': 'application/json', ...more.headers },
         });
 
-      test('a worker that connects through the proxy executes a run, and events of the run arrive while it works', async () => {
+      test('a worker that connects through the proxy executes a run, and a reader gets events before the run ends', async () => {
         await giveRuntime(path.join(folder, `worker-${name}`));
         startWorker(origin, `worker-${name}`);
         const created = await call('POST', '/agent/runs', {
-          // The quotes in the command make the words of the output differ from the words of the prompt, which is also an event.
+          // With the quotes, the prompt does not contain the words of the output. Otherwise the event with the prompt would already
+          // contain them.
           prompt: '```sh\necho "be"gun; sleep 6; echo "fin"ished\n```',
           config: { worker_host: `worker-${name}`, idle_timeout_minutes: 0 },
         });
@@ -149,7 +152,7 @@ describe.skipIf(problem !== null)(problem === null ? 'behind a proxy' : `behind 
         await keepRuntime(path.join(folder, `worker-${name}`));
       });
 
-      test('a body of 20 MB passes', async () => {
+      test('a request with a body of 20 MB succeeds', async () => {
         const prompt = 'Read the file.';
         const data = Buffer.alloc(7_500_000).toString('base64');
         const attachments = ['one', 'two'].map((file_name) => ({
@@ -161,7 +164,7 @@ describe.skipIf(problem !== null)(problem === null ? 'behind a proxy' : `behind 
         expect(created.status, created.text).toBe(200);
       });
 
-      test('the audit log shows the real address of a client that sends a forged address', async () => {
+      test('the audit log shows the real address of a client, although the client sends headers with a forged address', async () => {
         const body = { name: `key of ${name}`, kind: 'personal', expires_in: '1d' };
         const forged = {
           'x-forwarded-for': '198.51.100.9',
@@ -177,7 +180,7 @@ describe.skipIf(problem !== null)(problem === null ? 'behind a proxy' : `behind 
         });
       });
 
-      test('doctor finds no fault from outside, and names the file of certificate authorities if it is not set', async () => {
+      test('doctor finds no fault through the proxy, and says how to set the certificate authority if it is not set', async () => {
         const good = await doctor(origin, clientOf(origin));
         expect(good.output).not.toContain('✗');
         expect(good.output).toContain('events arrive at once');
@@ -199,12 +202,12 @@ describe.skipIf(problem !== null)(problem === null ? 'behind a proxy' : `behind 
       origin = proxy.origin;
     });
 
-    test('makes the worker print that the setting for WebSockets is missing', async () => {
+    test('does not let workers connect, and the worker prints the missing setting for WebSockets', async () => {
       const worker = startWorker(origin, 'worker-plain');
       await worker.sees('proxy_set_header Upgrade $http_upgrade');
     });
 
-    test('makes commands report that the setting for bodies is missing', async () => {
+    test('refuses a large body, and the command prints the missing setting for bodies', async () => {
       const large = path.join(folder, 'large');
       writeFileSync(large, Buffer.alloc(2_000_000));
       const made = await runCommand([runyard, 'run', 'Read it.', '--detach', '--attach', large], {
@@ -215,7 +218,7 @@ describe.skipIf(problem !== null)(problem === null ? 'behind a proxy' : `behind 
       expect(made.code).toBe(1);
     });
 
-    test('makes checks of doctor fail, and these name each missing setting', async () => {
+    test('does not pass the checks of doctor, which name each missing setting', async () => {
       const { output, code } = await doctor(origin, clientOf(origin));
       expect(output).toMatch(/✗ WebSocket .*HTTP 426/);
       expect(output).toMatch(/✗ body size .*HTTP 413/);

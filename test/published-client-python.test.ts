@@ -1,4 +1,4 @@
-/** The published Python clients of the interface work against this service by changing their base URL and their key. */
+/** Tests that the published Python clients of the API work with this service if only their base URL and key are changed. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -14,14 +14,14 @@ const namesIn = (program: string, decorator: string): string[] => {
   return [...source.matchAll(new RegExp(`^@${decorator}\\("(.+)"\\)$`, 'gm'))].map(([, name = '']) => name);
 };
 
-/** Result of a case of a method. `not_yet` is the reason for a known failure. */
+/** The result of one case (a call of a method). `not_yet`: why this case is known to fail. */
 interface Outcome {
   readonly case: string;
   readonly error: string | null;
   readonly not_yet: string | null;
 }
 
-/** Methods and parameters without a case, and cases without a method. */
+/** `uncovered`: methods and parameters without a case. `unknown`: cases for methods that do not exist. */
 interface Compared {
   readonly uncovered: string[];
   readonly unknown: string[];
@@ -30,10 +30,13 @@ interface Compared {
 let installing: Promise<PythonPackages> | undefined;
 let codeHost: FakeGitHost | undefined;
 afterAll(() => codeHost?.close());
-/** Installs the packages and starts the code host at the same time, because both take some seconds. */
+/**
+ * Starts the installation of the packages and starts the code host. The installation continues while the system starts, because both
+ * take some seconds.
+ */
 const besideInstalling = async () => {
   installing = installPythonPackages(path.join(folder, 'requirements.txt'), 10);
-  // The `await` of this promise reports a failure.
+  // Ignore a failure here: the code that awaits this promise later reports it.
   installing.catch(() => undefined);
   codeHost = await startFakeGitHost();
   const skill = '---\nname: deploy\ndescription: Deploys.\n---\n```sh\necho deployed\n```\n';
@@ -81,7 +84,7 @@ describeSystem('the published Python clients', besideInstalling, (system) => {
       expect(error, 'the scenario was driven').toBeNull();
     });
 
-    test('creates one run for each call, although the first answer is lost and the client repeats the request', async ({
+    test('creates one run for each call, although the answer to the first request is lost and the client repeats this request', async ({
       skip,
     }) => {
       const packages = await installing;
@@ -116,7 +119,7 @@ describeSystem('the published Python clients', besideInstalling, (system) => {
       }
     }, 300_000);
 
-    test.for(namesIn('method_cases.py', 'case'))('answers %s with the types of the client', (name, { skip }) => {
+    test.for(namesIn('method_cases.py', 'case'))('answers %s in the types of the client', (name, { skip }) => {
       if (missing !== undefined) skip(missing);
       const outcome = outcomes.get(name);
       if (outcome?.error && outcome.not_yet) skip(outcome.not_yet);

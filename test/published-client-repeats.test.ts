@@ -1,4 +1,7 @@
-/** The published client retries a create by itself, without an Idempotency-Key. Each of its calls must create one run. */
+/**
+ * Tests that each call of the published client creates one run. The client repeats a failed request by itself, but sends no
+ * Idempotency-Key.
+ */
 import OzAPI from 'oz-agent-sdk';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
@@ -33,14 +36,14 @@ beforeEach(({ task }) => {
 const created = async () =>
   (await database.db.query<{ id: string }>('SELECT id FROM runs WHERE prompt = $1', [prompt])).map(({ id }) => id);
 
-test('creates one run if the first answer is lost', async () => {
+test('the client creates one run if the first answer is lost', async () => {
   proxy.loseAnswers(1);
   const { run_id } = await client.agent.run({ prompt });
   expect(proxy.lost()).toBe(1);
   expect(await created()).toEqual([run_id]);
 });
 
-test('creates one run if three answers are lost and each retry reaches another process', async () => {
+test('the client creates one run if three answers are lost and each repeated request reaches another process', async () => {
   const before = proxy.lost();
   proxy.loseAnswers(3);
   const asked = client.agent.run({ prompt });
@@ -52,14 +55,14 @@ test('creates one run if three answers are lost and each retry reaches another p
   expect(await created()).toEqual([run_id]);
 });
 
-test('creates one run per call with the same prompt', async () => {
+test('three calls of the client with the same prompt create three runs', async () => {
   const made = [];
   for (let i = 0; i < 3; i += 1) made.push((await client.agent.run({ prompt })).run_id);
   expect((await created()).sort()).toEqual(made.sort());
   expect(new Set(made).size).toBe(3);
 });
 
-test('creates one run if the service process is killed while the create is in the database', async () => {
+test('the client creates one run if the service process is killed while it waits for the database', async () => {
   const blocker = new pg.Client({ connectionString: database.url });
   await blocker.connect();
   onTestFinished(() => blocker.end());
@@ -68,10 +71,11 @@ test('creates one run if the service process is killed while the create is in th
   proxy.cut();
   proxy.leadTo(killed?.origin ?? '');
   const asked = client.agent.run({ prompt });
-  // The result is read below, unless the wait fails first.
+  // Ignore a failure here: the code below awaits this promise, unless the wait for the lock fails before that.
   asked.catch(() => undefined);
   const isWaiting = async () => {
-    // Search for the lock, not for the text of the statement: pg_stat_activity shows only its first 1,024 bytes.
+    // Search for a waiting lock. A search for the text of the statement would not work, because pg_stat_activity shows only its first
+    // 1,024 bytes.
     const waiting = await blocker.query(`SELECT FROM pg_locks JOIN pg_database d ON d.oid = database
       WHERE NOT granted AND relation = 'client_answers'::regclass AND datname = current_database()`);
     return waiting.rows.length > 0;

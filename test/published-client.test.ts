@@ -1,4 +1,4 @@
-/** The published client of the interface works against this service by changing its base URL and its key. */
+/** Tests that the published TypeScript client of the API works with this service if only its base URL and key are changed. */
 import OzAPI, {
   AuthenticationError,
   BadRequestError,
@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const unknownId = '01900000-0000-7000-8000-000000000000';
 
-test('creates a run and reads it back', async () => {
+test('the client creates a run and reads it', async () => {
   const created = await client.agent.run({ prompt: 'Say hello', title: 'Hello', config: { name: 'sdk' } });
   expect(created.state).toBe('QUEUED');
   const run = await client.agent.runs.retrieve(created.run_id);
@@ -40,7 +40,7 @@ test('creates a run and reads it back', async () => {
   });
 });
 
-test('lists agents and starts a run with the skill of an agent', async () => {
+test('the client lists agents and starts a run with the skill of an agent', async () => {
   const text = '---\nname: deploy\ndescription: Deploys.\n---\nDeploy it.\n';
   await codeHost.commit('acme', 'site', { '.claude/skills/deploy/SKILL.md': text, 'skills/bad/SKILL.md': '' });
   const { agents = [] } = await client.agent.list({ repo: 'acme/site', refresh: true, sort_by: 'last_run' });
@@ -59,7 +59,7 @@ test('lists agents and starts a run with the skill of an agent', async () => {
   await expect(client.agent.list({ repo: 'acme' })).rejects.toThrow(BadRequestError);
 });
 
-test('lists runs with filters and follows the cursor', async () => {
+test('the client lists runs with filters and follows the cursor', async () => {
   for (let i = 0; i < 3; i += 1) await client.agent.run({ prompt: `${i}`, config: { name: 'listed' } });
   const first = await client.agent.runs.list({ name: 'listed', state: ['QUEUED', 'INPROGRESS'], limit: 2 });
   expect(first.page_info.has_next_page).toBe(true);
@@ -68,18 +68,18 @@ test('lists runs with filters and follows the cursor', async () => {
   expect([...first.runs, ...second.runs].map((run) => run.prompt)).toEqual(['2', '1', '0']);
 });
 
-test('sends images with a prompt', async () => {
+test('the client sends images with a prompt', async () => {
   const created = await client.agent.run({ prompt: 'Look', images: [{ data: 'aGVsbG8=', mime_type: 'image/png' }] });
   const rows = await service.deps.db.query('SELECT mime_type FROM attachments WHERE run_id = $1', [created.run_id]);
   expect(rows).toEqual([{ mime_type: 'image/png' }]);
 });
 
-test('cancels a run and gets its id as a string', async () => {
+test('the client cancels a run and gets the id of the run as a string', async () => {
   const created = await client.agent.run({ prompt: 'Say hello' });
   expect(await client.agent.runs.cancel(created.run_id)).toBe(created.run_id);
 });
 
-test('creates, lists, changes, pauses, resumes and deletes schedules', async () => {
+test('the client creates, lists, changes, pauses, resumes and deletes schedules', async () => {
   const { schedules } = client.agent;
   const wanted = { name: 'Zebra', cron_schedule: '0 9 * * *', prompt: 'Review.', enabled: true };
   const created = await schedules.create({ ...wanted, agent_config: { name: 'review' }, team: true });
@@ -97,7 +97,7 @@ test('creates, lists, changes, pauses, resumes and deletes schedules', async () 
   await expect(schedules.create({ ...wanted, cron_schedule: '0 0 31 2 *' })).rejects.toThrow(BadRequestError);
 });
 
-test('throws its own error classes', async () => {
+test('the client throws its own error classes', async () => {
   const ended = await client.agent.run({ prompt: 'x' });
   await client.agent.runs.cancel(ended.run_id);
   const pending = await service.startExecution({}, 'PENDING');
@@ -119,13 +119,13 @@ test('throws its own error classes', async () => {
   await expect(client.agent.runs.cancel(selfHosted)).rejects.toThrow(UnprocessableEntityError);
 });
 
-test('retries a retryable conflict automatically', async () => {
+test('the client repeats a request automatically after a retryable conflict', async () => {
   const pending = await service.startExecution({}, 'PENDING');
   const patient = new OzAPI({ apiKey: service.key, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 1 });
   await expect(patient.agent.runs.cancel(pending.runId)).rejects.toThrow(ConflictError);
 });
 
-test('cancels a PENDING run as soon as it is claimed, without a retry of the client', async () => {
+test('one cancel call of the client cancels a PENDING run as soon as the run is claimed', async () => {
   const { runId, executionId, assignmentId } = await service.startExecution({}, 'PENDING');
   const patient = new OzAPI({ apiKey: service.key, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 10 });
   const cancelled = patient.agent.runs.cancel(runId);
@@ -135,7 +135,7 @@ test('cancels a PENDING run as soon as it is claimed, without a retry of the cli
   expect(await cancelled).toBe(runId);
 });
 
-test('gets the time of the next allowed call after too many calls', async () => {
+test('the client learns from the answer to too many calls when the next call is allowed', async () => {
   const lead = await service.startExecution({ mode: 'orchestrate' });
   const inside = new OzAPI({ apiKey: lead.runToken, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 0 });
   const child = await inside.post<{ run_id: string }>('/harness-support/child-runs', { body: { prompt: 'A part.' } });

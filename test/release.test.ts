@@ -32,7 +32,7 @@ test('the bill of materials lists every package that a user installs, and is the
     `pkg:npm/${place.split('node_modules/').at(-1)}@${version}`;
   expect(installed.map(purlOf).filter((purl) => !purls.has(purl))).toEqual([]);
   expect(installed.length).toBeGreaterThan(50);
-  // A package that the tests use can also be a package that a user installs.
+  // Leave out packages that users install too.
   const installedPurls = new Set(installed.map(purlOf));
   const dev = Object.entries(packages).filter(([, each]) => each.dev);
   const kept = dev.map(purlOf).filter((purl) => purls.has(purl) && !installedPurls.has(purl));

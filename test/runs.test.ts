@@ -1,4 +1,4 @@
-/** Tests runs without a language model, on one system. No suite of `runs/` changes data that another suite checks. */
+/** Tests runs without a language model. All suites of `runs/` use one system; no suite changes data that another suite checks. */
 import { afterAll } from 'vitest';
 import type { FakeGitHost } from './fakes/git-host.ts';
 import { describeArtifacts } from './runs/artifacts.ts';

@@ -1,4 +1,4 @@
-/** Tests blobs in a bucket of a real server with the S3 protocol: the store itself, its failures, and a service that uses it. */
+/** Tests blobs in a bucket of a real S3 server: the blob store itself, its errors, and a service that uses it. */
 
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -23,7 +23,7 @@ import { type S3Server, startS3Server } from './support/s3-server.ts';
 const started = await startS3Server();
 const server: S3Server | undefined = started.kind === 'ready' ? started.server : undefined;
 
-/** The AWS SDK reads its settings from the environment of the process. */
+/** Set environment variables, because the AWS SDK reads its settings from there. */
 async function withVariables<T>(env: Readonly<Record<string, string>>, work: () => Promise<T>): Promise<T> {
   const before = Object.fromEntries(Object.keys(env).map((name) => [name, process.env[name]]));
   Object.assign(process.env, env);
@@ -78,7 +78,7 @@ describe.skipIf(!server)(`a bucket${started.kind === 'missing' ? ` (skipped: ${s
 
   describeBlobStore('as a store', newStore);
 
-  test('stores a body of several parts, and reads a range across two parts', async () => {
+  test('stores a large body in several parts, and returns a range that covers bytes of two parts', async () => {
     const blobs = await newStore();
     const bytes = randomBytes(20 * 1024 * 1024);
     const pieces = Array.from({ length: 80 }, (_, index) => bytes.subarray(index * 262_144, (index + 1) * 262_144));
@@ -93,7 +93,7 @@ describe.skipIf(!server)(`a bucket${started.kind === 'missing' ? ` (skipped: ${s
     expect(await blobs.putIfAbsent('k', Readable.from(pieces))).toBe(false);
   });
 
-  test('lists only the names below its own prefix', async () => {
+  test('lists only blobs below the prefix of the store', async () => {
     const [inner, beside] = [openAt('shared/a/'), openAt('shared/ab/')];
     await put(inner, 'k', Buffer.from('inner'));
     await put(beside, 'k', Buffer.from('beside'));
@@ -145,7 +145,7 @@ describe.skipIf(!server)(`a bucket${started.kind === 'missing' ? ` (skipped: ${s
     }
   });
 
-  test('reports that the bucket is missing or refuses the credentials', async () => {
+  test('reports if the bucket is missing or refuses the credentials', async () => {
     expect(await openAt('', 'no-such-bucket').problem?.()).toEqual({
       text: expect.stringContaining('the bucket no-such-bucket of RUNYARD_BLOBS does not exist'),
       isLasting: true,
@@ -165,7 +165,7 @@ describe.skipIf(!server)(`a bucket${started.kind === 'missing' ? ` (skipped: ${s
     });
     afterAll(() => service.close());
 
-    test('redirects a download to the bucket until the artifact is deleted, and sends previews itself', async () => {
+    test('lets the service redirect downloads to the bucket until the artifact is deleted, but the service sends previews itself', async () => {
       const artifact = await storeFile(service, 'hello from the bucket');
       const signed = (await service.request('GET', `${artifact}/download`)).headers.get('location') ?? '';
       const redirect = await service.request('GET', signed, { key: null });
@@ -183,7 +183,7 @@ describe.skipIf(!server)(`a bucket${started.kind === 'missing' ? ` (skipped: ${s
       expect((await fetch(place)).status).toBe(404);
     });
 
-    test('sends downloads itself if only the service can reach the bucket', async () => {
+    test('lets the service send downloads itself if clients cannot reach the bucket', async () => {
       const env = { RUNYARD_BLOBS: `s3://${server?.bucket}/private`, RUNYARD_BLOBS_DOWNLOADS: 'service' };
       const closed = await startTestService({ env });
       try {
@@ -196,7 +196,7 @@ describe.skipIf(!server)(`a bucket${started.kind === 'missing' ? ` (skipped: ${s
     });
   });
 
-  test('fails with a temporary error while the server is down, and keeps the earlier blob when an upload is cut off', async () => {
+  test('gives temporary errors while the S3 server is down, and still has the old blob after a broken upload of a new one', async () => {
     if (!server) throw new Error('there is no server');
     const blobs = openAt('killed/');
     await put(blobs, 'k', Buffer.from('before'));
@@ -244,7 +244,7 @@ describe('a fake server', () => {
     });
   });
 
-  test('asks the bucket for the encryption that the settings name', async () => {
+  test('gets requests for the encryption that the settings name', async () => {
     const seen: Record<string, unknown>[] = [];
     const note: RequestListener = (request, answer) => {
       const { 'x-amz-server-side-encryption': kind, 'x-amz-server-side-encryption-aws-kms-key-id': key } =
@@ -268,7 +268,7 @@ describe('a fake server', () => {
     ]);
   });
 
-  test('sends redirected downloads without an active content type, and MCP tools read artifacts through the service', async () => {
+  test('sends redirected downloads with a harmless content type, and MCP tools read artifacts through the service', async () => {
     const accept: RequestListener = (request, answer) =>
       void request.resume().on('end', () => {
         const isRead = request.method === 'GET' && request.url?.includes('/artifacts/');

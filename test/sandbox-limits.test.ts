@@ -1,4 +1,4 @@
-/** Programs in the real sandbox that use as much memory, disk and processes as they can. */
+/** Tests programs in the real sandbox that use as much memory, disk space and as many processes as they can. */
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bubblewrapFeatures } from '../packages/worker/test/worker.ts';
@@ -30,7 +30,7 @@ describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandb
   });
 
   test.runIf(limitsMemory)(
-    'kills a program over the memory limit, reports the reason, and keeps the worker running',
+    'is killed over the memory limit, the reason is reported, and the worker continues',
     async () => {
       const { failure_reason, message } = await outcome(
         `node -e 'const k = []; for (;;) k.push(Buffer.alloc(16 << 20, 1))'; exit 1`,
@@ -41,14 +41,14 @@ describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandb
     },
   );
 
-  test.runIf(limitsMemory)('limits memory that is spread over many processes', async () => {
+  test.runIf(limitsMemory)('cannot exceed the memory limit with many processes', async () => {
     const { failure_reason } = await outcome(
       `for i in 1 2 3 4 5 6; do node -e 'const b = Buffer.alloc(80 << 20, 1); setTimeout(() => console.log(b.length), 15000)' & done; wait; exit 1`,
     );
     expect(failure_reason).toBe('out_of_memory');
   });
 
-  test('fills /tmp and /dev/shm only to their limit and allows no other writes to memory', async () => {
+  test('can fill /tmp and /dev/shm only to their limit, and cannot write to other file systems in memory', async () => {
     const seen = await attempt(
       'head -c 30000000 /dev/zero >/tmp/fill; stat -c %s /tmp/fill; rm /tmp/fill; head -c 30000000 /dev/zero >/dev/shm/fill; stat -c %s /dev/shm/fill; rm /dev/shm/fill; for d in / /dev /run /run/runyard /etc /home /var /opt; do touch $d/x; done',
     );
@@ -57,7 +57,7 @@ describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandb
     expect(seen.match(/Read-only file system/g)).toHaveLength(8);
   });
 
-  test('ends the sandbox with the reason when its workspace is full', async () => {
+  test('ends with its sandbox and a reason when the workspace is full', async () => {
     const { failure_reason, message } = await outcome(
       'i=0; while :; do head -c 10000000 /dev/zero >fill-$i; i=$((i+1)); [ $i -gt 30 ] && sleep 10; done',
     );
@@ -65,13 +65,13 @@ describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandb
     expect(message).toContain('64 MB');
   });
 
-  test('counts open files that were unlinked', async () => {
+  test('cannot exceed the disk limit with open files that it has unlinked', async () => {
     const hold = (fd: number) => `exec ${fd}>gone; rm gone; head -c 30000000 /dev/zero >&${fd}`;
     const { failure_reason } = await outcome(`${[3, 4, 5].map(hold).join('; ')}; exec sleep 60`);
     expect(failure_reason).toBe('disk_limit');
   });
 
-  test.runIf(limitsDisk)('puts workspace and home on their own disk, slightly larger than the limit', async () => {
+  test.runIf(limitsDisk)('has workspace and home on an own disk, slightly larger than the limit', async () => {
     const seen = await attempt('df --block-size=1 --output=size,target /workspace $HOME | tail -n 2');
     const sizes = [...seen.matchAll(/^ *(\d+) \/(workspace|home)/gm)].map(([, size]) => Number(size));
     expect(sizes).toHaveLength(2);
@@ -81,7 +81,7 @@ describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandb
     }
   });
 
-  test('allows no file larger than the whole disk limit', async () => {
+  test('cannot create a file that is larger than the disk limit', async () => {
     const seen = await attempt('trap "" XFSZ; truncate -s 100000000 one; stat -c %s one');
     expect(seen).toContain('File too large');
     expect(Number(/^\d+$/m.exec(seen)?.[0])).toBeLessThanOrEqual(64 * 1024 * 1024);

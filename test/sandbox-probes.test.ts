@@ -1,4 +1,4 @@
-/** Hostile programs in the real sandbox. Each program tries a forbidden action and prints the result. */
+/** Tests hostile programs in the real sandbox. Each program tries forbidden actions and prints the results. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
   });
   afterAll(() => probe[Symbol.asyncDispose]());
   const attempt = (script: string) => probe.attempt(script);
-  /** A program that exists until `tellToGo`, however long reading its process takes. */
+  /** A script that runs until `tellToGo`, so that the test has enough time to read its process. */
   const untilToldToGo = 'while ! [ -e /workspace/go ]; do sleep 0.05; done; exit 1';
   const tellToGo = async () => {
     const sandboxes = path.join(probe.it.worker.stateRoot, 's');
@@ -29,8 +29,9 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
   };
   const attemptInNode = (script: string) => probe.attemptInNode(script);
 
-  test('cannot make system calls that only attacks need, or open sockets outside of its network', async () => {
-    // Numbers of x64: keyctl, bpf, mount, perf_event_open, io_uring_setup; sockets of IP, packets, ciphers and virtual machines.
+  test('cannot make system calls that only attacks need, or open sockets of other kinds than its network needs', async () => {
+    // System calls by their numbers on x64: keyctl, bpf, mount, perf_event_open, io_uring_setup. Sockets: raw IP, packets, ciphers,
+    // virtual machines.
     const script = [
       'for (250, 321, 165, 298, 425) { $! = 0; syscall($_, 0, 0, 0, 0, 0, 0); print "$_=", $! + 0, " " }',
       'for (2, 17, 38, 40) { $! = 0; print "family$_=", syscall(41, $_, 1, 0) < 0 ? $! + 0 : 0, " " }',
@@ -41,10 +42,10 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
       );
   });
 
-  test('opens in one process only its share of the files of its sandbox', async () => {
+  test('can open in one process only a share of the open files that the sandbox may have', async () => {
     const seen = await attempt('ulimit -n 65536 || echo refused; ulimit -Hn');
     expect(seen).toContain('refused');
-    // RUNYARD_SANDBOX_OPEN_FILES, divided by the processes of a sandbox of this test.
+    // The share is RUNYARD_SANDBOX_OPEN_FILES, divided by the number of processes that the settings of this test allow in a sandbox.
     expect(Number(/^\d+$/m.exec(seen)?.[0])).toBeLessThanOrEqual(393_216 / 64);
   });
 
@@ -93,7 +94,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     expect(await readFile(path.join(probe.hostFolder, 'key'), 'utf8')).toBe(secret);
   });
 
-  test('sees only its own processes, and no environment of service and worker', async () => {
+  test('sees only processes of its own sandbox, and not the environment of service and worker', async () => {
     const seen = await attempt(
       'for p in /proc/[0-9]*; do tr "\\0" " " <$p/cmdline; echo; tr "\\0" "\\n" <$p/environ; done',
     );
@@ -121,7 +122,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     }
   });
 
-  test('shows nothing of the environment of a run in the process list of the machine', async () => {
+  test('has an environment that other users of the machine cannot read in the process list', async () => {
     const id = 'visible';
     probe.it.service.send(
       fakeAssignment(id, ['--fixture', 'sh', untilToldToGo], { RUNYARD_RUN_TOKEN: 'token-nobody-sees' }),
@@ -170,7 +171,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     expect(seen.trim()).toBe('ECONNREFUSED');
   });
 
-  test('reaches through the relay only the routes for agents', async () => {
+  test('can use only the routes for agents through the relay', async () => {
     const before = probe.it.service.requests.length;
     const seen = await attemptInNode(`import net from 'node:net';
       const targets = ['/api/v1/harness-support/ok', '/api/v1/agent/runs', '/api/v1/gateway/../agent/runs', '/api/v1/gateway/%2e%2e/agent/runs', '/api/v1/gateway/..%2fagent/runs', 'http://127.0.0.1:${probe.it.service.port}/api/v1/agent/runs', '/healthz'];
@@ -199,7 +200,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     expect(seen).toMatch(/NoNewPrivs:\s+1/);
   });
 
-  test('kills and traces only its own processes', async () => {
+  test('can kill and trace only processes of its own sandbox', async () => {
     const seen = await attempt(
       `kill -9 ${process.pid} && echo GAINED; kill -9 -1; kill -9 1; echo still; for p in 2 3 4 5 6 7 8 9; do cat /proc/$p/mem >/dev/null 2>&1 && echo GAINED-mem; done; echo end`,
     );
@@ -231,7 +232,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
       uids.clear();
       for (const id of await readdir(sandboxes)) {
         const found = await stat(path.join(sandboxes, id, 'workspace')).catch(() => undefined);
-        // The folder gets its user shortly after it was created.
+        // Wait, because the worker sets the owner of the folder shortly after it has created the folder.
         if (found === undefined || found.uid === 0) continue;
         expect(found.mode & 0o777).toBe(0o700);
         uids.add(found.uid);
@@ -239,7 +240,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
       return uids.size >= 2;
     });
     expect([...uids].every((uid) => uid >= 70_000)).toBe(true);
-    // A sandbox that waits for a run has a user too.
+    // The two users found may belong to sandboxes that still wait for a run, so wait until the sandboxes of both runs are ready.
     for (const name of ['one', 'two'])
       await probe.it.service.waitFor('sandbox_ready', (data) => data.execution_id === name);
     await tellToGo();

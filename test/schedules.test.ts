@@ -1,4 +1,4 @@
-/** Tests service processes with different clocks that fire schedules on one database, and kills some of them with kill -9. */
+/** Tests service processes with different clocks that fire the schedules of one database. Kills some of the processes with SIGKILL. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,9 @@ afterAll(async () => {
   rmSync(env.RUNYARD_BLOBS, { recursive: true, force: true });
 });
 
-/** Secrets key and blobs of the database, for services that start when all others have stopped. */
+/**
+ * All services of the database use this secrets key and this folder of blobs, also a service that starts when all others have stopped.
+ */
 const env = {
   RUNYARD_SECRETS_KEY: randomBytes(32).toString('base64'),
   RUNYARD_BLOBS: mkdtempSync(path.join(tmpdir(), 'runyard-schedules-')),
@@ -42,7 +44,10 @@ const stopAll = () => Promise.all(services.splice(0).map((service) => service.st
 const insert = (rows: Omit<Parameters<ReturnType<typeof testSchedules>['insert']>[0], 'teamId'>) =>
   testSchedules({ deps: { db: database.db } } as TestService).insert({ ...rows, teamId });
 
-/** Counts the due times of the schedules and the runs for these times. Returns the faults. */
+/**
+ * Counts for these schedules: fires, runs, schedules with more than one run, and fires that came too early. `late_ms` is the longest
+ * delay of a fire.
+ */
 async function countFires(ids: readonly string[]) {
   const [row] = await database.db.query<{ fires: number; runs: number; twice: number; early: number; late_ms: number }>(
     `SELECT count(*) AS fires, count(r.id) AS runs,
@@ -72,7 +77,7 @@ test('three processes whose clocks differ by a minute fire each due time exactly
 });
 
 test('other processes fire the unfinished schedules of killed processes, and fire no schedule twice', async () => {
-  // All schedules are due at one moment, so that the kills hit the transactions.
+  // Make all schedules due at one moment, so that the kills interrupt transactions that fire schedules.
   const ids = await insert({ count: 2_000, dueSeconds: -2 });
   for (let n = 0; n < 3; n += 1) {
     const before = (await countFires(ids)).fires;
@@ -81,13 +86,14 @@ test('other processes fire the unfinished schedules of killed processes, and fir
     if (n === 1) services.push(await start());
   }
   await untilFired(ids);
-  // When this schedule fires, the processes have read all earlier schedules again.
+  // Insert one more schedule and wait until it has fired. By then, the processes have also read all earlier schedules again, and could
+  // have fired one of them twice.
   await untilFired(await insert({ count: 1, dueSeconds: -2 }));
   const { fires, runs, twice, early } = await countFires(ids);
   expect({ fires, runs, twice, early }).toEqual({ fires: 2_000, runs: 2_000, twice: 0, early: 0 });
 }, 180_000);
 
-test('a service that was down fires once for the missed times', async () => {
+test('after its start, a service fires each schedule once for all the times that it has missed', async () => {
   await stopAll();
   const ids = await insert({ count: 20, dueSeconds: 3_600, everySeconds: 60 });
   services.push(await start());

@@ -1,9 +1,9 @@
 /**
  * Tests that the OpenAPI document and the service agree: Schemathesis makes valid and invalid requests from the document, and compares
  * the answers with the document. The seed is fixed, so that a failure can be repeated. By default, Schemathesis sends two cases for
- * each operation (`schemathesis/hooks.py`): a request that fits the schema, and a request that does not fit. It tests one operation of
- * 15, and all operations that follow each other, because `checks/answers.ts` also compares the answers of all tests with the document.
- * `bin/test-long` sets SCHEMATHESIS_ALL_CASES=1 to send all cases, which takes minutes.
+ * each operation (`schemathesis/hooks.py`): a request that fits the schema, and a request that does not fit. It tests only one of 15
+ * operations, and the operations of `linked`, because `checks/answers.ts` also compares the answers of all other tests with the
+ * document. `bin/test-long` sets SCHEMATHESIS_ALL_CASES=1 to send all cases, which takes minutes.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,17 +19,20 @@ import { installPythonPackages, type PythonPackages } from './support/python-pac
 const { SCHEMATHESIS_ALL_CASES = '' } = process.env;
 const sendsAll = SCHEMATHESIS_ALL_CASES === '1';
 /**
- * `examples` is the number of random requests for each operation. `docs-examples.test.ts` sends the examples of the document
- * unchanged. The phase of examples fills their missing members with random values.
+ * `examples` is the number of random requests for each operation. The phase "examples" of Schemathesis sends the examples of the
+ * document, with random values for missing members. `docs-examples.test.ts` sends these examples unchanged.
  */
 const amount = sendsAll
   ? { examples: 6, phases: 'examples,coverage,fuzzing,stateful' }
   : { examples: 2, phases: 'coverage,fuzzing,stateful' };
-/** All requests together take many minutes on a busy machine. */
+/** Time limit. All requests together can take many minutes on a busy machine. */
 const limitMs = sendsAll ? 50 * 60_000 : 580_000;
 const seed = 4180;
 
-/** In `bin/test`, operations whose path begins with this follow each other: they create, read, change and delete one kind of thing. */
+/**
+ * First part of the paths of operations that `bin/test` tests in sequences: Schemathesis creates, reads, changes and deletes objects
+ * of one kind.
+ */
 const linked = '/agent/mcp-servers';
 const isLinked = ({ path: at }: Route) => at.startsWith(linked);
 
@@ -39,7 +42,7 @@ const leftOut = Object.entries(routes)
   .filter(([name, route], index) => neverSent.includes(name) || (!sendsAll && index % 15 !== 0 && !isLinked(route)))
   .map(([name]) => name);
 
-/** Statuses that a request may get although it fits its schema, because they depend on the stored data. */
+/** Statuses of refusals that depend on the stored data. A request may get them although it fits the schema. */
 const accepted = ['2xx', '3xx', '401', '403', '404', '409', '416', '422', '429'];
 
 let packages: PythonPackages;
@@ -60,7 +63,10 @@ afterAll(async () => {
 
 const toml = (value: unknown): string => JSON.stringify(value);
 
-/** Operations that may answer 400 to a request that fits its schema, by the reason. JSON Schema cannot express these reasons. */
+/**
+ * For each reason that JSON Schema cannot express, the operations that may answer 400 for this reason to a request that fits the
+ * schema.
+ */
 const refusals: Readonly<Record<string, readonly string[]>> = {
   'a cursor of another list, or an id of another run': [
     'listRuns',
@@ -121,11 +127,14 @@ const refusals: Readonly<Record<string, readonly string[]>> = {
 };
 const refusedByContent = new Set(Object.values(refusals).flat());
 
-/** Returns the settings of an operation: ids that exist, no waiting, and the status 400 if the document cannot express a refusal. */
+/**
+ * Returns Schemathesis's settings for an operation: ids of existing objects, parameters with which the answer does not wait, and the
+ * status 400 if the operation may refuse requests that fit the schema.
+ */
 function settingsOf(name: string, route: Route): string {
   const ids: Record<string, unknown> = { ...own, uid: own.environmentUid, kind: 'artifact', id: own.artifactUid };
   const names = Object.keys(route.params?.shape ?? {}).filter((each) => ids[each] !== undefined);
-  // Do not delete these things, because later operations read them.
+  // Do not delete these objects, because later operations read them.
   const fixed: Record<string, unknown> = Object.fromEntries(
     route.method === 'DELETE' ? [] : names.map((each) => [`path.${each}`, ids[each]]),
   );
@@ -139,12 +148,15 @@ checks.positive_data_acceptance.expected-statuses = ${toml(statuses)}
 `;
 }
 
-/** Length of a JSON Schema above which the coverage phase takes seconds. Only bodies of runs, with an agent's configuration, are longer. */
+/**
+ * For a JSON Schema above this length, the phase "coverage" takes seconds. Only the bodies of runs have such a schema, because they
+ * contain an agent's configuration.
+ */
 const largeBody = 5000;
 
 /**
- * Returns the phases of an operation. In `bin/test`, an operation with a large body gets random requests instead of the coverage
- * phase, which tries each member of the body. The other operations get no random requests.
+ * Returns the phases for an operation. In `bin/test`, an operation gets the phase "coverage", which tries each member of the body, and
+ * no random requests. Only an operation with a large schema gets random requests instead.
  */
 function phasesOf(route: Route): string {
   if (sendsAll) return '';
@@ -157,7 +169,7 @@ phases.stateful.enabled = ${isLinked(route)}
 `;
 }
 
-/** Operations with the same settings share a block: Schemathesis goes through all blocks many times for each request. */
+/** Write one block for all operations with the same settings, because Schemathesis searches all blocks many times for each request. */
 function operations(): string {
   const blocks = Map.groupBy(Object.entries(routes), ([name, route]) => settingsOf(name, route) + phasesOf(route));
   return [...blocks]
@@ -191,13 +203,13 @@ function findMissing(made: readonly Made[]): string[] {
     .filter((each) => !seen.has(each));
 }
 
-test('schemathesis finds no answer that the OpenAPI document does not declare', { timeout: limitMs + 20_000 }, async ({
+test('Schemathesis gets only answers that the OpenAPI document declares', { timeout: limitMs + 20_000 }, async ({
   skip,
 }) => {
   if (packages.kind === 'missing') return skip(packages.reason);
   const file = path.join(folder, 'schemathesis.toml');
   await writeFile(file, configuration());
-  // Schemathesis waits for a document from a server for 10 seconds only.
+  // Give Schemathesis a file, because it waits only 10 seconds for a document from a server.
   const document = path.join(folder, 'openapi.json');
   await writeFile(document, await fetch(`${service.baseUrl}/api/v1/openapi.json`).then((answer) => answer.text()));
   const found = await packages
@@ -217,7 +229,7 @@ test('schemathesis finds no answer that the OpenAPI document does not declare', 
         ...['--generation-allow-x00', 'false', '--generation-database', 'none', '--no-color'],
         ...leftOut.flatMap((name) => ['--exclude-operation-id', name]),
       ],
-      // Without the variable HOME, Python asks the system for the home folder at each request.
+      // Set HOME. Otherwise Python asks the system for the home folder at each request.
       { limitMs, cwd: folder, env: { SCHEMATHESIS_ALL_CASES, HOME: folder } },
     )
     .then(

@@ -1,4 +1,4 @@
-/** Puts secrets into every part of a run in a real sandbox. Runyard must not store, stream or return their values. */
+/** Uses secrets in every part of a run in a real sandbox. Runyard must not store, stream or return the values of these secrets. */
 import { execFileSync, spawn } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -150,20 +150,20 @@ describeSystemWithModels('secrets', options, (system, models) => {
   };
   const found = (where: string) => planted.filter((each) => where.includes(each));
 
-  test('gives the values to the sandbox, and shows only placeholders in the conversation', async () => {
+  test('the sandbox gets the values of secrets, and the conversation shows only placeholders', async () => {
     const conversation = await text(`/agent/runs/${runId}/conversation`);
     expect(conversation).toContain('«redacted»');
     expect(found(conversation)).toEqual([]);
   });
 
   test.each(['', '/timeline', '/transcript', '/events?follow=false', '/conversation'])(
-    'answers about the run without the values: %s',
+    'the answer about the run does not contain the values of its secrets: %s',
     async (what) => {
       expect(found(await text(`/agent/runs/${runId}${what}`))).toEqual([]);
     },
   );
 
-  test('stores the values in no record of the output of MCP servers and skills', async () => {
+  test('stored outputs of MCP servers and stored skills do not contain the values of secrets', async () => {
     expect(await system.run(toolRunId)).toMatchObject({
       state: 'SUCCEEDED',
       agent_skill: { name: 'leaky', description: 'Uses «redacted» and «redacted».' },
@@ -172,11 +172,11 @@ describeSystemWithModels('secrets', options, (system, models) => {
       expect(found(await text(`/agent/runs/${toolRunId}${what}`)), what).toEqual([]);
     const conversation = await text(`/agent/runs/${toolRunId}/conversation`);
     expect(conversation.match(/It says: «redacted»/g)?.length).toBeGreaterThanOrEqual(2);
-    // Do not check the list of skills. It shows only texts of the repository, to people who can read them there.
+    // Do not check the list of skills: it shows texts of the repository, and only to people who can also read them there.
     expect(models.requests.map(({ body }) => JSON.stringify(body)).join()).toContain('Log in with «redacted».');
   });
 
-  test('returns artifacts without the values', async () => {
+  test('returned artifacts do not contain the values of secrets', async () => {
     const { artifacts = [] } = await system.run(runId);
     expect(artifacts.length).toBe(3);
     expect(found(JSON.stringify(artifacts))).toEqual([]);
@@ -189,7 +189,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
     }
   });
 
-  test('answers about schedules, children, MCP servers in a configuration and changes without the values', async () => {
+  test('answers about schedules, child runs, MCP servers and changes do not contain the values of secrets', async () => {
     const configured = await text(`/agent/runs/${serverRunId}`);
     expect(configured).toContain('no licence');
     const { runs } = await system.call<{ runs: { title: string }[] }>('GET', `/agent/runs?ancestor_run_id=${runId}`);
@@ -207,15 +207,15 @@ describeSystemWithModels('secrets', options, (system, models) => {
     expect(found(configured)).toEqual([]);
   });
 
-  test('sends no value to the streams of the team', async () => {
+  test('the streams of the team contain no value of a secret', async () => {
     stream.abort();
     const received = await live;
     expect(received).toContain(runId);
     expect(found(received)).toEqual([]);
   });
 
-  test('keeps no value in the database, its files, blobs and logs', async () => {
-    // As a control, the search must find stored texts, in text columns and in JSON.
+  test('the database, its files, blobs and logs contain no value of a secret', async () => {
+    // As a control, check that the search finds other texts that are stored in text columns and in JSON.
     expect((await columnsHolding(system.dataDir, ['no licence'])).columns).not.toEqual([]);
     expect((await columnsHolding(system.dataDir, ['acme/tools'])).columns).toContain('public.runs.config');
     const { columns, rows } = await columnsHolding(system.dataDir, planted);
@@ -225,7 +225,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
     expect(found(await system.logs())).toEqual([]);
   });
 
-  test('encrypts all values again with a new key while the service runs', async () => {
+  test('a command encrypts all values again with a new key while the service runs', async () => {
     const keyFile = path.join(system.dataDir, 'secrets-key');
     const before = (await readFile(keyFile, 'utf8')).trim();
     const cli = (...args: string[]) =>
@@ -252,7 +252,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
     expect(await text(`/agent/runs/${again}/conversation`)).toContain(`${token.length + 1}`);
   });
 
-  test('sets, lists and deletes secrets on the command line, from standard input and from files', async () => {
+  test('commands set, list and delete secrets, and read values from standard input and from files', async () => {
     const env = { ...process.env, RUNYARD_BASE_URL: system.baseUrl(), RUNYARD_API_KEY: system.key };
     const run = async (args: string[], input?: string) => {
       const child = spawn(runyard, ['secrets', ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });

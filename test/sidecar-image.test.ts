@@ -70,7 +70,7 @@ describe.skipIf(typeof started === 'string')(name, { timeout: limitMs }, () => {
     });
     return container;
   };
-  /** Runs the script as a run, and returns its output. */
+  /** Executes the script as the command of a run, and returns the output of the command. */
   const play = async (
     script: string,
     more: Pick<FakeContainerRun, 'image' | 'volume' | 'backend'>,
@@ -82,7 +82,7 @@ describe.skipIf(typeof started === 'string')(name, { timeout: limitMs }, () => {
     return fake.events.flatMap((event) => (event.type === 'action_output' ? [event.text] : [])).join('');
   };
 
-  test('the image is the same for the same sources, and contains its version, source and licences', async () => {
+  test('two builds of the same sources give the same sidecar image, which names its version, source and licences', async () => {
     expect((await makeImage()).digest).toBe(digest);
     const { Config, Size } = await engine.call<{ Config: { Labels: object }; Size: number }>(
       'GET',
@@ -92,7 +92,7 @@ describe.skipIf(typeof started === 'string')(name, { timeout: limitMs }, () => {
     expect(Size).toBeLessThan(160e6);
   });
 
-  test('runs the agent in docker mode, in an image without libraries, and hides the run token', async () => {
+  test('the agent runs as with the docker backend, in an image without libraries, and the run cannot read the run token', async () => {
     const look = 'for p in /proc/[0-9]*; do (tr "\\0" "\\n" <$p/environ; tr "\\0" " " <$p/cmdline; echo) || true; done';
     const printed = await play(
       `pwd; echo "$HOME"; ls -A ~ | wc -l; echo 42 >answer.txt; report-artifact answer.txt; ls /lib /usr 2>&1 || true; (${look}) | grep -a -e RUNYARD -e entrypoint -e main.cjs`,
@@ -102,14 +102,14 @@ describe.skipIf(typeof started === 'string')(name, { timeout: limitMs }, () => {
     expect(printed).toContain('No such file');
     expect(fake.artifacts.map(({ data, bytes }) => [data.filename, String(bytes)])).toEqual([['answer.txt', '42\n']]);
     expect(fake.workspaces).toHaveLength(1);
-    // The script has read the processes of the entry point and of the agent.
+    // As a control: the script has found the processes of the entry point and of the agent.
     expect(printed).toContain('/agent/entrypoint.sh agent run');
     expect(printed).toContain('/agent/program/main.cjs agent run');
     expect(printed).toContain('RUNYARD_RUN_TOKEN_FD=4');
     expect(printed).not.toContain(fake.token);
   });
 
-  test('runs the agent in kubernetes mode in an image with musl, and hides its memory from the user of the image', async () => {
+  test('the agent runs as with the kubernetes backend, in an image with musl, and the user of the image cannot read the memory of the agent', async () => {
     const printed = await play(
       [
         'id -u; pwd; touch made && echo written',
@@ -127,7 +127,7 @@ describe.skipIf(typeof started === 'string')(name, { timeout: limitMs }, () => {
     if (hasMusl) expect(printed).toContain('musl libc');
   });
 
-  test('ends the run when the container is stopped, and reports the end', async () => {
+  test('the agent ends the run and reports the end when its container is stopped', async () => {
     const { id, ended } = await start('echo begun; sleep 600', {
       image: 'box:1',
       volume: 'exported',

@@ -4,7 +4,7 @@ import { createTestDatabase } from '../packages/service/test/database.ts';
 
 const backend = 'SELECT pg_backend_pid() AS pid';
 
-it('gives a test the database and the connection of the previous test, without its rows', async () => {
+it('a test gets the database and the connection of the previous test, but none of its rows', async () => {
   const first = await createTestDatabase();
   const [before] = await first.db.query(backend);
   await first.db.query(`INSERT INTO teams (id, uid, name) VALUES (gen_random_uuid(), 'uid', 'Left')`);
@@ -16,7 +16,7 @@ it('gives a test the database and the connection of the previous test, without i
   await second.drop();
 });
 
-it('prevents an ended test from querying the database of the next test or receiving its notices', async () => {
+it('an ended test cannot query the database of the next test or receive notices from it', async () => {
   const first = await createTestDatabase();
   const heard: string[] = [];
   const listenTo = async ({ db }: typeof first, name: string) => {
@@ -34,7 +34,7 @@ it('prevents an ended test from querying the database of the next test or receiv
   await second.drop();
 });
 
-it('waits for the running statements of an ended test', async () => {
+it('the next test gets the database only after the running statements of an ended test', async () => {
   const { db, drop } = await createTestDatabase();
   const order: string[] = [];
   const work = db.transaction(async (tx) => {
@@ -46,7 +46,7 @@ it('waits for the running statements of an ended test', async () => {
   expect(order).toEqual(['committed', 'dropped']);
 });
 
-it('drops a database although a program of the test is still connected to it', async () => {
+it('a database is dropped although a program of the test is still connected to it', async () => {
   const first = await createTestDatabase();
   const program = new pg.Client({ connectionString: first.url });
   const lost = new Promise<Error>((resolve) => program.on('error', resolve));
@@ -58,7 +58,7 @@ it('drops a database although a program of the test is still connected to it', a
   await second.drop();
 });
 
-it('keeps only a few of the connections of a test', async () => {
+it('only a few connections of a test stay open for the next test', async () => {
   const first = await createTestDatabase();
   await Promise.all(Array.from({ length: 8 }, () => first.db.query('SELECT pg_sleep(0.02)')));
   await first.drop();

@@ -33,7 +33,7 @@ test.skipIf(analyze !== null).each(units)(
     const file = path.join(folder, `${name}.service`);
     writeFileSync(file, unitOf(name));
     const { status, stderr } = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' });
-    // Ignore reports about options that are newer than the systemd of this machine.
+    // Ignore reports about options that the systemd of this machine does not know, because it is too old.
     const faults = stderr.split('\n').filter((line) => line !== '' && !line.includes('DelegateSubgroup'));
     expect([status, faults]).toEqual([0, []]);
   },
@@ -44,7 +44,7 @@ test.each(units)('%s names only settings that exist', (name) => {
   expect(named.filter((each) => !(each.replace(/_FILE$/, '') in settingsTable))).toEqual([]);
 });
 
-test('the worker has another user than the service, and cannot see the folder of the service', () => {
+test('the worker has another user than the service, and its unit hides the folder of the service', () => {
   const optionOf = (name: (typeof units)[number], option: string) =>
     new RegExp(`^${option}=(.+)$`, 'm').exec(unitOf(name))?.[1];
   for (const option of ['User', 'Group', 'StateDirectory'])
@@ -54,7 +54,7 @@ test('the worker has another user than the service, and cannot see the folder of
   );
 });
 
-/** The user `nobody`, which the test uses instead of the users of the units. */
+/** Id of the user `nobody`, as which the test runs the programs instead of the users of the units. */
 const plainUser = 65534;
 const isRoot = process.getuid?.() === 0;
 const problem =

@@ -26,7 +26,7 @@ async function faultsOf(file: string, source: string): Promise<string[]> {
 const sql = (text: string) => `export const statement = {\n  name: 'a',\n  text: \`\n    ${text}\`,\n};\n`;
 const undeclared = 'It reads the table users of access: test/checks/table-owners.ts names no reader live';
 
-test('accepts reads of the owner, of a declared reader, and of the export of all tables', async () => {
+test('the check accepts reads by the owner of a table, by a declared reader, and by the export of all tables', async () => {
   expect(await faultsOf('team/access/people/list.ts', sql('SELECT 1 FROM users JOIN team_members ON true'))).toEqual(
     [],
   );
@@ -54,13 +54,13 @@ test.each([
   expect(await faultsOf('edges/live/read.ts', sql(text))).toEqual([undeclared]);
 });
 
-test('finds a read in a one-line string, and in a fragment inside another template', async () => {
+test('the check finds a read in a one-line string, and in a fragment inside another template', async () => {
   expect(await faultsOf('edges/live/read.ts', "const text = 'SELECT 1 FROM users';\n")).toEqual([undeclared]);
   const nested = `const text = \`SELECT \${all ? \`(SELECT count(*) FROM users)\` : "1"} FROM runs\`;\n`;
   expect(await faultsOf('edges/live/read.ts', nested)).toEqual([undeclared]);
 });
 
-test('rejects a read of a table of a higher floor, declared or not', async () => {
+test('the check rejects a read of a table of a higher floor, even if the reader is declared', async () => {
   expect(await faultsOf('team/skills/last.ts', sql('SELECT 1 FROM runs WHERE id = $1'))).toEqual([
     'It reads the table runs of runs, which is on a higher floor',
   ]);
@@ -86,7 +86,7 @@ test.each([
   expect(await faultsOf('edges/live/read.ts', sql(text))).toEqual([]);
 });
 
-test('returns the names that a statement reads, including names that are no tables', () => {
+test('`readTables` returns the names that a statement reads, including names that are no tables of the service', () => {
   const [name, text = ''] = readLiterals(sql(`SELECT 1 FROM runs r JOIN \${lists[0]} l ON true JOIN things ON true`));
   expect([name, readTables(text)]).toEqual(['a', ['runs', inserted, 'things']]);
 });

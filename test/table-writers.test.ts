@@ -27,7 +27,7 @@ async function faultsOf(file: string, source: string): Promise<string[]> {
 
 const sql = (text: string) => `export const statement = {\n  name: 'a',\n  text: \`\n    ${text}\`,\n};\n`;
 
-test('accepts every kind of write in the room that owns the table', async () => {
+test('the check accepts every kind of write in the room that owns the table', async () => {
   const text = `WITH a AS (INSERT INTO executions (id) VALUES ($1)), b AS (DELETE FROM executions)
     UPDATE executions e SET phase = 'ended' WHERE id = $1`;
   expect(await faultsOf('runs/executions/end.ts', sql(text))).toEqual([]);
@@ -47,24 +47,24 @@ test.each([
   ]);
 });
 
-test('rejects a write in a one-line string and in a file directly in src', async () => {
+test('the check rejects a write in a one-line string and in a file directly in src', async () => {
   expect(await faultsOf('service.ts', "const text = 'DELETE FROM users WHERE id = $1';\n")).toEqual([
     'It writes the table users, which only access writes',
   ]);
 });
 
-test('accepts reads, locks and comments', async () => {
+test('the check accepts reads, locks and comments', async () => {
   const text = 'SELECT 1 FROM executions FOR NO KEY UPDATE SKIP LOCKED; SELECT 1 FROM runs FOR UPDATE';
   expect(await faultsOf('edges/live/read.ts', `/** An INSERT INTO runs comes first. */\n${sql(text)}`)).toEqual([]);
 });
 
-test('lets only executions set the state of a run', async () => {
+test('the check lets only the room executions set the state of a run', async () => {
   const text =
     "UPDATE runs SET title = $2,\n      state = (SELECT 'A' FROM runs WHERE true), prompt = '' WHERE id = $1";
   expect(await faultsOf('runs/runs/end.ts', sql(text))).toEqual(['It sets runs.state, which only executions sets']);
 });
 
-test('finds written columns after inserted code and in a list of columns', async () => {
+test('the check finds columns of an UPDATE after inserted code and in a list of columns', async () => {
   const inserted = `UPDATE runs SET \${titles.join('')} state = 'FAILED' WHERE id = $1`;
   expect(await faultsOf('runs/runs/end.ts', sql(inserted))).toEqual(['It sets runs.state, which only executions sets']);
   expect(await faultsOf('runs/runs/end.ts', sql("UPDATE runs SET (title, state) = ('', 'FAILED')"))).toEqual([
@@ -72,26 +72,26 @@ test('finds written columns after inserted code and in a list of columns', async
   ]);
 });
 
-test('lets executions set the state of a run and the other named columns, and no further columns', async () => {
+test('the check lets the room executions set only the columns of `runs` that are declared for it, such as the state', async () => {
   expect(await faultsOf('runs/executions/end.ts', sql("UPDATE runs SET state = 'ERROR', event_seq = 1"))).toEqual([]);
   expect(await faultsOf('runs/executions/end.ts', sql("UPDATE runs SET state = 'ERROR', title = ''"))).toEqual([
     'It writes the table runs, which only runs writes',
   ]);
 });
 
-test('lets a room that may delete rows only delete rows', async () => {
+test('the check lets a room that may delete rows of a table only delete them, not insert or update them', async () => {
   expect(await faultsOf('runs/executions/requeue.ts', sql('DELETE FROM snapshots'))).toEqual([]);
   expect(await faultsOf('runs/executions/requeue.ts', sql('INSERT INTO snapshots (id) VALUES ($1)'))).toEqual([
     'It writes the table snapshots, which only files writes',
   ]);
 });
 
-test('ignores the FROM and WHERE of an update', async () => {
+test('the check ignores columns in the FROM and WHERE of an UPDATE', async () => {
   const text = "UPDATE runs SET title = '' FROM (SELECT 1 AS state) s WHERE runs.id = $1 AND state = 'ERROR'";
   expect(await faultsOf('runs/runs/name.ts', sql(text))).toEqual([]);
 });
 
-test('rejects a table without an owner, and a table that is named at run time', async () => {
+test('the check rejects a write to a table without an owner, and a statement that names its table at run time', async () => {
   expect(await faultsOf('runs/runs/things.ts', sql('INSERT INTO things (id) VALUES ($1)'))).toEqual([
     'It: the table things has no owner in test/checks/table-owners.ts',
   ]);
@@ -100,7 +100,7 @@ test('rejects a table without an owner, and a table that is named at run time', 
   ]);
 });
 
-test('table-owners.ts names every table of the database, and only existing rooms', async () => {
+test('table-owners.ts has a rule for every table of the database, and names only existing rooms', async () => {
   const page = await readFile(
     path.join(import.meta.dirname, '../packages/service/src/platform/store/migrations/tables.md'),
     'utf8',
@@ -115,7 +115,7 @@ test('table-owners.ts names every table of the database, and only existing rooms
   expect(named.filter((room) => !serviceRooms.includes(room))).toEqual([]);
 });
 
-test('the statements of the service obey the rules for writers and readers, and each rule is needed', () => {
+test('the statements of the service follow the rules for writers and readers of tables, and need each declared reader', () => {
   const repository = path.join(import.meta.dirname, '..');
   expect([...findWriterFaults(repository), ...findReaderFaults(repository)]).toEqual([]);
   expect(findUnusedReaders(repository)).toEqual([]);

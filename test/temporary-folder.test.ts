@@ -9,7 +9,7 @@ import { removeFoldersOfDeadRuns } from './support/temporary-folder.ts';
 
 const module = fileURLToPath(new URL('./support/temporary-folder.ts', import.meta.url));
 
-it('removes the folder of a killed test run, and keeps the folder of a live test run', async () => {
+it('a test run removes the folder of a killed test run, but not the folder of another test run that still runs', async () => {
   const place = await mkdtemp(path.join(tmpdir(), 'runs-'));
   const program = `await (await import(${JSON.stringify(module)})).setup(); console.log('made'); setInterval(() => {}, 1000);`;
   const run = spawn(process.execPath, ['--input-type=module', '-e', program], {

@@ -16,7 +16,7 @@ test.each([
   expect(ended[stream]).toMatch(text);
 });
 
-test('bin/test-long runs each file that bin/test leaves out or runs in part', () => {
+test('bin/test-long runs each test file of which bin/test runs nothing or only a part', () => {
   const words = readFileSync(`${program}-long`, 'utf8').split(/[\s;]+/);
   expect([...longFiles, ...filesInPart].filter((file) => !words.includes(file.replace(/\.test\.ts$/, '')))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** Runs whose model has an endpoint that does not answer, before and after the endpoint starts. */
+/** Tests runs with a model endpoint that does not answer at first, and answers later. */
 import { once } from 'node:events';
 import { connect, createServer, type Server } from 'node:net';
 import { afterAll, expect, test } from 'vitest';
@@ -19,7 +19,7 @@ const env = { RUNYARD_MODEL_BASE_URL: `http://127.0.0.1:${port}/local/v1`, RUNYA
 describeSystem('a configured endpoint of models', { env }, (system) => {
   const endpoint = `127.0.0.1:${port}`;
 
-  test('while the endpoint does not answer, runs fail soon with its address and the reason, and no run becomes a runbook', async () => {
+  test('while the model endpoint does not answer, runs fail soon, the error names its address and the reason, and no run becomes a runbook', async () => {
     const prompt = '```sh\necho ran\n```';
     const [byDefault, byName] = await Promise.all([
       system.createRun(prompt),
@@ -38,7 +38,7 @@ describeSystem('a configured endpoint of models', { env }, (system) => {
     }
   });
 
-  test('gives a run the first model of the endpoint as soon as the endpoint answers, and the run keeps this model', async () => {
+  test('a run without a model gets the first model of the endpoint as soon as the endpoint answers, and keeps this model', async () => {
     models = await startFakeModels();
     const upstream = Number(new URL(models.url).port);
     line = createServer((socket) => {

@@ -12,7 +12,7 @@ describeSupervised('up', (here) => {
   /** Processes that one test passes to the next. */
   let up: RunningCommand;
 
-  test('gives the worker no database address, provider key or variable of the shell', async () => {
+  test('does not pass the database address, provider keys or variables of the shell to the worker', async () => {
     up = here.start('up', {
       RUNYARD_ANTHROPIC_API_KEY: 'sk-canary-anthropic',
       AWS_SECRET_ACCESS_KEY: 'canary-shell',
@@ -48,7 +48,7 @@ describeSupervised('up', (here) => {
     }
     expect(hasFlags()).toEqual([true]);
     expect((await fetch(`${before}/readyz`)).status).toBe(200);
-    // Choose the runbook, because the service has the key of a provider and would give the run a model.
+    // Choose the runbook. Otherwise the service, which has the key of a provider, would choose a model for the run.
     const { output, code } = await runCommand([runyard, 'run', '--model', 'runbook', '-'], {
       cwd: here.folder,
       env: here.env,
@@ -59,7 +59,7 @@ describeSupervised('up', (here) => {
   });
 
   // Only SIGKILL is tested here: `command-line-watch.test.ts` ends `up` by SIGTERM, and `newcomer.test.ts` by Ctrl-C.
-  test('leaves no process after kill -9 of the supervisor', async () => {
+  test('leaves no process when it is killed with SIGKILL', async () => {
     expect(here.programs('service')).toHaveLength(1);
     expect(here.programs('worker')).toHaveLength(1);
     up.child.kill('SIGKILL');
@@ -67,7 +67,7 @@ describeSupervised('up', (here) => {
     await here.noProcessLeft();
   });
 
-  test('leaves no process after a stop in the middle of the first start', async () => {
+  test('leaves no process when Ctrl-C stops it in the middle of the first start', async () => {
     here.withoutHeadStart();
     const first = here.start('up');
     await vi.waitFor(() => expect(here.programs('service')).toHaveLength(1), { timeout: 60_000, interval: 20 });
@@ -82,7 +82,8 @@ describeSupervised('up', (here) => {
 describeSupervised('programs that a run started', (here) => {
   const call = (args: string[], input = '') =>
     runCommand([runyard, ...args], { cwd: here.folder, env: here.env, input });
-  // The service delays an output that may be the beginning of its secrets key. No key contains a full stop, so end the output with one.
+  // End each output with a full stop. Otherwise the service would delay the last characters, because they may be the beginning of its
+  // secrets key; no key contains a full stop.
   const begin = async (commands: string) => {
     const { output } = await call(['run', '--detach', '--json', '-'], `\`\`\`sh\n${commands}\n\`\`\``);
     const { run_id: runId } = JSON.parse(output.split('\n').find((line) => line.startsWith('{')) ?? '');
@@ -97,7 +98,8 @@ describeSupervised('programs that a run started', (here) => {
     here.withoutHeadStart();
     const runs = ['one', 'two'].map((word) => {
       writeFileSync(path.join(here.folder, `${word}.md`), `\`\`\`sh\necho ${word}\n\`\`\`\n`);
-      // `cat` and the lock on descriptor 9 would wait forever if the background processes had inherited them.
+      // This checks that the background processes have not inherited the pipe and descriptor 9: otherwise `cat` and the lock would
+      // wait forever.
       const script = `exec 9>lock; { ${runyard} run ${word}.md; echo "exit $?"; } 2>&1 | cat`;
       return runCommand(['sh', '-c', script], { cwd: here.folder, env: here.env });
     });
@@ -116,7 +118,7 @@ describeSupervised('programs that a run started', (here) => {
     expect(statSync(path.join(here.folder, 'data/bootstrap-key')).mode & 0o777).toBe(0o600);
   });
 
-  test('cancels the run at the first Ctrl-C and exits with 130', async () => {
+  test('serve a `run` command, which at the first Ctrl-C cancels its run and exits with 130', async () => {
     writeFileSync(path.join(here.folder, 'sleep.md'), '```sh\necho begun.\nsleep 300\n```\n');
     const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: here.folder, env: here.env });
     await running.sees('│ begun.');
@@ -126,14 +128,14 @@ describeSupervised('programs that a run started', (here) => {
     expect(running.output()).toContain('CANCELLED');
   });
 
-  test('stop with down while runs are live only with an option, and the ended runs are marked as retryable', {
+  test('are stopped by `down` during live runs only with an option, and the runs that this ends are marked as retryable', {
     timeout: 300_000,
   }, async () => {
     const asked = await call(['run', '--approval', 'ask', '-'], '```sh\necho asked\n```');
     expect(asked.output).toContain('BLOCKED');
     const patient = await begin('echo begun.; sleep 300');
     const refused = await call(['down']);
-    // A run that waits for a person does not count as live.
+    // `down` needs no option for a run that waits for a person, because this run does not count as live.
     expect(refused.output).toMatch(/nothing was stopped, because there is 1 live run:\n +[0-9a-f-]{36} +INPROGRESS/);
     expect(refused.code).toBe(1);
     expect(here.programs('service')).toHaveLength(1);
@@ -145,7 +147,8 @@ describeSupervised('programs that a run started', (here) => {
     expect(await waiting.exited).toBe(0);
     expect(processesOf(here.folder)).toEqual([]);
 
-    // A crash left a service.json whose process id now belongs to another program. The next run must start the programs in spite of this file.
+    // Write a service.json as after a crash, with a process id that now belongs to another program. The next `run` must start the
+    // programs in spite of this file.
     const stale = { pid: process.pid, base_url: 'http://127.0.0.1:1', started_at: '2026-11-21T10:00:00Z' };
     const identity = { ...thisProcess(), start_ticks: 1 };
     for (const content of [stale, { ...stale, ...identity }]) {
@@ -170,7 +173,7 @@ describeSupervised('programs that a run started', (here) => {
     });
   });
 
-  test('stop when their data folder was removed, and report it', async () => {
+  test('stop and report the reason when their data folder is removed', async () => {
     expect(here.programs('service')).toHaveLength(1);
     const log = openSync(path.join(here.folder, 'data/logs/supervisor.log'), 'r');
     try {

@@ -1,6 +1,7 @@
 /**
- * Tests an upgrade while runs are in progress. Service and worker of an older commit run. The present service starts beside the old
- * service, updates the schema and takes over the sockets. The present worker takes over the sandboxes.
+ * Tests an upgrade while runs are in progress. First, service and worker of an older commit run. Then the present service starts
+ * beside the older service, migrates the database, and gets all new connections. At last, the present worker adopts the sandboxes of
+ * the older worker.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, openSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
@@ -20,7 +21,7 @@ import { hasEnded } from './support/run-kinds.ts';
 import { eventually, killHard, sandboxProblem } from './support/system.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
-/** The last migration of this commit is 0027. */
+/** The older commit. Its last migration is 0027. */
 const olderCommit = 'e7d6412a';
 const key = 'ryk_test-of-an-upgrade-0123456789abcdef';
 
@@ -62,7 +63,7 @@ describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`,
   const sockets = new Set<net.Socket>();
   /** Port of the service that gets new connections. */
   let target = 0;
-  /** Does the work of an installation's proxy. */
+  /** A proxy in front of the services, as an installation has one. */
   const proxy = net.createServer((socket) => {
     const onward = net.connect(target, '127.0.0.1');
     for (const each of [socket, onward]) {
@@ -188,7 +189,7 @@ describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`,
 
     const present = await startService(root);
     const throughOlder = await create(`http://127.0.0.1:${older.port}`, '```sh\necho older\n```');
-    // Here the older service writes a delivery into the newer table.
+    // The older service, which still runs, writes this delivery into the migrated table.
     const received = await fetch(webhook.url, { method: 'POST', body: JSON.stringify({ status: 'firing' }) });
     expect([received.status, await received.text()]).toEqual([202, expect.any(String)]);
     const throughPresent = await create(`http://127.0.0.1:${present.port}`, '```sh\necho present\n```');

@@ -1,4 +1,7 @@
-/** Tests services that cannot work yet, because their database does not answer or they do not have the key and blobs of their database. */
+/**
+ * Tests services that cannot work yet, because their database does not answer, or because they do not have the secrets key and blobs
+ * that belong to the database.
+ */
 import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -39,7 +42,7 @@ async function serviceIn(name: string) {
   };
 }
 
-test('waits for a database that is down, and for the key and the blobs of its database', {
+test('a service waits for a database that is down, and for the secrets key and the blobs of the database', {
   timeout: 180_000,
 }, async () => {
   line.cut();
@@ -86,7 +89,7 @@ test('waits for a database that is down, and for the key and the blobs of its da
   expect(await Promise.all([third.exited, first.exited])).toEqual([0, 0]);
 });
 
-test('answers 503 within a second to requests while the database is down', { timeout: 120_000 }, async () => {
+test('a service answers 503 within a second to requests while the database is down', { timeout: 120_000 }, async () => {
   const three = await serviceIn('three');
   const service = three.start();
   await service.sees('Runyard is running');
@@ -101,7 +104,7 @@ test('answers 503 within a second to requests while the database is down', { tim
     return asked.filter((each) => each.status === 503).length > 20;
   });
   const refused = asked.filter(({ status }) => status === 503);
-  // A busy machine needs additional time.
+  // Allow more than a second, because the machine may be busy.
   expect(Math.max(...refused.map(({ ms }) => ms))).toBeLessThan(2_000);
   expect(Math.min(...refused.map(({ retryAfter }) => retryAfter))).toBeGreaterThan(0);
   line.mend();

@@ -1,5 +1,6 @@
 /**
- * Tests sandboxes in which an agent waits for its run. No data of a run may reach another run. No sandbox is used twice or outlives its worker.
+ * Tests sandboxes that a worker has started in advance, in which an agent waits for a run. Data of one run must not reach another run.
+ * No sandbox may be used for two runs, and no waiting sandbox may outlive its worker.
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
@@ -21,10 +22,13 @@ import { openMachineAttacks } from './support/machine-attacks.ts';
 const works = (await bubblewrapFeatures()) !== undefined;
 const asRoot = process.getuid?.() === 0;
 
-/** Returns the agents that wait in sandboxes of a state folder. Finds them by the paths that their processes have mounted. */
+/**
+ * Returns the process ids of agents that wait in sandboxes below the folder `stateRoot`. Their processes have mounted paths of this
+ * folder.
+ */
 function waitingAgents(stateRoot: string): number[] {
   const agents = processesWith('/opt/runyard/agent/main.cjs');
-  // The line of a mount has a path relative to the root of its file system.
+  // Each line of `mountinfo` has a path relative to the root of the mounted file system, so remove the mount point.
   const mounted = stateRoot.replace(/^\/(tmp|dev\/shm)(?=\/)/, '');
   return agents.filter((pid) => {
     try {
@@ -72,7 +76,7 @@ describe.skipIf(!works || !asRoot)('a run in a sandbox whose agent already waite
   /** Shell script that prints how the agent of its run was started. */
   const howStarted = 'tr "\\0" " " </proc/$PPID/cmdline; echo';
 
-  test('finds nothing of an earlier run, and has a sandbox of its own', async () => {
+  test('finds nothing of an earlier run, and is the only run of its sandbox', async () => {
     await full();
     const mark = `left-by-the-first-${process.pid}`;
     const look = [
@@ -101,7 +105,7 @@ describe.skipIf(!works || !asRoot)('a run in a sandbox whose agent already waite
     expect(told()?.wanted).toBe(2);
   });
 
-  test('waiting agents know no run, and have no token, file, descriptor or network', async () => {
+  test('is preceded by a waiting agent that knows no run, and has no token, file, descriptor or network', async () => {
     await full();
     const known = await probe.attemptInNode((token) => `console.log(${JSON.stringify(token)}.length)`);
     expect(Number(known)).toBeGreaterThan(8);
@@ -109,7 +113,7 @@ describe.skipIf(!works || !asRoot)('a run in a sandbox whose agent already waite
     expect(isInMemory(process.pid, control), 'the look finds what is there').toBe(true);
     await full();
     for (const pid of waitingAgents(stateRoot())) {
-      // `probe.attemptInNode` wrote the token of the earlier run into the prompt.
+      // The memory must not contain the prompt of the earlier run, which contained that run's token.
       expect(isInMemory(pid, 'console.log("')).toBe(false);
       const names = readFileSync(`/proc/${pid}/environ`, 'utf8')
         .split('\0')
@@ -142,7 +146,7 @@ describe.skipIf(!works || !asRoot)('a run in a sandbox whose agent already waite
     expect(seen).toContain('end');
   });
 
-  test('finds its token nowhere, and cannot act as its agent', async () => {
+  test('does not find its own run token, and cannot take control of its agent', async () => {
     await full();
     const printed = await probe.attemptInNode((token) => `${startVictim}\n${lookForToken(token)}`);
     expect(JSON.parse(printed)).toEqual([
@@ -182,11 +186,11 @@ describe.skipIf(!works)('the pool of sandboxes in which agents wait', () => {
     });
   const settings = { RUNYARD_WARM_SANDBOXES: '2' };
 
-  test('gives no sandbox to a run with other settings, gives each sandbox to at most one run, and ends with its worker', async () => {
+  test('gives no sandbox to a run with other settings, gives each sandbox to at most one run, and ends when its worker ends', async () => {
     const worker = await spawnTestWorker(service, dataDir, settings);
     await until(() => waiting().length === 2);
     const before = waiting();
-    // A variable that only this run has.
+    // This run has other settings than the waiting sandboxes: an additional variable.
     service.send(fakeAssignment('other', ['--fixture', 'exit', '0'], { OTHER: 'variable' }));
     await service.waitFor('task_completed', (data) => data.execution_id === 'other');
     expect(waiting()).toEqual(before);
@@ -223,7 +227,7 @@ describe.skipIf(!works)('the pool of sandboxes in which agents wait', () => {
     expect(supervisors()).toEqual([]);
   });
 
-  test('the pool is empty with the setting 0, and runs start without it', async () => {
+  test('is empty if its size is set to 0, and runs then start in new sandboxes', async () => {
     await using _ = await spawnTestWorker(service, dataDir, { RUNYARD_WARM_SANDBOXES: '0' });
     service.send(fakeAssignment('cold', ['--fixture', 'sh', 'exit 0']));
     await service.waitFor('task_completed', (data) => data.execution_id === 'cold');

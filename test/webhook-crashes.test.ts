@@ -1,4 +1,7 @@
-/** Three service processes on one database are killed in the middle of deliveries, while senders retry as providers do. */
+/**
+ * Tests three service processes on one database. The test kills them while they receive webhook deliveries, and senders repeat failed
+ * deliveries as providers do.
+ */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
@@ -15,7 +18,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Number of senders, enough that the service writes several deliveries together. */
+/** Number of senders. There are so many that the service writes several deliveries together. */
 const senders = 24;
 const kills = 2;
 const webhookCount = 12;
@@ -30,13 +33,13 @@ async function post<T>(url: string, body: unknown): Promise<T> {
   return (await response.json()) as T;
 }
 
-test('loses no delivery that was answered with 202, accepts no delivery twice, and starts one run for each', {
+test('killed services lose no delivery that they answered with 202, accept no delivery twice, and start one run for each delivery', {
   timeout: 300_000,
 }, async () => {
   const secretsKey = Buffer.alloc(32, 7).toString('base64');
   const start = async () =>
     await startService({ databaseUrl: database.url, key, env: { RUNYARD_SECRETS_KEY: secretsKey } });
-  // The first service migrates the database.
+  // Start one service first, which migrates the database.
   services.push(await start());
   services.push(...(await Promise.all([start(), start()])));
   const api = `${services[0]?.origin}/api/v1/factory`;
@@ -91,7 +94,7 @@ test('loses no delivery that was answered with 202, accepts no delivery twice, a
     await more(20);
     const place = kill % services.length;
     await services[place]?.kill();
-    // The other services accept the deliveries that the senders repeat.
+    // Meanwhile, the other services accept the deliveries that the senders repeat.
     await more(senders);
     pause = Promise.withResolvers();
     services[place] = await start();
@@ -116,7 +119,7 @@ test('loses no delivery that was answered with 202, accepts no delivery twice, a
   );
   const acceptedIds = rows.filter(({ label }) => label === 'ACCEPTED').map(({ id }) => id);
   expect(runs.map(({ delivery }) => delivery).toSorted()).toEqual(acceptedIds.toSorted());
-  // Each run has the payload of its own delivery, and its start.
+  // Check that each run has the payload and the start of its own delivery.
   const whole = await database.db.query<{ id: string }>(
     `SELECT d.id FROM webhook_deliveries d JOIN runs r ON r.metadata ->> 'delivery_id' = d.id::text AND d.runs = ARRAY[r.id::text]
        JOIN attachments a ON a.run_id = r.id AND a.content = d.payload JOIN starts s ON s.run_id = r.id AND s.delivery_id = d.id`,

@@ -1,6 +1,7 @@
 /**
- * Tests the end of a worker that was started alone: it finishes its runs or ends them, as requested. The tests run at the same time,
- * because one of them waits for a long run. Each worker has its own name and takes only its own runs.
+ * Tests how a worker ends that was started with the command `worker`: it leaves its runs to the next worker, finishes them or ends
+ * them. The tests run at the same time, because one test waits for a long run. Each worker has another name, and gets only the runs
+ * that name it.
  */
 import path from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
@@ -11,7 +12,7 @@ import { processesOf } from './support/processes-of.ts';
 const here = useApart();
 
 describe.concurrent('a worker that was started alone', () => {
-  test('leaves the current run to the next worker at SIGTERM', async () => {
+  test('leaves its current run to the next worker at SIGTERM', async () => {
     const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'worker') };
     const running = startCommand([runyard, 'run', '-'], {
       cwd: here.folder,
@@ -31,7 +32,7 @@ describe.concurrent('a worker that was started alone', () => {
     await vi.waitFor(() => expect(processesOf(path.join(here.folder, 'worker'))).toEqual([]), { timeout: 60_000 });
   });
 
-  test('down waits for the runs of the worker, longer than for other programs', {
+  test('finishes its current runs before it ends at `down`, which waits longer for it than for other programs', {
     timeout: 180_000,
   }, async () => {
     const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'drained'), RUNYARD_WORKER_NAME: 'drained' };
@@ -56,7 +57,7 @@ describe.concurrent('a worker that was started alone', () => {
     expect(follow.output()).toContain('│ finished');
   });
 
-  test('down --force ends its runs', async () => {
+  test('ends at once at `down --force`', async () => {
     const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'ended'), RUNYARD_WORKER_NAME: 'ended' };
     const worker = startCommand([runyard, 'worker'], { cwd: here.folder, env });
     await worker.sees('a worker for');

@@ -1,5 +1,5 @@
 /**
- * Tests the permanent loss of a machine in the middle of a turn: its worker, the supervisors of its sandboxes and the sandboxes end at
+ * Tests the permanent loss of a machine in the middle of a turn: worker, supervisors and sandboxes of the machine end at
  * once.
  */
 import { readdir, writeFile } from 'node:fs/promises';
@@ -25,7 +25,7 @@ describeSystem('a lost machine', { env: { RUNYARD_CHECKPOINT_SECONDS: '1' } }, (
     const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
     return String(JSON.parse(line).folder);
   };
-  /** Returns the sandbox that contains the file and is not one of `others`. */
+  /** Waits for a sandbox whose workspace contains the file and that is not one of `others`. Returns the id of the sandbox. */
   const sandboxWith = async (file: string, others: readonly string[] = []): Promise<string> => {
     const state = await folder();
     const all = path.join(state, 's');
@@ -45,21 +45,22 @@ describeSystem('a lost machine', { env: { RUNYARD_CHECKPOINT_SECONDS: '1' } }, (
   const conversation = async (runId: string) =>
     JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`));
 
-  test('resumes the turn of a run with on_worker_loss resume, its files and its conversation, and ends other runs in ERROR', async () => {
+  test('a run with on_worker_loss=resume continues its turn with its files and its conversation, and other runs end in ERROR', async () => {
     const runId = await system.createRun(prompt('first'), { config: { on_worker_loss: 'resume' } });
     const other = await system.createRun(prompt('other'));
     const sandboxes = [await sandboxWith('begun-first'), await sandboxWith('begun-other')];
     await eventually('a checkpoint', async () => (await archives()) > 0);
 
     await killHard(system.worker());
-    // One supervisor may supervise both sandboxes.
+    // Collect the process ids in a set, because one supervisor may supervise both sandboxes.
     const supervisors = new Set<number>();
     for (const sandbox of sandboxes)
       supervisors.add((await supervisorOf(await folder(), sandbox)) ?? expect.fail('no supervisor'));
     for (const pid of supervisors) process.kill(pid, 'SIGKILL');
     expect((await system.run(runId)).state).toBe('INPROGRESS');
 
-    // The next worker of the data folder reports at once that the sandboxes have ended, so the test need not wait for the end of the lease.
+    // Start a new worker on the same data folder. It reports at once that the sandboxes have ended, so the test need not wait for the
+    // end of the lease.
     system.startWorker();
     const failed = await system.untilEnded(other);
     expect(failed).toMatchObject({ state: 'ERROR', status_message: { error_code: 'agent_process_failed' } });

@@ -1,6 +1,6 @@
 /**
- * Program: writes the table of client programs in docs/decisions/published-clients.md from the results of their tests. For
- * oz-agent-worker, it reads the file that `bin/test-public-worker` writes.
+ * Program: writes the table of client programs in docs/decisions/published-clients.md. The table shows the results of the tests of
+ * each program. For oz-agent-worker, the program reads the results from the file that `bin/test-public-worker` writes.
  *
  * Usage: node test/write-client-table.ts [RESULTS.json …], results of `vitest run FILE --reporter=json --outputFile=RESULTS.json`. Without
  * them it runs the tests.
@@ -25,7 +25,7 @@ interface Program {
   readonly version: string;
   /** Test files that use the client program. */
   readonly files: readonly string[];
-  /** Text in the full names of the tests of this program, for a file that also tests other programs. */
+  /** If the test files also test other programs: a text that is part of the full name of each test of this program. */
   readonly named?: string;
 }
 
@@ -96,7 +96,7 @@ function runTests(): string {
       env: { ...process.env, MCP_CLIENTS: '1' },
     });
   } catch {
-    // Failed tests also appear in the table, so ignore the exit code.
+    // Ignore the exit code of Vitest, because the table also shows failed tests.
   }
   return file;
 }

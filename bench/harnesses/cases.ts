@@ -1,4 +1,7 @@
-/** The cases that each program runs. A case returns the text for the page, and throws if the program fails it. */
+/**
+ * The test cases for the harness programs (Claude Code, Codex and others). A case returns the result for the page, and throws if the
+ * program fails.
+ */
 import { bundleMcpServers } from '../../test/fakes/mcp-servers.ts';
 import { eventually } from '../../test/support/system.ts';
 import { begin, beginWith, followUp, type Ground, must, say, stepsOf, textOf, until, untilEnded } from './ground.ts';
@@ -11,11 +14,11 @@ export interface Case {
 
 const sumOfMemory = 'awk \'/VmRSS/{s+=$2} END{print "memory-kb " s}\' /proc/[0-9]*/status 2>/dev/null';
 const mark = '4711.5';
-// The command has no command substitution, because Gemini CLI refuses it.
+// The command must not contain a command substitution, because Gemini CLI refuses such commands.
 const countLeft = "grep -lx sleep /proc/[0-9]*/comm 2>/dev/null | wc -l | sed 's/^/left-/'";
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
-/** Steps of a turn that works for minutes, even if a program does not wait for the end of a command. */
+/** Repeats a command so often that the turn takes minutes, even if the program does not wait for the end of each command. */
 const manyTimes = (shell: string) => Array.from({ length: 20 }, () => ({ shell }));
 
 const seconds = (from: number): string => `${((performance.now() - from) / 1000).toFixed(1)} s`;
@@ -137,7 +140,9 @@ const askConfig = ({ preset }: Ground) => ({
   harness: { type: preset.type },
 });
 
-/** This server starts so late that a program which does not wait for its servers has already sent the first request. */
+/**
+ * Starts the MCP server only after 3 s. A program that does not wait for its MCP servers has sent its first request to the model by then.
+ */
 const slowServer = 'sleep 3; exec node /workspace/attachments/everything.mjs stdio';
 
 async function mcpTool(ground: Ground): Promise<string> {
@@ -193,7 +198,8 @@ async function oddPrompt(ground: Ground): Promise<string> {
 }
 
 async function refusal(ground: Ground): Promise<string> {
-  // Programs also send requests outside of the turn, and requests of the case before may still wait.
+  // Fail this many requests and not only one, because programs also send requests outside of the turn, and programs of the last case may
+  // still send some.
   ground.models.misbehave({ kind: 'status', status: 400, message: 'the provider refuses this' }, 1_000);
   const id = await begin(ground, [{ shell: 'true' }]);
   const run = await untilEnded(ground, id);

@@ -1,4 +1,4 @@
-/** A whole system with fake models, and the requests of the cases to this system. */
+/** The functions with which the cases start runs, send follow-ups and read results in a whole system with fake models. */
 
 import type { HarnessPreset } from '@runyard/contract/agent/harness-presets/preset';
 import type { Step as ConversationStep } from '@runyard/contract/runs/conversations';
@@ -13,7 +13,7 @@ export interface Ground {
   readonly models: FakeModels;
 }
 
-/** Model with which each program is tested. */
+/** The fake model for the tests of each program. */
 const testModels: Readonly<Record<HarnessPreset['type'], string>> = {
   claude: 'anthropic/claude-opus-4-5',
   codex: 'openai/gpt-5.2',
@@ -22,7 +22,7 @@ const testModels: Readonly<Record<HarnessPreset['type'], string>> = {
   qwen: 'local/fake-local',
 };
 
-/** Programs start slowly on a loaded machine. */
+/** Allow much time for a turn, because programs start slowly on a loaded machine. */
 const turnLimitMs = 90_000;
 
 export interface RunOptions {
@@ -31,11 +31,11 @@ export interface RunOptions {
   readonly [member: string]: unknown;
 }
 
-/** Starts a run whose model takes these steps. */
+/** Starts a run in which the fake model takes these steps. */
 export const begin = (ground: Ground, steps: readonly Step[], options: RunOptions = {}): Promise<string> =>
   beginWith(ground, promptOf(...steps), options);
 
-/** Starts a run with any prompt. */
+/** Starts a run with this prompt. */
 export async function beginWith({ preset, system }: Ground, prompt: string, options: RunOptions = {}): Promise<string> {
   const { config, idleMinutes = 0, ...more } = options;
   return await system.createRun(prompt, {
@@ -57,7 +57,7 @@ export const until = ({ system }: Ground, id: string, accept: (run: RunItem) => 
 export const followUp = (ground: Ground, id: string, ...steps: readonly Step[]): Promise<void> =>
   say(ground, id, promptOf(...steps));
 
-/** Sends a follow-up with any text. */
+/** Sends a follow-up with this text. */
 export const say = async ({ system }: Ground, id: string, message: string): Promise<void> =>
   void (await system.call('POST', `/agent/runs/${id}/followups`, { message }));
 

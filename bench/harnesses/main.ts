@@ -39,7 +39,7 @@ async function attempt(ground: Ground, test: (ground: Ground) => Promise<string>
 
 const dataFile = path.join(import.meta.dirname, 'results.json');
 
-/** Adds results to the data of the page and writes the page. Keeps the results of other programs and cases. */
+/** Adds results of a program to results.json and writes the page from this file. Results of other programs and cases stay. */
 function keep(type: string, more: Readonly<Record<string, string>>): void {
   const results = JSON.parse(readFileSync(dataFile, 'utf8')) as Record<string, Record<string, string>>;
   results[type] = { ...results[type], ...more };
@@ -54,7 +54,7 @@ function keep(type: string, more: Readonly<Record<string, string>>): void {
   ];
   const machine = `${new Date().toISOString().slice(0, 10)}, ${os.cpus().length} cores, Linux ${os.release()}, Node ${process.versions.node}`;
   const about =
-    'The real programs, each configured by its preset, in bubblewrap without a network, against a fake model. The first row of results has the time from the create to the end of a turn with two commands, and the memory of all processes of the sandbox during the second. The MCP server starts 3 s late.';
+    'The table shows test results of the real programs. Each program is configured by its preset and runs in bubblewrap, without a network and with a fake model. The row "shell turn" has the time from the request that creates the run to the end of a turn with two commands, and the memory of all processes of the sandbox during the second command. The MCP server in the tests starts 3 s late.';
   const text = `# Coding agents in the sandbox\n\n${about}\n\n${table.join('\n')}\n\n${machine}. The machine was shared, so times are upper bounds. Reproduce: \`bin/test-harnesses\`, which writes this page.\n`;
   writeFileSync(path.join(import.meta.dirname, '../../docs/harness-results.md'), text);
 }

@@ -1,6 +1,6 @@
 import type { FakeConversation, FakeToolCall, FakeTurn } from '../../test/fakes/models.ts';
 
-/** A step of the fake model. The name may be that of any tool of the program. */
+/** A step of the fake model: a shell command, a file to write, or a call of any other tool of the program, by its name. */
 export type Step =
   | { readonly shell: string }
   | { readonly write: string; readonly text: string }
@@ -8,10 +8,10 @@ export type Step =
 
 const mark = 'Steps: ';
 
-/** Returns a prompt that makes the fake model take these steps, one in each answer. */
+/** Returns a prompt that contains the steps. With this prompt, the fake model takes one step in each answer. */
 export const promptOf = (...steps: readonly Step[]): string => `Work on this.\n${mark}${JSON.stringify(steps)}`;
 
-/** Returns the steps in a prompt. Programs add text of their own, even on the same line. */
+/** Returns the steps in a prompt. Programs add their own text to the prompt, even on the line with the steps. */
 function stepsOf(prompt: string): readonly Step[] {
   const line = prompt.split('\n').findLast((each) => each.startsWith(mark));
   if (line === undefined) return [];
@@ -19,16 +19,16 @@ function stepsOf(prompt: string): readonly Step[] {
     try {
       return JSON.parse(line.slice(mark.length, end + 1));
     } catch {
-      // The bracket belongs to the text that the program adds.
+      // This bracket is in text that the program added, so try the bracket before it.
     }
   }
   throw new Error(`there are no steps in ${line.slice(0, 200)}`);
 }
 
-/** Names of shell tools, each with the arguments for a command. */
+/** The programs' shell tools. Each function returns the tool's arguments for a command. */
 const shells: Readonly<Record<string, (command: string) => Record<string, unknown>>> = {
   Bash: (command) => ({ command, description: 'Runs a command' }),
-  // Codex interrupts the wait for a command after 10 s and sends a request to the model again; 30 s is the longest allowed wait.
+  // Without `yield_time_ms`, Codex waits 10 s for a command and then asks the model again. 30 s is the longest wait that Codex allows.
   exec_command: (cmd) => ({ cmd, yield_time_ms: 30_000 }),
   shell_command: (command) => ({ command }),
   shell: (command) => ({ command: ['sh', '-c', command] }),
@@ -36,7 +36,7 @@ const shells: Readonly<Record<string, (command: string) => Record<string, unknow
   run_shell_command: (command) => ({ command, description: 'Runs a command', is_background: false }),
 };
 
-/** Names of tools that write a file, each with its arguments. */
+/** The programs' tools that write a file. Each function returns the tool's arguments. */
 const writers: Readonly<Record<string, (path: string, text: string) => Record<string, unknown>>> = {
   Write: (path, text) => ({ file_path: path, content: text }),
   write: (path, text) => ({ filePath: path, content: text }),
@@ -57,14 +57,14 @@ function callOf(step: Step, offered: readonly string[]): FakeToolCall {
     }
     return { name, input: writers[name]?.(step.write, step.text) ?? {} };
   }
-  // A program may offer the tool only on request, under another name.
+  // A program may have the tool without offering it in this request. In this case, use the name that the tool has in that program.
   return {
     name: offered.find((name) => name.endsWith(step.tool)) ?? `mcp__everything__${step.tool}`,
     input: step.input,
   };
 }
 
-/** Takes the steps of the last prompt one after another, then repeats the results of the tools. */
+/** The fake model's answer: the next step of the last prompt, or, after the last step, a text with the results of the tools. */
 export function takeSteps({ prompt, turnOfPrompt, toolNames, toolResults }: FakeConversation): FakeTurn {
   const step = stepsOf(prompt)[turnOfPrompt];
   const isMain = toolNames.some((name) => Object.hasOwn(shells, name));

@@ -1,4 +1,4 @@
-/** A project with settings of each program that allow every tool, and with instructions for each program. */
+/** A project with a settings file for each program that allows every tool, and with a file of instructions for each program. */
 import type { Ground } from './ground.ts';
 
 const files: Readonly<Record<string, object>> = {
@@ -19,7 +19,7 @@ const files: Readonly<Record<string, object>> = {
   },
 };
 
-/** The text that each program reads in the project and sends to its model. */
+/** The text in the instruction files. Each program reads this text and sends it to its model. */
 export const projectInstructions = 'instructions-of-the-project-4711';
 
 const instructionFiles = ['AGENTS.md', 'CLAUDE.md', 'GEMINI.md', 'QWEN.md'];

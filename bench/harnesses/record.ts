@@ -5,10 +5,13 @@ import { begin, type Ground, must, transcriptOf, untilEnded } from './ground.ts'
 const folder = path.join(import.meta.dirname, '../../packages/agent/test/sessions');
 const maxLine = 4_000;
 
-/** Members whose values differ between runs, or that describe the program instead of the session. */
+/** Members that the recording leaves out, because their values differ between runs or describe the program instead of the session. */
 const leftOut = new Set(['configOptions', 'models', 'modes', 'availableCommands', 'authMethods', '_zed', 'icons']);
 
-/** Replaces ids by their order, and paths, times and versions by fixed values. */
+/**
+ * Returns a function that replaces each id in a text by a number, in the order in which ids appear, and times, ports and keys by fixed
+ * values.
+ */
 function scrubber(): (text: string) => string {
   const ids = new Map<string, string>();
   const idOf = (id: string) => {
@@ -37,7 +40,7 @@ function without(value: unknown): unknown {
   );
 }
 
-/** Records the session of a turn with a command that fails and a new file, for the tests of the normaliser. */
+/** Records a session for the tests of the normaliser: a turn in which a command fails and a file is created. */
 export async function recordSession(ground: Ground): Promise<string> {
   const id = await begin(ground, [{ shell: 'echo hello; exit 3' }, { write: '/workspace/a.txt', text: 'one\ntwo\n' }]);
   must((await untilEnded(ground, id)).state === 'SUCCEEDED', 'the run failed');

@@ -17,14 +17,17 @@ const launcher = path.join(root, 'bin/runyard-agent');
 export interface Ground {
   readonly serviceEnv?: Readonly<Record<string, string>>;
   readonly workerEnv?: Readonly<Record<string, string>>;
-  /** `backend` of the worker's configuration. */
+  /** The member `backend` of oz-agent-worker's configuration. */
   readonly backend: object;
   /** Container image of the runs. Absent: the backend uses no image. */
   readonly image?: string;
   close(): Promise<void>;
 }
 
-/** Prepares each backend in a separate folder. Runs find `marks`, another folder, at the same path. */
+/**
+ * Each function prepares one backend of oz-agent-worker in the folder `folder`. The folder `marks` has the same path on the machine and
+ * in each run.
+ */
 export const grounds: Readonly<Record<string, (folder: string, marks: string) => Promise<Ground>>> = {
   direct: async (folder) => ({
     backend: {
@@ -39,7 +42,8 @@ export const grounds: Readonly<Record<string, (folder: string, marks: string) =>
   command: async (folder) => {
     const runs = path.join(folder, 'runs');
     await mkdir(runs);
-    // The dispatch command gives the agent the variables of the payload, and only the machine user's variables of its own environment.
+    // The dispatch command starts the agent with the payload's variables; of its own environment it passes on only the variables of the
+    // machine's user. So this script sets RUNYARD_DATA_DIR.
     const agent = path.join(folder, 'runyard-agent');
     await writeFile(agent, `#!/bin/sh\nRUNYARD_DATA_DIR=${folder}/agent exec ${launcher} "$@"\n`, { mode: 0o755 });
     return {
@@ -86,7 +90,7 @@ export const grounds: Readonly<Record<string, (folder: string, marks: string) =>
     const plane = await startControlPlane(programs);
     const node = await startNode(plane, programs, path.join(root, 'packages/agent/src/main.ts'));
     const namespace = 'agents';
-    // The rights in the Role of the Helm chart of oz-agent-worker.
+    // The same rights as in the Role of oz-agent-worker's Helm chart.
     await makeNamespace(plane.admin, namespace, [
       { apiGroups: ['batch'], resources: ['jobs'], verbs: ['create', 'get', 'list', 'watch', 'delete'] },
       { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },

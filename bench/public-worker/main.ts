@@ -17,7 +17,7 @@ import { grounds } from './grounds.ts';
 import { recordResult } from './results.ts';
 
 const [program = '', ...names] = process.argv.slice(2);
-/** A limit longer than the time in which the service notices, without a report of the worker, that an agent is gone. */
+/** Time limit of each wait. It is longer than the service needs to notice that an agent is gone, if the worker does not report it. */
 const runLimitMs = 600_000;
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
@@ -84,7 +84,7 @@ async function testBackend(name: string): Promise<void> {
     if (run.state !== 'SUCCEEDED' || !said.includes('6 of 6'))
       throw new Error(`${run.state}: ${run.status_message?.message} ${said}`);
   }
-  /** Prints how long a step took. */
+  /** Runs a step and prints how long it took. */
   async function step(what: string, work: () => Promise<string>): Promise<void> {
     const began = performance.now();
     const found = await work();
@@ -125,7 +125,7 @@ async function testBackend(name: string): Promise<void> {
     await startWorker();
     return 'the task went on, and SUCCEEDED';
   }
-  /** Waits until the commands of a run have ended. While they run, they touch a file each second. */
+  /** Interrupts a run. Then waits until its command, which touches a file each second, no longer touches the file. */
   async function interruptRun(): Promise<string> {
     const mark = path.join(marks, 'alive');
     const runId = await create(`while touch ${mark}; do sleep 1; done`);

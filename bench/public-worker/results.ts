@@ -5,11 +5,11 @@ import path from 'node:path';
 
 export interface BackendResult {
   readonly backend: string;
-  /** Version of the program, as Go wrote it into the program. */
+  /** Version of oz-agent-worker, from the build information that Go writes into a program. */
   readonly version: string;
   /** Day of the test, in UTC. */
   readonly date: string;
-  /** The steps that passed, and whether the step after them failed. */
+  /** Number of steps that passed. `failed`: 1 if the next step failed, else 0. */
   readonly passed: number;
   readonly failed: 0 | 1;
 }
@@ -18,7 +18,7 @@ const file = path.join(import.meta.dirname, 'results.json');
 
 export const readResults = async (): Promise<BackendResult[]> => JSON.parse(await readFile(file, 'utf8'));
 
-/** Replaces the result of a backend. `program` is the path of the worker. */
+/** Stores the result of a backend in place of its last result. `program` is the path of oz-agent-worker. */
 export async function recordResult(program: string, result: Omit<BackendResult, 'version' | 'date'>): Promise<void> {
   const build = execFileSync('go', ['version', '-m', program], { encoding: 'utf8' });
   const version = /^\tmod\t\S+\t(\S+)/m.exec(build)?.[1] ?? 'unknown';

@@ -8,7 +8,7 @@ export interface DebianPackage {
   readonly name: string;
   readonly version: string;
   readonly architecture: string;
-  /** Groups of packages. One package of each group is needed. */
+  /** Each group lists alternative packages: one package of each group must be installed. */
   readonly needs: readonly (readonly string[])[];
   /** The package's paragraph in dpkg's status file. */
   readonly paragraph: string;
@@ -16,10 +16,13 @@ export interface DebianPackage {
 
 const database = '/var/lib/dpkg';
 
-/** Dependencies that only people or an installation need: documentation, questions, dpkg itself, and the Perl parts of git. */
+/**
+ * Dependencies that the image leaves out, because only people or an installation need them: documentation, questions during installation,
+ * dpkg itself, and the Perl parts of git.
+ */
 const notNeeded = new Set(['debconf', 'dpkg', 'git-man', 'liberror-perl', 'openssl', 'perl']);
 
-/** Files that no program needs. Licences are not among them. */
+/** Returns true for files that the image leaves out, because no program needs them. Licences stay in the image. */
 const isLeftOut = (file: string): boolean =>
   /^\/usr\/share\/(?:man|info|locale|lintian|bash-completion|bug|menu|applications|pixmaps)\//.test(file) ||
   (file.startsWith('/usr/share/doc/') && !file.endsWith('/copyright')) ||
@@ -51,7 +54,7 @@ export function debianPackages(names: readonly string[]): DebianPackage[] {
     if (found.has(name)) return;
     found.set(name, item);
     for (const group of item.needs) {
-      // Virtual packages, such as awk, have no separate entry.
+      // A virtual package, such as awk, has no entry in dpkg's database, so it is skipped.
       const needed = group.find((each) => installed.has(each));
       if (needed !== undefined && !notNeeded.has(needed)) add(needed);
     }

@@ -16,13 +16,13 @@ export type ImageKind = (typeof imageKinds)[number];
 
 /** User and group of both images. */
 export const imageUser = 10001;
-/** The only folder except /tmp in which the programs write. */
+/** Besides /tmp, the only folder to which the programs write. */
 export const dataFolder = '/var/lib/runyard';
 
 const node = '/usr/local/bin/node';
-/** System programs for the service. It imports skills with git, which needs a shell. */
+/** System programs for the service, which imports skills with git. Git needs a shell. */
 const forService = ['base-files', 'ca-certificates', 'dash', 'git', 'libc6', 'libstdc++6'];
-/** System programs for the worker, which locks its folder with flock(1), and for bubblewrap sandboxes. */
+/** System programs for the worker and for bubblewrap sandboxes. The worker locks its folder with flock(1). */
 const forSandboxes = 'bash bubblewrap coreutils curl diffutils findutils grep gzip mawk sed tar util-linux'.split(' ');
 
 export interface Image {
@@ -70,7 +70,7 @@ export function imageOf(kind: ImageKind, root: string): Image {
   return { kind, debian, npm: npmPackages(root), layers: [inOrder(system), inOrder(program)] };
 }
 
-/** Returns entries sorted by name, the last entry of each name, with their parent folders. */
+/** Adds the parent folders of the entries and sorts all entries by name. If several entries have the same name, keeps the last of them. */
 function inOrder(entries: readonly TarEntry[]): TarEntry[] {
   const byName = new Map<string, TarEntry>();
   for (const { name } of entries)
@@ -86,7 +86,7 @@ const readiness =
   "const ready = await fetch('http://127.0.0.1:' + (process.env.RUNYARD_PORT || 4180) + '/readyz').catch(() => undefined);\nprocess.exitCode = ready?.ok ? 0 : 1;\n";
 const second = 1_000_000_000;
 
-/** The start of an image's containers, in the format of image-spec and of container engines. */
+/** How engines start a container of the image, in the format that image-spec and container engines share. */
 export interface ImageStart {
   readonly User: string;
   readonly WorkingDir: string;

@@ -98,7 +98,9 @@ export function programFiles(root: string): TarEntry[] {
   return files.map((entry) => ({ ...entry, name: `runyard/${entry.name}` }));
 }
 
-/** Types, sources, maps and manuals are for developers. Licences stay. */
+/**
+ * Returns false for files that only developers need: types, sources, source maps and manuals. Licences stay in the image.
+ */
 const isUsed = (file: string): boolean =>
   !/\.(?:[cm]?tsx?|map|markdown|md)$/i.test(file) || /\/(?:licen[cs]e|notice|copying)[^/]*$/i.test(file);
 

@@ -1,6 +1,7 @@
 /**
- * The promises of the service. Each check reads the rows and the answers that the clients received. Each of `plants` is a statement
- * that breaks the promise: a check that does not find this fault proves nothing. The statement is rolled back.
+ * Checks of the promises that the service makes to its clients. Each check reads rows of the database and the answers that the clients
+ * received. Each statement in `plants` puts a fault into the database that breaks the promise, and is rolled back. A check that does
+ * not find this fault proves nothing.
  */
 import type { Database, Queryable } from '../../packages/service/src/platform/store/database/database.ts';
 import type { Seen } from './load.ts';
@@ -8,7 +9,7 @@ import type { Seen } from './load.ts';
 export interface Check {
   /** The promise. */
   readonly promise: string;
-  /** Returns how many things were checked, and a line for each fault. */
+  /** Returns the number of checked rows or answers, and a line for each fault. */
   find(db: Queryable, seen: Seen): Promise<{ readonly count: number; readonly faults: readonly string[] }>;
   readonly plants: readonly string[];
 }
@@ -16,7 +17,10 @@ export interface Check {
 const rowsOf = async <Row extends object>(db: Queryable, text: string, ...values: readonly unknown[]) =>
   await db.query<Row>(text, values);
 
-/** Makes a check of rows. The query `text` returns `is_fault` and `line` for each row that it checks. */
+/**
+ * Makes a check from a query. The query `text` returns one row for each object that it checks: `is_fault`, and `line` with a
+ * description of the object.
+ */
 const ofRows = (
   promise: string,
   text: string,
@@ -31,7 +35,7 @@ const ofRows = (
   plants,
 });
 
-/** The first and the last run that match the condition. */
+/** Return SQL that selects the first or the last run that matches the condition. */
 const firstRun = (where: string) => `(SELECT id FROM runs WHERE ${where} ORDER BY id LIMIT 1)`;
 const lastRun = (where: string) => `(SELECT id FROM runs WHERE ${where} ORDER BY id DESC LIMIT 1)`;
 const created = `metadata ? 'chaos'`;
@@ -234,7 +238,10 @@ function parseId(id: string): { readonly run: string; readonly seq: string } | u
   return run === undefined || seq === undefined ? undefined : { run, seq };
 }
 
-/** Conditions of rows by table. Such a row stays only if a process died before it finished its work. All of them must be gone after a quiet time. */
+/**
+ * By table, a condition that matches rows with unfinished work. A process that dies leaves such rows, and other processes must finish
+ * this work. So no row may match after a time without faults.
+ */
 const temporary: Readonly<Record<string, string>> = {
   starts: `outcome = 'waiting'`,
   event_deliveries: `status <> 'delivered'`,

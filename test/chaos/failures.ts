@@ -11,7 +11,10 @@ export interface FailedRun {
   readonly message: string | null;
 }
 
-/** Returns a line for each run that failed, at most 20 and one for the others. Runs whose message is rare come first. */
+/**
+ * Returns a line for each of at most 20 runs that ended FAILED or ERROR, and one line with the number of further runs. Runs with a
+ * rare message come first.
+ */
 export async function readFailures(db: Queryable): Promise<string[]> {
   const rows = await db.query<FailedRun & { readonly total: number }>(
     `SELECT id, state, error_code AS code, left(status_message, $1::int * 2) AS message, count(*) OVER ()::int AS total
@@ -22,7 +25,10 @@ export async function readFailures(db: Queryable): Promise<string[]> {
   return describeFailures(rows, rows[0]?.total ?? 0);
 }
 
-/** Returns a line of Markdown for each run, and one for those of `total` that are not listed. A message has at most 300 characters. */
+/**
+ * Returns a line of Markdown for each of the first 20 runs, and one line with the number of further runs of `total`. A message is cut
+ * to 300 characters.
+ */
 export function describeFailures(runs: readonly FailedRun[], total: number): string[] {
   const lines = runs.slice(0, mostRuns).map(({ id, state, code, message }) => {
     const words = (message ?? '').replaceAll('`', "'").split(/\s+/).join(' ').trim() || 'no message';

@@ -1,4 +1,4 @@
-/** Carries out the faults of a plan on an installation. */
+/** Causes the planned faults in an installation. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { agentProcesses } from '../support/agents-at-work.ts';
 import type { Installation } from './installation.ts';
@@ -6,7 +6,10 @@ import { deafen, fillDisk, mendLink, slowDown, unplug } from './network.ts';
 import type { Fault } from './plan.ts';
 import { trySignal } from './programs.ts';
 
-/** Begins and ends each fault at its time. Calls `say` with each fault, and resolves when the last one has ended. */
+/**
+ * Begins and ends each fault at its planned time. Calls `say` when a fault begins. Resolves to the number of faults of each
+ * kind when the last fault has ended.
+ */
 export async function inflict(
   installation: Installation,
   faults: readonly Fault[],
@@ -32,7 +35,7 @@ export async function inflict(
 const nameOf = ({ kind, node, peer }: Fault) =>
   kind === 'deafen' ? `${node} does not hear ${peer}` : kind === 'kill agent' ? kind : `${kind} ${node}`;
 
-/** Begins a fault. Returns the function that ends the fault, or undefined if its process does not run. */
+/** Begins a fault. Returns a function that ends the fault, or undefined if the process to kill does not run. */
 async function begin(installation: Installation, fault: Fault): Promise<(() => void) | undefined> {
   if (fault.kind === 'kill agent') {
     const agents = agentProcesses(() => true);

@@ -1,4 +1,4 @@
-/** An installation of three services, four workers, PostgreSQL and a server of S3, each on a node of its own. */
+/** Starts an installation of three services, four workers, PostgreSQL and an S3 server, each on a node of its own. */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, chownSync, mkdirSync } from 'node:fs';
@@ -18,7 +18,7 @@ export const workerNames = ['worker1', 'worker2', 'worker3', 'worker4'] as const
 export interface Installation {
   readonly key: string;
   readonly databaseUrl: string;
-  /** URL of the blobs, and the variables of the AWS SDK for them. */
+  /** URL of the bucket for the blobs, and the environment variables with which the AWS SDK opens this bucket. */
   readonly blobs: { readonly url: string; readonly env: Readonly<Record<string, string>> };
   /** Origins of the services. */
   readonly origins: readonly string[];
@@ -32,14 +32,17 @@ const key = 'ryk_chaos-in-network-namespaces-0123456789';
 const bucket = 'runyard';
 const servicePort = 4180;
 const s3Port = 8333;
-/** Short limits, with which the installation notices lost workers within seconds. */
+/** Short limits, so that the services notice a lost worker within seconds. */
 const timing = {
   RUNYARD_LEASE_SECONDS: '15',
   RUNYARD_RECONNECT_GRACE_SECONDS: '6',
   RUNYARD_CLAIM_TIMEOUT_SECONDS: '6',
 };
 
-/** Starts all nodes and programs with their folders below `root`. `weed` is the program of the S3 server. Resolves when the services are ready. */
+/**
+ * Makes all nodes with their folders below `root`, and starts the programs. `weed` is the path of the S3 server's program. Resolves
+ * when the services are ready.
+ */
 export async function startInstallation(root: string, weed: string): Promise<Installation> {
   makeBridge();
   const logs = path.join(root, 'logs');
@@ -81,7 +84,7 @@ export async function startInstallation(root: string, weed: string): Promise<Ins
     const command = [process.execPath, ...serviceNodeFlags, script.service, '--stop-with-parent'];
     programs.push(keepProgram({ name, node, command, env, logFile: logFile(name) }));
     origins.push(env.RUNYARD_BASE_URL);
-    // The first service migrates the database.
+    // Wait for each service before the next one starts, because the first service migrates the database.
     await untilReady([env.RUNYARD_BASE_URL]);
   }
   for (const [index, name] of workerNames.entries()) {
@@ -134,8 +137,8 @@ async function startDatabase(node: ChaosNode, logFile: string): Promise<KeptProg
   );
   if (made.status !== 0) throw new Error(made.stderr);
   appendFileSync(path.join(data, 'pg_hba.conf'), `host all all ${network} trust\n`);
-  // fsync=off is safe here: data without fsync is lost only when the machine fails, not when a process is killed.
-  // The TCP settings end connections of nodes that are cut off.
+  // fsync=off is safe here: the tests kill only processes, and PostgreSQL needs fsync only if the whole machine fails. With the TCP
+  // settings, PostgreSQL closes the connections of nodes that it can no longer reach.
   const settings = ['listen_addresses=*', 'unix_socket_directories=', 'fsync=off', 'tcp_keepalives_idle=10'].concat(
     'tcp_keepalives_interval=5',
     'tcp_keepalives_count=3',

@@ -1,4 +1,7 @@
-/** The load on an installation: people, senders of webhooks and readers. Each of them retries until it has an answer. */
+/**
+ * Makes the load on an installation: clients that create runs, senders of webhooks, and readers of event streams. A client repeats a
+ * request until it gets a clear answer.
+ */
 import { createHmac, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventSubscriptionWithSecret } from '@runyard/contract/team/event-subscriptions';
@@ -10,32 +13,32 @@ import type { Installation } from './installation.ts';
 import { driverAddress } from './network.ts';
 import { markOf } from './watch.ts';
 
-/** All that the clients know at the end: acknowledged requests, received events and received webhooks. */
+/** Facts that the clients know: answers to their requests, received events and received webhooks. */
 export interface Seen {
-  /** Runs that were acknowledged, by the tag in their metadata. */
+  /** For the tag of each acknowledged create, the id of its run. The metadata of the run contains the tag. */
   readonly creates: Map<string, string>;
-  /** Tags of creates whose clients gave up without a clear answer. Such a run may exist once or not at all. */
+  /** Tags of creates whose client gave up without a clear answer. For such a tag, there may be one run or no run. */
   readonly givenUp: Set<string>;
-  /** Text of each acknowledged follow-up, with its run. */
+  /** For the text of each acknowledged follow-up, the id of its run. */
   readonly followups: Map<string, string>;
   readonly cancels: Set<string>;
-  /** Ids of acknowledged deliveries, by the id of the sender. */
+  /** For the id that the sender gave to each acknowledged delivery, the id that the service returned. */
   readonly deliveries: Map<string, string>;
   readonly schedules: string[];
   automation: string;
   subscription: string;
   readonly receiver: FakeWebhookReceiver;
-  /** Readers of the stream of the team, from before the first run. */
+  /** Readers of the team's event stream. They have all events, because they start before the first run. */
   readonly readers: CutOffReader[];
   /** Unexpected answers, such as a refused create. */
   readonly refusals: string[];
-  /** Requests that were sent again. */
+  /** Number of requests that clients sent again. */
   repeats: number;
 }
 
 export interface Load {
   readonly seen: Seen;
-  /** Resolves when each client has its last answer. */
+  /** Ends the load. Resolves when each client has received its last answer. */
   stop(): Promise<void>;
 }
 
@@ -45,7 +48,7 @@ interface Answer {
 }
 
 const patienceMs = 5_000;
-/** Many more tries than the longest fault can make fail. */
+/** The longest fault makes far fewer tries of a request fail. */
 const mostTries = 100;
 const webhookSecret = 'chaos-secret-of-the-webhooks';
 const webhookCount = 6;
@@ -73,7 +76,10 @@ export async function startLoad({ key, origins }: Installation, seed: number): P
   let turn = 0;
   const nextOrigin = () => origins[turn++ % origins.length] ?? '';
 
-  /** Sends the request to one service after another until one gives a clear answer. Returns undefined if the client gave up before that. */
+  /**
+   * Sends the request to one service after another until a service gives a clear answer. Returns undefined if no service did so in
+   * `tries` tries.
+   */
   async function ask(method: string, route: string, init: Partial<RequestInit> = {}, tries = mostTries) {
     for (let count = 1; count <= tries; count += 1) {
       const answer = await fetch(`${nextOrigin()}${route}`, {
@@ -186,7 +192,7 @@ export async function startLoad({ key, origins }: Installation, seed: number): P
     await delay(random() * 10_000);
     if (choice < 0.15) return await cancelOne(runId);
     if (choice > 0.35) return;
-    // Half of the follow-ups come after the end of the run.
+    // Wait up to 30 s, so that about half of the follow-ups come after the end of their run.
     await delay(random() * 30_000);
     await followUp(runId, tag);
   }

@@ -1,4 +1,7 @@
-/** Nodes with a network namespace, an address on one bridge and a disk of their own, and the faults of their links and disks. */
+/**
+ * Makes nodes, each with its own network namespace, address and disk. All nodes are connected by one bridge. Also makes faults of
+ * their network links and disks.
+ */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, statfsSync } from 'node:fs';
 import path from 'node:path';
@@ -8,11 +11,11 @@ export interface ChaosNode {
   readonly address: string;
   /** A file system in memory. */
   readonly folder: string;
-  /** Words in front of a command that runs in the namespace of the node. */
+  /** Put these words in front of a command to run it in the network namespace of the node. */
   readonly enter: readonly string[];
 }
 
-/** Address of the process that makes the nodes. */
+/** Address at which the nodes reach the process that makes them. */
 export const driverAddress = '10.77.0.1';
 /** All nodes. */
 export const network = '10.77.0.0/24';
@@ -27,7 +30,10 @@ const ignoring = (work: () => void) => {
   }
 };
 
-/** Makes the bridge. The process must be alone in new namespaces for network and mounts, which end with it. */
+/**
+ * Makes the bridge that connects the nodes. The process must be alone in new network and mount namespaces: they end with the process,
+ * and the bridge ends with them.
+ */
 export function makeBridge(): void {
   mkdirSync('/run/netns', { recursive: true });
   run('mount', '-t', 'tmpfs', 'none', '/run/netns');
@@ -37,7 +43,7 @@ export function makeBridge(): void {
   ip('link', 'set', 'br0', 'up');
 }
 
-/** Makes a node whose address ends with `host`, with a disk of `megabytes` below `root`. */
+/** Makes a node with a disk of `megabytes` below `root`. `host` is the last number of its address. */
 export function makeNode(root: string, name: string, host: number, megabytes: number): ChaosNode {
   const folder = path.join(root, name);
   mkdirSync(folder);
@@ -55,14 +61,17 @@ export function makeNode(root: string, name: string, host: number, megabytes: nu
 const inNode = ({ enter: [program = '', ...words] }: ChaosNode, ...command: string[]) =>
   run(program, ...words, ...command);
 
-/** Loses all packets of the node. No connection is closed: packets only stop arriving. */
+/** Drops all packets to and from the node. No connection is closed. */
 export const unplug = (node: ChaosNode): void => void ip('link', 'set', node.name, 'down');
 
-/** Loses the packets from `peer` to the node. Packets from the node to `peer` still arrive. */
+/** Drops the packets from `peer` to the node. Packets from the node to `peer` still arrive. */
 export const deafen = (node: ChaosNode, peer: ChaosNode): void =>
   void inNode(node, 'iptables', '-A', 'INPUT', '-s', peer.address, '-j', 'DROP');
 
-/** Rate of a slow link. Bytes above this rate wait up to a second in a queue in each direction, and one packet in twenty is lost. */
+/**
+ * Rate of a slow link in each direction. Packets above this rate wait up to a second in a queue. In addition, one of twenty packets to
+ * the node is lost.
+ */
 export const slowRate = '256kbit';
 
 /** Makes the link of the node slow in both directions. */
@@ -93,7 +102,7 @@ export function mendLink(node: ChaosNode): void {
 export function fillDisk(node: ChaosNode): () => void {
   const { blocks, bfree, bsize } = statfsSync(node.folder);
   const resize = (count: number) => run('mount', '-o', `remount,size=${(count * bsize) / 1024}k`, node.folder);
-  // A file may grow between the two calls.
+  // The resize fails if a file has grown since `statfsSync`, so try again with more space.
   for (let spare = 0; ; spare += 16) {
     try {
       resize(statfsSync(node.folder).blocks - statfsSync(node.folder).bfree + spare);

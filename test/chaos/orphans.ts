@@ -1,4 +1,4 @@
-/** Finds what a stopped installation left: processes, sandboxes, mounts, and blobs without rows. */
+/** Finds processes, sandboxes and mounts that still exist after an installation has stopped, and blobs without rows. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -12,7 +12,10 @@ import { fileBlobs } from '../../packages/service/src/runs/files/retention.ts';
 import { skillBlobs } from '../../packages/service/src/team/skills/of-run.ts';
 import type { Installation } from './installation.ts';
 
-/** Returns the processes besides this one and its parents. The caller is in its own process namespace. */
+/**
+ * Returns all processes of this process namespace except process 1, this process and its parent. The caller must be in a process
+ * namespace of its own.
+ */
 export function leftProcesses(): string[] {
   const own = new Set([1, process.pid, process.ppid].map(String));
   return readdirSync('/proc').flatMap((name) => {
@@ -61,7 +64,10 @@ export interface BlobCounts {
   readonly faults: readonly string[];
 }
 
-/** Runs the nightly sweep of blobs as if a day had passed. Returns a fault for each blob without a row and each row without its blob. */
+/**
+ * Runs the nightly sweep of blobs with a clock that is far enough ahead to remove all blobs without a row. Returns a fault for each
+ * blob without a row and each row without its blob.
+ */
 export async function sweepBlobs(db: Database, blobs: BlobStore): Promise<BlobCounts> {
   const columns = [skillBlobs, ...fileBlobs, ...executionBlobs];
   const goOn = async () => undefined;

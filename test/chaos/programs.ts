@@ -1,4 +1,4 @@
-/** Programs of the nodes that start again whenever they end, as under systemd. */
+/** Starts programs on the nodes, and starts each of them again whenever it ends, as systemd does. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { openSync, readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,18 +9,18 @@ import type { ChaosNode } from './network.ts';
 export interface KeptProgram {
   readonly name: string;
   readonly node: ChaosNode;
-  /** Undefined while the program is down. */
+  /** Returns the process id, or undefined while the program does not run. */
   pid(): number | undefined;
-  /** The process and the processes that it started. Empty while the program is down. */
+  /** Returns the ids of the program's process and of the processes that it started. Empty while the program does not run. */
   pids(): readonly number[];
-  /** Kills the program with SIGKILL. It starts again after `downMs`. */
+  /** Kills the program with SIGKILL. The program starts again after `downMs`. */
   kill(downMs: number): Promise<void>;
   /** Stops the program and the processes that it started until `proceed` is called. */
   stall(): void;
   proceed(): void;
-  /** One line for each time that the program ended although no fault killed it. */
+  /** Returns one line for each time that the program ended without a `kill` or `stop`. */
   exits(): readonly string[];
-  /** Ends the program as an operator does. It does not start again. */
+  /** Ends the program as an operator does. The program does not start again. */
   stop(): Promise<void>;
 }
 
@@ -111,7 +111,7 @@ export function trySignal(pid: number, signal: NodeJS.Signals): void {
 function childrenOf(pid: number): number[] {
   return readdirSync('/proc').flatMap((name) => {
     try {
-      // The name of the program, in brackets, may have spaces in it.
+      // Begin after the last bracket, because the name of the program, in brackets, may contain spaces.
       const parent = readFileSync(`/proc/${name}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[1];
       return Number(parent) === pid ? [Number(name)] : [];
     } catch {

@@ -32,11 +32,11 @@ export interface CheckedPromise {
 
 export interface ChaosResult {
   readonly promises: readonly CheckedPromise[];
-  /** Number of planted faults, and the planted faults that their check did not find. */
+  /** `plants`: number of faults that were planted to test the checks. `blind`: the planted faults that their check did not find. */
   readonly plants: number;
   readonly blind: readonly string[];
   readonly inflicted: Readonly<Record<string, number>>;
-  /** Number of runs by state, and number of runs with an error by error code. */
+  /** `ends`: number of runs by state. `errors`: number of runs in the state ERROR by error code. */
   readonly ends: Readonly<Record<string, number>>;
   readonly errors: Readonly<Record<string, number>>;
   /** Lines about runs that ended FAILED or ERROR. */
@@ -49,7 +49,10 @@ export interface ChaosResult {
 
 const settleLimitMs = 240_000;
 
-/** Must be called in new network, mount and process namespaces, which end with this process. */
+/**
+ * Runs the test. The process must be alone in new network, mount and process namespaces, because the test makes mounts and nodes that
+ * only the end of these namespaces removes.
+ */
 export async function runChaos({ root, weed, minutes, seed, say }: ChaosOptions): Promise<ChaosResult> {
   const installation = await startInstallation(root, weed);
   const load = await startLoad(installation, seed);
@@ -117,7 +120,7 @@ export async function runChaos({ root, weed, minutes, seed, say }: ChaosOptions)
   };
 }
 
-/** Ends the load and waits until no check finds a fault, or until `settleLimitMs` is over. Returns the seconds. */
+/** Ends the load, and waits until no check finds a fault, at most `settleLimitMs`. Returns the duration in seconds. */
 async function settle(installation: Installation, db: Database, load: Load): Promise<number> {
   const began = performance.now();
   await installation.untilReady();
@@ -125,7 +128,7 @@ async function settle(installation: Installation, db: Database, load: Load): Pro
   const { seen } = load;
   await db.query('UPDATE schedules SET enabled = false, next_run_at = NULL');
   for (;;) {
-    // Waits between delivery attempts can grow to hours, so send all pending deliveries now.
+    // The pause before the next attempt of a delivery can be hours, so make all pending deliveries due now.
     await db.query(
       `UPDATE event_deliveries SET next_attempt_at = now() WHERE status = 'pending' AND leased_until IS NULL`,
     );

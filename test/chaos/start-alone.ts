@@ -1,4 +1,7 @@
-/** Starts this program again in new namespaces, with a program of an S3 server and a folder. Everything that it starts there ends with it. */
+/**
+ * Starts this program a second time in new namespaces, and gives it a folder and the path of an S3 server's program. All processes in
+ * these namespaces end with the second program.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
@@ -18,8 +21,8 @@ export interface Place {
 }
 
 /**
- * Calls `work` in new namespaces for network, mounts and processes. `options` are the arguments of the program that is started there.
- * Sets the exit code of this process. If the code is not 0, the folder with the logs stays.
+ * Calls `work` in new network, mount and process namespaces: starts this program again there, with the arguments `options`, and exits
+ * with its exit code. If the code is not 0, the folder with the logs is not removed.
  */
 export async function startAlone(options: readonly string[], work: (place: Place) => Promise<void>): Promise<void> {
   const { [rootVariable]: root, [weedVariable]: weed } = process.env;
@@ -30,7 +33,7 @@ export async function startAlone(options: readonly string[], work: (place: Place
   const made = await mkdtemp(path.join(tmpdir(), 'runyard-chaos-'));
   await chmod(made, 0o711);
   const namespaces = ['--net', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
-  // The shell is process 1, which becomes the parent of processes that lose theirs.
+  // Let a shell be process 1 instead of the program, because process 1 becomes the parent of every process whose parent has ended.
   const shell = ['sh', '-c', '"$@"; exit $?', 'sh', process.execPath, process.argv[1] ?? '', ...options];
   const child = spawn('unshare', [...namespaces, ...shell], {
     stdio: 'inherit',

@@ -1,18 +1,24 @@
-/** Watches the commands of all runs. Finds runs with two sandboxes at work at the same time. Each command names its run. */
+/**
+ * Watches the commands of all runs, and finds runs for which two sandboxes execute commands at the same time. Each command contains
+ * the name of its run.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Returns a shell command that does nothing. It is visible in the arguments of the shell while the commands before it run. */
+/**
+ * Returns a shell command that does nothing and names a run. Put it at the end of a script: the arguments of the shell then show the
+ * name while the script runs.
+ */
 export const markOf = (name: string): string => `: chaos works on ${name}.`;
 
 const pauseMs = 100;
 
 export interface Watch {
-  /** Runs whose commands were seen. */
+  /** Returns the number of runs whose commands were seen. */
   seen(): number;
-  /** Returns the runs with two sandboxes at work. */
+  /** Ends the watch. Returns a line for each run for which two sandboxes executed commands at the same time. */
   stop(): Promise<string[]>;
 }
 
@@ -38,7 +44,7 @@ export function watchCommands(): Watch {
   };
 }
 
-/** Returns whether the watch sees two sandboxes: starts two process namespaces whose commands have one name. */
+/** Tests the watch: returns whether it finds two commands with the same name in two process namespaces. */
 export async function canSeeDoubles(): Promise<boolean> {
   const words = ['--pid', '--fork', '--kill-child', 'sh', '-c', `sleep 30; ${markOf('planted')}`];
   const children = [spawn('unshare', words), spawn('unshare', words)];
@@ -56,7 +62,10 @@ export async function canSeeDoubles(): Promise<boolean> {
 
 type Process = readonly [pid: string, namespace: string];
 
-/** Returns the processes of each run. A sandbox has a process namespace of its own. */
+/**
+ * Returns, by the name of the run, the processes that execute its commands, each with its process namespace. Each sandbox has its own
+ * process namespace.
+ */
 function commandsAtWork(): Map<string, Process[]> {
   const found = new Map<string, Process[]>();
   const own = namespaceOf(String(process.pid));
@@ -70,7 +79,10 @@ function commandsAtWork(): Map<string, Process[]> {
   return found;
 }
 
-/** Returns the names with living processes in two namespaces. Reads each process again, because one may have ended before the other was seen. */
+/**
+ * Returns the names that have living processes in two namespaces. Reads each process a second time, because the first sandbox may have
+ * ended before the second one was found.
+ */
 function doublesOf(found: ReadonlyMap<string, readonly Process[]>): string[] {
   return [...found].flatMap(([name, processes]) => {
     const alive = processes.filter(([pid, namespace]) => namespaceOf(pid) === namespace && markedName(pid) === name);

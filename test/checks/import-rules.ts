@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { findCycles, type Import, readImports, readServiceTests, readSourceFiles } from './import-graph.ts';
 
-/** The parts of other packages that each package may import. */
+/** For each package of the repository, the other packages that it may import. */
 export const packageRules: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   system: [],
@@ -20,7 +20,10 @@ export const packageRules: Readonly<Record<string, readonly string[]>> = {
 /** A floor of the service: a folder directly in `src`. */
 export interface Floor {
   readonly name: string;
-  /** Its rooms from the top to the bottom. A room may import only the rooms on lower lines and all lower floors. */
+  /**
+   * The rooms of the floor, from the top to the bottom, several on one line. A room may import only rooms on lower lines and rooms of
+   * lower floors.
+   */
   readonly rooms: readonly (readonly string[])[];
 }
 
@@ -73,7 +76,7 @@ export const serviceFloors: readonly Floor[] = [
   },
 ];
 
-/** The lines of all floors from the top to the bottom. Each line has the paths of its rooms in `src`. */
+/** The lines of all floors from the top to the bottom. Each line is a list of the paths of rooms, relative to `src`. */
 const lines: readonly (readonly string[])[] = [
   ['main.ts'],
   ['service.ts'],
@@ -85,7 +88,7 @@ export const serviceRooms: readonly string[] = serviceFloors.flatMap(({ rooms })
 
 const packageOf = (file: string): string => file.split('/')[1] ?? '';
 const servicePrefix = 'packages/service/src/';
-/** Returns the path in `src` of the room of a file. A room is a folder or a file of a floor, or a file directly in `src`. */
+/** Returns the room of a file as a path relative to `src`. A room is a folder or a file of a floor, or a file directly in `src`. */
 const roomOf = (file: string): string => file.slice(servicePrefix.length).split('/').slice(0, 2).join('/');
 
 /** Returns the number of the floor of a file. 0 is the highest floor; -1 means that the file is directly in `src`, above all floors. */
@@ -99,7 +102,7 @@ export const roomNameOf = (file: string): string => path.basename(roomOf(file));
 const isEntry = (file: string): boolean =>
   /^packages\/service\/src\/\w+\/[\w-]+\/(?:domain|(?:[\w-]+-)?routes)\.ts$/.test(file);
 
-/** Returns whether the file `from` may import the entry. Only `service.ts` and other entries of the same room may. */
+/** Returns whether the file `from` may import the entry. Only `service.ts` and other entries of the same room may import an entry. */
 const mayImportEntry = (from: string, entry: string): boolean =>
   from === `${servicePrefix}service.ts` || (isEntry(from) && roomOf(from) === roomOf(entry));
 
@@ -109,8 +112,8 @@ function entryFault({ from, to }: Import): string | undefined {
 }
 
 /**
- * Returns the folder of a file for the search for cycles. A file directly in `src`, a room of one file, and an entry of a room each
- * count as a folder of their own, because they are above the folders of the room.
+ * Returns the node that stands for a file in the search for cycles: its folder. But a file directly in `src`, a room of one file and
+ * an entry of a room are each a node of their own, because they are above the folders of the room.
  */
 function folderOf(file: string): string {
   const folder = path.dirname(file);
@@ -134,8 +137,8 @@ function floorFault({ from, to }: Import): string | undefined {
 }
 
 /**
- * Returns the fault of an import in a test file. A test may import all rooms of its own floor and of lower floors. The helpers in
- * `packages/service/test` may import everything.
+ * Returns the fault of an import in a test file, if there is one. A test may import all rooms of its own floor and of lower floors.
+ * The helpers in `packages/service/test` may import everything.
  */
 function testFault({ from, to }: Import): string | undefined {
   if (!to.startsWith(servicePrefix)) return undefined;
@@ -145,7 +148,7 @@ function testFault({ from, to }: Import): string | undefined {
     : `${from} imports ${to}: a test imports its own floor and the floors below`;
 }
 
-/** Returns a fault for each file below the edges that imports the HTTP server, because domains must not depend on HTTP. */
+/** Returns a fault for each file on a floor below `edges` that imports the HTTP server, because domains must not depend on HTTP. */
 const httpFaults = (root: string, files: readonly string[]): string[] =>
   files
     .filter(

@@ -1,7 +1,8 @@
 /**
  * Program: adds missing entries of optional packages for other platforms to the lockfile. `npm ci` refuses a lockfile without these
- * entries. But npm does not write an entry if the registry does not have the package, such as a mirror with only the requested
- * packages. The added entries have an exact version and no checksum. npm installs such a package only on its own platform.
+ * entries. But npm does not write an entry for a package that the registry does not have, for example if the registry is a mirror with
+ * only the packages that were requested before. The added entries have an exact version and no checksum. npm installs an optional
+ * package only on the platform that the package is made for.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

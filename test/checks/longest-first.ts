@@ -5,8 +5,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const root = path.resolve(import.meta.dirname, '../..');
 
 /**
- * The slowest test files, beginning with the slowest. They start first, so that no file runs alone at the end. bin/test names the
- * slowest files: add a file here if it takes more than 20 seconds and no smaller test shows the same behaviour.
+ * The slowest test files, beginning with the slowest. They start first. Otherwise one slow file could still run at the end, when all
+ * others have ended. bin/test prints the slowest files. Add a file to this list if it takes more than 20 seconds and no smaller test
+ * checks the same behaviour.
  */
 const longest = [
   'test/dashboard/dashboard.test.ts',
@@ -42,7 +43,7 @@ for (const file of longest)
 function rankOf(file: string): number {
   const index = longest.indexOf(file);
   if (index >= 0) return index;
-  // Tests of whole programs take longer than the others.
+  // Tests of whole programs take longer than tests beside the sources.
   return file.startsWith('test/') ? longest.length : longest.length + 1;
 }
 

@@ -1,4 +1,4 @@
-/** The result of a check: one line of the table at the end. */
+/** The result of a check, which is one line of the table that bin/test prints at its end. */
 export interface Outcome {
   readonly name: string;
   readonly passed: number;
@@ -8,7 +8,9 @@ export interface Outcome {
   /** Names of the tests that failed, or other reasons. */
   readonly failures: readonly string[];
   readonly durationMs: number;
-  /** Processor time of the programs that the check ran. Unlike the duration, it does not depend on other work of the machine. */
+  /**
+   * Processor time of the programs that the check ran. Unlike the duration, this time hardly depends on other programs of the machine.
+   */
   readonly cpuMs?: number;
   /** Time of each test file, if the check runs tests. */
   readonly files?: readonly { readonly name: string; readonly durationMs: number; readonly cpuMs: number }[];
@@ -16,7 +18,7 @@ export interface Outcome {
 
 const seconds = (ms: number): string => (ms / 1000).toFixed(1);
 
-/** Number of test files with the highest processor time that the table names. */
+/** The list of test files with the highest processor time has this length. */
 const slowestCount = 20;
 
 /** Renders the table, the test files with the highest processor time, the skipped tests with their reasons, the failures, and the sums. */

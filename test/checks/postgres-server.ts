@@ -15,10 +15,10 @@ const guard =
   '"$@" & server=$!; cat >/dev/null; kill -INT "$server" 2>/dev/null; wait "$server"; cd / && rm -rf "$OLDPWD"';
 
 /**
- * Starts a server from the programs in `bin` with a data folder of its own. The server listens only on a socket in this folder,
- * without passwords. Only the account of the server and root can open the socket. The tests open thousands of connections, and each
- * check of a password takes milliseconds of the processor on both sides. `test/support/system-postgres.ts` starts a server with TCP
- * and passwords.
+ * Starts a server from the programs in `bin` with a data folder of its own. The server listens only on a socket in this folder, which
+ * only the server's account and root can open. It asks for no password, because the tests open thousands of connections, and each
+ * check of a password takes milliseconds of processor time in the server and in the client. `test/support/system-postgres.ts` starts a
+ * server with TCP and passwords.
  */
 export async function startPostgresServer(bin: string): Promise<PostgresServer> {
   const folder = mkdtempSync(path.join(tmpdir(), 'runyard-server-'));

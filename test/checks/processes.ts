@@ -10,16 +10,19 @@ export interface Finished {
   readonly cpuMs: number;
 }
 
-/** Running process groups, which end with this process. */
+/** Ids of the running process groups. This process ends them when a signal ends it. */
 const groups = new Set<number>();
 
-/** Processor time of ended children that earlier commands have counted. A child's time is known only when the child has ended. */
+/**
+ * Processor time of all children that had ended when the last command ended. The difference to the present time is the time of the
+ * current command, because the system adds a child's time when the child ends.
+ */
 let countedMs = 0;
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => {
     for (const group of groups) endGroup(group, 'SIGTERM');
-    // Kills a process that ignores the signal. The exit code shows that a signal ended this process.
+    // Kill groups that ignore the first signal. The exit code shows that a signal ended this process.
     setTimeout(() => {
       for (const group of groups) endGroup(group, 'SIGKILL');
       process.exit(130);
@@ -43,7 +46,7 @@ export interface CommandOptions {
   readonly outputFile?: string | undefined;
 }
 
-/** Runs a command without input in a process group of its own. Kills the group after `limitMs`. */
+/** Runs a command without input in its own process group. Kills this group after `limitMs`. */
 export async function runCommand(command: readonly [string, ...string[]], options: CommandOptions): Promise<Finished> {
   const startedAt = performance.now();
   if (groups.size === 0) countedMs = readProcessorTime().childrenMs;
@@ -74,7 +77,7 @@ export async function runCommand(command: readonly [string, ...string[]], option
   countedMs = childrenMs;
   clearTimeout(timer);
   if (group !== undefined) {
-    // Ends processes that a test left in its group.
+    // Kill the processes that the command has left in its group.
     endGroup(group, 'SIGKILL');
     groups.delete(group);
   }

@@ -47,7 +47,10 @@ const inOneLine = (errors: readonly SerializedError[]): string =>
     .replaceAll(/\s+/g, ' ')
     .slice(0, 300);
 
-/** Returns the messages of a file's failures, each cut after 2,000 characters. Vitest shows the whole messages, but only after the last file. */
+/**
+ * Returns the messages of a file's failures, each cut after 2,000 characters. They are printed when the file ends, because Vitest
+ * prints failures only after the last file.
+ */
 function reasonsOf(module: TestModule): string[] {
   const ofTests = [...module.children.allTests()].flatMap((test) => test.result().errors ?? []);
   return [...module.errors(), ...ofTests].map(({ message, diff }) => `${message}\n${diff ?? ''}`.slice(0, 2_000));
@@ -58,7 +61,7 @@ function reasonsOf(module: TestModule): string[] {
 export default class ChecksReporter implements Reporter {
   readonly #ended: VitestReport[] = [];
 
-  /** Writes a report of the files that have ended. It is used if the run takes too long and is killed. */
+  /** Writes a report of the files that have ended so far. bin/test reads this report if it kills Vitest at the time limit. */
   onTestModuleEnd(module: TestModule): void {
     const read = readModule(module);
     this.#ended.push(read);

@@ -21,13 +21,13 @@ const { values } = parseArgs({
   options: { filter: { type: 'string', default: '' }, server: { type: 'boolean', default: false } },
 });
 const { filter } = values;
-/** True if all checks run, instead of one kind of test or a part of the files. */
+/** True if all checks run. False if options select a part of the test files. */
 const isWhole = filter === '' && !values.server;
 process.env.TMPDIR = placeOfRuns();
 
 /**
- * Environment of the tools of node_modules. They run with this Node, because the Node of the system may be too old. They do not get
- * the settings, keys and databases of the person who runs the checks.
+ * Environment of the tools in `node_modules/.bin`. PATH begins with the folder of this Node, because the Node of the system may be too
+ * old. The Runyard settings and keys of the person who runs the checks are removed.
  */
 const env: NodeJS.ProcessEnv = {
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(RUNYARD_|TEST_DATABASE_URL$)/.test(name))),
@@ -65,14 +65,14 @@ function checkHere(name: string, findFaults: () => string[]): void {
   });
 }
 
-/** With a filter, the limit is higher, because `bin/test-long` runs single files that do far more work. */
+/** With a filter, the limit is higher, because `bin/test-long` uses a filter for single files that take very long. */
 const limitMinutes = filter === '' ? 28 : 60;
 
 interface VitestOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Test files that run at the same time. */
   readonly workers: number;
-  /** True: shows the output when all files have run, because other test files run at the same time. */
+  /** True: prints the output only when all files have run, so that it does not mix with the output of another Vitest process. */
   readonly showsOutputAtEnd?: boolean;
 }
 
@@ -141,7 +141,8 @@ async function onPostgresServer(files: readonly string[]): Promise<void> {
     try {
       await vitest(`database tests on PostgreSQL ${server.version}`, files, {
         env: { TEST_DATABASE_URL: server.url },
-        // In a full run, one process is enough, because the other tests take longer. Each process loads all modules.
+        // Each worker loads all modules again. In a full run, one worker is enough, because the tests that run beside these tests take
+        // longer.
         workers: isWhole ? 1 : processors,
         showsOutputAtEnd: true,
       });
@@ -164,8 +165,8 @@ async function onPostgresServer(files: readonly string[]): Promise<void> {
 const processors = Math.max(2, Math.min(4, availableParallelism()));
 
 /**
- * Number of test files that run at the same time. The files wait for programs and for the database about half of the time. Each
- * further process would load all modules again, which takes 10 seconds of the processor.
+ * Number of test files that run at the same time. It is twice the number of processors, because a file spends half of its time waiting
+ * for programs and the database. Each further test process would take 10 seconds of processor time to load all modules.
  */
 const together = 2 * processors + 1;
 
@@ -188,7 +189,8 @@ if (isWhole) {
 }
 const answers = mkdtempSync(path.join(tmpdir(), 'runyard-answers-'));
 try {
-  // Run all test files together: the files of the service and of the database keep the processors busy while tests of programs wait.
+  // Run both groups of test files at the same time: tests of the service and the database use the processors while tests of whole
+  // programs wait.
   const onServer = onPostgresServer(isWhole ? sliceForServer(files.database) : files.database);
   const haveEnded =
     values.server ||

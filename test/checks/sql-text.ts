@@ -1,6 +1,6 @@
 /** Reads the SQL in TypeScript sources. The SQL is in their string and template literals. */
 
-/** Stands for a value that the code inserts into a template. */
+/** Replaces each `${…}` of a template literal in the texts that `readLiterals` returns. */
 export const inserted = '§';
 
 /**
@@ -23,7 +23,7 @@ export function readLiterals(source: string): string[] {
       else if (char === '}' && depth-- === 0) return;
     }
   };
-  /** Reads a literal. Moves `index` from its first quote to its last quote. */
+  /** Reads a literal. Moves `index` from the first quote of the literal to its last quote. */
   const readLiteral = (quote: string): string => {
     let text = '';
     for (index += 1; index < source.length && source[index] !== quote; index += 1) {
@@ -52,7 +52,7 @@ export function readLiterals(source: string): string[] {
   return literals;
 }
 
-/** Returns the names that a WITH of this text defines. They hide tables of the same name. */
+/** Returns the names that a WITH in this SQL text defines. In the statement, such a name does not mean the table of the same name. */
 function readCteNames(sql: string): Set<string> {
   const pattern =
     /(?:\bWITH(?:\s+RECURSIVE)?|,|§)\s*([a-z_]+)\s*(?:\([\w\s,]*\)\s*)?AS\s+(?:NOT\s+)?(?:MATERIALIZED\s+)?\(/g;
@@ -66,8 +66,8 @@ const endsTables =
   /^(?:WHERE|GROUP|ORDER|HAVING|WINDOW|LIMIT|OFFSET|FETCH|FOR|UNION|EXCEPT|INTERSECT|RETURNING|SELECT|SET|VALUES|WHEN|ON|;)$/;
 
 /**
- * Returns each name that a statement reads as a table: names after FROM, JOIN and USING, and after a comma in the list of a FROM,
- * subqueries included. Leaves out the names of common table expressions and functions, and the table of DELETE FROM. `inserted` stands
+ * Returns the names of the tables that a statement reads, also in subqueries: names after FROM, JOIN and USING, and after a comma in
+ * the list of a FROM. Leaves out the names of common table expressions and functions, and the table of DELETE FROM. Returns `inserted`
  * for a name that the code inserts.
  */
 export function readTables(text: string): string[] {
@@ -75,7 +75,10 @@ export function readTables(text: string): string[] {
   const ctes = readCteNames(sql);
   const words = sql.match(/'(?:[^']|'')*'|"[^"]*"|§|\w+|\S/g) ?? [];
   const tables: string[] = [];
-  /** One entry for each open bracket. `expects`: the next name at this depth is a table. `inList`: a table follows a comma. */
+  /**
+   * One entry for the statement and one for each open bracket. `expects`: the next name at this depth is a table. `inList`: the name
+   * after a comma is a table.
+   */
   const levels = [{ expects: false, inList: false }];
   for (const [at, word] of words.entries()) {
     const level = levels[levels.length - 1] ?? { expects: false, inList: false };

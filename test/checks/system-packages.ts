@@ -34,7 +34,7 @@ const isKnown = (name: string): boolean => spawnSync('apt-cache', ['show', name]
 
 interface WantedPackage {
   readonly name: string;
-  /** Package to install if apt has no package `name`. */
+  /** Name of a package to install instead, if apt has no package `name`. */
   readonly otherwise?: string;
   readonly isThere: () => boolean;
 }
@@ -47,7 +47,7 @@ const wanted: readonly WantedPackage[] = [
   { name: 'musl', isThere: () => globSync('/lib/ld-musl-*').length > 0 },
   { name: 'postgresql', isThere: () => newestPostgres() !== null },
   {
-    // The headless shell needs a third of the processor time of a browser with windows.
+    // This browser without windows needs a third of the processor time of `chromium`.
     name: 'chromium-headless-shell',
     otherwise: 'chromium',
     isThere: () =>
@@ -79,7 +79,7 @@ export function installSystemPackages(say: (message: string) => void): void {
   const install = (...names: string[]) => apt('install', '-y', '--no-install-recommends', ...names);
   if (install(...missing).status === 0) return;
   apt('update');
-  // Install the packages one by one, so that the others are installed if one is not available.
+  // Install the packages one by one, so that a package that is not available does not stop the installation of the others.
   for (const { name, otherwise } of packages) {
     const { status, stderr } = install(name);
     if (status !== 0 && (otherwise === undefined || install(otherwise).status !== 0))

@@ -1,18 +1,18 @@
-/** The room of the service that writes each table, and the other rooms that read it. */
+/** Defines which room (folder) of the service writes each table, and which other rooms may read this table. */
 
 /** The rooms that write and read one table. */
 export interface TableRule {
-  /** Inserts, updates and deletes rows. */
+  /** The room that inserts, updates and deletes the rows. */
   readonly owner: string;
-  /** Columns that only the named rooms update. The owner may update such a column only if it is named too. */
+  /** For some columns, the rooms that may update the column. If a column is listed, the owner needs to be in its list too. */
   readonly columns?: Readonly<Record<string, readonly string[]>>;
   /** Another room that may delete rows, but not insert or update them. */
   readonly alsoDeletedBy?: string;
-  /** Further rooms that read rows, in the order of the floors from the top to the bottom. None is on a floor below the owner's floor. */
+  /** Other rooms that read rows, sorted by floor from the top to the bottom. No reader is on a floor below the floor of the owner. */
   readonly readers?: readonly string[];
 }
 
-/** Columns of `runs` that a state change sets, in the same statement that changes the execution. */
+/** Columns of `runs` that a state change of a run sets. They are set in the statement that also changes the row of the execution. */
 const stateColumns = [
   'state',
   'current_execution_id',
@@ -27,7 +27,10 @@ const stateColumns = [
   'cascade_at',
   'event_seq',
 ];
-/** Counters of a run. The room `runs` resets them when it deletes the details of an old run. */
+/**
+ * Columns of `runs` with counters. The room `runs` also updates them, because it resets the counters when it deletes the details of an
+ * old run.
+ */
 const counterColumns = [
   'events_kept_after',
   'event_bytes',
@@ -40,12 +43,13 @@ const counterColumns = [
 const rooms = (columns: readonly string[], ...names: string[]) =>
   Object.fromEntries(columns.map((column) => [column, names]));
 
-/** Every table of the service. A test compares the names with the migrated database. */
+/** The rule of every table of the service. A test compares the names of the tables with a migrated database. */
 export const tableRules: Readonly<Record<string, TableRule>> = {
   acceptances: { owner: 'access', readers: ['acceptances'] },
   agent_identities: { owner: 'access', readers: ['stored-secrets'] },
   api_keys: { owner: 'access', readers: ['executions', 'stored-secrets'] },
-  // `executions` deletes the artifacts of an assignment in the statement that takes the assignment back. It cannot call `files`, which imports it.
+  // When `executions` takes an assignment back, the same statement deletes the artifacts of the assignment. `executions` cannot call
+  // `files` for this, because `files` imports `executions`.
   artifacts: { owner: 'files', readers: ['repositories'], alsoDeletedBy: 'executions' },
   attachments: { owner: 'files', readers: ['runs'] },
   audit_days: { owner: 'access' },
@@ -53,7 +57,8 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   automations: { owner: 'automations', readers: ['starts', 'webhooks', 'factories'] },
   client_answers: { owner: 'idempotency' },
   code_host_credentials: { owner: 'code-hosts', readers: ['acceptances'] },
-  // Triggers on the tables of the contents write this table.
+  // Only database triggers write this table. They are on the tables of environments, schedules and other content whose revisions it
+  // stores.
   content_revisions: { owner: 'access', readers: ['definitions', 'acceptances', 'environments'] },
   conversation_events: { owner: 'conversations', readers: ['live', 'runs', 'files', 'executions'] },
   environment_guests: { owner: 'environments' },
@@ -75,7 +80,8 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   factory_definitions: { owner: 'definitions' },
   factory_tasks: { owner: 'factory-runs' },
   factory_sources: { owner: 'definitions', readers: ['webhooks'] },
-  // The statement of a retry or a continuation also releases the follow-ups that the execution took and did not answer.
+  // When a run is retried or continued, `executions` also makes the follow-ups available again that the ended execution took and did
+  // not answer.
   followups: {
     owner: 'runs',
     readers: ['harness-support', 'files', 'executions'],
@@ -88,7 +94,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   model_requests: { owner: 'usage' },
   open_model_requests: { owner: 'usage' },
   run_events: { owner: 'executions', readers: ['live', 'harness-support', 'runs'] },
-  // Triggers on `runs` and `artifacts` write this table.
+  // Only database triggers on `runs` and `artifacts` write this table.
   run_facets: { owner: 'runs', readers: ['factory-runs', 'executions'] },
   prepared_attachments: { owner: 'files' },
   pushed_branches: { owner: 'repositories' },
@@ -123,7 +129,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   sign_on_identities: { owner: 'access' },
   sign_on_uses: { owner: 'access' },
   starts: { owner: 'history', readers: ['starts'] },
-  // Triggers on the tables of runs and their files write this table.
+  // Only database triggers write this table. They are on the tables of runs and of their files.
   storage_changes: { owner: 'files' },
   stored_secrets: { owner: 'stored-secrets', readers: ['webhooks', 'acceptances'] },
   sweeps: { owner: 'retention' },
@@ -133,7 +139,8 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   team_models: { owner: 'models' },
   team_storage: { owner: 'files' },
   team_spend: { owner: 'usage' },
-  // The queue stores the number and the time of its assignments in the row of the team. It locks this row to keep the team's limit.
+  // When the queue in `executions` assigns runs, it locks the row of the team to keep the team's limit, and stores the number and the
+  // time of the assignments in this row.
   teams: {
     owner: 'access',
     readers: ['schedules', 'runs', 'executions', 'environments', 'usage'],
@@ -151,7 +158,10 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   worker_instances: { owner: 'workers' },
 };
 
-/** Files whose statements read a table of a higher floor, with the reasons. At most three: usually such a statement belongs to the table's room. */
+/**
+ * Files with a statement that reads a table of a higher floor, and the reason. Keep this list at three entries at most: usually such a
+ * statement belongs in the room of the table.
+ */
 export const readsOfHigherFloors: readonly {
   readonly file: string;
   readonly table: string;
@@ -171,7 +181,7 @@ export const readsOfHigherFloors: readonly {
   },
 ];
 
-/** Files whose statements name their table at run time, so that the check cannot read it. */
+/** Files that insert the name of a table into a statement at run time. The checks cannot know which table these statements write. */
 export const filesNamingTablesAtRunTime = [
   // Deletes rows by the rules that the owners of the tables register.
   'packages/service/src/edges/retention/sweep.ts',

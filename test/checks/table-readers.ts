@@ -1,11 +1,11 @@
 /**
  * Finds reads of a table by a room that is neither the owner of the table nor a declared reader, or that is on a floor below the
- * owner. A room that needs such a read calls a function of the owner. If the owner is on a higher floor, that room registers the
- * function with the lower room.
+ * owner. A room that needs such a read calls a function of the owner. A room below the owner's floor cannot import this function, so
+ * the owner registers it with that room.
  *
- * The check counts a read for the file that contains the text. So a fragment of SQL that the owner of a table exports counts for the
- * owner's room, whichever statement contains the fragment. The check skips a name that the code inserts (`FROM ${relation}`): such a
- * relation is a part of the same statement, or the owner passes the name of its own table.
+ * A read belongs to the file that contains the SQL text. So if the owner of a table exports an SQL fragment, this is a read of the
+ * owner, even if another room uses the fragment in a statement. The check skips a name that the code inserts (`FROM ${relation}`): it
+ * is the name of a part of the same statement, or the owner has passed the name of its own table.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -15,7 +15,7 @@ import { readLiterals, readTables } from './sql-text.ts';
 import { readsOfHigherFloors, tableRules } from './table-owners.ts';
 
 const servicePrefix = 'packages/service/src/';
-/** Migrations, export and import read all tables. */
+/** The check skips this folder, because migrations, export and import read all tables. */
 const storePrefix = `${servicePrefix}platform/store/`;
 
 interface Read {
@@ -26,7 +26,7 @@ interface Read {
 /** Returns the number of the floor of a room. 0 is the highest floor; -1 means `main.ts` and `service.ts` above all floors. */
 const floorOf = (room: string): number => serviceFloors.findIndex(({ rooms }) => rooms.flat().includes(room));
 
-/** Returns each file with each table that it reads and that another room owns. */
+/** Returns a pair of file and table for each file that reads a table of another room. */
 function readForeign(root: string): Read[] {
   const files = readSourceFiles(root).filter((file) => file.startsWith(servicePrefix) && !file.startsWith(storePrefix));
   return files.flatMap((file) => {
@@ -52,7 +52,7 @@ export function findReaderFaults(root: string): string[] {
   });
 }
 
-/** Returns a sentence for each declaration in `table-owners.ts` that no statement needs. */
+/** Returns a sentence for each reader that `table-owners.ts` declares but no statement needs. */
 export function findUnusedReaders(root: string): string[] {
   const reads = readForeign(root);
   const declared = Object.entries(tableRules).flatMap(([table, { readers = [] }]) =>

@@ -9,10 +9,13 @@ import { roomNameOf } from './import-rules.ts';
 import { filesNamingTablesAtRunTime, tableRules } from './table-owners.ts';
 
 const servicePrefix = 'packages/service/src/';
-/** Migrations, export and import write all tables. */
+/** The check skips this folder, because migrations, export and import write all tables. */
 const storePrefix = `${servicePrefix}platform/store/`;
 
-/** `FOR UPDATE`, `FOR NO KEY UPDATE`, `DO UPDATE` and `BEFORE UPDATE` are not statements that write. */
+/**
+ * Matches the beginning of a statement that writes. Does not match the UPDATE in `FOR UPDATE`, `FOR NO KEY UPDATE`, `DO UPDATE` or
+ * `BEFORE UPDATE`, which begins no statement.
+ */
 const writePattern =
   /\b(INSERT INTO|DELETE FROM|TRUNCATE(?: TABLE)?|MERGE INTO|(?<!\b(?:FOR|KEY|DO|BEFORE|AFTER|OR)\s+)UPDATE)\s+(?:ONLY\s+)?([a-z_]+|\$\{)/g;
 
@@ -30,7 +33,7 @@ const withoutComments = (source: string): string => source.replace(/^[ \t]*(?:\/
 /** Words and marks that end the assignments of an UPDATE outside of all brackets. */
 const endsAssignments = /^(?:FROM|WHERE|RETURNING|`|;)$/;
 
-/** Reads the columns of `a = …, (b, c) = …`: the text after SET. */
+/** Returns the columns that an UPDATE assigns. `text` is the text after SET, such as `a = …, (b, c) = …`. */
 function readColumns(text: string): string[] {
   const columns: string[] = [];
   let depth = 0;
@@ -41,19 +44,19 @@ function readColumns(text: string): string[] {
     if (word === '${' || word === '(' || word === '{') depth += 1;
     else if (word === ')' || word === '}') depth -= 1;
     if (depth < 0) break;
-    // Code that the source inserts at the start may end in a comma.
+    // The next word can begin an assignment after a comma, or after inserted code at the start, which may end in a comma.
     if (depth === 0) isStart = word === ',' || (isStart && word === '}');
   }
   return columns;
 }
 
-/** Returns the columns of the assignment that the text begins with: `a = ` or `(a, b) = `. */
+/** Returns the columns of the assignment at the beginning of the text: `a = ` or `(a, b) = `. */
 function columnsBefore(text: string): string[] {
   const names = /^(\w+|\([\w\s,]+\))\s*=/.exec(text)?.[1];
   return names?.match(/\w+/g) ?? [];
 }
 
-/** Reads every statement of a source file that writes a table. */
+/** Returns every statement of a source file that writes a table. */
 function readWrites(source: string): Write[] {
   const text = withoutComments(source);
   return [...text.matchAll(writePattern)].flatMap((match): Write[] => {
@@ -61,7 +64,7 @@ function readWrites(source: string): Write[] {
     if (verb !== 'UPDATE' || table === '${') return [{ verb, table, columns: [] }];
     const rest = text.slice(match.index + whole.length);
     const set = /^(?:\s+(?:AS\s+)?(?!SET\b)\w+)?\s+SET\s/.exec(rest);
-    // An UPDATE without SET is a word in a text, not a statement.
+    // UPDATE without SET is no statement: the word can be in any text.
     return set ? [{ verb, table, columns: readColumns(rest.slice(set[0].length)) }] : [];
   });
 }

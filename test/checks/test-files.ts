@@ -1,11 +1,17 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** Test files, by the group that runs them. Several files share a process and its modules, so they must not change what other test files see. */
+/**
+ * The test files in three groups. The files of a group share processes and loaded modules, so a test file must not change global state
+ * that other files use.
+ */
 export interface TestFiles {
-  /** Test files beside the source of all packages except the service, and tests of whole programs with real service, worker, sandbox and browser. */
+  /**
+   * Tests of whole programs (service, worker, sandbox and browser), and test files beside the sources of all packages except the
+   * service.
+   */
   readonly programs: readonly string[];
-  /** Test files beside the source of the service, which use the embedded PostgreSQL. */
+  /** Test files beside the sources of the service. They use the embedded PostgreSQL. */
   readonly service: readonly string[];
   /** Test files that depend on the database itself. They run a second time on a PostgreSQL server. */
   readonly database: readonly string[];
@@ -13,11 +19,11 @@ export interface TestFiles {
 
 const serviceFolder = 'packages/service/';
 
-/** Tests outside the folders with SQL. They also run on the server. */
+/** Test files that also run on a PostgreSQL server, although they do not test a folder that sends SQL. */
 const databaseSubjects = [
-  // Shows which of several equal concurrent requests the database accepts.
+  // Tests which one of several equal, concurrent requests the database accepts.
   'packages/service/src/edges/http/api/idempotency.test.ts',
-  // Shows the order of transactions.
+  // Tests that readers get events in the order in which the database commits transactions.
   'test/live-streams.test.ts',
 ];
 
@@ -26,11 +32,11 @@ const databaseSubjects = [
  * `bin/test-long` and `bin/test --filter` run them.
  */
 export const longFiles: readonly string[] = [
-  // Clients of model providers. `model-runs.test.ts` also tests the gateway, with the AI SDK.
+  // Tests the gateway with the public clients of model providers. `model-runs.test.ts` tests the gateway with the AI SDK.
   'test/model-clients.test.ts',
-  // The attacks of `sandbox-probes.test.ts` and the limits of `sandbox-limits.test.ts`, against gVisor.
+  // Repeats the attacks of `sandbox-probes.test.ts` and the limits of `sandbox-limits.test.ts` in a gVisor sandbox.
   'test/gvisor-probes.test.ts',
-  // The size limits of bodies and streams. Other tests check these limits one by one.
+  // Tests the size limits of bodies and streams together. Other tests check these limits one by one.
   'test/memory-attacks.test.ts',
 ];
 
@@ -39,37 +45,42 @@ export const longFiles: readonly string[] = [
  * file: it sets TEST_LONG=1 (`test/support/long.ts`) or the variable of the file.
  */
 export const filesInPart: readonly string[] = [
-  // Half of the tests with each harness, because the tests of `packages/agent` show each harness alone. For an ACP harness, the tests
-  // of decisions and sessions that `driver.approvals.test.ts` and `run-saved-workspace.test.ts` do not contain.
+  // With each of the two built-in harnesses, `bin/test` runs half of the tests, because the tests in `packages/agent` test each
+  // harness alone. With an ACP harness, it runs only the tests about decisions and sessions that `driver.approvals.test.ts` and
+  // `run-saved-workspace.test.ts` do not contain.
   'test/interactive-runs.test.ts',
   'test/model-runs.test.ts',
-  // Two trees of runs on one slot instead of three.
+  // `bin/test` starts two trees of runs on one slot, `bin/test-long` starts three.
   'test/children.test.ts',
-  // One of three generated clients. `published-client-python.test.ts` and `schemathesis.test.ts` read the same document and answers.
+  // `bin/test` tests one of three generated clients, because `published-client-python.test.ts` and `schemathesis.test.ts` test the
+  // same OpenAPI document and answers.
   'test/runs.test.ts',
-  // The callers that a route accepts, except the weakest caller of each kind. `permission.test.ts` shows the order of roles.
+  // Of the callers that a route accepts, `bin/test` leaves some out: it tests the weakest caller of each kind, and
+  // `permission.test.ts` tests the order of the roles.
   'packages/service/src/edges/http/server/access-table.test.ts',
-  // A third of the wrong bodies and half of the wrong parameters of each route. The choice differs from route to route.
+  // `bin/test` sends a third of the wrong bodies and half of the wrong parameters of each route. The choice differs from route to
+  // route.
   'packages/service/src/edges/http/server/plain-faults.test.ts',
-  // Fewer queries of each filter.
+  // `bin/test` makes fewer queries with each filter.
   'test/list-plans.test.ts',
-  // One operation of 15. `answers.ts` compares the answers of all tests with the same document.
+  // `bin/test` tests one operation of 15, because `answers.ts` compares the answers of all tests with the same OpenAPI document.
   'test/schemathesis.test.ts',
-  // Fewer kills at random moments. `chaos.test.ts` also kills at random moments.
+  // `bin/test` kills fewer programs at random moments. All of these files kill programs at random moments.
   'test/adoption.test.ts',
   'test/chaos.test.ts',
   'test/killed-parents.test.ts',
   'test/crash-database.test.ts',
   'test/live-streams.test.ts',
-  // Two screens. `dashboard.test.ts` shows some of the other screens.
+  // `bin/test` tests two screens. `dashboard.test.ts` tests some of the other screens.
   'test/dashboard/screens.test.ts',
-  // An installation with links instead of one by npm.
+  // `bin/test` links the installed packages instead of an installation by npm.
   'test/newcomer.test.ts',
 ];
 
 /**
- * Returns the part of the database tests that `bin/test` runs on the server: the tests of the store, the subjects above, and one of
- * three others. `bin/test-long` runs all of them. Both prepare each statement on the server.
+ * Returns the database tests that `bin/test` runs on a PostgreSQL server: the tests of `platform/store`, the files in
+ * `databaseSubjects`, and every third of the other files. `bin/test-long` runs all of them. In both cases, one of the tests prepares
+ * every statement of the service on the server.
  */
 export function sliceForServer(database: readonly string[]): string[] {
   const always = (file: string) =>
@@ -79,8 +90,8 @@ export function sliceForServer(database: readonly string[]): string[] {
 }
 
 /**
- * Returns the test files of the repository whose path contains `filter`, by the group that runs them. Includes files of `longFiles`
- * only if there is a filter. Paths are relative to `root`.
+ * Returns the groups of test files, with the files whose path contains `filter`. Includes files of `longFiles` only if `filter` is not
+ * empty. Paths are relative to `root`.
  */
 export function findTestFiles(root: string, filter: string): TestFiles {
   const find = (pattern: string) =>
@@ -109,8 +120,8 @@ export function findTestFiles(root: string, filter: string): TestFiles {
 const folderOf = (file: string): string => file.split('/').slice(0, 5).join('/');
 
 /**
- * Returns the folders of the service whose code sends SQL. The tests of other folders, such as `http`, reach the database only through
- * functions of these folders, and the tests of these functions run on the server.
+ * Returns the folders of the service whose code sends SQL. Only their tests run on the server: code in other folders, such as `http`,
+ * reaches the database only through functions of these folders.
  */
 function foldersWithSql(root: string): Set<string> {
   const sources = globSync(`${serviceFolder}src/**/*.ts`, { cwd: root }).filter((file) => !file.endsWith('.test.ts'));
@@ -121,7 +132,7 @@ function foldersWithSql(root: string): Set<string> {
 
 const databaseModule = 'packages/service/test/database.ts';
 
-/** Returns whether a test imports the test database, directly or through other files. */
+/** Returns whether a test file imports `databaseModule`, directly or through other files. */
 function usesTestDatabase(file: string, seen = new Set<string>()): boolean {
   if (seen.has(file)) return false;
   seen.add(file);

@@ -47,7 +47,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
   ];
   const markup = '<img src=x onerror="document.title=`hacked`"><script>document.title="hacked"</script>';
 
-  test('signs in with a key, returns to the requested address, keeps the key out of reach of scripts, and signs out', async () => {
+  test('signs in with a key, returns to the requested address, stores the key where scripts cannot read it, and signs out', async () => {
     const run = await service.newRun({ title: 'Look here' });
     await signIn(`/runs/${run}`);
     await page.getByRole('heading', { name: 'Look here' }).waitFor();
@@ -82,11 +82,12 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByRole('button', { name: 'Administrator' }).waitFor();
   });
 
-  test('lists runs, changes rows in place, and does not insert new runs while a row is selected', async () => {
+  test('lists runs, updates the rows when runs change, and does not insert new runs while a row is selected', async () => {
     const execution = await service.startExecution({ title: 'Greeting & listing' });
     await signIn('/runs');
     const row = page.getByRole('row').filter({ hasText: 'Greeting & listing' });
-    // The page sends some requests before its scripts are loaded. The client must use all of their answers.
+    // To save time, the page sends some requests before its scripts are loaded. Wait until the scripts have used all answers: no
+    // answer is left in `earlyAnswers`.
     await page.goto(`${service.baseUrl}/runs/${execution.runId}`);
     await page.getByRole('heading', { name: 'Greeting & listing' }).waitFor();
     await expect.poll(() => page.evaluate('earlyAnswers.size')).toBe(0);
@@ -111,7 +112,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     expect(complaints).toEqual([]);
   });
 
-  test('shows a run live, shows markup as text, answers an approval request, and prints the whole run', async () => {
+  test('shows events of a run at once, shows markup as text, answers an approval request, and prints the whole run', async () => {
     const execution = await service.startExecution({
       title: `Danger \u202e ${markup}`,
       config: { approval_policy: 'ask' },
@@ -156,7 +157,8 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     });
     await page.getByRole('heading', { name: 'The agent asks to run a command' }).waitFor();
     await page.getByText('deep below').waitFor();
-    // The scroll event at the end of the page may come after the conversation has grown. The page must still follow the conversation.
+    // The browser may report the scroll to the end only after the conversation has grown. The page must then still scroll to the new
+    // end.
     const toEnd = await page.evaluate(`(async () => {
       const scroller = document.querySelector('.scroll');
       scroller.firstElementChild.style.minHeight = scroller.scrollHeight + 900 + 'px';
@@ -188,7 +190,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     expect(complaints).toEqual([]);
   });
 
-  test('a viewer sees runs and cannot cancel or message them', async () => {
+  test('a viewer sees runs, but cannot cancel them or send messages to them', async () => {
     const viewer = await newPerson(service, await teamUidOf(service), 'viewer');
     const run = await service.newRun({ title: 'Look only' });
     await signIn(`/runs/${run}`, viewer.key);
@@ -197,7 +199,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     expect(await page.getByRole('textbox', { name: 'Message to the agent' }).isDisabled()).toBe(true);
   });
 
-  test('a second tab receives live events through the connection of the first tab', async () => {
+  test('a second tab opens no event stream: it gets live events from the first tab', async () => {
     const run = await service.newRun({ title: 'Seen in two tabs' });
     await signIn('/runs');
     await page.getByText('Live', { exact: true }).first().waitFor();
@@ -215,7 +217,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     expect(streams).toBe(0);
   });
 
-  test('a narrow page renders and reads only the rows near those in view', async () => {
+  test('a narrow page loads and renders only the rows near the visible rows', async () => {
     for (let round = 0; round < 11; round += 1)
       await Promise.all(Array.from({ length: 20 }, () => service.newRun({ title: 'One of many' })));
     await page.setViewportSize({ width: 390, height: 844 });
@@ -223,13 +225,13 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByRole('link', { name: 'One of many' }).first().waitFor();
     await page.getByText('100 runs loaded.').waitFor();
     expect(await page.locator('tbody tr').count()).toBeLessThan(60);
-    // Heights of rows are known only after the rows are rendered, so the end of the list moves during the scroll.
+    // Scroll several times, because the page knows the heights of rows only after it has rendered them, so the end of the list moves.
     const toEnd = () => page.locator('#main').evaluate((main) => main.scrollTo({ top: main.scrollHeight }));
     await expect.poll(() => toEnd().then(() => page.locator('.more').textContent())).toContain('200 runs loaded.');
     expect(await page.locator('tbody tr').count()).toBeLessThan(80);
   });
 
-  test('shows an ended run live again after a message has continued it', async () => {
+  test('shows live events again when a message continues an ended run', async () => {
     const execution = await service.startExecution({ title: 'Goes on' });
     await report(execution, ...begin);
     await signIn(`/runs/${execution.runId}`);
@@ -242,7 +244,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.locator('.st.lg.QUEUED, .st.lg.PENDING').waitFor();
   });
 
-  test('cancels a run only after a dialog, which puts the focus on the button that keeps the run', async () => {
+  test('asks in a dialog before it cancels a run, and the button that does not cancel has the focus', async () => {
     const run = await service.newRun({ title: 'To be cancelled' });
     await signIn(`/runs/${run}`);
     await page.getByRole('button', { name: 'Cancel run…' }).click();
@@ -261,7 +263,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByText("Say 'hello'").first().waitFor();
   });
 
-  test('the palette finds runs, screens and the reference by the keyboard alone, and stays in the team of the address', async () => {
+  test('the command palette finds runs, screens and the API reference with the keyboard alone, and stays in the team of the current address', async () => {
     const run = await service.newRun({ title: 'Needle in a haystack' });
     const team = `?team=${await teamUidOf(service)}`;
     await signIn(`/runs${team}`);
@@ -309,7 +311,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     expect(complaints).toEqual([]);
   });
 
-  test('no screen has a serious accessibility fault or breaks the content security policy', async () => {
+  test('screens have no serious accessibility fault and do not break the content security policy', async () => {
     const run = await service.newRun({ title: 'Seen by all' });
     await signIn('/runs');
     const screens = [
@@ -333,7 +335,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
       await page.getByRole('main').waitFor();
       await page.locator('h1').first().waitFor();
       await page.waitForTimeout(300);
-      // The content security policy of the page does not apply to code that the debugger evaluates.
+      // Load axe through the debugger, because the content security policy of the page does not apply to code from there.
       await page.evaluate(axe);
       for (const scheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme: scheme });

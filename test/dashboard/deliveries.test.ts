@@ -1,4 +1,4 @@
-/** Factories, webhooks and their deliveries on the dashboard, in a real browser. */
+/** Tests the screens for factories, webhooks and deliveries of the dashboard in a real browser. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { on, testAutomations } from '../../packages/service/test/automations.ts';
@@ -39,7 +39,7 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     return { webhook, automation, send, address: `${service.baseUrl}/factories/${hooks.factory.uid}` };
   };
 
-  test('show why a delivery did not match, appear live, and are not inserted while a delivery is open', async () => {
+  test('show why they did not match, appear in the list at once, and are not inserted while one delivery is open', async () => {
     const { webhook, send, address } = await start();
     const first = await send('resolved', 'markup <b>');
     await page.goto(`${address}/webhooks/${webhook.uid}`);
@@ -47,7 +47,7 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     await page.getByText('Live', { exact: true }).waitFor();
     await send('firing', 'alert.second');
     await page.getByRole('link', { name: /alert\.second/ }).waitFor();
-    // The first delivery stays in the list.
+    // The first delivery is still in the list.
     await page.getByText('found "resolved"; allowed: "firing"').waitFor();
     await page.goto(`${address}/webhooks/${webhook.uid}/deliveries/${first}`);
     await page.getByText('Live', { exact: true }).waitFor();
@@ -86,7 +86,7 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     expect(complaints).toEqual([]);
   });
 
-  test('a simulation shows which run a sample would start, and starts no run', async () => {
+  test('can be simulated: the page shows which run a sample payload would start, and no run starts', async () => {
     const { webhook, automation, address } = await start();
     await page.goto(`${address}/webhooks/${webhook.uid}`);
     await button('Simulate…').click();
@@ -105,7 +105,7 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     expect(complaints).toEqual([]);
   });
 
-  test('a filter is compared with the last deliveries', async () => {
+  test('are compared with a filter: the page shows how many of the last deliveries match', async () => {
     const { automation, send, address } = await start();
     for (const [index, status] of ['firing', 'resolved', 'resolved'].entries()) await send(status, `alert.${index}`);
     await page.goto(`${address}/automations/${automation.uid}`);

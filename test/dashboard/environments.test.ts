@@ -1,4 +1,4 @@
-/** Environments, agents and workers on the dashboard, in a real browser. */
+/** Tests the screens for environments, agents and workers of the dashboard in a real browser. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';

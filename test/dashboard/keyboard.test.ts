@@ -1,4 +1,4 @@
-/** The dashboard with the keyboard alone, in a real browser. */
+/** Uses the dashboard with the keyboard alone, in a real browser. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
@@ -28,7 +28,7 @@ describe.skipIf(noBrowser)(`the keyboard in the dashboard${noBrowser ? ` (skippe
     await signIn(page, service);
   });
 
-  test('the space key previews the run beside the list, and the bracket keys open the next older or newer run', async () => {
+  test('the space key previews the run beside the list, and the bracket keys open the next older and the next newer run', async () => {
     await page.goto(`${service.baseUrl}/runs`);
     await page.getByRole('link', { name: 'Third run' }).waitFor();
     await press('j', 'Space');

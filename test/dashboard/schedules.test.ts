@@ -1,4 +1,4 @@
-/** Schedules in the dashboard, in a real browser, against the real service. */
+/** Tests the screens for schedules of the dashboard in a real browser, against a real service. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { testSchedules } from '../../packages/service/test/schedules.ts';
@@ -26,7 +26,7 @@ describe.skipIf(noBrowser)(`schedules in the dashboard${noBrowser ? ` (skipped: 
     await page.waitForURL(service.baseUrl + path);
   };
 
-  test('the list says in words how the last times of each schedule ended', async () => {
+  test('the list says in words what happened at the last due times of each schedule', async () => {
     const { create } = testSchedules(service);
     const { id } = await create({ name: 'nightly' });
     await create({ name: 'quiet' });
@@ -43,7 +43,7 @@ describe.skipIf(noBrowser)(`schedules in the dashboard${noBrowser ? ` (skipped: 
     expect(complaints).toEqual([]);
   });
 
-  test('the form shows the next times of the typed schedule, and shows a fault at its field', async () => {
+  test('the form shows the next times of the schedule that a person types, and shows a fault beside the wrong field', async () => {
     await signIn('/schedules?new=true');
     const times = page.getByRole('region', { name: 'Next times' });
     await page.getByLabel('Time zone').fill('UTC');

@@ -1,7 +1,7 @@
 /**
- * Uses each screen of the dashboard with the keyboard alone, and checks each screen with axe in both themes. By default, the file
- * tests two screens without axe, because `dashboard.test.ts` checks some screens. `bin/test-long` sets DASHBOARD_SCREENS=all to test all of
- * them.
+ * Uses each screen of the dashboard with the keyboard alone, and checks each screen with axe in both colour themes. By default, the
+ * file uses only two screens and does not run axe, because `dashboard.test.ts` checks some screens with axe. `bin/test-long` sets
+ * DASHBOARD_SCREENS=all to test all of them.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -17,7 +17,7 @@ const isWhole = process.env.DASHBOARD_SCREENS === 'all';
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const router = path.resolve(import.meta.dirname, '../../packages/dashboard/src/app/router.tsx');
 
-/** Returns the addresses of the screens. Each has the path of its route in the router. */
+/** Returns the screens to test, each with its address and with the path of its route in the router. */
 const screensOf = (own: OwnThings, failedRun: string): readonly (readonly [pattern: string, address: string])[] => {
   const factory = `/factories/${own.factoryUid}`;
   const webhook = `${factory}/webhooks/${own.webhookUid}`;
@@ -49,7 +49,7 @@ const screensOf = (own: OwnThings, failedRun: string): readonly (readonly [patte
     ['/command-line', `/command-line?key=${'A'.repeat(392)}&name=laptop`],
   ];
 };
-/** Script that runs in the page. Resolves when the page has not changed for 300 ms, or after 3 seconds. */
+/** Script for the page. Resolves when the page has not changed for 300 ms, or after 3 seconds. */
 const untilStill = `new Promise((resolve) => {
   const pauseMs = 300;
   let timer = setTimeout(resolve, pauseMs);
@@ -57,7 +57,7 @@ const untilStill = `new Promise((resolve) => {
     .observe(document.body, { childList: true, subtree: true });
   setTimeout(resolve, 10 * pauseMs);
 })`;
-/** Paths that redirect to another screen, and the sign-in screen, which needs no session. */
+/** Routes that are not tested: those that redirect to another screen, and the sign-in screen, which needs no session. */
 const others = ['/', '/settings', '/sign-in'];
 
 describe.skipIf(noBrowser)(`the screens of the dashboard${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
@@ -115,7 +115,7 @@ describe.skipIf(noBrowser)(`the screens of the dashboard${noBrowser ? ` (skipped
       const found: string[] = [];
       const check = async (address: string) => {
         await open(address);
-        // The content security policy of the page does not apply to code that the debugger evaluates.
+        // Load axe through the debugger, because the content security policy of the page does not apply to code from there.
         await page.evaluate(axe);
         for (const colorScheme of ['light', 'dark'] as const) {
           await page.emulateMedia({ colorScheme });

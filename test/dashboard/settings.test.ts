@@ -1,4 +1,4 @@
-/** The settings of the dashboard in a real browser. */
+/** Tests the settings screens of the dashboard in a real browser. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
@@ -23,7 +23,7 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     await signIn(page, service);
   });
   const open = (tab: string) => page.goto(`${service.baseUrl}/settings/${tab}`);
-  /** Opens another tab of the settings without loading the page again. */
+  /** Changes to another tab of the settings without loading the page again. */
   const go = (tab: string) =>
     page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name: tab }).click();
   const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true });
@@ -36,7 +36,7 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     const dialog = page.getByRole('dialog');
     const key = (await dialog.locator('pre').first().textContent()) ?? '';
     await expect.poll(() => dialog.count()).toBe(1);
-    // The key is shown once: Escape does not close the dialog.
+    // The page shows the key only once, so Escape must not close the dialog.
     await page.keyboard.press('Escape');
     expect(await dialog.isVisible()).toBe(true);
     await button('Copy value').click();
@@ -76,7 +76,7 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     await button('Delete the key').click();
     await dialog.waitFor({ state: 'detached' });
     expect((await service.request('GET', '/keys', { key })).status).toBe(401);
-    // The list also contains the session of this browser. Ending it opens the sign-in screen.
+    // The list also contains the session of this browser. When the person ends this session, the sign-in screen opens.
     await page
       .getByRole('row', { name: /this browser/ })
       .getByRole('button')
@@ -86,7 +86,7 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     expect(complaints).toEqual([]);
   });
 
-  test('a stored secret is never shown, and an error of the service is shown at its field', async () => {
+  test('the page never shows a stored secret, and shows an error of the service beside the field that it concerns', async () => {
     await open('secrets');
     await button('Set secret').click();
     await page.getByLabel('Name').fill('NPM_TOKEN');
@@ -160,7 +160,7 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     expect(complaints).toEqual([]);
   });
 
-  test('a viewer cannot open budget and audit log, and sees on disabled buttons which role they need', async () => {
+  test('a viewer cannot open budget and audit log, and disabled buttons name the role that a person needs', async () => {
     const viewer = await service.newKey({ role: 'viewer' });
     await browser().context.clearCookies();
     await signIn(page, service, viewer);

@@ -1,4 +1,4 @@
-/** Single sign-on in a real browser, with a real identity provider. */
+/** Tests single sign-on to the dashboard in a real browser, with a real identity provider. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { TestIdentityProvider } from '../../packages/service/test/identity-provider.ts';
@@ -26,12 +26,12 @@ describe.skipIf(noBrowser)(`single sign-on in the dashboard${noBrowser ? ` (skip
     ({ page } = browser());
     provider.trouble = null;
   });
-  /** Signs the browser in at the provider, so that the provider shows no form. */
+  /** Signs the browser in at the identity provider, so that later sign-ins need no form. */
   const beAt = async (subject: string) =>
     await browser().context.addCookies([{ name: 'subject', value: subject, url: provider.issuer }]);
   const button = (name: string) => page.getByRole('button', { name, exact: true });
 
-  test('a person signs in, returns to the requested address, sees the rules of the team in the settings, and signs out', async () => {
+  test('a person signs in, returns to the requested address, sees the sign-on rules of the team in the settings, and signs out', async () => {
     await beAt('ada');
     await page.goto(`${service.baseUrl}/settings/members?team=${ruledTeam}`);
     await button('Continue with Acme ID').waitFor();
@@ -69,7 +69,7 @@ describe.skipIf(noBrowser)(`single sign-on in the dashboard${noBrowser ? ` (skip
     await button('Grace Hopper').waitFor();
   });
 
-  test('a person can try again when the provider did not answer', async () => {
+  test('a person can try again if the identity provider did not answer', async () => {
     await beAt('ada');
     await page.goto(`${service.baseUrl}/sign-in`);
     await button('Continue with Acme ID').waitFor();
@@ -82,7 +82,7 @@ describe.skipIf(noBrowser)(`single sign-on in the dashboard${noBrowser ? ` (skip
     await button('Ada Lovelace').waitFor();
   });
 
-  test('the API key of the operator signs in while the provider is away', async () => {
+  test('an operator can sign in with an API key while the identity provider does not answer', async () => {
     provider.trouble = { path: /./, with: 500 };
     await page.goto(`${service.baseUrl}/sign-in`);
     await page.getByText('With a link or an API key').click();

@@ -1,4 +1,4 @@
-/** The usage screen of the dashboard in a real browser. */
+/** Tests the usage screen of the dashboard in a real browser. */
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -38,7 +38,7 @@ describe.skipIf(noBrowser)(`the usage screen${noBrowser ? ` (skipped: ${noBrowse
     ({ page, complaints } = browser());
   });
 
-  test('shows the rest of the budget and the cost by model and creator, with the same numbers for screen readers and in CSV', async () => {
+  test('shows the remaining budget and the cost by model and by creator, and gives the same numbers to screen readers and in the CSV file', async () => {
     await signIn(page, service);
     await page.goto(`${service.baseUrl}/usage`);
     await page.getByText('$5.00 of $20.00').waitFor();
@@ -67,7 +67,7 @@ describe.skipIf(noBrowser)(`the usage screen${noBrowser ? ` (skipped: ${noBrowse
     expect(complaints).toEqual([]);
   });
 
-  test('shows a member only the cost of own runs, by automation', async () => {
+  test('shows members only the cost of their own runs, and this cost by automation', async () => {
     const key = await service.newKey({ role: 'member' });
     const { body } = await service.request<{ user: { uid: string } }>('GET', '/session', { key });
     await service.deps.db.query(

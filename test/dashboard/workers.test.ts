@@ -1,4 +1,4 @@
-/** Workers on the dashboard, in a real browser. */
+/** Tests the screens for workers of the dashboard in a real browser. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { ListWorkerPoolsResponse } from '@runyard/contract/workers/worker-pools';
 import type { Page } from 'playwright-core';
@@ -50,7 +50,7 @@ describe.skipIf(noBrowser)(`workers on the dashboard${noBrowser ? ` (skipped: ${
     expect(complaints).toEqual([]);
   });
 
-  test('a member sees the workers of the team, and may not change pools of others', async () => {
+  test('a member sees the workers of the team, and cannot change the pools of other persons', async () => {
     const member = await newPerson(service, await teamUidOf(service), 'member');
     await signIn(page, service, member.key);
     await page.goto(`${service.baseUrl}/workers`);
@@ -62,7 +62,7 @@ describe.skipIf(noBrowser)(`workers on the dashboard${noBrowser ? ` (skipped: ${
     expect(complaints).toEqual([]);
   });
 
-  test('allows another person to connect to a pool, takes this right back, and deletes the pool', async () => {
+  test('lets a person allow another person to connect workers to a pool, take this right back, and delete the pool', async () => {
     const other = await newPerson(service, await teamUidOf(service), 'member');
     await signIn(page, service);
     await page.goto(`${service.baseUrl}/workers`);

@@ -14,7 +14,7 @@ const { definitions } = JSON.parse(readFileSync(document, 'utf8')) as { definiti
 const making = `${folder}.making`;
 mkdirSync(making, { recursive: true });
 
-/** Adds to each definition that unknown members are refused, as by an API server with strict validation. */
+/** The definitions, changed so that they refuse unknown members, like an API server with strict validation. */
 const strict = Object.fromEntries(
   Object.entries(definitions).map(([name, definition]) => [
     name,
@@ -28,7 +28,7 @@ const strict = Object.fromEntries(
 writeFileSync(path.join(making, '_definitions.json'), JSON.stringify({ definitions: strict }));
 for (const [name, definition] of Object.entries(definitions)) {
   for (const { group, version, kind } of definition['x-kubernetes-group-version-kind'] ?? []) {
-    // kubeconform looks for file names with only the first part of the group.
+    // kubeconform expects only the first part of the API group in the file name.
     const file = [kind, group.split('.')[0], version].filter(Boolean).join('-').toLowerCase();
     writeFileSync(
       path.join(making, `${file}.json`),

@@ -1,13 +1,14 @@
 /**
- * A fake API server of Kubernetes with a small Job controller and scheduler, in memory. It knows only the kinds of objects that the
- * backend uses, does not validate them, and has no watches. Its answers have the form of Kubernetes 1.34.
+ * A fake API server of Kubernetes in memory, with a small Job controller and a scheduler. The server knows only the kinds of objects
+ * that the kubernetes backend of the worker uses. It does not validate objects and has no watches. Its answers have the form of
+ * Kubernetes 1.34.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A request, with its answer. */
+/** A request and its answer. */
 export interface Exchange {
   readonly method: string;
   /** With the query. */
@@ -67,9 +68,9 @@ const mebibytes = (amount = '0'): number => Number.parseInt(amount, 10) * (amoun
 
 export interface MemoryCluster extends AsyncDisposable {
   readonly server: string;
-  /** Returns the requests of the user with this token, and the answers. */
+  /** Returns the requests that were sent with this token, and their answers. */
   exchangesOf(token: string): Exchange[];
-  /** Makes an object, as another user with rights in the namespace could do. */
+  /** Stores an object without an HTTP request, as if another user of the namespace had created it. */
   put(resource: string, object: object): void;
 }
 
@@ -101,7 +102,10 @@ export async function startMemoryCluster(): Promise<MemoryCluster> {
     return made;
   };
 
-  /** Does the work of controllers: creates the pods of Jobs, chooses nodes, records ends, removes objects without an owner. */
+  /**
+   * Does the work of the Kubernetes controllers: creates pods for Jobs, assigns them to nodes, updates the status of ended Jobs, and
+   * removes objects whose owner no longer exists.
+   */
   const control = (): void => {
     for (const job of of('jobs').values()) {
       const pods = [...of('pods').values()].filter(
@@ -246,7 +250,7 @@ export async function startMemoryCluster(): Promise<MemoryCluster> {
     const answered = await answerTo(method, new URL(path, 'http://cluster'), body as Open | undefined).catch(
       (error: Error) => problem(500, error.message),
     );
-    // Return a copy, because the objects change later.
+    // Return a copy, because the fake changes its objects later.
     const answer = typeof answered.body === 'string' ? answered.body : JSON.parse(JSON.stringify(answered.body));
     const token = request.headers.authorization?.slice('Bearer '.length) ?? '';
     exchangesOf(token).push({ method, path, body, status: answered.status, answer });

@@ -4,13 +4,13 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 
-/** An attribute in OTLP's JSON. */
+/** An attribute in the JSON format of OTLP. */
 interface KeyValue {
   readonly key: string;
   readonly value: Readonly<Record<string, unknown>>;
 }
 
-/** A span as it arrived, with plain attributes. */
+/** A received span. Its attributes are an object with plain values instead of OTLP's list. */
 interface ReceivedSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -31,9 +31,9 @@ interface FakeCollector {
     readonly headers: IncomingHttpHeaders;
     readonly body: Buffer;
   }[];
-  /** Names of the metrics that came as JSON. */
+  /** Returns the names of all metrics that were received as JSON. */
   metricNames(): Set<string>;
-  /** The spans that came as JSON, in the order of their arrival. */
+  /** Returns the spans that were received as JSON, in the order in which they arrived. */
   spans(): ReceivedSpan[];
   close(): Promise<void>;
 }

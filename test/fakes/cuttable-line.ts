@@ -1,15 +1,15 @@
-/** A proxy to a PostgreSQL server that a test can cut: open connections end, and new connections are closed at once. */
+/** A proxy to a PostgreSQL server. A test can cut the proxy: then open connections end, and new connections are closed at once. */
 import net from 'node:net';
 
 export interface CuttableLine {
-  /** The given URL, through this proxy. */
+  /** The URL that the test gave, with the address of this proxy instead of the server's address. */
   readonly url: string;
   cut(): void;
   mend(): void;
   close(): Promise<void>;
 }
 
-/** Opens a proxy on a port of this machine to the server of a `postgres://` URL. */
+/** Opens a proxy on a loopback port. `target` is the `postgres://` URL of the server. */
 export async function openCuttableLine(target: string): Promise<CuttableLine> {
   const url = new URL(target);
   const socketFolder = url.searchParams.get('host');

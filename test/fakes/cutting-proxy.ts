@@ -1,4 +1,7 @@
-/** A TCP proxy in front of a service that loses answers: it closes both connections when an answer begins. */
+/**
+ * A TCP proxy in front of a service. The proxy can lose answers: when an answer begins, it closes the connections to client and
+ * service.
+ */
 import net from 'node:net';
 
 export interface CuttingProxy {
@@ -8,7 +11,7 @@ export interface CuttingProxy {
   loseAnswers(count: number): void;
   /** Returns how many answers were lost. */
   lost(): number;
-  /** Forwards new connections to another service. */
+  /** From now on, forwards new connections to the service at `origin`. */
   leadTo(origin: string): void;
   /** Closes all connections. */
   cut(): void;

@@ -1,6 +1,6 @@
 /**
- * A code host on loopback: bare repositories over git's smart HTTP protocol, served by the real `git http-backend`, at
- * `/{owner}/{repo}.git`. It can require a token, redirects renamed repositories, and records its requests.
+ * A code host on loopback. The real `git http-backend` serves bare repositories at `/{owner}/{repo}.git` over git's smart HTTP
+ * protocol. The host can require a token, redirects renamed repositories, and records its requests.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Environment in which the git settings of the person who runs the tests do not change the behaviour of git. */
+/** Environment for git. Git reads no settings of the person who runs the tests. */
 const gitEnv = {
   PATH: process.env.PATH ?? '',
   HOME: '/nonexistent',
@@ -41,7 +41,7 @@ function quoted(path: string): string {
   return `"${bytes.join('')}"`;
 }
 
-/** Writes objects and returns their ids. */
+/** Functions that write git objects and return their ids. */
 export interface FakeObjects {
   file(content: string): Promise<string>;
   /** Writes a folder with the given entries. Each entry has a name, a kind and the id of its file or folder. */
@@ -55,7 +55,7 @@ export interface FakeGitHost {
   readonly requests: readonly FakeGitRequest[];
   /**
    * Adds a commit to a repository, and creates the repository if it is missing. `files`: path → content, `links`: path → target,
-   * `submodules`: path → commit. Returns the commit.
+   * `submodules`: path → commit. Returns the id of the new commit.
    */
   commit(
     owner: string,
@@ -64,17 +64,25 @@ export interface FakeGitHost {
     links?: Readonly<Record<string, string>>,
     submodules?: Readonly<Record<string, string>>,
   ): Promise<string>;
-  /** Replaces the content of a repository by a tree that `makeTree` builds of git objects, such as a tree with more files than a disk can hold. */
+  /**
+   * Replaces the content of a repository. `makeTree` writes the objects of the new tree and returns its id. It can make a tree with
+   * more files than a disk can hold, because a tree can contain one object many times.
+   */
   commitTree(owner: string, repo: string, makeTree: (objects: FakeObjects) => Promise<string>): Promise<void>;
-  /** Replaces a branch by one commit without parents that has only these files, as a forced push does. Returns the commit. */
+  /**
+   * Replaces a branch, as a forced push does, by one commit without parents and with only these files. Returns the id of the commit.
+   */
   replace(owner: string, repo: string, content: ReplacedContent): Promise<string>;
   /** Makes `alias` another name of a branch, as `git symbolic-ref` does. */
   alias(owner: string, repo: string, alias: string, branch: string): Promise<void>;
-  /** Returns the commit of a branch, or an empty text if the branch does not exist. */
+  /** Returns the id of the latest commit of a branch, or an empty text if the branch does not exist. */
   branchAt(owner: string, repo: string, branch: string): Promise<string>;
-  /** Content of a file on a branch, by default `main`. */
+  /** Returns the content of a file on a branch. Default branch: `main`. */
   read(owner: string, repo: string, path: string, branch?: string): Promise<string>;
-  /** Redirects later requests to `from` (`owner/repo`) with 301 to `to`, which is a repository of this host or an absolute URL. */
+  /**
+   * Answers later requests for the repository `from` (`owner/repo`) with 301 and the address of `to`: a repository of this host or an
+   * absolute URL.
+   */
   redirect(from: string, to: string): void;
   close(): Promise<void>;
 }
@@ -94,11 +102,17 @@ export interface ReplacedContent {
 export interface FakeGitHostOptions {
   /** Password that every request must send by basic authentication. Without it, the repositories are public. */
   readonly token?: string;
-  /** Returns whether this password of basic authentication opens a repository (`owner/repo`). Used instead of `token`. */
+  /**
+   * Returns whether a request with this password (basic authentication) may use the repository `owner/repo`. Is used instead of
+   * `token`.
+   */
   readonly accepts?: (repository: string, password: string | undefined) => boolean;
-  /** False: the host sends all files of a commit, even to clients that ask for a clone without files. */
+  /** False: the host ignores the filter of a partial clone and sends all files of a commit. */
   readonly leavesOutFiles?: boolean;
-  /** Answers requests that are not git's. Returns false for others. */
+  /**
+   * Answers requests to the API of the code host. Returns false for requests that it does not know; the host answers these as git
+   * requests.
+   */
   readonly api?: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
 
@@ -112,7 +126,7 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
     (await run('git', args, { cwd, env: gitEnv })).stdout.trim();
   const feed = (cwd: string, input: string, ...args: string[]) => {
     const running = run('git', args, { cwd, env: gitEnv });
-    // Not every command reads its input.
+    // Ignore errors, because some commands end without reading their input.
     running.child.stdin?.on('error', () => {}).end(input);
     return running;
   };
@@ -143,7 +157,10 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
     backend(root, url, request, response);
   };
 
-  /** Creates a repository unless it exists. Returns its folder. Git reads the files as if `git init --bare` had made them. */
+  /**
+   * Creates a repository unless it exists, and returns its folder. Writes the few files that git needs, instead of a call of `git init
+   * --bare`.
+   */
   const init = async (owner: string, repo: string): Promise<string> => {
     const bare = join(root, owner, `${repo}.git`);
     if (existsSync(join(bare, 'HEAD'))) return bare;
@@ -173,7 +190,7 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
     const parent = isForced || !existsSync(join(bare, ref)) ? [] : [`from ${ref}^0\n`];
     const put = (mode: string, path: string, content: string) =>
       `M ${mode} inline ${quoted(path)}\ndata ${Buffer.byteLength(content)}\n${content}\n`;
-    // One process for all steps instead of one for each step.
+    // Run all steps in one process, because each process takes time to start.
     const { stdout } = await feed(
       bare,
       [

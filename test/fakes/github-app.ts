@@ -1,6 +1,6 @@
 /**
- * A GitHub App on a fake code host: looks up its installation and gives tokens, as the API of GitHub Enterprise Server does below
- * `/api/v3`. It checks the signature of each JSON web token with the public key.
+ * The part of the API of a fake code host that serves a GitHub App, as GitHub Enterprise Server does below `/api/v3`: it finds the
+ * installation of the App and creates tokens for it. It checks the signature of each JSON web token with the App's public key.
  */
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -10,16 +10,16 @@ export interface FakeGitHubApp {
   readonly appId: string;
   /** PEM */
   readonly privateKey: string;
-  /** All given tokens, the oldest first. The last token is valid until `revoke`. */
+  /** All tokens that the fake has created, the oldest first. They open the repositories until `revoke`. */
   readonly tokens: readonly string[];
   revoke(): void;
-  /** Options for `startFakeGitHost`: makes the repositories of `owner` private, so that the tokens open them. */
+  /** Options for `startFakeGitHost`. With them, only these tokens open the repositories of `owner`. */
   readonly options: Required<Pick<FakeGitHostOptions, 'accepts' | 'api'>>;
 }
 
 const installation = 4711;
 
-/** Makes an App that is installed for `owner`. `lifeMs`: how long its tokens live. */
+/** Makes an App that is installed for `owner`. `lifeMs`: the lifetime of a token that the fake reports. */
 export function makeFakeGitHubApp(owner: string, lifeMs = 3_600_000): FakeGitHubApp {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const appId = '123456';

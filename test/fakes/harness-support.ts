@@ -1,6 +1,6 @@
 /**
- * A fake service with `/api/v1/harness-support/*` for tests of the agent, on loopback or a Unix socket. It returns one task, checks
- * and stores reports as the real service does, and can simulate faults.
+ * A fake service for tests of the agent, on loopback or a Unix socket. It has the routes `/api/v1/harness-support/*`: it returns one
+ * task, checks and stores reports like the real service, and can simulate faults.
  */
 import { EventEmitter, once } from 'node:events';
 import {
@@ -23,40 +23,43 @@ export interface FakeFault {
 }
 
 export interface FakeHarnessSupport extends FakeReports {
-  /** Root of the server, without `/api/v1`. With a Unix socket, a name that cannot be resolved. */
+  /** URL of the server, without `/api/v1`. For a Unix socket, its host name is one that cannot be resolved. */
   readonly url: string;
   readonly socketPath: string | undefined;
   readonly token: string;
   task: AgentTask;
   /** Path and body size of every request. */
   readonly requests: readonly { method: string; path: string; bytes: number; authorization: string | undefined }[];
-  /** Files by the path of their download. */
+  /** Files that the agent can download, by the path in their download URL. */
   readonly files: Map<string, Buffer>;
-  /** Requests whose path begins with the key are forwarded to the URL, as by the gateway. */
+  /** The fake forwards a request whose path begins with a key of this map to the URL in the map, as the gateway does. */
   readonly forwards: Map<string, string>;
-  /** Sends the cancel over the inbox. */
+  /** Tells the agent through its inbox that the run was cancelled. */
   cancel(): void;
-  /** Sends the item over the inbox. Repeats a follow-up or a request for changes until the agent acknowledges it by its id. */
+  /** Sends the item to the agent's inbox. Sends a follow-up or a request for changes again until the agent acknowledges its id. */
   tell(item: InboxItem): void;
   /** The answer to `finish-task`. */
   next: 'wait' | 'leave';
-  /** Makes every later request get 401. */
+  /** Answers 401 to every later request, as the service does to a superseded execution. */
   supersede(): void;
   /** Returns the fault of a request before the request is handled, or undefined for no fault. */
   fault: (request: { method: string; path: string; body: string }) => FakeFault | undefined;
-  /** Answers requests that the fake does not know. If it returns undefined, the answer is 404. */
+  /**
+   * A function of the test that answers requests which the fake does not know. If the function returns undefined, the fake answers
+   * 404.
+   */
   more: (request: {
     method: string;
     path: string;
     query: URLSearchParams;
     body: unknown;
   }) => Promise<FakeAnswer | undefined> | undefined;
-  /** Resolves as soon as `condition` returns true; checked after every request. */
+  /** Resolves as soon as `condition` returns true. The fake calls `condition` after every request. */
   until(condition: (fake: FakeHarnessSupport) => boolean): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Returns a task in the form of the service. */
+/** Returns a task as the service sends it to an agent. */
 export function fakeTask(task: Partial<AgentTask> = {}): AgentTask {
   return {
     run_id: 'run-1',
@@ -89,7 +92,7 @@ export async function startFakeHarnessSupport(
   const token = 'run-token-of-the-fake-0123456789';
   const changed = new EventEmitter().setMaxListeners(0);
   const { reports, take } = keepReports(() => fake);
-  /** The first answer for each Idempotency-Key. */
+  /** The first answer to each Idempotency-Key, which the fake also sends to repeated requests. */
   const answered = new Map<string, FakeAnswer>();
   const requests: { method: string; path: string; bytes: number; authorization: string | undefined }[] = [];
   const told: InboxItem[] = [];

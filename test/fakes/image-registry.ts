@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 
 /** An image in the registry, with one layer. */
 export interface RegistryImage {
-  /** Tar archive of its files. */
+  /** Tar archive of the image's files. */
   readonly layer: Buffer;
   readonly architecture?: string;
   /** Program that the containers of the image start, with arguments. */
@@ -20,7 +20,7 @@ export interface RegistryImage {
 export interface FakeImageRegistry extends AsyncDisposable {
   /** Host and port, as the first part of image names. */
   readonly address: string;
-  /** The digests of the requested layers, one for each request. */
+  /** The digests of the layers that clients requested, one entry for each request. */
   readonly layerRequests: string[];
 }
 
@@ -29,8 +29,8 @@ const listType = 'application/vnd.docker.distribution.manifest.list.v2+json';
 const digestOf = (content: Buffer): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
 
 /**
- * Starts a fake image registry with the read operations of the Distribution API (github.com/opencontainers/distribution-spec).
- * `images` has the images by `name:tag`.
+ * Starts a fake image registry with the read operations of the Distribution API (github.com/opencontainers/distribution-spec). The
+ * keys of `images` are `name:tag`.
  */
 export async function startFakeImageRegistry(
   images: Readonly<Record<string, RegistryImage>>,
@@ -90,7 +90,7 @@ export async function startFakeImageRegistry(
     response.writeHead(status, headers).end(JSON.stringify({ errors: [{ code, message: code.toLowerCase() }] }));
   };
   const server = createServer(async (request, response) => {
-    // A request to a mirror has the name of the registry in its query.
+    // Ignore the query. If this registry is the mirror of another one, the query contains the name of the other registry.
     const [url = ''] = (request.url ?? '').split('?');
     const wanted = credentials && `Basic ${Buffer.from(credentials).toString('base64')}`;
     if (wanted !== undefined && request.headers.authorization !== wanted) return refuse(response, 401, 'UNAUTHORIZED');

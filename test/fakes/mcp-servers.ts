@@ -1,4 +1,7 @@
-/** Real MCP servers for tests: each as one file for a sandbox, or over HTTP on loopback behind a proxy that requires a header. */
+/**
+ * Real MCP servers for tests. A server is either one file that runs in a sandbox, or an HTTP server on loopback behind a proxy that
+ * requires a header.
+ */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import http, { type IncomingHttpHeaders } from 'node:http';
@@ -41,7 +44,7 @@ export async function bundleMcpServers(): Promise<Readonly<Record<BundledName, B
 
 export interface HttpMcpServer {
   readonly url: string;
-  /** The headers of requests with the right credential. */
+  /** The headers of each request that had the right credential. */
   readonly admitted: readonly IncomingHttpHeaders[];
   close(): Promise<void>;
 }

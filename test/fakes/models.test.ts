@@ -50,7 +50,7 @@ describe.each(Object.entries(models))('the fake %s endpoint', (_name, model) => 
     },
   });
 
-  it('streams text, a tool call and an answer to the tool result through the real SDK', async () => {
+  it('streams text, a tool call and the answer to the tool result to the real SDK', async () => {
     ran.length = 0;
     const result = streamText({
       model: model(),
@@ -92,7 +92,7 @@ describe.each(Object.entries(models))('the fake %s endpoint', (_name, model) => 
     expect(result.steps[0]?.usage).toMatchObject({ inputTokens: 147, outputTokens: 30 });
   });
 
-  it('runs the command of the prompt by default', async () => {
+  it('calls a tool by default that runs the command in the prompt', async () => {
     fake.script((await import('./models/turns.ts')).defaultScript);
     ran.length = 0;
     const prompt = 'Please:\n```sh\nls -l\n```\nthanks';
@@ -117,7 +117,7 @@ describe.each(Object.entries(models))('the fake %s endpoint', (_name, model) => 
     });
   });
 
-  it('refuses a wrong key', async () => {
+  it('refuses a request with a wrong key', async () => {
     const failure = await generateText({ model: model('wrong'), prompt: 'x', maxRetries: 0 }).catch(
       (error: unknown) => error,
     );
@@ -132,7 +132,7 @@ describe.each(Object.entries(models))('the fake %s endpoint', (_name, model) => 
     try {
       for await (const part of result.fullStream) if (part.type === 'error') errors.push(part.error);
     } catch (error) {
-      // A broken connection throws and ends the loop. Error events of the provider are parts of the stream.
+      // If the connection breaks, the SDK throws here. But an error event of the provider is a part of the stream.
       errors.push(error);
     }
     expect(errors).not.toEqual([]);

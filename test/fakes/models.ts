@@ -1,7 +1,7 @@
 /**
- * A fake provider of language models on loopback with the four protocols of real providers. It gives the answers that the test sets,
- * records its requests, and can simulate faults. The routes of Anthropic, OpenAI and Google have their usual paths. The
- * OpenAI-compatible endpoint of the user's machine is at `/local/v1`.
+ * A fake of four model providers on loopback, each with its real protocol. It gives the answers that the test sets, records the
+ * requests, and can simulate faults. The routes of Anthropic, OpenAI and Google have the same paths as at these providers. The route
+ * `/local/v1` stands for an OpenAI-compatible endpoint on the user's machine.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -53,16 +53,19 @@ export type FakeScript = readonly FakeTurn[] | ((conversation: FakeConversation)
 export interface FakeModels {
   /** `http://127.0.0.1:PORT`. */
   readonly url: string;
-  /** Settings of a service that finds all four providers here. */
+  /** Settings with which a service uses this fake for all four providers. */
   readonly env: Readonly<Record<string, string>>;
   readonly requests: readonly FakeModelRequest[];
-  /** Sets the answers of the model. The index in a list is the number of earlier answers in the conversation. A function returns the answer. */
+  /**
+   * Sets the answers of the model. `script` is a list, of which the model gives the answers of each conversation in order, or a
+   * function that returns the next answer.
+   */
   script(script: FakeScript): void;
-  /** Makes the next `times` requests (default 1) to any provider fail in this way. */
+  /** Causes this fault in the next `times` requests (default 1) to any provider. */
   misbehave(misbehaviour: FakeMisbehaviour, times?: number): void;
-  /** Removes the planned faults. */
+  /** Removes the faults that `misbehave` has planned. */
   forgive(): void;
-  /** Continues all streams that `hold` stopped. */
+  /** Continues all streams that the fault `hold` has stopped. */
   release(): void;
   /** Resolves with the `count`th request (1, 2, …) as soon as it has arrived. */
   request(count: number): Promise<FakeModelRequest>;
@@ -75,7 +78,7 @@ interface Route {
   readonly provider: FakeProvider;
   readonly dialect: FakeDialect;
   readonly model?: string;
-  /** Google's requests ask for a stream in the path, those of the other providers in the body. */
+  /** Whether the request asks for a stream. Only Google's requests say this in the path; for other providers, the body says it. */
   readonly stream?: boolean;
 }
 
@@ -90,7 +93,7 @@ function routeOf(path: string): Route | undefined {
   return { provider: 'google', dialect: googleDialect, model: decodeURIComponent(google[1]), stream };
 }
 
-/** Reads the credential from the one place where the provider looks for it. */
+/** Reads the credential from the header or query parameter that the provider uses. */
 function credentialOf(provider: FakeProvider, request: IncomingMessage, url: URL): string | undefined {
   const single = (name: string): string | undefined => request.headers[name]?.toString();
   if (provider === 'anthropic') return single('x-api-key');

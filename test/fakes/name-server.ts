@@ -6,7 +6,7 @@ import { isIPv4 } from 'node:net';
 export interface FakeNameServer {
   /** `127.0.0.1:PORT` */
   readonly address: string;
-  /** Each query as `NAME A` or `NAME AAAA`, repetitions included. */
+  /** All received queries, as `NAME A` or `NAME AAAA`. */
   readonly questions: readonly string[];
   close(): Promise<void>;
 }
@@ -37,7 +37,7 @@ export async function startFakeNameServer(
     questions.push(`${name} ${types[type] ?? type}`);
     if (isSilent(name)) return;
     const known = addresses[name];
-    // Tests need no names with IPv6 addresses, so AAAA is answered with none.
+    // No test needs an IPv6 address, so the answer to an AAAA query contains no address.
     const records = type === 1 ? (known ?? []).filter((address) => isIPv4(address)) : [];
     const head = Buffer.alloc(12);
     query.copy(head, 0, 0, 2);

@@ -1,9 +1,9 @@
-/** Secrets of a test, and programs that print them: a prompt, MCP servers and a skill. */
+/** Secrets for a test, and texts that reveal them: a prompt, MCP servers and a skill. */
 export const token = 'kT9"deploy/token+42';
 export const certificate = `-----BEGIN-----\n${'Ab3/'.repeat(30)}\n-----END-----\n`;
-/** A value that a file name can contain. */
+/** A secret that can be a part of a file name. */
 export const nameToken = 'Qz7-name-token-81';
-/** Parts of the values in the encodings that the run prints. None of these texts may appear in an answer of the service. */
+/** The secrets, or parts of them, in the encodings that the run prints. None of these texts may appear in an answer of the service. */
 export const planted = [
   token,
   nameToken,

@@ -1,8 +1,8 @@
 /**
  * Starts the agent in a container as the docker and kubernetes backends of `oz-agent-worker` do
- * (github.com/warpdotdev/oz-agent-worker, `internal/worker/docker.go` and `kubernetes.go`). Programs of the sidecar image copy the
- * content of that image to a volume. A container with the image of the run mounts the volume at /agent. Unlike the containers of these
- * backends, it uses the network of the machine.
+ * (github.com/warpdotdev/oz-agent-worker, `internal/worker/docker.go` and `kubernetes.go`). First the content of the sidecar image is
+ * copied to a volume. Then a container with the image of the run mounts this volume at /agent. Unlike the containers of these
+ * backends, this container uses the network of the machine.
  */
 import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -23,7 +23,7 @@ export interface FakeContainer {
   readonly id: string;
   /** Resolves to the exit code of the agent. */
   readonly ended: Promise<number>;
-  /** Returns its output so far. */
+  /** Returns the output of the container so far. */
   output(): Promise<string>;
 }
 

@@ -1,7 +1,8 @@
 /**
  * Starts the agent program as the direct backend of `oz-agent-worker` does (github.com/warpdotdev/oz-agent-worker,
  * `internal/worker/direct.go`): directly on the machine, in a folder named after the run. The agent gets `HOME`, `TMPDIR` and `PATH`
- * of the machine's user and the variables of the assignment, but no pipe. A cancellation sends SIGKILL to this process only.
+ * of the machine's user and the variables of the assignment, but no pipe. A cancellation sends SIGKILL only to the agent's process,
+ * not to its children.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
@@ -38,7 +39,7 @@ export interface FakePublicWorkerAgent {
 export function startAsPublicWorker(run: FakePublicWorkerRun): FakePublicWorkerAgent {
   const cwd = run.targetDir ?? path.join(run.workspaceRoot, run.runId);
   mkdirSync(cwd, { recursive: true, mode: 0o700 });
-  // The file to which a setup command would write variables.
+  // Like the real worker, create the file to which setup commands can write variables.
   writeFileSync(path.join(cwd, 'oz-env-1234'), '', { mode: 0o600 });
   const printed = path.join(run.temporaryFolder, `${run.runId}.output`);
   const output = openSync(printed, 'a');

@@ -19,18 +19,21 @@ export interface FakePull {
 
 export interface FakePullRequestApi {
   readonly pulls: FakePull[];
-  /** Called once, before the next pull request is opened. */
+  /** If set, the fake calls this function once, before it opens the next pull request. */
   before: (() => Promise<unknown>) | undefined;
-  /** Branches without a commit of their own. */
+  /** Branches that have no commits in addition to those of the base branch. */
   readonly empty: Set<string>;
-  /** Branches that the host does not have. */
+  /** Branches that do not exist on the host. */
   readonly missing: Set<string>;
-  /** Answer to the next request that opens a pull request. With `opens`, the fake opens the pull request in spite of this answer. */
+  /**
+   * If set, the answer to the next request that opens a pull request. With `opens`, the fake also opens the pull request, for example
+   * although the answer is an error.
+   */
   next: { readonly status: number; readonly json: unknown; readonly opens?: boolean } | undefined;
   readonly api: Required<FakeGitHostOptions>['api'];
 }
 
-/** With `token`, every request must send this bearer token. Without it, the fake accepts any token. */
+/** Makes the API. If `token` is given, every request must send it as bearer token. Otherwise the fake accepts any token. */
 export function makeFakePullRequestApi(token?: string): FakePullRequestApi {
   const pulls: FakePull[] = [];
   const answer = (response: ServerResponse, status: number, json: unknown) =>

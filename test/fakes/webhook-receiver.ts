@@ -1,4 +1,7 @@
-/** A receiver of webhooks on loopback: verifies signatures with the reference library, stores its requests, and can simulate faults. */
+/**
+ * A receiver of webhooks on loopback: stores the requests that it gets, verifies their signatures with the reference library, and can
+ * simulate faults.
+ */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -28,9 +31,9 @@ export interface FakeWebhookReceiver {
   readonly url: string;
   readonly port: number;
   readonly received: readonly FakeReceivedWebhook[];
-  /** Requests that are not answered yet. */
+  /** Number of requests that are not answered yet. */
   readonly waiting: number;
-  /** Secrets for the check of signatures. */
+  /** Secrets with which the receiver checks signatures. */
   secrets: string[];
   /** Sets the answer to later requests. The default is 204. */
   behave(behaviour: FakeBehaviour): void;

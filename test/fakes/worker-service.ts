@@ -9,9 +9,9 @@ type DataOf = { [M in WorkerMessage as M['type']]: M['data'] };
 
 export interface FakeWorkerServiceOptions {
   readonly port?: number;
-  /** The key that is accepted. */
+  /** The API key that the fake accepts. */
   readonly key?: string;
-  /** Answers HTTP requests that come through a relay. */
+  /** Answers the HTTP requests that agents send through the worker's relay. */
   readonly onRequest?: (request: IncomingMessage, response: ServerResponse) => void;
 }
 
@@ -23,18 +23,20 @@ export interface FakeWorkerService {
   readonly messages: WorkerMessage[];
   /** The HTTP requests that the fake received, as `METHOD target`. */
   readonly requests: string[];
-  /** Connections that were accepted so far. */
+  /** Returns the number of connections that were accepted so far. */
   readonly connectionCount: () => number;
   send(message: ServiceMessage): void;
   /** Sends the text unchanged as a frame. */
   sendText(text: string): void;
   /** With false, the fake receives messages and does not acknowledge them, like a service that cannot write. */
   acknowledge(does: boolean): void;
-  /** Resolves to the first message of the type for which `matches` returns true. */
+  /**
+   * Resolves to the data of the first message of this type for which `matches` returns true. Default: the first message of this type.
+   */
   waitFor<T extends keyof DataOf>(type: T, matches?: (data: DataOf[T]) => boolean): Promise<DataOf[T]>;
-  /** Cuts all worker connections without a close frame. */
+  /** Closes all worker connections without a close frame. */
   cutConnections(): void;
-  /** Refuses all later connections with this status. With undefined, accepts connections again. */
+  /** Refuses all later connections with this HTTP status. If the status is undefined, accepts connections again. */
   refuseWith(status: number | undefined): void;
   close(): Promise<void>;
 }

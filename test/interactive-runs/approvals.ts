@@ -1,4 +1,7 @@
-/** Runs that wait for a person, in real sandboxes: with the runbook, with the AI SDK loop against fake models, and with an ACP harness. */
+/**
+ * Tests runs that wait for an answer of a person, in real sandboxes: runbooks, runs with the AI SDK loop against fake models, and runs
+ * with an ACP harness.
+ */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { RunItem } from '@runyard/contract/runs/runs';
@@ -9,7 +12,7 @@ import { isLong } from '../support/long.ts';
 import { oneModel, runbook, runKinds, testsOfKind } from '../support/run-kinds.ts';
 import { killHard, type System } from '../support/system.ts';
 
-/** Returns the answer of a model that runs a command again after its approval and gives up after a denial. */
+/** Returns the next answer of a fake model, which runs a command again after a person has approved it, and gives up after a denial. */
 function obedient(conversation: FakeConversation) {
   const { prompt, turnOfPrompt } = conversation;
   if (turnOfPrompt === 0 && prompt.includes('The user denied it')) return { text: ['Then not.'] };
@@ -19,7 +22,7 @@ function obedient(conversation: FakeConversation) {
 }
 
 export const describeApprovals = (system: System, models: FakeModels) =>
-  describe('approvals', () => {
+  describe('the system (approvals)', () => {
     beforeEach(() => models.script(obedient));
 
     interface Block {
@@ -65,7 +68,7 @@ export const describeApprovals = (system: System, models: FakeModels) =>
       const create = (command: string, more: object = {}) =>
         system.createRun(say(command), { config: { ...ask, ...config, ...more } });
 
-      test('runs an approved command in the sandbox that waited without a slot', async () => {
+      test('runs an approved command in the same sandbox, which used no slot while it waited', async () => {
         const runId = await create('echo done-$((40+2))');
         const waiting = await blocked(runId);
         expect(waiting).toMatchObject({
@@ -77,7 +80,7 @@ export const describeApprovals = (system: System, models: FakeModels) =>
           },
         });
         expect(await textOf(runId)).not.toContain('done-42');
-        // Two slots, both free, because a run that waits for a person uses none.
+        // Two other runs can work at the same time: both slots are free, because a run that waits for a person uses no slot.
         const others = await Promise.all(
           [0, 1].map(() => system.createRun('```sh\nsleep 1; echo ran\n```', { config: runbook })),
         );
@@ -137,7 +140,7 @@ export const describeApprovals = (system: System, models: FakeModels) =>
 
       test("keeps the question when the sandbox's time ends, and applies a later decision in a new sandbox", async () => {
         const brief = () => create('echo done-$((40+2))', { idle_timeout_minutes: 0.03 });
-        // Only the long test approves a run here, because the next test of a runbook also approves after that time.
+        // Only `bin/test-long` approves a run here, because a later test of runbooks also approves after the sandbox has ended.
         const [denied, approved] = await Promise.all([brief(), isLong ? brief() : '']);
         const first = await blocked(denied);
         for (const runId of approved ? [denied, approved] : [denied]) {
@@ -177,7 +180,7 @@ export const describeApprovals = (system: System, models: FakeModels) =>
       });
     });
 
-    test('asks for each command of a runbook and continues after the approved one in a new sandbox', async () => {
+    test('asks before each command of a runbook, and continues in a new sandbox with the command that was approved', async () => {
       const prompt =
         '```sh\necho one-$((1+0))\n```\n\n```bash\necho two-$((1+1))\n```\n\n```sh\necho three-$((1+2))\n```';
       const runId = await system.createRun(prompt, {
@@ -236,7 +239,7 @@ export const describeApprovals = (system: System, models: FakeModels) =>
     describe('an ACP harness', () => {
       const fixture = path.join(import.meta.dirname, '../../packages/agent/test/scripted-agent.mjs');
       const source = readFileSync(fixture).toString('base64');
-      // The sandbox starts the harness while it writes the attachments.
+      // The harness waits for its program, because the agent starts the harness while it still writes the attachments.
       const create = () =>
         system.createRun('Go.', {
           config: {

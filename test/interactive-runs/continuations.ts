@@ -1,4 +1,4 @@
-/** Tests runs that continue in a new sandbox. They find the files of the earlier sandbox, however that sandbox ended. */
+/** Tests runs that continue in a new sandbox. Their files are there again, even if the earlier sandbox was killed. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
@@ -11,9 +11,9 @@ import { isLong } from '../support/long.ts';
 import { hasEnded, runbook, runKinds, testsOfKind } from '../support/run-kinds.ts';
 import { eventually, killHard, type System } from '../support/system.ts';
 
-/** The size limit of a stored workspace is 5 MB. */
+/** Describes the tests. The settings of `system` must limit a stored workspace to 5 MB. */
 export const describeContinuations = (system: System, host: FakeGitHost) =>
-  describe('continuations', () => {
+  describe('the system (continued runs)', () => {
     const gone = (run: RunItem) => hasEnded(run) && run.is_sandbox_running === false;
     const textOf = async (runId: string): Promise<string> =>
       await system.call('GET', `/agent/runs/${runId}/conversation`).then(JSON.stringify, () => '');
@@ -40,7 +40,7 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
 
     describe.each(runKinds)('$kind', ({ kind, config, say }) => {
       const test = testsOfKind(kind);
-      test('restores files, links, modes and home after the sandbox has ended, and does not repeat the setup', async () => {
+      test('restores files, links, file modes and the home folder in a new sandbox, and does not repeat the setup commands', async () => {
         const { uid } = await system.call<{ uid: string }>(
           'POST',
           '/agent/environments',
@@ -74,7 +74,7 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
         await goOn(runId, say('cat .hidden/at file; echo third-$((1+2))'), 'third-3');
       });
 
-      test('keeps the state of a run after kill -9 of its worker, and continues it with the files of the last turn', async () => {
+      test('does not change the state of an ended run when its worker is killed, and continues the run with the files of the last turn', async () => {
         const before = await archives();
         const runId = await system.createRun(say('echo kept-$((1+1)) > file'), {
           config: { ...config, idle_timeout_minutes: 5 },
@@ -90,7 +90,7 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
       });
     });
 
-    test("recreates the run's tree from a fresh clone and the handoff", async () => {
+    test("writes a handoff from which a fresh clone gets the same files as the run's repository", async () => {
       await host.commit('acme', 'app', { 'readme.md': 'one\n', 'old.txt': 'old\n' });
       const { uid } = await system.call<{ uid: string }>(
         'POST',
@@ -119,7 +119,7 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
       );
       expect(notes?.toString()).toBe('notes\n');
       const folder = await mkdtemp(path.join(tmpdir(), 'runyard-handoff-'));
-      // The call must be asynchronous, because the code host is in this process.
+      // Do not block this process while git runs, because the code host runs in this process.
       const git = async (...args: string[]) => {
         const child = spawn('git', args, { cwd: path.join(folder, 'fresh'), stdio: ['pipe', 'ignore', 'inherit'] });
         child.stdin.on('error', () => {}).end(patch);
@@ -133,7 +133,7 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
       expect([...(await readFile(path.join(folder, 'fresh/image.bin')))]).toEqual([0, 1, 255]);
       expect(await readFile(path.join(folder, 'fresh/readme.md'), 'utf8')).toBe('one\ntwo\n');
       await rm(folder, { recursive: true });
-      // Git ran no program from the repository's configuration while the patch was made.
+      // While the agent made the patch, git ran none of the programs that the repository's configuration names.
       await goOn(runId, block('test -e ran || echo nothing-ran-$((1+2))'), 'nothing-ran-3');
     });
 
@@ -150,7 +150,7 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
         const { uid } = await system.call<{ uid: string }>(
           'POST',
           '/agent/environments',
-          // With this setup command, the harness starts only after its program, an attachment, exists.
+          // This setup command fails if the harness's program, which is an attachment, is not there yet. So the harness can start.
           { config: { name: 'E', setup_commands: ['test -e attachments/agent.mjs'] } },
           201,
         );
@@ -173,7 +173,7 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
       },
     );
 
-    test('reports a workspace that is too large to keep, and starts the next sandbox with a notice and without these files', async () => {
+    test('reports that a workspace is too large to store, and starts the next sandbox with a notice instead of the files', async () => {
       const runId = await system.createRun(block('head -c 8000000 /dev/urandom > big'), { config: runbook });
       await system.until(runId, gone);
       expect(await textOf(runId)).toContain('workspace_not_kept');
@@ -181,7 +181,7 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
       expect(await textOf(runId)).toContain('workspace_not_restored');
     });
 
-    test('begins another run of a conversation with its files, or with a notice and no files in another environment', async () => {
+    test('begins the next run of a conversation with the files of the last run, but in another environment with a notice instead of the files', async () => {
       const runId = await system.createRun(block('echo kept-$((1+1)) > file; echo tool > ~/.tool'), {
         config: runbook,
       });

@@ -1,11 +1,11 @@
-/** Tests every cell of the follow-up table in real sandboxes, with the runbook and with the AI SDK loop against fake models. */
+/** Tests follow-ups to runs in every state, in real sandboxes, with runbooks and with the AI SDK loop against fake models. */
 import { describe, expect, test } from 'vitest';
 import type { FakeModels } from '../fakes/models.ts';
 import { hasEnded, kindsOfTurn, runbook, runKinds, testsOfKind } from '../support/run-kinds.ts';
 import { eventually, type System } from '../support/system.ts';
 
 export const describeFollowUps = (system: System, models: FakeModels) =>
-  describe('follow-ups', () => {
+  describe('the system (follow-ups)', () => {
     interface Step {
       messages: { role: string; content: Record<string, unknown>[] }[];
     }
@@ -23,7 +23,7 @@ export const describeFollowUps = (system: System, models: FakeModels) =>
     };
     const followUp = (runId: string, message: string, status = 200) =>
       system.call('POST', `/agent/runs/${runId}/followups`, { message }, status);
-    /** Waits until the run has ended and its conversation has this number of steps. */
+    /** Waits until the run has ended and the run's conversation has this number of steps. */
     const afterSteps = async (runId: string, steps: number) => {
       await eventually(`${steps} steps`, async () => (await stepsOf(runId).catch(() => [])).length === steps);
       return await system.until(runId, hasEnded);
@@ -36,7 +36,7 @@ export const describeFollowUps = (system: System, models: FakeModels) =>
       const create = (command: string, more: object = {}) =>
         system.createRun(say(command), { config: { ...stays, ...config, ...more } });
 
-      test('adds a follow-up of a queued run to the first prompt', async () => {
+      test('adds a follow-up to the first prompt of a run that is still queued', async () => {
         const blockers = await Promise.all(
           [0, 1].map(() => system.createRun('```sh\nwhile [ ! -e go ]; do sleep 0.1; done\n```', runbookThatStays)),
         );
@@ -53,7 +53,7 @@ export const describeFollowUps = (system: System, models: FakeModels) =>
         expect(steps[0]).toContain('echo second');
       });
 
-      test('runs follow-ups of a running run as the next turns, in order, in the same sandbox', async () => {
+      test('runs follow-ups to a running run as its next turns, in order, in the same sandbox', async () => {
         const runId = await create('echo $$ > here; sleep 2; echo one-$((1+0))');
         await system.until(runId, (run) => run.state === 'INPROGRESS');
         await followUp(runId, say('test -e here && echo two-$((1+1))'));
@@ -69,7 +69,7 @@ export const describeFollowUps = (system: System, models: FakeModels) =>
         expect(types.filter((type) => type === 'followup_received')).toHaveLength(2);
       });
 
-      test('continues a run without a sandbox in a new execution that knows the conversation', async () => {
+      test('continues a run whose sandbox has ended in a new execution, and the agent knows the conversation', async () => {
         const runId = await create('echo the-word-is-$((40+2))', { idle_timeout_minutes: 0 });
         const first = await system.until(runId, (run) => hasEnded(run) && run.is_sandbox_running === false);
         const before = models.requests.length;
@@ -80,19 +80,19 @@ export const describeFollowUps = (system: System, models: FakeModels) =>
         expect(second.conversation_id).toBe(first.conversation_id);
         expect(second.session_id).not.toBe(first.session_id);
         expect((await stepsOf(runId))[1]).toContain('further-2');
-        // A model gets the earlier messages from the harness's stored history.
+        // The harness has stored its history, so the model gets the earlier messages.
         if (kind === 'model') expect(JSON.stringify(models.requests[before]?.body)).toContain('the-word-is-42');
         const events = await typesOf(runId);
         expect(
           events.filter((event) => event.event_type === 'agent_started').map((event) => event.execution_id),
         ).toEqual([1, 2]);
         await system.until(runId, (run) => run.is_sandbox_running === false);
-        // An empty message continues an existing conversation.
+        // An empty message also continues a run whose sandbox has ended.
         await followUp(runId, '');
         await afterSteps(runId, 3);
       });
 
-      test('continues a succeeded run in its waiting sandbox', async () => {
+      test('continues a succeeded run in its old sandbox if that sandbox still waits for follow-ups', async () => {
         const runId = await create('echo kept > file');
         const first = await system.untilEnded(runId);
         expect(first).toMatchObject({ state: 'SUCCEEDED', is_sandbox_running: true });
@@ -105,7 +105,7 @@ export const describeFollowUps = (system: System, models: FakeModels) =>
         await followUp(runId, '', 400);
       });
 
-      test('continues a cancelled run in a new execution with its files', async () => {
+      test('continues a cancelled run with its files in a new execution', async () => {
         const runId = await create('echo kept-$((1+1)) > file; echo begun-$((1+1)); sleep 60');
         await eventually('output', async () => (await stepsOf(runId).catch(() => [])).join('').includes('begun-2'));
         await system.call('POST', `/agent/runs/${runId}/cancel`);
@@ -134,7 +134,7 @@ export const describeFollowUps = (system: System, models: FakeModels) =>
       },
     );
 
-    test('lets sandboxes wait without a slot and ends the oldest of them when there are too many', async () => {
+    test('lets the sandboxes of ended runs wait without a slot, and ends the oldest ones if there are too many', async () => {
       const runIds: string[] = [];
       for (let n = 0; n < 6; n += 1) {
         const runId = await system.createRun('```sh\ntrue\n```', runbookThatStays);

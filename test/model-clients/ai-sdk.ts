@@ -1,4 +1,7 @@
-/** Asks the model of the run with the Vercel AI SDK. The SDK's providers read their own variables, but two have no variable for the address. */
+/**
+ * Asks the model of the run with the Vercel AI SDK. The providers of the SDK read key and address from environment variables, but two
+ * of the providers have no variable for the address.
+ */
 import { text } from 'node:stream/consumers';
 import { anthropic } from '@ai-sdk/anthropic';
 import { createGoogle } from '@ai-sdk/google';

@@ -1,4 +1,7 @@
-/** Tests that the sandbox of a failed setup stays for follow-ups, with the runbook and with the AI SDK loop against fake models. */
+/**
+ * Tests that the sandbox stays available for follow-ups after a failed setup, with runbooks and with the AI SDK loop against fake
+ * models.
+ */
 import { createClient } from '@runyard/client';
 import type { LiveEvent } from '@runyard/contract/runs/live-events';
 import type { RunItem } from '@runyard/contract/runs/runs';
@@ -8,7 +11,7 @@ import type { FakeModels } from '../fakes/models.ts';
 import { kindsOfTurn } from '../support/run-kinds.ts';
 import { eventually, type System } from '../support/system.ts';
 
-/** A model that runs the command of the user's latest message and ignores commands of earlier messages. */
+/** Returns the next answer of a fake model, which runs only the commands in the user's latest message. */
 function obedient(conversation: FakeConversation) {
   const said = conversation.prompt.split(/The user (?:now )?says:/).at(-1) ?? '';
   const commands = [...said.matchAll(/run `([^`]+)`/g)].map(([, command]) => command);
@@ -29,7 +32,7 @@ export const describeDebugWindow = (system: System, models: FakeModels) =>
     const until = (run: RunItem) => run.status_message?.session_debug_until ?? '';
 
     test.each(kindsOfTurn(0))(
-      'runs follow-ups in the failed sandbox while the run stays FAILED, and a rerun uses the repaired environment ($kind)',
+      'let follow-ups run in the sandbox while the run stays FAILED, and a rerun uses the repaired environment ($kind)',
       async ({ config, say }) => {
         const { uid } = await system.call<{ uid: string }>(
           'POST',
@@ -60,7 +63,7 @@ export const describeDebugWindow = (system: System, models: FakeModels) =>
         });
         expect(await conversation(runId)).toContain('left-41');
 
-        // The run keeps the revision of its environment. A rerun uses the repaired environment.
+        // The run itself still has the old revision of its environment, but a rerun uses the new revision.
         await system.call('PUT', `/agent/environments/${uid}`, environment(0, 'true'));
         const again = await system.call<{ run_id: string }>('POST', `/agent/runs/${runId}/rerun`, {});
         const done = await system.untilEnded(again.run_id);
@@ -70,7 +73,7 @@ export const describeDebugWindow = (system: System, models: FakeModels) =>
     );
 
     test.each(kindsOfTurn(1))(
-      'shows questions from the window, runs approved actions, and sends both to readers of the stream ($kind)',
+      'let the agent ask in a follow-up and run approved actions, and readers of the stream get the events of both ($kind)',
       async ({ config, say }) => {
         const { uid } = await system.call<{ uid: string }>(
           'POST',
@@ -84,7 +87,7 @@ export const describeDebugWindow = (system: System, models: FakeModels) =>
         const failed = await system.untilEnded(runId);
         const client = createClient({ baseUrl: system.baseUrl(), apiKey: system.key });
         let lastEventId = '';
-        /** Returns the events that a reader gets when it connects again after its last id, until the stream ends. */
+        /** Connects again after the last id that this reader has received. Returns the events up to the end of the stream, as JSON. */
         const rest = async () => {
           const events: LiveEvent[] = [];
           for await (const { id, event } of client.streamRunEvents(runId, { lastEventId })) {

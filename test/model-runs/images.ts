@@ -1,4 +1,7 @@
-/** Tests models over the four real wire protocols from real sandboxes: tool calls, counts of tokens, and images of prompts and follow-ups. */
+/**
+ * Tests model requests from real sandboxes over the four real protocols of providers: tool calls, token counts, and images in prompts
+ * and follow-ups.
+ */
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { describe, expect, test } from 'vitest';
 import { type FakeModels, fakeModelKeys } from '../fakes/models.ts';

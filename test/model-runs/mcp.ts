@@ -38,13 +38,13 @@ export const describeMcp = (system: System, models: FakeModels) =>
     const everything = { command: 'node', args: ['attachments/everything.mjs', 'stdio'] };
     const filesystem = { command: 'node', args: ['attachments/filesystem.mjs', '/workspace'] };
 
-    /** A model that makes these calls one after another, and then repeats the results. */
+    /** Returns the script of a fake model that makes these calls one after another, and then repeats the results. */
     const calls = (...toolCalls: FakeToolCall[]) =>
       models.script(({ turn, toolResults }: FakeConversation) => {
         const call = toolCalls[turn];
         return call ? { toolCalls: [call] } : { text: [`The last result: ${toolResults.join()}`] };
       });
-    /** Starts a run with these MCP servers. `stored` has stored servers, which the run names by their ids. */
+    /** Starts a run with these MCP servers. `stored` has the ids of stored servers. */
     const run = async (mcp_servers: object, more: object = {}, stored: object = {}) => {
       const config = { ...oneModel, mcp_servers, ...more };
       const attachments = await attachmentsOf({ mcp_servers, stored });
@@ -58,7 +58,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
     };
     const store = (server: object) => system.call<McpServer>('POST', '/agent/mcp-servers', server, 201);
 
-    test('gives the harness oz the tools of programs in the sandbox', async () => {
+    test('run as programs in the sandbox and give their tools to the harness oz', async () => {
       const before = models.requests.length;
       calls(
         { name: 'mcp__every__echo', input: { message: 'ping-41' } },
@@ -81,7 +81,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
       expect(await read(runId, 'timeline')).toContain('mcp_server');
     });
 
-    test('uses stored servers: a server over HTTP with the headers of the team, and a program with its variables', async () => {
+    test('can be stored: a server over HTTP gets the stored headers of the team, and a program its stored variables', async () => {
       const http = await store({ name: 'Remote', url: remote?.url, headers: { Authorization: authorization } });
       const program = await store({ name: 'Program', ...everything, env: { TEAM_KEY: variable } });
       calls(
@@ -102,7 +102,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
           expect(await read(runId, what), what).not.toContain(value);
     });
 
-    test('gives a program and a server over HTTP only the secrets that they name', async () => {
+    test('get only the secrets that they name, as programs and over HTTP', async () => {
       await system.call('PUT', '/secrets/OF_PROGRAM', { value: 'secret-of-the-program-8802', scope: 'personal' });
       await system.call('PUT', '/secrets/OF_REMOTE', { value: authorization.slice(7), scope: 'team' });
       const [ofProgram, ofRemote] = ['OF_PROGRAM', 'OF_REMOTE'].map((name) => `\${${name}}`);
@@ -126,7 +126,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
       expect(JSON.stringify(models.requests.at(-1)?.body)).not.toContain('secret-of-the-program');
     });
 
-    test('asks a person before it calls a tool, and does not call the tool if the policy denies it', async () => {
+    test('get a call only after a person has approved it, and no call if the approval policy denies it', async () => {
       calls({ name: 'mcp__every__echo', input: { message: 'ping-43' } });
       const asking = await run({ every: everything }, { approval_policy: 'ask', idle_timeout_minutes: 5 });
       const blocked = await system.until(asking, ({ state }) => state === 'BLOCKED');
@@ -143,7 +143,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
       expect(await read(denied, 'conversation')).not.toContain('Echo: ping-43');
     });
 
-    test('bin/runyard mcp manages servers without secrets in its command lines', async () => {
+    test('can be managed by `bin/runyard mcp` without secrets on the command line', async () => {
       const env = { RUNYARD_BASE_URL: system.baseUrl(), RUNYARD_API_KEY: system.key };
       const mcp = async (args: readonly string[], input = '') => {
         const command = startCommand([runyard, 'mcp', ...args], { cwd: system.dataDir, env, input });

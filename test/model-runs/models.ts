@@ -1,11 +1,14 @@
-/** Runs with a language model that misbehaves: sandbox → relay → gateway → provider. `images.ts` has good answers over the four real streaming protocols. */
+/**
+ * Tests runs with a fake model that misbehaves. Requests go from the sandbox through relay and gateway to the provider. `images.ts`
+ * tests good answers over the four real protocols.
+ */
 import { describe, expect, test } from 'vitest';
 import type { FakeModels } from '../fakes/models.ts';
 import type { System } from '../support/system.ts';
 
 export const describeModels = (system: System, models: FakeModels) =>
   describe('language models', () => {
-    test('retries a request to an overloaded provider, and the run succeeds', async () => {
+    test('an overloaded provider gets the request again, and the run succeeds', async () => {
       models.misbehave({ kind: 'status', status: 429, retryAfterSeconds: 1 }, 1);
       const run = await system.untilEnded(
         await system.createRun('Please run `echo ok`.', { config: { model_id: 'openai/gpt-5.2' } }),
@@ -13,7 +16,7 @@ export const describeModels = (system: System, models: FakeModels) =>
       expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
     });
 
-    test('finishes a run if the stream from the model is cut in the middle', async () => {
+    test('a run succeeds although a stream from the model is cut in the middle', async () => {
       models.misbehave({ kind: 'cut', afterPieces: 3 }, 1);
       const run = await system.untilEnded(
         await system.createRun('Please run `echo ok`.', { config: { model_id: 'anthropic/claude-opus-4-5' } }),
@@ -21,7 +24,7 @@ export const describeModels = (system: System, models: FakeModels) =>
       expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
     });
 
-    test('shows a slow stream while it arrives and lets it be cancelled', async () => {
+    test('a run shows a slow answer of the model while it arrives, and can be cancelled meanwhile', async () => {
       models.misbehave({ kind: 'slow', delayMs: 400 }, 1);
       const runId = await system.createRun('Please run `echo ok`.', {
         config: { model_id: 'anthropic/claude-opus-4-5' },
@@ -32,7 +35,7 @@ export const describeModels = (system: System, models: FakeModels) =>
       expect((await system.run(runId)).state).toBe('CANCELLED');
     });
 
-    test('rejects an unknown model before it creates a run', async () => {
+    test('the service rejects an unknown model before it creates a run', async () => {
       const before = await system.call<{ runs: unknown[] }>('GET', '/agent/runs?limit=500');
       await system.call('POST', '/agent/runs', { prompt: 'Go.', config: { model_id: 'anthropic/no-such-model' } }, 400);
       const after = await system.call<{ runs: unknown[] }>('GET', '/agent/runs?limit=500');

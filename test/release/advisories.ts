@@ -1,22 +1,25 @@
-/** Security advisories about the packages of the lockfile. */
+/** Reads the security advisories about the packages of the lockfile. */
 import { z } from 'zod';
 
 const Advisory = z.object({ title: z.string(), url: z.string(), severity: z.string(), range: z.string() });
 
-/** The output of `npm audit --json`. `via` has advisories, and names of packages through which the package is affected. */
+/**
+ * The output of `npm audit --json`. `via` contains advisories about the package, and names of other affected packages on which the
+ * package depends.
+ */
 const Audit = z.object({
   vulnerabilities: z.record(z.string(), z.object({ name: z.string(), via: z.array(z.union([z.string(), Advisory])) })),
 });
 
-/** An error of the registry instead of a report. */
+/** The output if the registry returned an error instead of a report. */
 const Failure = z.object({ message: z.string() });
 
 export type Advisories =
   | { readonly kind: 'known'; readonly found: readonly { readonly id: string; readonly line: string }[] }
-  /** No report, because the registry did not answer or has no data about advisories. */
+  /** There is no report, because the registry did not answer or has no data about advisories. */
   | { readonly kind: 'unknown'; readonly reason: string };
 
-/** Reads the output of npm. `accepted`: ids of advisories that do not concern the program, such as GHSA-xxxx-xxxx-xxxx. */
+/** Reads the output of `npm audit --json`. `accepted`: ids of advisories that do not affect Runyard, such as GHSA-xxxx-xxxx-xxxx. */
 export function readAdvisories(printed: string, accepted: readonly string[]): Advisories {
   let json: unknown;
   try {

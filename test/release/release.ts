@@ -63,7 +63,7 @@ const built = readdirSync(path.join(root, dashboard, 'dist'), { recursive: true,
   .filter((entry) => entry.isFile())
   .map((entry) => path.relative(root, path.join(entry.parentPath, entry.name)))
   .sort();
-// An installation that may not write its folder serves this build of the dashboard.
+// Include the built dashboard. A service that may not write to its folder cannot build the dashboard, and serves this build.
 git(
   ...['archive', '--format=tar.gz', '-o', path.resolve(folder, `${base}.tar.gz`)],
   ...built.flatMap((file) => [`--prefix=${base}/${path.dirname(file)}/`, `--add-file=${path.join(root, file)}`]),

@@ -1,7 +1,7 @@
 /** The software bill of materials of a release: the packages of the lockfile that a user installs, in the format CycloneDX 1.5. */
 import { createHash } from 'node:crypto';
 
-/** The members of npm's document that this module changes. https://cyclonedx.org/docs/1.5/json/ */
+/** The members of the output of `npm sbom` that this module uses or changes. https://cyclonedx.org/docs/1.5/json/ */
 export interface Sbom {
   serialNumber: string;
   metadata: { timestamp: string; component: { name: string; type: string; 'bom-ref': string } };
@@ -16,8 +16,8 @@ interface Component {
 }
 
 /**
- * Returns whether a package is only for development, by a property in npm's document. npm's `--omit dev` is wrong here: it also leaves
- * out packages that a workspace needs if the root has them for development.
+ * Returns whether a package is only for development, by a property in the output of `npm sbom`. The option `--omit dev` of npm would
+ * be wrong here: it also leaves out a package that a workspace needs if the root lists this package for development.
  */
 const isForDevelopment = ({ properties = [] }: Component): boolean =>
   properties.some(({ name, value }) => name === 'cdx:npm:package:development' && value === 'true');
@@ -32,9 +32,8 @@ export interface SbomFacts {
 }
 
 /**
- * Returns the document of `npm sbom` without packages for development. It has the name of the program instead of the folder's name,
- * the time of the commit instead of the present time, and a serial number that is not random. So two builds of one commit give the
- * same document.
+ * Returns the output of `npm sbom` without packages for development. Two builds of one commit give the same document: the name is that
+ * of the program and not of the folder, the time is that of the commit, and the serial number depends only on the lockfile.
  */
 export function toSbom(ofNpm: Sbom, { name, lockfile, committedAt }: SbomFacts): Sbom {
   const components = ofNpm.components.filter((each) => !isForDevelopment(each));

@@ -1,4 +1,4 @@
-/** Artifacts of all five types from a real sandbox to their readers, and after the end of their run. */
+/** Tests artifacts of all five types: a real sandbox reports them, and readers get them during and after the run. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { eventually, type System } from '../support/system.ts';
 

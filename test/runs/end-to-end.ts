@@ -1,4 +1,4 @@
-/** A prompt becomes a finished run: real HTTP port, real worker process, real sandbox. */
+/** Tests runs from the prompt to the end, with a real HTTP port, a real worker process and a real sandbox. */
 import OzAPI, { BadRequestError } from 'oz-agent-sdk';
 import { describe, expect, test } from 'vitest';
 import { eventually, type System } from '../support/system.ts';
@@ -84,7 +84,7 @@ export const describeEndToEnd = (system: System) =>
       const { artifact_uid: uid } = (artifact?.data ?? {}) as { artifact_uid?: string };
       const detail = await system.call<{ data: { download_url: string } }>('GET', `/agent/artifacts/${uid}`);
       expect(await (await fetch(detail.data.download_url)).text()).toBe('made\n');
-      // The sandbox ends by itself after its agent has ended.
+      // When the agent has ended, the worker ends the sandbox too.
       await system.until(runId, (item) => item.is_sandbox_running === false);
     });
 
@@ -111,7 +111,7 @@ export const describeEndToEnd = (system: System) =>
       expect(blocks.filter((block) => block.type === 'action')).toHaveLength(1);
     });
 
-    test('fails a run without commands, and says how to add a model if the runbook was not chosen', async () => {
+    test('ends a run without commands as FAILED, and says how to add a model unless the request names the runbook', async () => {
       const prompt = 'Please write a poem.';
       const [fellBack, chosen] = await Promise.all(
         [{}, { config: { model_id: 'runbook' } }].map(async (request) =>
@@ -128,7 +128,7 @@ export const describeEndToEnd = (system: System) =>
       expect(chosen?.status_message?.message).not.toContain('RUNYARD_');
     });
 
-    test('runs setup commands before the agent, reports duration and exit code, and fails the run with the output of a failing command', async () => {
+    test('runs setup commands before the agent, reports their duration and exit code, and shows the output of a command that fails the run', async () => {
       const make = (setup_commands: string[]) =>
         system.call<{ uid: string }>('POST', '/agent/environments', { config: { name: 'env', setup_commands } }, 201);
       const good = await make(['echo prepared > prepared.txt']);
@@ -148,7 +148,7 @@ export const describeEndToEnd = (system: System) =>
       expect(second.status_message?.message).toContain('3');
     });
 
-    test('puts attachments into the workspace under safe names', async () => {
+    test('writes attachments into the workspace under safe file names', async () => {
       const runId = await system.createRun('```sh\ncat attachments/*\nls -a attachments | sort\n```', {
         attachments: [
           {
@@ -163,7 +163,7 @@ export const describeEndToEnd = (system: System) =>
       expect(JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`))).toContain('attached!');
     });
 
-    test('records a cancel at once and ends the sandbox within seconds, even if the command ignores SIGTERM', async () => {
+    test('marks a run as cancelled at once and ends its sandbox within seconds, even if the command ignores SIGTERM', async () => {
       const runId = await system.createRun(
         "```sh\ntrap '' TERM INT HUP; echo ready; while true; do sleep 1; done\n```",
       );
@@ -176,7 +176,7 @@ export const describeEndToEnd = (system: System) =>
       await system.call('POST', `/agent/runs/${runId}/cancel`, undefined, 400);
     });
 
-    test('bounds 200 MB of output and invalid UTF-8, and reports the size', async () => {
+    test('stores only a part of an output of 200 MB with invalid UTF-8, and reports the size of the whole output', async () => {
       const runId = await system.createRun(
         '```sh\nprintf "start \\377\\376 "; head -c 200000000 /dev/zero | tr "\\\\0" x; printf " end"\n```',
       );
@@ -196,7 +196,7 @@ export const describeEndToEnd = (system: System) =>
       expect(run.prompt).toBe(prompt);
     });
 
-    test('ends the run with the reason when an ACP harness exits at once or never answers', async () => {
+    test('ends a run and reports the reason when an ACP harness exits at once or never answers', async () => {
       const quits = await system.createRun('Go.', {
         config: { harness: { type: 'acp', command: ['sh', '-c', 'echo no licence >&2; exit 9'] } },
       });
@@ -205,8 +205,9 @@ export const describeEndToEnd = (system: System) =>
       expect(run.status_message?.message).toContain('no licence');
     });
 
-    test('leaves neither the run token nor a key of the service in the files and records of a run', async () => {
-      // Letters are replaced (ROT13), because the service removes a token that it recognises from all text.
+    test('stores neither the run token nor a key of the service in the files and records of a run', async () => {
+      // The command prints its findings with replaced letters (ROT13), because the service removes tokens that it recognises from all
+      // text.
       const look =
         '(env; cat /proc/*/environ; cat /proc/*/cmdline) 2>/dev/null | tr "\\0" "\\n" | tr a-zA-Z n-za-mN-ZA-M';
       const control =

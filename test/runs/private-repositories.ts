@@ -1,4 +1,6 @@
-/** Private repositories in the whole system: the service has the credential, and the sandbox clones and pushes without it. */
+/**
+ * Tests private repositories in a whole system: the service has the credential, and programs in the sandbox clone and push without it.
+ */
 import { describe, expect, test } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from '../fakes/git-host.ts';
 import { makeFakePullRequestApi } from '../fakes/pull-request-api.ts';
@@ -7,7 +9,7 @@ import type { System } from '../support/system.ts';
 const token = 'github_pat_of-the-whole-system-0123456789';
 const pullRequests = makeFakePullRequestApi(token);
 
-/** Starts the host of the repositories. The system has the address of the fake code host. */
+/** Starts a fake code host with the repositories. The settings of the system name its address. */
 export async function startPrivateHost(): Promise<FakeGitHost> {
   const host = await startFakeGitHost({ token, api: pullRequests.api });
   await host.commit('acme', 'site', { 'docs/README.md': 'private' });
@@ -17,7 +19,7 @@ export async function startPrivateHost(): Promise<FakeGitHost> {
 
 export const describePrivateRepositories = (system: System, host: FakeGitHost) =>
   describe('a private repository', () => {
-    test('is refused without a credential, and is cloned and pushed with a credential that no sandbox sees', async () => {
+    test('cannot be cloned without a credential; with one, the sandbox can clone and push, but cannot read the credential', async () => {
       const config = {
         name: 'Private',
         github_repos: [{ owner: 'acme', repo: 'site' }],
@@ -32,7 +34,7 @@ export const describePrivateRepositories = (system: System, host: FakeGitHost) =
         'git push origin HEAD:main || echo "not to main"',
         'git push --quiet origin HEAD:change',
         'git switch --quiet --create change && pull-request',
-        // The sandbox tries to read other repositories: by their public URL, through the path of this repository, and as a submodule.
+        // The run also tries to read other repositories: by their public URL, through the path of this repository, and as a submodule.
         'way=$(env | sed -n "s/^GIT_CONFIG_KEY_0=url\\.\\(.*\\)\\.insteadOf=*$/\\1/p")',
         'git ls-remote "$way" > way.txt && grep -q refs/heads/change way.txt && echo "reached its own"',
         'for url in https://github.com/acme/secret.git "$(echo "$way" | sed s/site/secret/)" https://github.com/acme/site.git/../secret.git; do git ls-remote "$url" && echo "reached another"; done',

@@ -9,7 +9,10 @@ const runyard = await runyardFile();
 const uuid = /^[0-9a-f]{8}-[0-9a-f-]{27}$/;
 const minuteMs = 60_000;
 
-/** Creates a schedule that fires each minute, runs the suites of `meanwhile`, and then checks that the schedule has fired. */
+/**
+ * Describes the tests. The first test creates a schedule that fires each minute. Then the tests of `meanwhile` run, and after them a
+ * test checks that the schedule has fired.
+ */
 export const describeSchedulesCommandLine = (system: System, meanwhile: () => void) =>
   describe('the schedules commands', () => {
     const call = (...args: string[]) =>

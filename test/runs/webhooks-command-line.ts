@@ -1,4 +1,4 @@
-/** The factory and webhooks commands, with an ingress on a port of its own. */
+/** Tests the factory and webhooks commands. The service accepts webhook deliveries on a second port (the ingress). */
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import http from 'node:http';
@@ -11,7 +11,7 @@ import type { System } from '../support/system.ts';
 
 const runyard = await runyardFile();
 
-/** The ingress has a port of its own. */
+/** The port of the ingress, on which the service accepts deliveries. */
 export const describeWebhooksCommandLine = (system: System) =>
   describe('the factory and webhooks commands', () => {
     const received: { id: string; body: string }[] = [];
@@ -41,7 +41,7 @@ export const describeWebhooksCommandLine = (system: System) =>
       return output.trim();
     };
 
-    test('manage webhooks, show their deliveries and forward them', { timeout: 240_000 }, async () => {
+    test('manage webhooks, and show and forward the deliveries of webhooks', { timeout: 240_000 }, async () => {
       const factory = await call('factory', 'create', 'Billing', '--alias', 'billing');
       expect(await call('factory', 'list')).toContain(factory);
       const [uid = '', url = '', secret = ''] = (await call('webhooks', 'create', factory, 'Alerts')).split('\n');
@@ -64,7 +64,7 @@ export const describeWebhooksCommandLine = (system: System) =>
       const { delivery_id: id } = (await answer.json()) as { delivery_id: string };
       await listening.sees(`${id} 204`, 30_000);
       expect(received).toEqual([{ id, body: '{"status":"firing"}' }]);
-      // The API accepts no deliveries when the ingress has a port of its own.
+      // With a second port for the ingress, the port of the API accepts no deliveries.
       expect((await deliver(`${system.baseUrl()}/webhooks/w/${uid}`)).status).not.toBe(202);
 
       const triggers: object[] = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [uid] } }];

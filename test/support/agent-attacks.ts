@@ -1,4 +1,7 @@
-/** JavaScript of hostile commands with the same user as the agent. Each attacks the agent and, as a control, a program of its own. */
+/**
+ * JavaScript of hostile commands, which run as the same user as the agent. Each command attacks the agent and, as a control, a program
+ * that it has started itself (the victim).
+ */
 
 /** Starts a program that holds a secret in environment, memory and an open file, as an agent might. */
 export const startVictim = String.raw`
@@ -27,7 +30,7 @@ const attempt = (where, pid, read) => {
   try { look(where, read()); } catch (error) { if (pid === agent) found.add(where + ' of the agent: ' + error.code); }
 };
 const startOf = (pid, descriptor) => {
-  // Do not read the pipes of the agent, because this would take away data for which the agent waits.
+  // Skip the pipes of the agent. Reading them would take away data for which the agent waits.
   if (pid === agent) { found.add('descriptors of the agent: ' + fs.readlinkSync('/proc/' + pid + '/fd/' + descriptor)); return Buffer.alloc(0); }
   try {
     const file = fs.openSync('/proc/' + pid + '/fd/' + descriptor, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
@@ -57,7 +60,7 @@ console.log(JSON.stringify([...found].sort()));`;
 /** Sends SIGUSR1, which opens Node's inspector, to the agent and to the victim. */
 export const sendSignal = String.raw`
 const catches = (pid) => {
-  // gVisor does not have this file.
+  // Ignore an error, because gVisor does not have this file.
   const caught = /SigCgt:\s+(\w+)/.exec(fs.readFileSync('/proc/' + pid + '/status', 'utf8'))?.[1];
   return caught === undefined ? 'unknown' : String((BigInt('0x' + caught) >> 9n) & 1n);
 };
@@ -74,7 +77,7 @@ console.log('agent', await fetch('http://127.0.0.1:9229/json/version').then((ans
 
 /** Looks for the token and for the victim's secrets in all processes. Runs after `startVictim`. */
 export function lookForToken(token: string): string {
-  // The texts are written backwards, because the script itself is in the arguments of a shell.
+  // The script contains the texts backwards. Otherwise the search would find them in the arguments of the shell that runs the script.
   const backwards = JSON.stringify([...token].reverse().join(''));
   const secrets = `{ token: [...${backwards}].reverse().join(''), control, 'capital control': control.toUpperCase() }`;
   return `const secrets = ${secrets};\n${lookForSecrets}`;

@@ -9,11 +9,11 @@ const agentEntry = fileURLToPath(new URL('../../packages/agent/src/main.ts', imp
 
 export interface AgentProbe extends AsyncDisposable {
   readonly it: TestWorker;
-  /** Runs a script of the shell as a command of a run; returns its output. */
+  /** Executes a shell script as the command of a run, and returns the output of the command. */
   attempt(script: string): Promise<string>;
-  /** Runs JavaScript as a command of a run, in the sandbox's own Node; returns its output. */
+  /** Executes JavaScript as the command of a run, with the Node of the sandbox, and returns the output of the command. */
   attemptInNode(script: (token: string) => string): Promise<string>;
-  /** Runs a script of the shell that may end its sandbox; returns how the worker reports the end. */
+  /** Executes a shell script that may end its sandbox, and returns the worker's report about the end of the run. */
   ended(script: string): Promise<{ readonly failure_reason?: string | undefined; readonly message: string }>;
 }
 

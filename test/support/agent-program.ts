@@ -1,4 +1,7 @@
-/** The agent program for tests of the agent. The code that bundles it for sandboxes makes one bundle per test run, because sources load slowly. */
+/**
+ * Gives tests the agent program. Each test run makes one bundle of it, in the same way as for sandboxes, because the sources load
+ * slowly.
+ */
 import path from 'node:path';
 import { bundleProgram, startFile, writeBundle } from '../../packages/worker/src/runtime/bundle.ts';
 import { makeOnce } from './head-start.ts';

@@ -1,4 +1,4 @@
-/** Finds running agents in /proc, and runs that have two sandboxes at work. */
+/** Finds running agents in /proc, and runs for which two sandboxes work at the same time. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { runOfAgent } from './run-of-agent.ts';
 
@@ -18,7 +18,7 @@ function agentProcess(pid: number, isOurs: IsOurs): AgentProcess | undefined {
     const runId = runOfAgent(readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
     return runId !== undefined && isOurs(runId) ? { pid, runId, namespace } : undefined;
   } catch {
-    // The process ended while its arguments were read.
+    // The process ended while this function read the arguments.
     return undefined;
   }
 }
@@ -29,7 +29,10 @@ export function agentProcesses(isOurs: IsOurs): AgentProcess[] {
   return pids.flatMap((name) => agentProcess(Number(name), isOurs) ?? []);
 }
 
-/** Returns the runs with two sandboxes at one time: the first sandbox was still alive after the second was seen. */
+/**
+ * Returns the runs with two sandboxes at the same time: the agent of the first sandbox was still alive after the agent of the second
+ * one was found.
+ */
 export function doubleRuns(isOurs: IsOurs): string[] {
   const agents = agentProcesses(isOurs);
   return agents.flatMap((first, index) => {

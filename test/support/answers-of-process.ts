@@ -6,10 +6,13 @@ import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** Names the folder in which test processes record the answers: lines of method, route and status. */
+/**
+ * Name of the environment variable with the folder for the recorded answers. Each line of a file there is a method, a route and a
+ * status.
+ */
 export const answersVariable = 'CHECKS_ANSWERS';
 
-/** The part of a Fastify app that is used here. */
+/** The part of a Fastify app that this module uses. */
 interface AnnouncedApp {
   addHook(
     name: 'onResponse',

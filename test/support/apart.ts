@@ -1,4 +1,4 @@
-/** Test support: a service and a worker that `runyard` starts separately, as on two machines, and the commands of a client. */
+/** Test support: starts a service and a worker with two `runyard` commands, as on two machines, and runs commands of a client. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -13,10 +13,10 @@ export const runyard = await runyardFile();
 export interface Apart {
   /** Working directory of the commands. */
   readonly folder: string;
-  /** The client's environment: address and key, no data folder of a service. */
+  /** Environment of the client's commands: address and key of the service, and a data folder without a service. */
   readonly client: Readonly<Record<string, string>>;
   readonly worker: RunningCommand;
-  /** Runs a command of the client to its end. */
+  /** Runs a command of the client, and resolves when it has ended. */
   call(
     args: readonly string[],
     more?: { readonly env?: Readonly<Record<string, string>>; readonly input?: string },

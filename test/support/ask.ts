@@ -1,4 +1,7 @@
-/** Sends requests of tests with node:http: `fetch` takes twice the processor time, and tests send tens of thousands. */
+/**
+ * Sends requests of tests with node:http, because tests send tens of thousands of requests, and `fetch` takes twice as much processor
+ * time.
+ */
 import http from 'node:http';
 
 export interface Asked {
@@ -12,7 +15,7 @@ export interface Asked {
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  /** Empty for a stream of events that is not read. */
+  /** Text of the body. Empty if the body was not read. */
   readonly text: string;
 }
 
@@ -21,13 +24,14 @@ const agent = new http.Agent({ keepAlive: true });
 /** Sends a request to an `http:` URL and reads its answer. Follows no redirect. */
 export async function ask(url: string, asked: Asked): Promise<Answer> {
   return await once(url, asked).catch((error: unknown) => {
-    // The server closed the connection while it was idle. Retry only this method, because a request with another method could take effect twice.
+    // The server has closed an idle connection, so send the request again. Do this only for GET, because another request could take
+    // effect twice.
     if (error instanceof Closed && asked.method === 'GET') return once(url, asked);
     throw error;
   });
 }
 
-/** A connection that an earlier request had used was closed. */
+/** Returns whether the server has closed a connection that an earlier request had used. */
 class Closed extends Error {}
 
 const once = (url: string, { method, headers = {}, body, leavesStream }: Asked): Promise<Answer> =>

@@ -1,4 +1,4 @@
-/** Test support: Chromium, and in it a fresh profile with a page for each test. */
+/** Test support: starts Chromium, and opens a fresh profile with one page for each test. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -18,11 +18,14 @@ export interface Browser {
   readonly folder: string;
   /** Errors of the page's scripts and violations of its content security policy. */
   readonly complaints: string[];
-  /** Takes a picture of the whole page where SCREENSHOT_DIR is set. */
+  /** Takes a picture of the whole page if SCREENSHOT_DIR is set in the environment. */
   picture(name: string): Promise<void>;
 }
 
-/** The Chromium of this process. All of its test files share it, because a start takes a second of processor time. It ends with the process. */
+/**
+ * The Chromium that all test files of this process share, because a start takes a second of processor time. Chromium ends with the
+ * process.
+ */
 let started: Promise<Program> | undefined;
 
 async function chromiumOfProcess(): Promise<Program> {
@@ -44,7 +47,7 @@ export function useBrowser(): () => Browser {
     const complaints: string[] = [];
     page.on('pageerror', (error) => complaints.push(error.message));
     page.on('console', (message) => {
-      // Browsers log each answer of 400 and above by themselves.
+      // Ignore the messages that the browser itself logs for each answer with a status of 400 and above.
       if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
         complaints.push(message.text());
     });

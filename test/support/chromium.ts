@@ -1,11 +1,11 @@
-/** Chromium of the machine, without its requests to the internet. */
+/** Starts the Chromium of the machine, with options that prevent its own requests to the internet. */
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
 
 const programs = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'];
 const executablePath = process.env.CHROMIUM_PATH ?? programs.find((file) => existsSync(file)) ?? '/usr/bin/chromium';
 
-/** The reason why no page can be opened on this machine, or null if pages can be opened. */
+/** The reason why this machine cannot open pages, or null if it can. */
 export const noChromium: string | null = existsSync(executablePath) ? null : `there is no ${executablePath}`;
 
 /** Starts Chromium. The caller closes it. */

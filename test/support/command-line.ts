@@ -5,14 +5,14 @@ export interface RunningCommand {
   readonly child: ChildProcess;
   /** Returns all output that the command has written so far. */
   output(): string;
-  /** Resolves when the output contains the text. Otherwise fails with the output. */
+  /** Resolves when the output contains the text. Rejects, with the output in the message, if this takes too long. */
   sees(text: string | RegExp, timeoutMs?: number): Promise<void>;
   readonly exited: Promise<number>;
 }
 
 const running = new Set<ChildProcess>();
 
-/** Ends processes that a failed test left running: each command with all processes of its group. */
+/** Kills commands that a failed test left running, each with all processes of its group. */
 export function endCommands(): void {
   for (const child of running) {
     try {
@@ -24,7 +24,10 @@ export function endCommands(): void {
   running.clear();
 }
 
-/** Starts a command with a new environment. From the environment of the test it has only the paths of programs and of npm's files. */
+/**
+ * Starts a command. It gets the given environment and, from the environment of the test, only the paths of programs and of npm's
+ * files.
+ */
 export function startCommand(
   command: readonly [string, ...string[]],
   options: {
@@ -39,7 +42,7 @@ export function startCommand(
     ...['PATH', 'HOME', 'USER', 'TMPDIR', 'LANG', 'NODE_COMPILE_CACHE'],
     ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'],
   ].map((name) => [name, process.env[name]]);
-  // The settings of npm (which registry, which cache) belong to the machine, not to the repository.
+  // Pass on the settings of npm (such as registry and cache), because they belong to the machine and not to the repository.
   const npm = Object.entries(process.env).filter(([name]) => /^npm_config_/i.test(name));
   const env = Object.fromEntries([...kept, ...npm].filter(([, value]) => value !== undefined));
   const child = spawn(program, args, {
@@ -83,7 +86,7 @@ export function startCommand(
   };
 }
 
-/** Runs a command to its end. */
+/** Runs a command, and resolves when it has ended. */
 export async function runCommand(
   ...args: Parameters<typeof startCommand>
 ): Promise<{ readonly code: number; readonly output: string }> {

@@ -1,4 +1,7 @@
-/** A container engine of a test, with images that are made without a registry. Its end removes all of its files and processes. */
+/**
+ * A container engine for a test. The test makes images without a registry. When the engine is disposed, all of its files and processes
+ * are removed.
+ */
 import { execFileSync, spawn } from 'node:child_process';
 import { accessSync, constants, openSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -14,13 +17,13 @@ const muslLoader = '/lib/x86_64-linux-musl/libc.so';
 
 export interface TestEngine extends AsyncDisposable {
   readonly engine: Engine;
-  /** In the form of `RUNYARD_DOCKER_HOST`. */
+  /** Address of the engine, in the form of `RUNYARD_DOCKER_HOST`. */
   readonly host: string;
   /** Makes an image of a folder. `changes` are lines of a Dockerfile. */
   makeImage(name: string, folder: string, changes?: readonly string[]): Promise<void>;
   /** Makes a folder with a shell and the usual commands, and nothing else. */
   makeRoot(): Promise<string>;
-  /** Names of all containers, whether they run or not. */
+  /** Returns the names of all containers, also of those that do not run. */
   containers(): Promise<string[]>;
 }
 
@@ -55,7 +58,7 @@ export async function startTestEngine(bridge?: string): Promise<TestEngine | str
   const out = openSync(log, 'a');
   const network = bridge === undefined ? '--bridge=none' : `--bip=${bridge}`;
   const flags = ['--storage-driver', 'vfs', '--iptables=false', network];
-  // If the test machine is itself a container, gVisor finds no network namespace of its own.
+  // Use `--network=none`, because gVisor finds no network namespace of its own if the test machine is itself a container.
   const gvisor = await findGvisor().catch(() => undefined);
   const args = ['--network=none', '--host-uds=open', `--platform=${gvisor?.platform}`];
   const runtimes = gvisor === undefined ? {} : { runsc: { path: gvisor.program, runtimeArgs: args } };
@@ -103,7 +106,7 @@ export async function startTestEngine(bridge?: string): Promise<TestEngine | str
     async makeImage(name, from, changes = []) {
       const tar = execFileSync('tar', ['-C', from, '-c', '.'], { maxBuffer: 1 << 28 });
       const [repo = '', tag = ''] = name.split(':');
-      // The engine accepts lists only in the query.
+      // Pass `changes` in the query, because the engine accepts the list only there.
       const query = new URLSearchParams([
         ['fromSrc', '-'],
         ['repo', repo],
@@ -135,7 +138,7 @@ export async function makeShellRoot(root: string): Promise<void> {
     if (name !== 'busybox') await symlink('busybox', path.join(root, 'bin', name));
 }
 
-/** Puts the libraries of musl into a root, and nothing of glibc. */
+/** Copies the libraries of musl, and nothing of glibc, into a root folder. */
 export async function addMusl(root: string): Promise<void> {
   await mkdir(path.join(root, 'lib'));
   await cp(muslLoader, path.join(root, 'lib/ld-musl-x86_64.so.1'));

@@ -1,4 +1,7 @@
-/** A reader of a stream. Its connection breaks at random moments, and it resumes after the last id that it has read. */
+/**
+ * Reads an event stream and closes its own connection at random moments. Then it connects again and continues after the last id that
+ * it has received.
+ */
 import { type ClientRequest, get } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -7,9 +10,9 @@ export interface CutOffReader {
   readonly ids: string[];
   /** Data of the events, as text. */
   readonly events: string[];
-  /** Id after which the reader would continue, or '' if it has received no id yet. */
+  /** Returns the last id that the reader has received, or '' if it has received none. */
   lastId(): string;
-  /** Connections that were opened so far. */
+  /** Returns the number of connections that were opened so far. */
   connections(): number;
   /** Resolves when the stream has reported its end, or after `stop`. */
   readonly done: Promise<void>;

@@ -1,7 +1,7 @@
 /**
  * Starts one PostgreSQL server for a whole test run: embedded and in a temporary folder, or the server that `TEST_DATABASE_URL` names.
- * Test processes inherit the variable; `createTestDatabase` gives each test its own database there. They also inherit the folder
- * of `head-start.ts` and of compiled code.
+ * Test processes inherit this variable, and `createTestDatabase` makes a database for each test on the server. Test processes also
+ * inherit variables with the folders of `head-start.ts` and of compiled code.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -39,7 +39,8 @@ export async function setup(): Promise<() => Promise<void>> {
 
 /**
  * Settings of the server. Commits do not wait for the disk, because nothing stops the server in the middle of the tests. Autovacuum is
- * off, because each test process has several databases; a test that needs statistics makes them itself.
+ * off, because it would take processor time for the several databases of each test process. A test that needs statistics makes them
+ * itself.
  */
 async function saveWork(server: string): Promise<void> {
   const client = new pg.Client({ connectionString: server });

@@ -1,19 +1,27 @@
-/** Tests of a whole system, which starts before them and is stopped after them; skipped by name if no sandbox works. */
+/**
+ * `describe` for tests of a whole system. The system starts before these tests and stops after them. If no sandbox works on this
+ * machine, the tests are skipped, and their names say why.
+ */
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import { type FakeModels, startFakeModels } from '../fakes/models.ts';
 import { type System, type SystemOptions, sandboxProblem, startSystem } from './system.ts';
 
-/** Ends the sandboxes with their worker, as if its machine were lost. For tests that kill a worker to test the loss of a machine. */
+/**
+ * Setting with which sandboxes end when their worker is killed. With it, a test can kill the worker to simulate the loss of a machine.
+ */
 export const endsWithWorker = { RUNYARD_ADOPT_SECONDS: '0' } as const;
 
-/** Settings that are known before anything is started. */
+/** Options of the system, or a function that returns them and can start other programs before the system. */
 type Options = SystemOptions | (() => Promise<SystemOptions>);
 
 /** Time limit for a start on a loaded machine. The first worker also bundles the agent. */
 const startLimitMs = 150_000;
 const stopLimitMs = 60_000;
 
-/** Returns an object whose members exist only when the tests run, for closures that are created earlier. */
+/**
+ * Returns an object with the members of the object that `get` returns. Closures can refer to it before that object exists, but can use
+ * its members only when the tests run.
+ */
 export function later<T extends object>(get: () => T | undefined): T {
   return new Proxy({} as T, {
     get: (_, name) => {
@@ -25,8 +33,8 @@ export function later<T extends object>(get: () => T | undefined): T {
 }
 
 /**
- * `describe` for tests that share a system. Other things that `options` starts are stopped by an `afterAll` of the file, after the
- * system.
+ * `describe` for tests that share a system. Programs that `options` starts must be stopped by an `afterAll` of the test file, which
+ * runs after the stop of the system.
  */
 export function describeSystem(name: string, options: Options, tests: (system: System) => void): void {
   describe.skipIf(sandboxProblem)(sandboxProblem ? `${name} (skipped: ${sandboxProblem})` : name, () => {

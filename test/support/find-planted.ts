@@ -4,7 +4,7 @@ import path from 'node:path';
 import pg from 'pg';
 import { superuser } from '../../packages/service/src/platform/store/embedded/cluster.ts';
 
-/** Returns the files of the folder that contain one of the texts unchanged: blobs, logs, files of the database. */
+/** Returns the files below the folder that contain one of the texts unchanged. These can be blobs, logs and files of the database. */
 export async function filesHolding(folder: string, planted: readonly string[]): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
@@ -16,7 +16,7 @@ export async function filesHolding(folder: string, planted: readonly string[]): 
   return holding;
 }
 
-/** Connects to the embedded server, whose socket is in the folder of the fifth line of its pid file. */
+/** Connects to the embedded PostgreSQL server. The fifth line of the server's pid file is the folder of its socket. */
 async function connectEmbedded(dataDir: string): Promise<pg.Client> {
   const names = await readdir(dataDir, { recursive: true });
   const pidFile = names.find((name) => name.endsWith('cluster/postmaster.pid'));
@@ -27,7 +27,10 @@ async function connectEmbedded(dataDir: string): Promise<pg.Client> {
   return client;
 }
 
-/** Returns whether a value of any type contains a text. Searches strings and bytes unchanged, and other values as JSON and in their parts. */
+/**
+ * Returns whether a value of any type contains one of the texts. Searches strings and bytes, and the names and values of the members
+ * of objects.
+ */
 function holds(value: unknown, planted: readonly string[]): boolean {
   if (Buffer.isBuffer(value)) return planted.some((each) => value.includes(each));
   if (typeof value === 'string') return planted.some((each) => value.includes(each));
@@ -36,8 +39,8 @@ function holds(value: unknown, planted: readonly string[]): boolean {
 }
 
 /**
- * Returns `table.column` of all values in the embedded database that contain one of the texts; PostgreSQL compresses long ones in its
- * files.
+ * Returns the names (`table.column`) of all columns in the embedded database that contain one of the texts. A search of the database's
+ * files would not find long values, because PostgreSQL compresses them.
  */
 export async function columnsHolding(
   dataDir: string,

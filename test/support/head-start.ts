@@ -1,6 +1,7 @@
 /**
- * Gives a data folder the results of a first start: the migrated database and the agent's runtime. Both are made once for each test
- * run. Tests of the first start on an empty folder, such as `test/newcomer.test.ts`, do not use them.
+ * Puts the results of a first start into a data folder: the migrated database and the agent's runtime. A test run makes both only
+ * once, so that most tests save this time. Tests of the first start on an empty folder, such as `test/newcomer.test.ts`, do not use
+ * this module.
  */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -23,15 +24,18 @@ const run = promisify(execFile);
 /** Name of the environment variable with the folder of the test run, which `database.ts` makes and removes. */
 export const headStartVariable = 'TEST_HEAD_START';
 
-/** Returns a path in the folder of the test run. Returns undefined outside of tests, because benchmarks measure whole starts. */
+/**
+ * Returns the path for `name` in the folder of the test run. Returns undefined outside of a test run, because benchmarks measure whole
+ * first starts.
+ */
 function placeOf(name: string): string | undefined {
   const folder = process.env[headStartVariable];
   return folder === undefined ? undefined : path.join(folder, name);
 }
 
 /**
- * Returns a folder of the test run with this name. The first process that calls this makes the folder with `make`, and other processes
- * wait for it. Returns undefined outside of tests.
+ * Returns the folder `name` of the test run. The first process that needs the folder makes it with `make`, and other processes wait
+ * until the folder exists. Returns undefined outside of a test run.
  */
 export async function makeOnce(name: string, make: (folder: string) => Promise<void>): Promise<string | undefined> {
   const made = placeOf(name);
@@ -45,7 +49,7 @@ export async function makeOnce(name: string, make: (folder: string) => Promise<v
     try {
       if (existsSync(made)) break;
       const making = `${made}.making`;
-      // A killed process may have left this folder.
+      // Remove this folder first: a killed process may have left it.
       await rm(making, { recursive: true, force: true });
       await make(making);
       await rename(making, made);
@@ -95,7 +99,10 @@ async function dropTemplates(db: Database): Promise<void> {
   }
 }
 
-/** Starts a new, nearly empty file of the log, which is a hole in a copy. Returns its name. The server reuses earlier files as later ones. */
+/**
+ * Starts a new file of the write-ahead log, and returns the name of the file. The file is nearly empty, so that a sparse copy of it
+ * needs no disk space.
+ */
 async function startNextLog(db: Database): Promise<string> {
   await db.query('SELECT pg_switch_wal()');
   await db.query('CHECKPOINT');
@@ -104,7 +111,7 @@ async function startNextLog(db: Database): Promise<string> {
   return row.name;
 }
 
-/** Returns where a worker of this data folder looks for the agent's runtime. Makes the folders above it. */
+/** Returns the folder in which a worker of this data folder looks for the agent's runtime, and makes its parent folders. */
 async function runtimeFolder(dataDir: string): Promise<string> {
   const workerFolder = path.join(dataDir, 'worker');
   await mkdir(workerFolder, { recursive: true, mode: 0o700 });
@@ -113,8 +120,8 @@ async function runtimeFolder(dataDir: string): Promise<string> {
 }
 
 /**
- * Lets the users of sandboxes pass through a data folder of the tests. Otherwise a worker of root would put its sandboxes into
- * /var/lib. No runtime can be linked there from a temporary folder in memory, so each worker would make its own runtime, which takes a
+ * Lets the users of sandboxes enter a data folder of the tests. Otherwise a worker that runs as root would put its sandboxes into
+ * /var/lib. Hard links from a folder in memory to /var/lib are not possible, so each worker would make its own runtime, which takes a
  * second of processor time.
  */
 async function letUsersPass(dataDir: string): Promise<void> {
@@ -130,11 +137,12 @@ export async function giveRuntime(dataDir: string, name = 'runtime'): Promise<vo
   if (made === undefined) return;
   const folder = await runtimeFolder(dataDir);
   if (!existsSync(made) || existsSync(folder)) return;
-  // Link the runtime, because it contains Node twice. If the file systems differ, the worker makes its own runtime.
+  // Make hard links, because the runtime is large: it contains Node twice. If the file systems differ, the worker makes its own
+  // runtime.
   await copyTree(made, folder, '-l').catch(() => rm(folder, { recursive: true, force: true }));
 }
 
-/** Stores the runtime that a worker of this data folder has made, for later workers. */
+/** Stores the runtime that a worker of this data folder has made, so that `giveRuntime` can give it to later workers. */
 export async function keepRuntime(dataDir: string, name = 'runtime'): Promise<void> {
   const made = placeOf(name);
   if (made === undefined || existsSync(made)) return;
@@ -144,6 +152,6 @@ export async function keepRuntime(dataDir: string, name = 'runtime'): Promise<vo
   const making = `${made}.${randomBytes(4).toString('hex')}`;
   await copyTree(folder, making, '-l')
     .then(() => rename(making, made))
-    // The file system is another one, or another process was first.
+    // The folders are on different file systems, or another process was faster.
     .catch(() => rm(making, { recursive: true, force: true }));
 }

@@ -1,4 +1,7 @@
-/** Keeps packages of npm and pip between test runs in the user's folder of caches, because each installation takes seconds of processor time. */
+/**
+ * Stores installed npm and pip packages in the user's cache folder for later test runs, because each installation takes seconds of
+ * processor time.
+ */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
@@ -8,15 +11,15 @@ import path from 'node:path';
 export interface KeptPackages {
   /** The folder must only be read, because other test runs use it. */
   readonly folder: string;
-  /** Removes the packages if they could not be stored for later test runs. */
+  /** Removes the packages if they are in a temporary folder, because they could not be stored for later test runs. */
   remove(): Promise<void>;
 }
 
 const unusedLimitMs = 30 * 86_400_000;
 
 /**
- * Returns a folder that `install` has filled, in this test run or an earlier one. `inputs` must contain everything on which the
- * content depends. If the folder of caches cannot be written, the packages are in a temporary folder.
+ * Returns a folder that `install` has filled in this test run or in an earlier one. `inputs` must contain everything on which the
+ * content of the folder depends. If the user's cache folder cannot be written, the returned folder is a temporary folder.
  */
 export async function keepPackages(
   inputs: readonly string[],
@@ -43,7 +46,7 @@ export async function keepPackages(
   }
   if (!isWritable) return { folder: making, remove };
   await removeUnused(caches);
-  // Another test run may be first.
+  // Another test run may have been faster.
   await rename(making, place).catch(remove);
   return await keep();
 }

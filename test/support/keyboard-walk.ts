@@ -1,7 +1,10 @@
 /** Test support: walks a page of the dashboard with the keyboard alone, and returns the faults that it finds as sentences. */
 import type { Page } from 'playwright-core';
 
-/** Largest number of Tab presses on one element. A field for a date has a stop for each of its parts. */
+/**
+ * Largest number of Tab presses until the focus leaves one element. More than one can be necessary, because each part of a date field
+ * gets the focus.
+ */
 const mostStops = 8;
 
 /** Script for the page. Numbers each control that the keyboard must reach. Returns the names of the controls in the order of the document. */
@@ -9,7 +12,7 @@ const markControls = `(root) => {
   const controls = [...root.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')].filter((element) =>
     !element.disabled && element.tabIndex >= 0 && element.checkVisibility({ visibilityProperty: true }) &&
     element.getClientRects().length > 0 && !element.closest('[inert], [aria-hidden="true"]') &&
-    // Only one button of a group of radio buttons can get the focus by Tab.
+    // Count one control for a group of radio buttons, because Tab can reach only one button of the group.
     !(element.type === 'radio' && !element.checked && root.querySelector('input[type="radio"][name="' + CSS.escape(element.name) + '"]:checked')));
   for (const element of document.querySelectorAll('[data-walk]')) element.removeAttribute('data-walk');
   return controls.map((element, index) => {
@@ -72,7 +75,7 @@ export async function walkByTab(page: Page): Promise<string[]> {
     if (!focus.isSeen) faults.push(`the focus of ${focus.name} is not visible`);
     if (!focus.isInView) faults.push(`${focus.name} has the focus outside of the view`);
     if (focus.index < 0) continue;
-    // After the end of the page, Tab usually moves to the controls of the browser. A headless browser has none.
+    // In a headless browser, Tab at the end of the page cannot move to controls of the browser, as it does in other browsers.
     if (reached.has(focus.index)) break;
     if (focus.index < last) faults.push(`${focus.name} comes after a control that is below it`);
     last = focus.index;
@@ -83,7 +86,7 @@ export async function walkByTab(page: Page): Promise<string[]> {
   return faults;
 }
 
-/** Words of buttons that open a dialog or a menu. Other buttons act at once. */
+/** Texts of buttons that open a dialog or a menu. The test does not press other buttons, because they act at once. */
 const opens =
   /…$|^(Add|New|Create|Invite|Edit|Filter|Save view|Search or jump|Order|Columns|More actions|Rotate|Delete|Remove)\b/;
 
@@ -91,8 +94,8 @@ const opens =
 const patienceMs = 20_000;
 
 /**
- * Opens each dialog and menu of the page with Enter. Returns faults unless Tab stays in a dialog, an arrow key moves in a menu, and
- * Escape closes both and returns the focus to the button that opened them.
+ * Opens each dialog and menu of the page with Enter. Returns a fault for each of these rules that is broken: Tab stays in an open
+ * dialog, an arrow key moves the focus in an open menu, and Escape closes a dialog or menu and returns the focus to its button.
  */
 export async function openEach(page: Page): Promise<string[]> {
   const faults: string[] = [];

@@ -7,23 +7,23 @@ import { killHard, type System } from './system.ts';
 
 export interface KilledWorkers {
   readonly kills: number;
-  /** Number of runs in progress at the moment of a kill, summed over all kills. */
+  /** Number of runs in progress at the moment of a kill. This is the sum over all kills. */
   readonly hit: number;
   readonly states: Readonly<Record<string, number>>;
   /** Messages of the runs that did not succeed, for the output of a failed test. */
   readonly failures: readonly string[];
   /** Runs whose agent started work more than once, or of which two sandboxes were seen at one time. */
   readonly twice: readonly string[];
-  /** Runs whose conversation misses a part. */
+  /** Runs in whose conversation a part of the output is missing. */
   readonly incomplete: readonly string[];
-  /** Private memory of the supervisors of sandboxes with an agent, in MB. */
+  /** Private memory of each supervisor process that supervises a sandbox with an agent, in MB. */
   readonly supervisorMb: readonly number[];
 }
 
 /**
- * Creates `runs` runs of about `seconds`. Kills the worker every `everyMs`, but only when it is connected, until all runs have ended
- * or the worker was killed `mostKills` times. The service retries a run up to three times if the worker dies before the sandbox
- * exists.
+ * Creates `runs` runs, each of about `seconds`, and waits until all of them have ended. Meanwhile kills the worker every `everyMs`, at
+ * most `mostKills` times, and only when the worker is connected. If a worker dies before the sandbox of a run exists, the service
+ * starts this run again, up to three times.
  */
 export async function killWorkers(
   system: System,
@@ -52,7 +52,7 @@ export async function killWorkers(
     }
     return agents.length;
   };
-  // On a busy machine, workers that are killed before they are connected would never finish a run.
+  // Kill a worker only after it has connected. Otherwise, on a busy machine, no worker would live long enough to finish a run.
   const connections = async () => (await system.logs()).split('"msg":"connected to the service"').length;
   let connected = 0;
   let nextKill = performance.now() + everyMs;
@@ -81,7 +81,7 @@ function agentsOf(runIds: ReadonlySet<string>): [string, string][] {
     try {
       return [[runId, readlinkSync(`/proc/${pid}/ns/pid`)]];
     } catch {
-      // The process ended while its arguments were read.
+      // The process ended while this function read the arguments.
       return [];
     }
   });
@@ -111,7 +111,7 @@ function argumentsOfProcesses(): { pid: number; args: string[] }[] {
   });
 }
 
-/** Checks the ended runs: their states, and whether work was done twice or is missing. */
+/** Checks the ended runs: counts their states, and finds runs whose work was done twice or is incomplete. */
 export async function judge(
   system: Pick<System, 'run' | 'call'>,
   ids: readonly string[],
@@ -128,7 +128,7 @@ export async function judge(
     const { events } = await system.call<{ events: { event_type: string }[] }>('GET', `/agent/runs/${runId}/timeline`);
     if (events.filter(({ event_type }) => event_type === 'agent_started').length !== 1) twice.add(runId);
     if (events.filter(({ event_type }) => event_type === 'oz_run_done').length > 1) twice.add(runId);
-    // A run that ended before its agent sent anything has no conversation.
+    // The call fails for a run without a conversation, whose agent has sent no event.
     const conversation = await system.call('GET', `/agent/runs/${runId}/conversation`).catch(String);
     const said = JSON.stringify(conversation);
     if (!['one', 'two', 'three'].every((word) => said.includes(word))) incomplete.push(runId);

@@ -1,4 +1,4 @@
-/** Lists the modules that a program loads. Modules of packages take most of the time of a start. */
+/** Lists the modules that a program loads. Loading modules of npm packages takes most of the time of a start. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,8 +20,8 @@ process.on('exit', () => {
 });`;
 
 /**
- * Runs a program of this checkout and returns its output and the files that it loaded, relative to the checkout; `undici` among them
- * is Node's fetch.
+ * Runs a program of this checkout. Returns its output and the paths of the files that it loaded, relative to the checkout. The entry
+ * `undici` means that the program has loaded Node's `fetch`.
  */
 export async function loadedBy(
   args: readonly string[],

@@ -19,7 +19,9 @@ export interface MachineAttacks extends AsyncDisposable {
 
 const secret = 'secret of the machine';
 
-/** Puts targets on the machine: a file, a process, sockets and the workspace of another run below `stateRoot`. */
+/**
+ * Makes the targets of the attacks: a file, a process and sockets of the machine, and the workspace of another run below `stateRoot`.
+ */
 export async function openMachineAttacks(stateRoot: string): Promise<MachineAttacks> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'runyard-host-'));
   const file = path.join(folder, 'key');

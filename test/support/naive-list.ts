@@ -56,7 +56,7 @@ interface Texts {
 const wordsIn = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
 
 /**
- * Returns a function that checks a run for a word of the query. Facts about the word are computed once, when the function is created.
+ * A function that returns whether the texts of a run match one word of the query.
  */
 type Match = (texts: Texts) => boolean;
 
@@ -71,10 +71,13 @@ const similarly = (word: string): Match => {
   return ({ heading }) => wordsIn(heading).some((other) => other.length > 3 && !/\d/.test(other) && isOneSlip(other));
 };
 
-/** Returns the text, and the text without each of its letters. */
+/** Returns the text itself, and for each of its letters the text without this letter. */
 const withoutALetter = (text: string) => [text, ...[...text].map((_, at) => text.slice(0, at) + text.slice(at + 1))];
 
-/** Returns whether at most one letter is wrong, missing, added or exchanged with the next one. After a long word, more letters may follow. */
+/**
+ * Returns a function that tells whether another word differs from `word` by at most one wrong, missing, additional or exchanged
+ * letter. If `word` is long, the other word may also have further letters at its end.
+ */
 function oneSlipFrom(word: string): (other: string) => boolean {
   const lefts = withoutALetter(word);
   return (other) =>

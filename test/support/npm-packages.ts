@@ -12,7 +12,7 @@ const run = promisify(execFile);
 export type NpmPackages =
   | {
       readonly kind: 'ready';
-      /** A copy of the folder that names the packages, with its `node_modules`. */
+      /** A copy of the given folder, with the packages in `node_modules`. */
       readonly folder: string;
       remove(): Promise<void>;
     }
@@ -21,11 +21,14 @@ export type NpmPackages =
 /** Time limit of npm on a loaded machine with a slow registry. */
 const installLimitMs = 180_000;
 
-/** npm's codes for content that differs from the lockfile, or a lockfile that differs from package.json. */
+/**
+ * npm's error codes for a package whose content does not fit the lockfile, and for a lockfile that does not fit package.json. These
+ * are faults of the repository.
+ */
 const ownFaults = /EINTEGRITY|EUSAGE/;
 
 /**
- * Returns the line of npm's errors that gives the reason. It follows the lines with the code, and precedes the line with
+ * Returns the line of npm's error output that gives the reason. This line is between the lines with the error code and the line with
  * the path of the log.
  */
 function reasonOf(told: string): string {
@@ -58,7 +61,7 @@ export async function installNpmPackages(folder: string): Promise<NpmPackages> {
   }
   const target = await mkdtemp(path.join(tmpdir(), 'runyard-npm-'));
   await cp(folder, target, { recursive: true });
-  // A symbolic link does not work, because a generator looks for the tsconfig.json above its real path.
+  // Do not use a symbolic link, because a generator looks for tsconfig.json in the folders above its real path.
   const copy = (...flags: string[]) => run('cp', ['-a', ...flags, path.join(packages.folder, 'node_modules'), target]);
   // Make hard links if both folders are on one file system.
   await copy('-l').catch(() => copy());

@@ -27,14 +27,17 @@ function observe(db: Database, options: string, see: (node: PlanNode) => void): 
   return { ...db, query: observing(db).query, transaction };
 }
 
-/** Forwards queries and records which of the tables their plans read completely. */
+/** Returns a database that forwards queries and adds to `scanned` each of `tables` that their plans read completely. */
 export const observeScans = (db: Database, tables: readonly string[], scanned: Set<string>): Database =>
   observe(db, 'FORMAT JSON', (node) => {
     const table = node['Relation Name'] ?? '';
     if (node['Node Type'] === 'Seq Scan' && tables.includes(table)) scanned.add(table);
   });
 
-/** Forwards queries. Runs each query a second time to report how many rows of a table each part of its plan reads. */
+/**
+ * Returns a database that forwards queries. Runs each query a second time with EXPLAIN ANALYZE, and reports how many rows of the table
+ * each node of the plan reads.
+ */
 export const observeRows = (db: Database, table: string, report: (rows: number) => void): Database =>
   observe(db, 'ANALYZE, FORMAT JSON', (node) => {
     const { 'Actual Rows': rows = 0, 'Actual Loops': loops = 1, 'Rows Removed by Filter': removed = 0 } = node;

@@ -6,7 +6,7 @@ export interface FoundProcess {
   readonly command: string;
 }
 
-/** Returns the processes with a data folder in their environment or arguments, or as their working folder. Leaves out zombies. */
+/** Returns the processes that have the data folder in their environment or arguments, or as working directory. Leaves out zombies. */
 export function processesOf(folder: string): FoundProcess[] {
   const found: FoundProcess[] = [];
   for (const name of readdirSync('/proc')) {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** User and system processor time in milliseconds. `own` is that of this process, `children` that of its ended children and their ended children. */
+/** User and system processor time in milliseconds: of this process, and of all its descendants that have ended. */
 export interface ProcessorTime {
   readonly ownMs: number;
   readonly childrenMs: number;

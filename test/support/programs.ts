@@ -3,9 +3,9 @@
  * checkout. A start from a bundle takes half of the processor time of a start from the sources, because Node need not search for
  * modules.
  *
- * The code is the same, but workers also use bundles of agent and supervisor that are made once per test run. Some tests, such as
- * `test/newcomer.test.ts`, start the programs with `bin/runyard` from the sources, as users do. Set `TEST_SOURCES=1` for stack traces
- * with the lines of the sources.
+ * The bundles contain the same code as the sources. The only difference: workers use bundles of agent and supervisor that each test
+ * run makes once. Some tests, such as `test/newcomer.test.ts`, start the programs with `bin/runyard` from the sources, as users do.
+ * Set `TEST_SOURCES=1` for stack traces with the lines of the sources.
  */
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -18,7 +18,7 @@ import { makeOnce } from './head-start.ts';
 const programs = ['service', 'worker'] as const;
 export type Program = (typeof programs)[number];
 
-/** Programs of the tests themselves, which they start many times. */
+/** Programs that belong to the tests, and that the tests start many times. */
 const ofTests = {
   'worker-process': 'packages/worker/test/worker-process.ts',
   'writing-service': 'test/support/writing-service.ts',
@@ -38,12 +38,12 @@ export async function programFile(program: Program | ProgramOfTests): Promise<st
 }
 
 /**
- * Node's options for a program that starts from its bundle. With a large space for young objects, a start takes a fifth less processor
- * time. Programs from their sources have the options of production.
+ * Node's options for a program that starts from a bundle. With more memory for young objects, a start takes a fifth less processor
+ * time. A program that starts from its sources gets the same options as in production.
  */
 export const quickStartFlags: readonly string[] = ['--max-semi-space-size=32', '--min-semi-space-size=16'];
 
-/** `bin/runyard`, which starts everything from the sources. */
+/** Path of `bin/runyard`, which starts all programs from their sources. */
 export const runyardOfSources = path.join(root, 'bin/runyard');
 
 /** Returns the executable file of the runyard command. It starts service and worker from their bundles. */
@@ -75,7 +75,7 @@ async function bundlePrograms(folder: string): Promise<void> {
       conditions: [],
       outdir: folder,
       outExtension: { '.js': '.mjs' },
-      // An optional package that is not installed.
+      // Leave out this optional package, because it is not installed.
       external: ['pg-native'],
       // CommonJS packages call `require` for modules of Node, so define it.
       banner: {
@@ -87,12 +87,15 @@ async function bundlePrograms(folder: string): Promise<void> {
     });
   });
   const command = path.join(folder, 'runyard.mjs');
-  // The first line of a script can have only one option.
+  // Give only one option: the first line of a script cannot have more.
   await writeFile(command, `#!${process.execPath} --min-semi-space-size=16\n${await readFile(command, 'utf8')}`);
   await chmod(command, 0o755);
 }
 
-/** Programs that each worker bundles on an empty data folder: the name of the file with the bundle, and the entry file of the sources. */
+/**
+ * Programs that a worker bundles when its data folder is empty. Keys: file names of the stored bundles. Values: entry files of the
+ * sources.
+ */
 const bundledByWorkers = {
   'agent.json': path.join(root, 'packages/agent/src/main.ts'),
   'supervisor.json': path.join(root, 'packages/worker/src/supervisor-process/main.ts'),
@@ -105,7 +108,10 @@ async function keepBundle(file: string, entry: string): Promise<void> {
   await writeFile(file, JSON.stringify({ files: texts, inputs }));
 }
 
-/** The bundler does not evaluate this expression. The folder of the bundles is renamed later, so the path must be computed at run time. */
+/**
+ * Returns code that computes the path of a file beside the bundle at run time, because the folder of the bundles is renamed later.
+ * `import.meta['dirname']` is written so that the bundler does not replace it.
+ */
 const besideBundle = (file: string) => `path.join(import.meta['dirname'], '${file}')`;
 
 const makingBundle = 'export async function bundleProgram(entry: string): Promise<Bundle> {';
@@ -141,7 +147,7 @@ const replacedCode: Readonly<Record<string, readonly (readonly [code: string, ot
 const ownPlaces: Plugin = {
   name: 'own places',
   setup: (build) => {
-    // This package starts its own program, and the worker loads it only to bundle the agent.
+    // Do not bundle esbuild: it starts a program from its own package, and the worker needs it only to bundle the agent.
     build.onResolve({ filter: /^esbuild$/ }, () => ({ path: import.meta.resolve('esbuild'), external: true }));
     build.onLoad({ filter: /\.[cm]?[jt]s$/ }, async ({ path: file }) => await withOwnPlace(build, file));
   },

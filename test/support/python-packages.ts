@@ -1,4 +1,4 @@
-/** Python packages that pip installs from the registry of the machine, as for a user. */
+/** Installs Python packages with pip from the registry that the settings of the machine name. */
 import { execFile } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -10,7 +10,7 @@ const run = promisify(execFile);
 export type PythonPackages =
   | {
       readonly kind: 'ready';
-      /** Folder of the packages. It must only be read, because other test runs use it. */
+      /** Folder of the packages. Do not change it, because other test runs also use it. */
       readonly folder: string;
       /** Runs python3 with these arguments and returns its standard output. */
       start(args: readonly string[], options?: StartOptions): Promise<string>;
@@ -37,8 +37,7 @@ const lastLine = (error: unknown): string =>
     .at(-1) ?? '';
 
 /**
- * The command of a pip: Uses Python's own pip, or else the pip of a virtual environment, for which Debian has a
- * separate package.
+ * Returns the command of pip: Python's own pip, or else the pip of a new virtual environment, which Debian has in a separate package.
  */
 async function findPip(target: string): Promise<readonly [string, ...string[]] | undefined> {
   const own = ['python3', '-m', 'pip'] as const;
@@ -47,7 +46,10 @@ async function findPip(target: string): Promise<readonly [string, ...string[]] |
   return made ? [path.join(target, 'venv/bin/python3'), '-m', 'pip'] : undefined;
 }
 
-/** Prints the version of Python and its platform, which determine the wheels. Fails if Python is too old. */
+/**
+ * Returns a Python program that prints the version and platform of Python, on which the choice of wheels depends. The program fails if
+ * Python is too old.
+ */
 const describePython = (minor: number): string =>
   `import sys, sysconfig; assert sys.version_info >= (3, ${minor}); print(sys.version, sysconfig.get_platform())`;
 
@@ -83,7 +85,7 @@ export async function installPythonPackages(requirements: string, minor: number)
           PYTHONPATH: path.join(kept.folder, 'packages'),
           // Folder for compiled modules, which the next run uses. Otherwise Python would write them beside our own files.
           PYTHONPYCACHEPREFIX: path.join(kept.folder, 'compiled'),
-          // The folder also stores the tables of characters that Hypothesis, a part of Schemathesis, makes.
+          // Hypothesis, a part of Schemathesis, also stores its tables of characters there.
           HYPOTHESIS_STORAGE_DIRECTORY: path.join(kept.folder, 'hypothesis'),
           ...env,
         },

@@ -7,7 +7,7 @@ export const runbook = { model_id: 'runbook' } as const;
 /** The AI SDK loop against a fake model. */
 export const oneModel = { model_id: 'anthropic/claude-opus-4-5' } as const;
 
-/** Prompts and configurations that make the two built-in harnesses run a command. */
+/** The two built-in harnesses. `config` chooses the harness, and `say` returns a prompt with which it runs a command. */
 export const runKinds = [
   { kind: 'runbook', config: runbook, say: (command: string) => `\`\`\`sh\n${command}\n\`\`\`` },
   { kind: 'model', config: oneModel, say: (command: string) => `Please run \`${command}\`.` },
@@ -15,14 +15,16 @@ export const runKinds = [
 
 /**
  * Returns the kinds with which a test runs. In `bin/test`, the tests alternate between the two kinds, so each harness runs half of the
- * tests. That is enough: service and worker do the same for both harnesses, and `packages/agent` tests each harness alone. In
- * `bin/test-long`, each test runs with all
- * kinds.
+ * tests. This is enough, because service and worker do the same for both harnesses, and `packages/agent` tests each harness alone. In
+ * `bin/test-long`, each test runs with both kinds.
  */
 export const kindsOfTurn = (turn: number) =>
   isLong ? runKinds : runKinds.filter((_, index) => index === turn % runKinds.length);
 
-/** Returns the function that adds a test to the suite of one kind if it is this kind's turn. The first test runs with a model. */
+/**
+ * Returns a replacement of `test` for the suite of one kind. It adds a test only if the test runs with this kind (`kindsOfTurn`). In
+ * `bin/test`, the first test runs with a model.
+ */
 export function testsOfKind(kind: string): (name: string, run: () => Promise<void>) => void {
   let turn = 0;
   return (name, run) => {
@@ -31,5 +33,5 @@ export function testsOfKind(kind: string): (name: string, run: () => Promise<voi
   };
 }
 
-/** Only a follow-up can change this state. */
+/** Returns whether the run has ended. After that, only a follow-up can change its state. */
 export const hasEnded = ({ state }: RunItem): boolean => ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'].includes(state);

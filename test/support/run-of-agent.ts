@@ -1,6 +1,6 @@
 /**
- * Returns the id of the run of a process, from its arguments in /proc, or undefined if the process is not an agent at work.
- * An agent that waited for its run names the run in its title.
+ * Returns the id of the run for which a process works, or undefined if the process is not an agent with a run. Reads the id from the
+ * arguments in /proc. An agent that was started before it got a run has that run's arguments in its process title.
  */
 export function runOfAgent(cmdline: string): string | undefined {
   if (!/^(agent run |[^\0]*node\0)/.test(cmdline)) return undefined;

@@ -54,7 +54,8 @@ export async function startS3Server(): Promise<S3ServerStart> {
     const program = path.join(packages.folder, 'bin/weed');
     child = spawn(program, words, { cwd: folder, env: { ...env, HOME: folder, TMPDIR: folder }, stdio: 'ignore' });
     const deadline = performance.now() + startLimitMs;
-    // The server makes the bucket last. When the bucket exists, a request without a signature is refused.
+    // Wait until the server refuses a request without a signature. It does so only when the bucket exists, which is the last step of
+    // its start.
     while ((await fetch(`${endpoint}/${bucket}`).catch(() => undefined))?.status !== 403) {
       if (performance.now() > deadline) throw new Error('the server of S3 did not start');
       await sleep(100);

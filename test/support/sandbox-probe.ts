@@ -18,11 +18,11 @@ export interface SandboxProbe extends AsyncDisposable {
   readonly it: TestWorker;
   /** A folder of the machine with the secret in its file `key`. */
   readonly hostFolder: string;
-  /** Runs the script in place of the agent. Returns its outcome, which must not be success. */
+  /** Runs the script in place of the agent, and returns how the execution failed. The script must not succeed. */
   outcome(script: string): Promise<SandboxOutcome>;
-  /** Runs the probe and returns its output. The probe always exits with 1 so that the output is reported. */
+  /** Runs the script and returns its output. Makes the script exit with 1, because the worker reports the output only then. */
   attempt(script: string): Promise<string>;
-  /** Runs JavaScript in the sandbox's own Node. */
+  /** Runs JavaScript with the Node of the sandbox. */
   attemptInNode(script: string): Promise<string>;
 }
 

@@ -21,12 +21,12 @@ export interface OneService {
 interface ServiceOptions {
   readonly databaseUrl: string;
   readonly key: string;
-  /** Milliseconds by which the clock of the process is ahead of the machine's clock. A negative number: behind. */
+  /** Milliseconds by which the clock of the process is ahead of the machine's clock. If negative, the clock is behind. */
   readonly clockAheadMs?: number;
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Module that moves the clock which JavaScript sees. */
+/** Returns a module that changes the time which `Date` returns. */
 const movedClock = (ms: number): string =>
   `data:text/javascript,${encodeURIComponent(`
     const Real = Date;
@@ -35,7 +35,10 @@ const movedClock = (ms: number): string =>
       static now() { return Real.now() + ${ms}; }
     };`)}`;
 
-/** By the URL of a database: the folder of the blobs that its services share, the number of these services, and their secrets key. */
+/**
+ * What the services of a database share, by the URL of the database: the folder of the blobs and the secrets key. `users` is the
+ * number of these services.
+ */
 const shared = new Map<string, { readonly folder: string; readonly key: string; users: number }>();
 
 /** Returns the blobs and the secrets key of the services of a database, and a function to call when a service no longer uses them. */

@@ -19,7 +19,10 @@ export interface SignOnService {
   close(): Promise<void>;
 }
 
-/** Starts service and provider (`Acme ID`). They are different sites, as in an installation, so the browser returns without strict cookies. */
+/**
+ * Starts service and identity provider (`Acme ID`). They are different sites, as in a real installation. So the browser sends no
+ * cookies with SameSite=Strict when it returns from the provider.
+ */
 export async function startSignOnService(): Promise<SignOnService> {
   const provider = await startIdentityProvider('localhost');
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-sign-on-'));

@@ -35,7 +35,7 @@ export async function makeSmallDisk(megabytes: number): Promise<SmallDisk> {
     fill() {
       const file = openSync(filling, 'a');
       try {
-        // Write single pages at the end, until the file system has no free page.
+        // At the end, write single pages until the file system has no free page.
         for (const size of [1024 * 1024, 4096]) writeUntilFull(file, Buffer.alloc(size));
       } finally {
         closeSync(file);

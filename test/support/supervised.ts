@@ -20,15 +20,15 @@ export interface Supervised {
   /** Working directory of the commands; the data folder is `data` in it. */
   readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Removes the head start, for a test about the first start on an empty folder. */
+  /** Removes the database and the runtime from the folder, for a test of the first start on an empty folder. */
   withoutHeadStart(): void;
   /** Starts a command without arguments. */
   start(command: string, more?: Readonly<Record<string, string>>): RunningCommand;
   /** Waits until no process of the folder is left. */
   noProcessLeft(): Promise<void>;
-  /** The processes of a program that run now. */
+  /** Returns the running processes of a program. */
   programs(name: 'service' | 'worker'): ReturnType<typeof processesOf>;
-  /** Address of the running service. */
+  /** Returns the address of the running service. */
   origin(): string;
   /** Returns the message of the last line in the service's log. */
   lastMessageOfService(): unknown;
@@ -74,7 +74,7 @@ function useSupervised(): Supervised {
     noProcessLeft,
     programs: (name) => {
       const found = processesOf(folder).filter(({ command }) => programs[name].test(command));
-      // Until a child executes its own program, it has the command line of its parent.
+      // Leave out a child that has not yet executed its own program: until then, it has the command line of its parent.
       return found.filter(({ parent }) => !found.some(({ pid }) => pid === parent));
     },
     origin: () => JSON.parse(readFileSync(path.join(folder, 'data/supervisor.json'), 'utf8')).origin,

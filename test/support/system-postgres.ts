@@ -1,4 +1,7 @@
-/** A PostgreSQL server of the system's packages on a loopback TCP port with passwords, like that of an operator. */
+/**
+ * Starts a PostgreSQL server from the packages of the system. It listens on a TCP port of loopback and asks for passwords, like the
+ * server of an operator.
+ */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** The whole system as its users run it: service and worker in processes of their own, a real database, real sandboxes. */
+/** Starts a whole system in the way users run it: service and worker as processes, with a real database and real sandboxes. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -53,7 +53,7 @@ export interface System {
   startWorker(name?: string): void;
   /** Calls the API and returns its JSON. Throws if the status is not the expected one. */
   call<T>(method: string, path: string, body?: unknown, status?: number): Promise<T>;
-  /** Creates a run. Its sandbox ends with the run, unless `more.config.idle_timeout_minutes` keeps it longer. */
+  /** Creates a run and returns its id. The sandbox ends with the run, unless `more.config` sets `idle_timeout_minutes`. */
   createRun(prompt: string, more?: { readonly config?: object; readonly [member: string]: unknown }): Promise<string>;
   run(runId: string): Promise<RunItem>;
   untilEnded(runId: string, timeoutMs?: number): Promise<RunItem>;
@@ -64,8 +64,8 @@ export interface System {
 }
 
 /**
- * Time limit for the start of a program on a loaded machine: initdb, migrations, and the agent's bundle, which the
- * first worker makes.
+ * Time limit for the start of a program on a loaded machine. A start includes initdb and the migrations, and for the first worker the
+ * bundling of the agent.
  */
 const startLimitMs = 120_000;
 
@@ -73,8 +73,9 @@ const startLimitMs = 120_000;
 const longestPauseMs = 500;
 
 /**
- * Polls until `probe` returns a value. Throws an error with `what` after `timeoutMs`. A pause is half of the elapsed time, so that
- * short waits end soon and long waits take little processor time. In tests of whole systems, polls took more processor time than runs.
+ * Calls `probe` until it returns a value. Throws an error with `what` after `timeoutMs`. Each pause is half of the time since the
+ * beginning, so that short waits end soon and long waits take little processor time. In tests of whole systems, polls at short
+ * intervals take more processor time than the runs.
  */
 export async function eventually<T>(
   what: string,
@@ -206,17 +207,18 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     logs: () => readFile(path.join(dataDir, 'programs.log'), 'utf8'),
     stop: async () => {
       for (const child of [...workers.values(), service]) if (child) await stopProgram(child);
-      // A killed worker leaves its sandboxes to the next worker.
+      // End sandboxes that a killed worker has left for the next worker.
       const dataDirs = [...workers.keys()].map((name) => (name === defaultWorker ? dataDir : path.join(dataDir, name)));
       for (const folder of dataDirs) await endSandboxes(folder);
-      // A worker of root puts its sandboxes outside of a data folder that other users cannot enter, and logs the place.
+      // Find other folders with sandboxes in the log: if other users cannot enter the data folder, a worker that runs as root puts its
+      // sandboxes elsewhere and logs the place.
       const lines = (await system.logs()).split('\n').filter((line) => line.includes('"sandboxes live here"'));
       for (const folder of new Set(lines.map((line) => String(JSON.parse(line).folder)))) {
-        // A killed worker leaves the disks of its sandboxes mounted.
+        // Unmount the disks of sandboxes that a killed worker has left.
         await unmountBelow(folder);
         await rm(folder, { recursive: true, force: true });
       }
-      // A killed process may still write while it ends.
+      // Retry, because a killed process may still write files while it ends.
       await rm(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
     },
   };
@@ -241,14 +243,18 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   return system;
 }
 
-/** Asks the program to stop, then sends SIGINT, and after 30 seconds SIGKILL. A worker that stops ends its sandboxes. */
+/**
+ * Asks the program to stop through its input, after half a second sends SIGINT, and after 30 more seconds SIGKILL. A worker that stops
+ * ends its sandboxes.
+ */
 async function stopProgram(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = new Promise<true>((resolve) => child.once('exit', () => resolve(true)));
   askToStop(child.stdin);
   if (await Promise.race([gone, delay(500)])) return;
   child.kill('SIGINT');
-  // The database may take 20 s for its last checkpoint. If the service is killed, the database still writes to the folder during its removal.
+  // Wait longer than the 20 s that the database may need for its last checkpoint. If the service were killed earlier, the database
+  // would still write to the data folder while the test removes the folder.
   if (await Promise.race([gone, delay(30_000)])) return;
   await killHard(child);
 }

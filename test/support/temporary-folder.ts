@@ -1,6 +1,7 @@
 /**
- * One folder for all temporary files of a test run, removed at its end. Test processes are killed when their files are done, so a process cannot
- * remove files at its exit. A killed test run removes nothing, so the next test run removes its folder.
+ * Makes one folder for all temporary files of a test run, and removes the folder at the end of the run. Test processes cannot remove
+ * their files at their exit, because Vitest kills them after their last test file. If a test run is killed, the next test run removes
+ * its folder.
  */
 import { readFileSync, statfsSync } from 'node:fs';
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -10,10 +11,10 @@ import { stateOf, thisProcess } from '@runyard/system/process-identity';
 import { unmountBelow } from '../../packages/worker/src/state/disk-image.ts';
 
 const prefix = 'ry-';
-/** File in the folder of a test run. It contains the id of the process of the run. */
+/** Name of a file in the folder of a test run. The file identifies the process of the test run. */
 const ownerFile = 'test-run';
 
-/** The file system in memory of Linux. */
+/** Linux's file system in memory. */
 const inMemory = '/dev/shm';
 const gigabyte = 2 ** 30;
 
@@ -31,7 +32,7 @@ export function placeOfRuns(): string {
       .findLast(([, at]) => at === inMemory);
     const { bavail, bsize } = statfsSync(inMemory);
     const holdsPrograms = mount?.[2] === 'tmpfs' && !/\b(ro|noexec)\b/.test(mount[3] ?? '');
-    // The tests fill 2 GB at most. Their programs need the rest.
+    // The tests need 2 GB of this file system at most. The other memory is for their programs.
     return holdsPrograms && bavail * bsize > 6 * gigabyte && freemem() > 10 * gigabyte ? inMemory : tmpdir();
   } catch {
     return tmpdir();
@@ -56,14 +57,14 @@ export async function setup(): Promise<() => Promise<void>> {
 }
 
 async function removeFolder(folder: string): Promise<void> {
-  // Without retries: in a folder that a failed test left mounted, each level would repeat the retries of the levels
+  // Do not retry: if a failed test has left a mounted folder, `rm` would retry on each level of folders, and again on all levels
   // below.
   await rm(folder, { recursive: true, force: true }).catch((error: Error) => {
     process.stderr.write(`temporary files of the tests are left in ${folder}: ${error.message}\n`);
   });
 }
 
-/** Removes the folders in `place` of runs whose process is gone, and unmounts their disks. */
+/** Removes the folders in `place` of test runs whose process no longer exists, and unmounts disks in these folders. */
 export async function removeFoldersOfDeadRuns(place: string): Promise<void> {
   for (const name of await readdir(place)) {
     if (!name.startsWith(prefix)) continue;

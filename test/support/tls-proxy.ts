@@ -1,4 +1,6 @@
-/** Real proxies with TLS in front of a service of the tests, with certificates of an authority that only the tests know. */
+/**
+ * Starts real proxies with TLS in front of a service of the tests. Their certificates are from an authority that only the tests know.
+ */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
@@ -15,7 +17,7 @@ export interface Authority {
   readonly folder: string;
 }
 
-/** Makes an authority, and a certificate of it for `localhost`, by the names of the files in the configurations. */
+/** Makes a certificate authority and its certificate for `localhost`, in files with the names that the configurations use. */
 export function makeAuthority(folder: string): Authority {
   mkdirSync(folder, { recursive: true });
   const file = (name: string) => path.join(folder, name);
@@ -47,7 +49,7 @@ export function makeAuthority(folder: string): Authority {
 export interface ProxyOptions {
   /** Port of the proxy with TLS. */
   readonly port: number;
-  /** A further port, for the redirection to TLS. */
+  /** A second port, on which the proxy redirects to TLS. */
   readonly plainPort: number;
   readonly servicePort: number;
   readonly authority: Authority;
@@ -86,7 +88,7 @@ function adapt(text: string, replacements: Readonly<Record<string, string>>): st
   return result;
 }
 
-/** A typical first configuration: only TLS and the address of the service. */
+/** A configuration as people first write it: it sets only TLS and the address of the service. */
 export const plainNginx = `server {
     listen 443 ssl;
     ssl_certificate /etc/ssl/runyard/fullchain.pem;
@@ -159,7 +161,7 @@ async function startProxy(
     stop: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const gone = once(child, 'exit');
-      // SIGKILL would leave the processes that nginx has started.
+      // Do not use SIGKILL, because the processes that nginx has started would continue.
       child.kill('SIGTERM');
       await gone;
     },

@@ -1,4 +1,7 @@
-/** Test support: databases with folders of blobs, and a file to move the content from one to another. */
+/**
+ * Test support: makes databases, each with a folder of blobs, and a file with which a test moves the content from one database to
+ * another.
+ */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,7 +22,10 @@ export interface Place {
 }
 
 interface Places {
-  /** Opens a place without content. `server` is by default the server of the tests. With `migrated: false`, the database has no tables. */
+  /**
+   * Makes an empty database and an empty folder of blobs. `server`: URL of the PostgreSQL server; default: the server of the tests.
+   * With `migrated: false`, the database has no tables.
+   */
   place(options?: { readonly server?: string; readonly migrated?: boolean }): Promise<Place>;
   /** Folder of the current test. */
   folder(): string;
@@ -27,7 +33,7 @@ interface Places {
   file(): string;
 }
 
-/** Gives each test a folder. After the test, removes the folder and the places. */
+/** Makes a folder for each test. After the test, removes the folder, databases and blobs of the test. */
 export function usePlaces(): Places {
   let folder: string;
   let cleanUp: (() => Promise<unknown>)[];
@@ -61,7 +67,9 @@ export function usePlaces(): Places {
 const awkward = 'tab\t newline\n backslash \\ \\. \\N quote " \' €  \u{1f600} \u0001';
 const picture = randomBytes(3_000_000);
 
-/** Rows with every type, references in both directions, and every character that COPY's text format must escape. */
+/**
+ * Inserts rows with values of every type, references in both directions, and every character that the text format of COPY must escape.
+ */
 export async function fill({ db, blobs }: Place): Promise<void> {
   const [team, user, parent, child] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
   await db.query(

@@ -1,6 +1,6 @@
 /**
- * A thread with its own event loop that watches a service while a test attacks the service. `workerData` is a WatchedService. The
- * thread answers each message with a Watched for the time since its start.
+ * Program of a thread that watches a service while a test attacks the service. The thread has its own event loop. Its `workerData` is
+ * a `WatchedService`. It answers each message with a `Watched`, which covers the time since the start of the thread.
  */
 import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
@@ -12,11 +12,11 @@ export interface WatchedService {
 }
 
 export interface Watched {
-  /** Highest resident memory that was seen, MB. */
+  /** Highest resident memory of the service, in MB. */
   readonly memoryMb: number;
   /** Highest processor time that the service took during one request of `/healthz`, milliseconds. */
   readonly healthMs: number;
-  /** Number of answers of the service. */
+  /** Number of answers that the thread got from the service. */
   readonly answers: number;
   /** Answers of the service other than 200, and reasons why it did not answer. */
   readonly problems: readonly string[];
@@ -33,7 +33,10 @@ setInterval(() => {
   memoryMb = Math.max(memoryMb, Number(kb) / 1024);
 }, 20);
 
-/** Processor time in hundredths of a second, see proc(5). Unlike the duration, it does not depend on other work of the machine. */
+/**
+ * Returns the processor time of the process in hundredths of a second, see proc(5). Unlike the duration of an answer, it hardly
+ * depends on other programs of the machine.
+ */
 function processorMs(): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')

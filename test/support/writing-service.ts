@@ -1,7 +1,7 @@
 /**
- * Program for crash tests: starts the embedded PostgreSQL of folder ARGV[2], as the service does, then inserts rows from
- * eight loops and prints each row's id once the database has acknowledged it. The loops pause, so that they leave processor time to the
- * programs that a test kills and starts. Ends when its standard input is closed.
+ * Program for crash tests. Starts the embedded PostgreSQL in the folder ARGV[2], as the service does. Then eight loops insert rows,
+ * and print the id of each row when the database has acknowledged it. The loops pause, so that they leave processor time to the
+ * programs that a test kills and starts. The program ends when its standard input is closed.
  * Lines: `ready MILLISECONDS`, `row ID`.
  */
 import { randomUUID } from 'node:crypto';

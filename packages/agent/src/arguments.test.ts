@@ -38,7 +38,7 @@ describe('parseRunArguments', () => {
     });
   });
 
-  test('finds the image that a worker of programs cannot run', () => {
+  test('returns the image of the run if the worker cannot run images', () => {
     const line = '--docker-image box:1 --task-id T --server-root-url http://x';
     expect(parse(line)).not.toHaveProperty('arguments.missingImage');
     expect(parse(`${line} --without-images --stop-with-parent`)).toMatchObject({

@@ -4,21 +4,27 @@ export interface RunArguments {
   serverRoot: string;
   /** Unknown flags, which the agent lists in a warning. */
   unknown: string[];
-  /** True: standard input is a pipe of the parent, and the run ends with the parent. */
+  /** True: standard input is a pipe from the parent process, and the run ends when the parent ends. */
   stopWithParent: boolean;
-  /** Container image that the run needs but does not have, because its worker starts programs of the machine. */
+  /**
+   * Container image that the run needs but cannot get, because its worker starts the agent as a program of the machine and not in a
+   * container.
+   */
   missingImage?: string;
 }
 
 export type ParsedArguments = { ok: true; arguments: RunArguments } | { ok: false; message: string };
 
-/** Flags of the worker protocol with a value. The agent ignores these flags, because the task has the same values. */
+/**
+ * Flags of the worker protocol that have a value. The agent ignores these flags, because the task that it gets from the service has the
+ * same values.
+ */
 const withValue = new Set(['--share', '--model', '--skill', '--mcp', '--harness', '--environment']);
 const withoutValue = new Set(['--sandboxed', '--computer-use', '--no-computer-use']);
 
 /**
- * Parses the arguments of `agent run`. Skips an unknown flag and a following word that looks like its value. So an older agent also
- * starts with the flags of a newer service.
+ * Parses the arguments of `agent run`. Skips each unknown flag and the word after it, if that word looks like a value. So an older
+ * agent also starts with the flags of a newer service.
  */
 export function parseRunArguments(
   argv: readonly string[],
@@ -46,7 +52,7 @@ export function parseRunArguments(
       stopWithParent = true;
       continue;
     } else if (withoutValue.has(flag)) continue;
-    // The value of this flag is optional.
+    // The value of `--idle-on-complete` is optional.
     else if (flag !== '--idle-on-complete' && !withValue.has(flag)) unknown.push(flag);
     if (takesNext) index++;
   }

@@ -8,9 +8,9 @@ import { connectToService } from './service/connection.ts';
 import { openRunFolders, type RunFolders } from './workspace/run-folders.ts';
 
 /**
- * Runs the program inside the sandbox. `agent run …` runs one execution; `harness-support …` reports its end for the program that started
- * it; `report-artifact …`, `child-run …` and `pull-request …` are commands for programs in the sandbox. Each command loads only the modules
- * that it needs.
+ * Runs the program inside the sandbox. `agent run …` runs one execution; `harness-support …` reports the end of that execution for the
+ * worker that started the agent; `report-artifact …`, `child-run …` and `pull-request …` are commands for programs in the sandbox. Each
+ * command loads only the modules that it needs.
  */
 async function main(argv: readonly string[]): Promise<number> {
   const [command, ...rest] = argv[0] === 'agent' ? argv.slice(1) : argv;
@@ -47,7 +47,10 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Variables that the processes of the run must not inherit: the connection to the service, and the start of the agent. */
+/**
+ * Variables that the processes of the run must not inherit. They are for the agent only: its connection to the service and its start
+ * options.
+ */
 const ownVariables = [
   'RUNYARD_RUN_TOKEN',
   'RUNYARD_RUN_TOKEN_FD',
@@ -59,13 +62,13 @@ const ownVariables = [
   'NODE_OPTIONS',
 ] as const;
 
-/** Waits for a run and runs it. The argument of the command is the URL of the service. */
+/** Waits until the worker assigns a run to this agent, and runs it. The argument of the command is the URL of the service. */
 async function runWhatComes([serverRoot = '']: readonly string[]): Promise<number> {
   const { waitForRun } = await import('./waiting/wait.ts');
   const givenRun = await waitForRun(process.env, serverRoot);
   if (givenRun === undefined) return 0;
   Object.assign(process.env, givenRun.env);
-  // The process title shows a person who lists the machine's processes to which run each agent belongs.
+  // Put the run's arguments into the process title, so that a list of the machine's processes shows the run of each agent.
   process.title = givenRun.args.slice(0, 4).join(' ');
   const [, , ...argv] = givenRun.args;
   return await run(argv, givenRun.runToken);
@@ -92,7 +95,7 @@ async function run(argv: readonly string[], token: string): Promise<number> {
     return await reportFault({ code: 'environment_setup_failed', message }, unredacted);
   }
 
-  // Sends the request before other modules are loaded. Loading takes processor time, and the service prepares the answer meanwhile.
+  // Request the task before loading the other modules. The service can then prepare the answer while the modules are loaded.
   const secrets = grantedSecrets(tmpdir());
   const task = unredacted.resolvePrompt().then((resolved) => {
     secrets.begin(resolved);
@@ -134,7 +137,7 @@ async function run(argv: readonly string[], token: string): Promise<number> {
   }
 }
 
-/** Calls `then` when standard input closes, which means that the parent has exited. */
+/** Calls `then` when standard input closes, because this means that the parent process has exited. */
 function onParentGone(then: () => void): void {
   process.stdin.on('end', then).on('error', then).resume();
 }
@@ -147,7 +150,7 @@ async function reportCrash(error: unknown, client: ServiceClient): Promise<numbe
   return await reportFault({ code: 'agent_process_failed', message }, client);
 }
 
-/** Reports the reason why the run cannot be done, if the service answers within a few seconds. Returns the exit code. */
+/** Reports the reason why the agent cannot run this task, if the service answers within a few seconds. Returns the exit code. */
 async function reportFault(
   error: { readonly code: 'agent_process_failed' | 'environment_setup_failed'; readonly message: string },
   client: ServiceClient,
@@ -156,12 +159,12 @@ async function reportFault(
   try {
     await client.finishTask({ success: false, summary: error.message, error }, { signal });
   } catch {
-    // The service does not answer. The worker still sees the exit code.
+    // Ignore that the service does not answer, because the worker sees the exit code.
   }
   return 1;
 }
 
-// The exit code of Node for a program whose promise never settles (nodejs.org/api/process.html#exit-codes).
+// If the program ends although its promise never settled, exit with Node's code for this case (nodejs.org/api/process.html#exit-codes).
 process.exitCode = 13;
-// Exits without waiting for idle connections and background pipes, because everything is already reported.
+// Exit without waiting for idle connections and background pipes, because all reports have been sent.
 void main(process.argv.slice(2)).then((code) => process.exit(code));

@@ -11,7 +11,7 @@ const asked = async (count = 1) => {
 const answer = (position: number, answers: string, decision: 'approve' | 'deny' | undefined, message = '') =>
   fake.tell({ type: 'follow_up', id: `f${position}`, position, message, answers, ...(decision ? { decision } : {}) });
 
-test('runs a command only after its approval is recorded', async () => {
+test('the agent runs a command only after the service has stored the approval', async () => {
   await start({ ...sh('touch it'), ...ask });
   const request = await asked();
   expect(existsSync(join(agent.workspace, 'it'))).toBe(false);
@@ -28,7 +28,7 @@ test('runs a command only after its approval is recorded', async () => {
   expect(fake.finished).toMatchObject([{ success: true }]);
 });
 
-test('saves the workspace while it waits for an answer', async () => {
+test('the agent saves the workspace while it waits for the answer of a person', async () => {
   await start({ ...sh('echo made > file', 'touch it'), ...ask, max_workspace_bytes: 10_000_000 });
   answer(1, await asked(), 'approve');
   const second = await asked(2);
@@ -40,7 +40,7 @@ test('saves the workspace while it waits for an answer', async () => {
   expect(fake.workspaces.length, 'and what it made after it at the end').toBeGreaterThan(before);
 });
 
-test('ends the turn and exits if the sandbox must end while the agent waits for an answer', async () => {
+test('the agent ends the turn and exits if its sandbox must end during the wait for an answer', async () => {
   await start({ ...sh('touch it'), ...ask });
   await asked();
   fake.tell({ type: 'leave' });
@@ -52,7 +52,7 @@ test('ends the turn and exits if the sandbox must end while the agent waits for 
   expect(fake.shutdowns, 'the end of the turn says it').toEqual([]);
 });
 
-test('exits even if its harness does not end the turn', async () => {
+test('the agent exits if its sandbox must end, even if the harness does not end the turn', async () => {
   await start({ ...scripted('permission-first'), ...ask });
   await asked();
   fake.tell({ type: 'leave' });
@@ -60,7 +60,7 @@ test('exits even if its harness does not end the turn', async () => {
   expect(fake.finished).toHaveLength(1);
 });
 
-test('approves an action with a long id', async () => {
+test('a person can approve an action whose id is long', async () => {
   await start({ ...scripted('permission-long-id'), ...ask });
   answer(1, await asked(), 'approve');
   answer(2, await asked(2), 'approve');
@@ -74,7 +74,7 @@ test('approves an action with a long id', async () => {
   expect(of('action_result').map(({ action_id }) => action_id)).toEqual(ids);
 });
 
-test('does not wait for an answer if the service refuses the question', async () => {
+test('the agent does not wait for an answer if the service refuses the question', async () => {
   await start(
     { ...sh('touch it'), ...ask },
     {
@@ -91,7 +91,7 @@ test('does not wait for an answer if the service refuses the question', async ()
   ]);
 });
 
-test('ends the wait on a cancel', async () => {
+test('a cancel ends the wait for an answer', async () => {
   await start({ ...sh('touch it'), ...ask });
   await asked();
   fake.cancel();
@@ -99,7 +99,7 @@ test('ends the wait on a cancel', async () => {
   expect(existsSync(join(agent.workspace, 'it'))).toBe(false);
 });
 
-test('continues the runbook in a new sandbox with the approved command and asks about the remaining commands', async () => {
+test('in a new sandbox, the runbook continues with the approved command and asks about the remaining commands', async () => {
   const request = {
     request_id: 'q1',
     kind: 'permission' as const,
@@ -108,7 +108,7 @@ test('continues the runbook in a new sandbox with the approved command and asks 
     resume: '```sh\ntouch one\n```\n\n```sh\ntouch two\n```',
   };
   await start({ prompt: '', ...ask, decision: { request, follow_up_id: 'f0', decision: 'approve' } });
-  // Without a fingerprint, the agent cannot recognize the same action and asks again.
+  // The decision has no fingerprint here, so the agent cannot recognize the same action and asks again.
   answer(1, await asked(), 'approve');
   answer(2, await asked(2), 'deny', 'one is enough');
   await ended();
@@ -125,7 +125,7 @@ test('continues the runbook in a new sandbox with the approved command and asks 
   ]);
 });
 
-test('does not run a denied command in a new sandbox and names the command', async () => {
+test('in a new sandbox, the runbook does not run the denied command and names it', async () => {
   const request = {
     request_id: 'q1',
     kind: 'permission' as const,
@@ -140,7 +140,7 @@ test('does not run a denied command in a new sandbox and names the command', asy
   ]);
 });
 
-test('gives an approval to the harness as text if the turn had already been interrupted', async () => {
+test('an approval that arrives after the turn was interrupted becomes a text for the harness', async () => {
   await start({ ...scripted('echo'), ...ask });
   fake.next = 'wait';
   await fake.until(() => fake.finished.length === 1);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ended, fake, of, sh, start } from '../test/run.ts';
 
 describe('artifacts', () => {
-  test('are stored by report-artifact, which prints the uid', async () => {
+  test('are stored by the command report-artifact, and the command prints their uid', async () => {
     await start(
       sh(
         'mkdir out && printf 123 > out/result.json && cd out && report-artifact result.json --title Result --description "The one"',
@@ -35,7 +35,7 @@ describe('artifacts', () => {
     expect(fake.output(of('action')[0]!.action_id)).toContain(`at ${filepath}\n`);
   });
 
-  test('are reported with the data of their type', async () => {
+  test('are reported with the data that belongs to their type', async () => {
     await start(
       sh(
         'echo "# Plan" > plan.md; report-artifact plan.md --type PLAN --title "My plan"',
@@ -71,7 +71,7 @@ describe('artifacts', () => {
     expect(fake.artifacts).toEqual([]);
   });
 
-  test('are stored once if the answer is lost', async () => {
+  test('are stored only once if the answer of the service is lost', async () => {
     let cuts = 0;
     await start(sh('echo a > plan.md; report-artifact plan.md --type PLAN'), {
       prepare: (fake) => {

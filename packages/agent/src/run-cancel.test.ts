@@ -3,14 +3,14 @@ import { eventually, isRunning } from '../test/agent.ts';
 import { agent, fake, numbered, of, scripted, sh, start } from '../test/run.ts';
 
 describe('a cancel', () => {
-  /** No program in these tests ends by itself. If the agent did not stop a program, the test would time out. */
+  /** No program in these tests ends by itself, so a test times out if the agent does not stop its program. */
   async function cancelled(stop: () => void = () => fake.cancel()): Promise<void> {
     stop();
     await agent.exited;
     numbered();
   }
 
-  test('stops and settles a command, reports the shutdown and exits with 0', async () => {
+  test('stops the running command and ends its action, and the agent reports the shutdown and exits with 0', async () => {
     await start(sh('echo begun; sleep 600'));
     await fake.until(() => of('action_output').length === 1);
     await cancelled();
@@ -21,7 +21,7 @@ describe('a cancel', () => {
     expect(fake.shutdowns).toEqual(['cancelled']);
   });
 
-  test('stops a command that ignores SIGTERM, with its detached processes', async () => {
+  test('stops a command that ignores SIGTERM, and all detached processes of the command', async () => {
     await start(sh('trap "" TERM\nsetsid sleep 600 & echo $!\nwhile true; do sleep 1; done'));
     await fake.until(() => of('action_output').length === 1);
     const pid = Number(of('action_output')[0]?.text);
@@ -30,7 +30,7 @@ describe('a cancel', () => {
     expect(fake.shutdowns).toEqual(['cancelled']);
   });
 
-  test('ends a harness that ignores the cancel, with its detached processes', async () => {
+  test('ends a harness that ignores the cancel, and all detached processes of the harness', async () => {
     await start(scripted('ignores-cancel'));
     await fake.until(() => of('action').length === 1);
     const { pid } = of('action')[0]!.input as { pid: number };
@@ -57,7 +57,7 @@ describe('a cancel', () => {
     expect(await agent.exited).toBe(0);
   });
 
-  test('is also done on SIGTERM, and the agent then exits with 143', async () => {
+  test('also happens on SIGTERM, and the agent then exits with 143', async () => {
     await start(sh('echo begun; sleep 600'));
     await fake.until(() => of('action_output').length === 1);
     await cancelled(() => agent.child.kill('SIGTERM'));

@@ -8,7 +8,7 @@ const checkpoints = { ...keeps, checkpoint_seconds: 1 };
 const loss: AgentTask['loss'] = { message: 'The machine burnt.', done_blocks: 1, record: 'I pushed the branch.' };
 
 describe('checkpoints', () => {
-  test('are sent in the middle of a turn with the position in the conversation, but only when files have changed', async () => {
+  test('are sent in the middle of a turn with their position in the conversation, but only if files have changed', async () => {
     await start({ ...sh('echo a > file', 'until [ -e stop ]; do sleep 0.05; done'), ...checkpoints });
     await fake.until(() => of('checkpoint').filter(({ state }) => state === 'unchanged').length > 0);
     const [begun] = of('checkpoint');
@@ -21,7 +21,7 @@ describe('checkpoints', () => {
     expect(fake.workspaces.at(-1), 'the end of the turn').toMatchObject({ turn: 1, checkpoint: null });
   });
 
-  test('are not taken if the task asks for none', async () => {
+  test('are not taken if the task does not ask for them', async () => {
     await start({ ...sh('echo a > file; sleep 2.5'), ...keeps });
     await ended();
     expect(of('checkpoint')).toEqual([]);
@@ -29,7 +29,7 @@ describe('checkpoints', () => {
 });
 
 describe('a turn whose machine was lost', () => {
-  test('does not repeat a runbook command whose effects were stored', async () => {
+  test('does not repeat a runbook command whose effects are in the checkpoint', async () => {
     await start({ ...sh('echo one', 'echo two'), workspace: { kind: 'empty' }, loss });
     await ended();
     expect(of('action').map(({ input }) => input)).toEqual([{ command: 'echo two' }]);

@@ -13,7 +13,7 @@ describe('the harness command', () => {
     expect(fake.finished).toEqual([{ turn: 1, success: true, summary: 'got: Do it.\nfrom-env' }]);
   });
 
-  test('fails the turn with its exit code and the end of its standard error', async () => {
+  test('fails the turn with the exit code of its program and the end of the standard error', async () => {
     await start(command('echo "the reason" >&2; exit 7'));
     await ended();
     expect(fake.finished[0]).toMatchObject({

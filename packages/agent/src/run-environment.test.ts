@@ -26,7 +26,7 @@ describe('the variables of an environment', () => {
 });
 
 describe('the working directory of an environment', () => {
-  test('is the folder in which the agent works, and setup commands, which run in the workspace, may create it', async () => {
+  test('is the folder in which the agent works. Setup commands run in the workspace and may create this folder', async () => {
     await start({
       ...sh('pwd; echo made > it; report-artifact it'),
       ...environment({ working_directory: 'a/b', setup_commands: ['pwd > place', 'mkdir -p a/b'] }),
@@ -88,7 +88,7 @@ describe('git in the sandbox', () => {
     expect(outputs()[0]).not.toContain(fake.token);
   });
 
-  test('cannot reach another repository, and reaches its own repository only with the secret path in its variables', async () => {
+  test('cannot reach another repository, and reaches the repository of the run only with the secret path in its variables', async () => {
     git = await startFakeGitHost();
     await git.commit('acme', 'hello', { README: 'old\n' });
     await git.commit('acme', 'other', { README: 'secret\n' });
@@ -107,7 +107,7 @@ describe('git in the sandbox', () => {
     expect(git.requests.some(({ url }) => url.includes('other'))).toBe(false);
   });
 
-  test('reports that a repository has no default branch, or no commit', async () => {
+  test('reports that a repository has no default branch or no commit', async () => {
     git = await startFakeGitHost();
     await git.replace('acme', 'hello', { branch: 'develop', files: { README: 'hello\n' } });
     await start({ ...sh('ls hello'), repositories }, { prepare });

@@ -1,4 +1,7 @@
-/** Tests an agent that another worker than Runyard's starts on the machine itself, with the home of the machine's user. */
+/**
+ * Tests an agent that a worker of another project starts. Such a worker starts the agent on the machine without a sandbox, with the home of
+ * the machine's user.
+ */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
@@ -57,8 +60,8 @@ async function play(task: Partial<AgentTask>, { targetDir, env = {} }: Placed = 
 const outputs = () => fake.events.flatMap((event) => (event.type === 'action_output' ? [event.text] : [])).join('');
 const notices = () => fake.events.flatMap((event) => (event.type === 'notice' ? [event.name] : []));
 
-describe('started by another worker, in the folder of the run', () => {
-  test('saves the workspace and the home that the agent created, and no file of the user’s home', async () => {
+describe('the agent of another worker, in an empty folder for the run', () => {
+  test('saves the workspace and the home that it created, and no file of the user’s home', async () => {
     await play(sh('echo made > file; echo setting > ~/.setting; echo "HOME=$HOME"; pwd'));
     expect(outputs()).toBe(`HOME=${agent?.cwd}/home\n${agent?.cwd}/workspace\n`);
     expect(notices()).toEqual([]);
@@ -77,8 +80,8 @@ describe('started by another worker, in the folder of the run', () => {
   });
 });
 
-describe('started by another worker, with the run token in its environment', () => {
-  test('has the run token in the environment of no process while commands run', async () => {
+describe('the agent of another worker, with the run token in its environment', () => {
+  test('leaves the run token in the environment of no process while commands run', async () => {
     // Prints the environments of the command itself, the agent, and the agent's parent process.
     const look =
       'p=$$; while [ "$p" -gt 1 ]; do tr "\\0" "\\n" </proc/$p/environ; p=$(awk "/^PPid/ { print \\$2 }" /proc/$p/status); done';
@@ -89,7 +92,7 @@ describe('started by another worker, with the run token in its environment', () 
   });
 });
 
-describe('started by another worker, in a folder that others use', () => {
+describe('the agent of another worker, in a folder with files of others', () => {
   const checkout = () => {
     const folder = join(machine, 'checkout');
     mkdirSync(folder);
@@ -98,7 +101,7 @@ describe('started by another worker, in a folder that others use', () => {
     return folder;
   };
 
-  test('works in this folder, and does not send the folder, its patches or the home', async () => {
+  test('works in this folder, and does not send its files, its patches or the home', async () => {
     const targetDir = checkout();
     await play(sh('pwd; echo "HOME=$HOME"; ls; ls -A ~'), { targetDir });
     expect(outputs()).toContain(`${targetDir}\n`);
@@ -142,7 +145,7 @@ describe('started by another worker, in a folder that others use', () => {
     expect(fake.requests.map((request) => request.path)).not.toContain(path);
   });
 
-  test('uses the home that the operator names and does not send it', async () => {
+  test('uses the home that the operator names and does not send the files of this home', async () => {
     await play(sh('ls -A ~'), { targetDir: checkout(), env: { RUNYARD_AGENT_HOME: home } });
     expect(outputs()).toBe('.ssh\n');
     expect(fake.workspaces).toEqual([]);

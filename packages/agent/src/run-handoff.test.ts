@@ -7,7 +7,7 @@ import { agent, ended, fake, of, sh, start } from '../test/run.ts';
 const output = (index: number) => fake.output(of('action')[index]?.action_id ?? '');
 
 describe('a snapshot', () => {
-  test('has a patch of each repository and the handed-off files, as they are at the end of the turn', async () => {
+  test('has a patch of each repository and the handed-off files, in their state at the end of the turn', async () => {
     await start(
       sh(
         'git init -q made; echo new > made/file',
@@ -24,7 +24,7 @@ describe('a snapshot', () => {
     expect(file?.bytes?.toString()).toBe('late\n');
   });
 
-  test('includes the changed files, which the agent also reports on request during a turn', async () => {
+  test('comes with a report of the changed files, and the agent also sends this report on request during a turn', async () => {
     const reports: ReportChanges[] = [];
     const paths = () => reports.at(-1)?.repositories[0]?.files.map(({ path }) => path);
     const prepare = (service: typeof fake) => {
@@ -46,7 +46,7 @@ describe('a snapshot', () => {
     expect(paths()).toEqual(['file', 'other']);
   });
 
-  test('does not accept a file outside of the workspace, and says why', async () => {
+  test('does not accept a file outside of the workspace, and the command reports the reason', async () => {
     await start(
       sh(
         'report-artifact handoff /etc/passwd || echo refused-$?',
@@ -60,7 +60,7 @@ describe('a snapshot', () => {
     expect(fake.snapshots).toEqual([]);
   });
 
-  test('leaves out a file that was removed, with a notice', async () => {
+  test('leaves out a handed-off file that was removed, and a notice reports it', async () => {
     await start(sh('echo a > a; echo b > b; report-artifact handoff a b; rm a'));
     await ended();
     expect(fake.snapshots[0]?.files.map(({ filename }) => filename)).toEqual(['b']);

@@ -17,7 +17,7 @@ describe('an external harness', () => {
     expect(JSON.parse(fake.text())).toEqual({ socket: expect.any(String) });
   });
 
-  test('starts after the clones, because it reads project files when it starts', async () => {
+  test('starts after the repositories are cloned, because it reads project files when it starts', async () => {
     const git = await startFakeGitHost();
     try {
       await git.commit('acme', 'hello', { README: 'from git\n' });
@@ -38,7 +38,7 @@ describe('an external harness', () => {
     }
   });
 
-  test('gets the base prompt before the prompt and attachments as links', async () => {
+  test('gets the base prompt before the prompt, and gets attachments as links', async () => {
     await start(
       {
         ...scripted('echo'),
@@ -92,7 +92,7 @@ describe('an external harness', () => {
     });
   });
 
-  test('is slowed down while the service does not answer, but loses no output', async () => {
+  test('has to wait with its output while the service does not answer, but loses no output', async () => {
     let refuse = true;
     await start(scripted('flood'), {
       prepare: (fake) => {

@@ -18,7 +18,7 @@ test('the agent tests the MCP servers before it passes them to an external harne
   expect(fake.finished[0]?.success).toBe(true);
 });
 
-test("a failing MCP server fails the run before an external harness starts, with the server's name and last output", async () => {
+test("a failing MCP server fails the run before an external harness starts, and the error has the server's name and last output", async () => {
   await start({ ...scripted('hello'), mcp_servers: [program('echo'), program('no-start')] });
   await ended();
   expect(of('agent_started')).toEqual([]);

@@ -70,7 +70,7 @@ export async function openRunParts(options: RunPartsOptions) {
   const record = conversationRecord();
   const handoff = handoffFiles(workspace, maxSnapshotFiles);
 
-  /** Undefined until the task has arrived. */
+  /** Functions for the other runs in the tree of this run. Undefined until the task has arrived. */
   let tree: OrchestratingRunTree | undefined;
   const treeOf = (task: AgentTask) => {
     tree ??= runTree(client, task);
@@ -82,7 +82,7 @@ export async function openRunParts(options: RunPartsOptions) {
     pullRequest: async (request, gone) => {
       const { openPullRequest } = await import('./pull-requests/open.ts');
       const answer = await openPullRequest(client, request, AbortSignal.any([gone, reporting.signal]));
-      // The service has already recorded the pull request as an artifact.
+      // Do not report this pull request again, because the service has already recorded it as an artifact.
       if (answer.ok) pullRequests.markReported(answer.url);
       return answer;
     },

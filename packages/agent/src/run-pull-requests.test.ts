@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ended, fake, of, sh, start } from '../test/run.ts';
 
-/** Creates programs that print the same output as the real programs. */
+/** A script that creates fake programs with the same output as the real programs. */
 const tools = `mkdir -p bin
 cat > bin/git <<'END'
 #!/bin/sh
@@ -16,7 +16,7 @@ chmod +x bin/*`;
 const sent: unknown[] = [];
 const reported = () => fake.artifacts.map(({ artifact_type, data }) => [artifact_type, data]);
 
-test('reports the pull requests that a run opens as artifacts before the end of the turn', async () => {
+test('the agent reports the pull requests that a run opens as artifacts before the end of the turn', async () => {
   let finishedWith = -1;
   await start(sh(tools, 'PATH="$PWD/bin:$PATH"\ngit push origin fix', 'bin/gh pr create --fill --head topic'), {
     prepare: (fake) => {
@@ -35,7 +35,7 @@ test('reports the pull requests that a run opens as artifacts before the end of 
   expect(finishedWith).toBe(2);
 });
 
-test('reports a pull request once if it is printed twice or reported by the run itself', async () => {
+test('the agent reports a pull request once if a command prints it twice or the run reports it itself', async () => {
   await start(
     sh(
       tools,
@@ -51,13 +51,13 @@ test('reports a pull request once if it is printed twice or reported by the run 
   ]);
 });
 
-test('ignores a pull request in the output of another command', async () => {
+test('the agent ignores a pull request in the output of a command that does not open pull requests', async () => {
   await start(sh('echo https://github.test/o/r/pull/1; echo "remote: https://github.test/o/r/pull/2"'));
   await ended();
   expect(reported()).toEqual([]);
 });
 
-test('does not fail a run if its pull request cannot be reported', async () => {
+test('a run does not fail if its pull request cannot be reported', async () => {
   await start(sh(tools, 'bin/gh pr create'), {
     prepare: (fake) => {
       fake.fault = ({ path }) => (path.endsWith('/report-artifact') ? { status: 400 } : undefined);
@@ -67,7 +67,7 @@ test('does not fail a run if its pull request cannot be reported', async () => {
   expect(fake.finished[0]?.success).toBe(true);
 });
 
-test('the command pull-request opens a pull request for the last commit, branch and remote of its folder', async () => {
+test('the command pull-request opens a pull request from the last commit, the branch and the remote of the current folder', async () => {
   const commit = 'git -c user.name=a -c user.email=a@example.invalid commit --quiet --allow-empty';
   await start(
     sh(

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { startFakeGitHost } from '../../../test/fakes/git-host.ts';
 import { ended, fake, of, sh, start } from '../test/run.ts';
 
-describe('behind the relay', () => {
-  test('sends all requests, including a git clone, over the Unix socket, and keeps the token out of the git configuration', async () => {
+describe('an agent with a relay', () => {
+  test('sends all requests, including a git clone, over the Unix socket of the relay, and keeps the token out of the git configuration', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'runyard-relay-'));
     const git = await startFakeGitHost();
     try {

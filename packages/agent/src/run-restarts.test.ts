@@ -61,7 +61,7 @@ describe('a harness that dies between turns', () => {
   });
 });
 
-test('kills a harness that ignores an interrupt and starts a new one for the next follow-up', async () => {
+test('is replaced by a new harness for the next follow-up if the agent had to kill it because it ignored an interrupt', async () => {
   await start(scripted('ignores-cancel'), { prepare: stay });
   await fake.until(() => of('action').length === 1);
   const pid = Number((of('action')[0]?.input as { pid?: unknown } | undefined)?.pid);

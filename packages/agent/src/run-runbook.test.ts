@@ -84,7 +84,7 @@ describe('a runbook', () => {
     expect(fake.text(), 'the summary').toContain(`exit ${expected}`);
   });
 
-  test('runs a block of many lines in the same way as the shell alone', async () => {
+  test('runs a block of many lines with the same effects as the shell without the agent', async () => {
     const status =
       'set +e\nfalse\necho "status $?"\nset -e\nfalse && true\necho "still $?"\nx="a\nb"\necho "$x$LINENO"';
     await start({ prompt: `\`\`\`bash\n${status}\n\`\`\`\n\`\`\`bash\nset -x\ntrue\necho traced\n\`\`\`` });
@@ -112,7 +112,7 @@ describe('a runbook', () => {
     expect(fake.finished[0]?.success).toBe(true);
   });
 
-  test('names the MCP servers that it does not use', async () => {
+  test('lists the MCP servers of the run, which it does not use', async () => {
     await start({ ...sh('true'), mcp_servers: [{ name: 'tools', command: 'tools-mcp' }] });
     await ended();
     expect(of('notice')).toEqual([
@@ -120,7 +120,7 @@ describe('a runbook', () => {
     ]);
   });
 
-  test('fails if the prompt has no command, and names the expected form', async () => {
+  test('fails if the prompt has no command, and describes the expected form', async () => {
     await start({ prompt: 'Write me a poem.' });
     await ended();
     expect(fake.text()).toContain('```sh\nls -la\n```');
@@ -130,7 +130,7 @@ describe('a runbook', () => {
     expect(fake.finished[0]?.error?.message).not.toMatch(/RUNYARD_|language model/);
   });
 
-  test('does not change the state SUCCEEDED if a later message has no command', async () => {
+  test('stays in the state SUCCEEDED if a later message has no command', async () => {
     const message = { type: 'follow_up', id: 'f1', position: 1, message: 'And a poem.' } as const;
     await start(sh('true'), {
       prepare: (service) => {
@@ -194,7 +194,7 @@ describe('a runbook', () => {
     expect(fake.text()).not.toContain('language model');
   });
 
-  test('limits the memory and the reports for an output of 200 MB', async () => {
+  test('uses limited memory and sends limited reports for an output of 200 MB', async () => {
     await start(sh('echo START; head -c 200000000 /dev/zero | tr "\\0" x; echo; echo END'));
     let peak = 0;
     const watch = setInterval(() => {
@@ -239,13 +239,13 @@ describe('a runbook', () => {
     await eventually(() => !isRunning(pid));
   });
 
-  test('hides the run token and the relay from environment, arguments and descriptors of its processes', async () => {
+  test('hides the run token and the relay: its processes have neither in their environment, arguments or descriptors', async () => {
     const look = 'for p in self $PPID; do tr "\\0" "\\n" </proc/$p/environ; tr "\\0" " " </proc/$p/cmdline; done; env';
     const descriptors = 'for n in 3 4 5 6 7 8 9; do (timeout 5 cat <&$n) 2>&1 || echo "$n closed"; done';
     await start(sh(look, descriptors));
     await ended();
     const [first = '', second = ''] = of('action').map(({ action_id }) => fake.output(action_id));
-    // Proves that the command could read the agent's environment: no other environment has this name.
+    // Check that the command could read the agent's environment, because only this environment has a variable with this name.
     expect(first).toContain('RUNYARD_RUN_TOKEN_FD=4');
     expect(first).toContain('RUNYARD_AGENT_SOCKET=');
     expect(first).toContain('--task-id run-1');

@@ -30,7 +30,7 @@ async function archived(session?: string): Promise<{ bytes: Buffer; workspace: A
 const output = () => fake.output(of('action').at(-1)?.action_id ?? '');
 
 describe('the workspace', () => {
-  test('is saved after the end of the run is reported', async () => {
+  test('is saved after the agent has reported the end of the run', async () => {
     await start({ ...sh('echo made > file'), ...keeps });
     await ended();
     expect(fake.workspaces.map(({ turn }) => turn)).toEqual([1]);
@@ -38,14 +38,14 @@ describe('the workspace', () => {
     expect(paths.indexOf('workspace')).toBeGreaterThan(paths.indexOf('finish-task'));
   });
 
-  test('is reported if it is too large to be saved', async () => {
+  test('is not saved if it is too large, and the agent reports this', async () => {
     await start({ ...sh('head -c 100000 /dev/urandom > file'), max_workspace_bytes: 50_000 });
     await ended();
     expect(fake.workspaces).toEqual([]);
     expect(of('notice').map(({ name }) => name)).toEqual(['workspace_not_kept']);
   });
 
-  test('is saved in the time that is left after a cancel', async () => {
+  test('is saved after a cancel in the remaining time before the agent must exit', async () => {
     await start({ ...sh('echo made > file; echo begun; sleep 60'), ...keeps });
     await fake.until(() => of('action_output').length > 0);
     fake.cancel();
@@ -76,7 +76,7 @@ describe('the workspace', () => {
     expect(fake.workspaces).toEqual([]);
   });
 
-  test('is saved for this run if its files came from another run of the conversation', async () => {
+  test('is saved again for this run if its files came from another run of the conversation', async () => {
     const { bytes, workspace } = await archived();
     const ofOther = { ...workspace, run_id: 'other' } as AgentTask['workspace'];
     await start(
@@ -91,7 +91,7 @@ describe('the workspace', () => {
     expect(fake.workspaces.map(({ turn }) => turn)).toEqual([1]);
   });
 
-  test('is prepared again, with a notice, if the run may not get the files of its conversation', async () => {
+  test('is prepared anew, with a notice, if the run may not get the files of its conversation', async () => {
     const workspace = { kind: 'missing' as const, reason: 'the environment has changed since' };
     await start({ ...sh('ls'), ...setup, ...keeps, workspace });
     await ended();
@@ -149,7 +149,7 @@ describe('the workspace', () => {
     expect(of('notice')).toEqual([]);
   });
 
-  test('is saved with the session of a harness that loads sessions', async () => {
+  test('is saved with the id of the session if the harness can load sessions', async () => {
     await start({ ...scripted('remembers'), ...keeps });
     await ended();
     expect(fake.workspaces.map(({ session }) => session)).toEqual([expect.stringMatching(/^s\d/)]);
@@ -186,7 +186,7 @@ describe('the workspace', () => {
     expect(of('notice').map(({ name }) => name)).toEqual(isThere ? [] : ['workspace_not_restored']);
   });
 
-  test('is saved while the agent waits, and a follow-up stops the saving', async () => {
+  test('is saved while the agent waits for a follow-up, and a follow-up stops the saving', async () => {
     let isDown = true;
     await start(
       { ...sh('echo one > file'), ...keeps },

@@ -17,7 +17,7 @@ const forms = [token, 'an earlier value 42', 'Ab3/'.repeat(30), Buffer.from(toke
 const reportedText = () => JSON.stringify([fake.events, fake.finished, fake.artifacts]) + agent.stderr();
 const leaks = () => forms.filter((form) => reportedText().includes(form));
 
-it('are given to commands as variables and as files, and do not appear in reports', async () => {
+it('secrets are given to commands as variables and as files, and do not appear in reports', async () => {
   await start({
     ...granted,
     ...sh(
@@ -37,7 +37,7 @@ it('are given to commands as variables and as files, and do not appear in report
   expect(existsSync(file)).toBe(false);
 });
 
-it('are given to setup commands, and do not appear in the report of a failed command', async () => {
+it('secrets are given to setup commands, and do not appear in the report of a failed command', async () => {
   await start({
     ...granted,
     ...sh('true'),
@@ -52,7 +52,7 @@ it('are given to setup commands, and do not appear in the report of a failed com
   expect(leaks()).toEqual([]);
 });
 
-it('secrets are in the arguments of no process', async () => {
+it('no process has a secret in its arguments', async () => {
   await start({
     ...granted,
     ...sh('cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" "\\n" | grep -c "deploy[/]token" || true'),

@@ -10,7 +10,7 @@ const broken = (command = 'echo kept > file; exit 5') => ({
 const say = (position: number, message: string, more: object = {}) =>
   fake.tell({ type: 'follow_up', id: `f${position}`, position, message, debug: true, ...more });
 
-test('runs the messages of a person in the sandbox of a failed setup', async () => {
+test('after a failed setup, the agent runs the messages of a person in the same sandbox', async () => {
   await start({ ...sh('echo the task'), ...broken() }, { prepare: stay });
   await fake.until(() => fake.finished.length === 1);
   fake.tell({ type: 'follow_up', id: 'f1', position: 1, message: '```sh\necho before\n```' });
@@ -33,7 +33,7 @@ test('runs the messages of a person in the sandbox of a failed setup', async () 
   ]);
 });
 
-test('tells an external harness why the setup failed', async () => {
+test('after a failed setup, an external harness gets the reason of the failure', async () => {
   await start({ ...scripted('echo'), ...broken('exit 5') }, { prepare: stay });
   await fake.until(() => fake.finished.length === 1);
   say(1, 'What is wrong?');
@@ -44,7 +44,7 @@ test('tells an external harness why the setup failed', async () => {
   expect(of('turn_started')[0]?.prompt).toBe('What is wrong?');
 });
 
-test('can also ask a person in the sandbox of a failed setup', async () => {
+test('after a failed setup, the agent can also ask a person', async () => {
   await start({ ...sh('true'), ...broken(), agent_config: { approval_policy: 'ask' } }, { prepare: stay });
   await fake.until(() => fake.finished.length === 1);
   say(1, '```sh\ncat file\n```');
@@ -71,7 +71,7 @@ test('can also ask a person in the sandbox of a failed setup', async () => {
   expect(fake.finished.map(({ success }) => success)).toEqual([false, true, false]);
 });
 
-test('does not use a decision about the task in the sandbox of a failed setup', async () => {
+test('after a failed setup, the agent does not use an earlier decision about the task', async () => {
   const action = { name: 'shell', category: 'command' as const, input: { command: 'touch it' }, fingerprint: 'f' };
   const request = {
     request_id: 'q1',

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ended, fake, of, sh, start } from '../test/run.ts';
 
 describe('the setup', () => {
-  test('writes attachments, then runs setup commands and reports duration and exit code of each', async () => {
+  test('writes attachments, then runs setup commands and reports the duration and the exit code of each command', async () => {
     await start(
       {
         ...sh('cat made'),
@@ -31,7 +31,7 @@ describe('the setup', () => {
     expect(fake.output(of('action')[0]!.action_id)).toBe('first2nd');
   });
 
-  test('fails the run with the step, its exit code and the end of its output', async () => {
+  test('fails the run if a step fails, and the error has the step, its exit code and the end of its output', async () => {
     await start({
       ...sh('true'),
       environment: {
@@ -61,7 +61,7 @@ describe('the setup', () => {
     expect(fake.shutdowns, 'the end of the turn says it').toEqual([]);
   });
 
-  test('names an attachment that cannot be downloaded', async () => {
+  test('fails with the name of an attachment that cannot be downloaded', async () => {
     await start({
       ...sh('true'),
       attachments: [

@@ -15,7 +15,7 @@ const skill = {
   ],
 };
 
-test('writes the skills into the home folder after the setup, because other runs share its result, and before a harness starts', async () => {
+test('the agent writes the skills into the home folder after the setup, because other runs share the result of the setup, and before a harness starts', async () => {
   const environment = { uid: 'E', config: { setup_commands: ['test ! -e "$HOME/.agents"'] } };
   await start({ ...scripted('hello'), skills: [skill], environment });
   await ended();
@@ -32,20 +32,23 @@ test('writes the skills into the home folder after the setup, because other runs
   }
 });
 
-test('also writes the skills if the harness is a runbook', async () => {
+test('the agent also writes the skills if the harness is a runbook', async () => {
   await start({ prompt: '```sh\n"$HOME/.claude/skills/review/scripts/check.sh"\n```', skills: [skill] });
   await ended();
   expect(fake.text()).toContain('exit code 0');
 });
 
-test.each(['../out', 'a/../../out', '/etc/x', 'a//b', 'a\\b'])('does not write a file named %s', async (path) => {
-  const home = testFolder();
-  const written = writeSkills([{ ...skill, files: [{ path, data: '' }] }], home);
-  await expect(written).rejects.toThrow('leaves its folder');
-  expect(await readdir(home)).toEqual([]);
-});
+test.each(['../out', 'a/../../out', '/etc/x', 'a//b', 'a\\b'])(
+  'the agent does not write a file of a skill with the name %s',
+  async (path) => {
+    const home = testFolder();
+    const written = writeSkills([{ ...skill, files: [{ path, data: '' }] }], home);
+    await expect(written).rejects.toThrow('leaves its folder');
+    expect(await readdir(home)).toEqual([]);
+  },
+);
 
-test('writes no skill if its name points outside of the folder, or if there is no home folder', async () => {
+test('the agent writes no skill if the name of the skill points outside of the folder, or if there is no home folder', async () => {
   await expect(writeSkills([{ ...skill, name: '..' }], testFolder())).rejects.toThrow('leaves its folder');
   await expect(writeSkills([skill], undefined)).rejects.toThrow('no home folder');
 });

@@ -1,8 +1,8 @@
 import { fs } from './builtin-modules.ts';
 
 /**
- * A shell script that starts the program in its arguments, with the run token in a pipe and not in the environment. The pipe is a
- * here-document: a shell keeps a here-document of this size in a pipe.
+ * A shell script that starts the program in its arguments, with the run token in a pipe and not in the environment. The script makes
+ * the pipe with a here-document, because a shell uses a pipe for a here-document of this size.
  */
 const intoPipe = `exec 4<<END
 $RUNYARD_RUN_TOKEN
@@ -16,8 +16,8 @@ exec "$@"`;
  * no token.
  *
  * Every process of the same user can read the start environment of a process in /proc/PID/environ, even after the process has deleted a
- * variable. Other workers pass the token in the environment. In this case, this function does not return: it replaces the agent with an
- * agent that reads the token from a pipe.
+ * variable. Workers of other projects pass the token in the environment. In this case, this function does not return, but replaces the
+ * agent's process with a new agent that reads the token from a pipe.
  */
 export function takeRunToken(env: NodeJS.ProcessEnv): string {
   const { RUNYARD_RUN_TOKEN: exposed } = env;
@@ -30,8 +30,8 @@ export function takeRunToken(env: NodeJS.ProcessEnv): string {
 }
 
 /**
- * Reads the descriptor in `RUNYARD_RUN_TOKEN_FD` to its end, and closes it. Blocks until the writer closes the other side. Returns '' if
- * the variable names no descriptor.
+ * Reads the descriptor that `RUNYARD_RUN_TOKEN_FD` names to its end, and closes the descriptor. Blocks until the writer closes the other
+ * end of the pipe. Returns '' if the variable names no descriptor.
  */
 export function readDescriptor({ RUNYARD_RUN_TOKEN_FD: descriptor }: NodeJS.ProcessEnv): string {
   if (descriptor === undefined || !/^\d{1,4}$/.test(descriptor)) return '';

@@ -18,7 +18,7 @@ interface Asked {
   body: unknown;
 }
 
-/** Imitates a service with these runs, and records the requests. */
+/** Makes the fake service answer with these runs, and records the requests about runs. */
 function withRuns(runs: ChildRun[], asked: Asked[]) {
   return (fake: FakeHarnessSupport) => {
     fake.more = async ({ method, path, query, body }) => {
@@ -34,7 +34,7 @@ function withRuns(runs: ChildRun[], asked: Asked[]) {
 }
 const output = (index = 0) => fake.output(of('action')[index]?.action_id ?? '');
 
-describe('child-run in the sandbox', () => {
+describe('the command child-run', () => {
   test('starts runs, waits for them, lists them, cancels them and sends them messages', async () => {
     const asked: Asked[] = [];
     const runs = [child('a', { summary: 'It is 42.' }), child('b', { summary: 'And 43.' })];
@@ -73,7 +73,7 @@ describe('child-run in the sandbox', () => {
     ]);
   });
 
-  test('starts one run if the answer is lost', async () => {
+  test('starts only one run if the first answer of the service is lost', async () => {
     const asked: Asked[] = [];
     let cuts = 0;
     await start(sh('child-run start a'), {
@@ -86,7 +86,7 @@ describe('child-run in the sandbox', () => {
     expect([cuts, asked.length, output()]).toEqual([2, 1, 'new-1\n']);
   });
 
-  test('waits until all runs have ended, and exits with 1 if one did not succeed', async () => {
+  test('waits until all runs have ended, and exits with 1 if a run did not succeed', async () => {
     const asked: Asked[] = [];
     const runs = [child('a', { state: 'INPROGRESS' })];
     await start(sh('child-run await'), {
@@ -105,7 +105,7 @@ describe('child-run in the sandbox', () => {
     expect(output()).toContain('It broke.');
   });
 
-  test('exits with 124 when the time of its wait is over', async () => {
+  test('exits with 124 when the time limit of its wait is over', async () => {
     await start(sh('child-run await --timeout 0'), { prepare: withRuns([child('a', { state: 'QUEUED' })], []) });
     await ended();
     expect(of('action_result')[0]).toMatchObject({ exit_code: 124 });
@@ -133,7 +133,7 @@ describe('child-run in the sandbox', () => {
     expect(output()).toContain(reason);
   });
 
-  test('stops waiting when the run is cancelled', async () => {
+  test('stops waiting when the run that started it is cancelled', async () => {
     const asked = Promise.withResolvers<void>();
     await start(sh('child-run await'), {
       prepare: (service) => {
@@ -150,7 +150,7 @@ describe('child-run in the sandbox', () => {
   });
 });
 
-test('tells an external harness about child-run and about its parent run', async () => {
+test('is described in the prompt of an external harness, together with the parent run', async () => {
   await start({ ...scripted('hello'), child_runs: { max_live: 3 }, parent_run: { run_id: 'lead', title: 'Lead' } });
   await ended();
   const prompt = of('transcript')

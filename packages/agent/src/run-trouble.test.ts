@@ -5,8 +5,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { eventually, isRunning } from '../test/agent.ts';
 import { agent, ended, fake, of, sh, start } from '../test/run.ts';
 
-describe('a service in trouble', () => {
-  test('gets each event once and in order, even if it first answered 503', async () => {
+describe('a service that fails', () => {
+  test('stores each event once and in order, even if it first answered 503', async () => {
     let faults = 6;
     await start(sh('for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.05; done', 'echo end'), {
       prepare: (fake) => {
@@ -18,7 +18,7 @@ describe('a service in trouble', () => {
     expect(fake.finished[0]?.success).toBe(true);
   });
 
-  test('has stored that the agent works before the agent acts on the prompt', async () => {
+  test('has stored the start of the agent before the agent acts on the prompt', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'runyard-trouble-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const file = path.join(folder, 'made');
@@ -37,7 +37,7 @@ describe('a service in trouble', () => {
     expect(existsSync(file)).toBe(true);
   });
 
-  test('stores nothing twice when acknowledgements are lost', async () => {
+  test('stores no event twice if its acknowledgements are lost', async () => {
     let requests = 0;
     await start(sh('for i in 1 2 3 4 5 6; do echo $i; sleep 0.05; done'), {
       prepare: (fake) => {
@@ -49,7 +49,7 @@ describe('a service in trouble', () => {
     expect(fake.output(of('action')[0]!.action_id)).toBe('1\n2\n3\n4\n5\n6\n');
   });
 
-  test('gets a notice in place of an event that it refuses, and all other events', async () => {
+  test('gets a notice in place of an event that it refuses, and gets all other events unchanged', async () => {
     await start(sh('echo one', 'echo poison', 'echo three'), {
       prepare: (fake) => {
         fake.fault = ({ path, body }) => {
@@ -80,7 +80,7 @@ describe('a service in trouble', () => {
     expect(fake.shutdowns).toEqual([]);
   });
 
-  test('gets a report, and the agent exits, if it does not know the run', async () => {
+  test('gets a report if it does not know the run, and the agent exits', async () => {
     await start(sh('true'), {
       prepare: (fake) => {
         fake.fault = ({ path }) => (path.endsWith('/resolve-prompt') ? { status: 404 } : undefined);

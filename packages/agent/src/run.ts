@@ -18,24 +18,24 @@ export interface AgentRunOptions {
   workspace: string;
   /** True: the working folder and the home were created for this run. So the agent may send their contents. */
   ownFolders: boolean;
-  /** Environment of everything that the run starts. It contains no credential. */
+  /** Environment of all processes that the run starts. It contains no credential. */
   env: Readonly<Record<string, string | undefined>>;
   /** Unix socket of the worker's proxy; absent if there is no proxy. */
   egressSocket?: string | undefined;
-  /** Gets a function that ends the run. The caller calls this function on SIGTERM. */
+  /** Called with a function that ends the run. The caller of `runAgent` calls this function on SIGTERM. */
   onStarted?: (terminate: () => void) => void;
   timing?: Partial<typeof defaultTiming>;
 }
 
-/** The times after a cancel fit into the 5 s after which the worker kills the sandbox. */
+/** All times after a cancel are shorter than 5 s, because the worker then kills the sandbox. */
 const defaultTiming = {
   /**
-   * After a cancel: time for the harness to stop by itself. The remaining time is enough for the last reports, even on a slow machine.
+   * Time for the harness to stop by itself after a cancel. The rest of the 5 s is enough for the last reports, even on a slow machine.
    */
   harnessGraceMs: 3_000,
-  /** After a person's interrupt: time for the harness to end its turn. */
+  /** Time for the harness to end its turn after a person has interrupted the turn. */
   interruptGraceMs: 10_000,
-  /** After a cancel: time after which the agent exits in any case. */
+  /** Time after a cancel at which the agent exits in any case. */
   exitMs: 4_850,
   /** Timeout for each of `initialize`, `session/new` and `session/load`. */
   harnessStartMs: 60_000,
@@ -45,7 +45,7 @@ const defaultTiming = {
 /** Time in which the harness must exit at the end of the execution. */
 const killTimeoutMs = 2_000;
 
-/** Runs one execution from its task to the last report and returns the exit code. Rejects only for faults of the agent itself. */
+/** Runs one execution from its task to the last report and returns the exit code. Rejects only if the agent itself has a fault. */
 export async function runAgent(options: AgentRunOptions): Promise<{ exitCode: number }> {
   const { client, task, secrets, workspace, ownFolders, onStarted } = options;
   const timing = { ...defaultTiming, ...options.timing };
@@ -100,7 +100,7 @@ export async function runAgent(options: AgentRunOptions): Promise<{ exitCode: nu
     const exitCode = stop.reason === 'terminated' ? 128 + 15 : 0;
     const reportEnd = async () => {
       await harness.driver?.kill();
-      // The driver settles the open actions of the harness as soon as its process has exited.
+      // Wait for the turns, because the driver ends the open actions of the harness when the process of the harness has exited.
       await turns.catch(() => {});
       if (stop.reason === 'superseded') return;
       await saver.save(position.turn);

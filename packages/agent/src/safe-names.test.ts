@@ -25,7 +25,7 @@ describe('safeNames', () => {
     expect(safeNames(['a.txt', 'a.txt', 'A.TXT', 'a-2.txt'])).toEqual(['a.txt', 'a-2.txt', 'A-3.TXT', 'a-2-2.txt']);
   });
 
-  test('shortens to 255 bytes and keeps the extension', () => {
+  test('shortens a name to 255 bytes and keeps the extension', () => {
     const [name = ''] = safeNames([`${'ü'.repeat(300)}.json`]);
     expect(Buffer.byteLength(name)).toBeLessThanOrEqual(255);
     expect(name.endsWith('ü.json')).toBe(true);

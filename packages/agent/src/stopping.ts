@@ -4,7 +4,7 @@ export type StopReason = 'cancelled' | 'terminated' | 'superseded';
 export interface Stopping {
   /** Aborts when the run must stop. */
   readonly signal: AbortSignal;
-  /** The first reason for the stop. `superseded` replaces an earlier reason, because a superseded run must not report anything. */
+  /** The first reason for the stop. Only `superseded` replaces an earlier reason, because a superseded run must not report anything. */
   readonly reason: StopReason | undefined;
   stop(reason: StopReason): void;
 }
@@ -32,7 +32,7 @@ export function stopped(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** Resolves when the time that the harness has after a stop is over. Resolves at once if the run is superseded. */
+/** Resolves `graceMs` after a stop, when the time for the harness to stop is over. Resolves at once if the run is superseded. */
 export function stopDeadline(stop: Stopping, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
     const onStop = () => {

@@ -17,10 +17,10 @@ export interface TestAgent {
   startedAt: number;
 }
 
-/** Each started agent stores its newly compiled code for later agents. */
+/** The program that all tests start. Each started agent stores its newly compiled code for later agents. */
 const main = await agentProgram();
 
-/** Starts the agent program as a worker would: as a real process in a separate workspace. */
+/** Starts the agent program as a worker does: as a real process in a separate workspace. */
 export function startTestAgent(
   fake: FakeHarnessSupport,
   options: { env?: Record<string, string>; workspace?: string } = {},
@@ -63,7 +63,7 @@ export function startTestAgent(
     },
   );
   const tokenPipe = child.stdio[4] as Writable;
-  // A broken pipe is ignored: if the agent ends early, its exit code shows the reason.
+  // Ignore a broken pipe. It means that the agent has ended early, and the exit code of the agent shows the reason.
   tokenPipe.on('error', () => {});
   tokenPipe.end(fake.token);
   let stderr = '';
@@ -74,7 +74,7 @@ export function startTestAgent(
   return { child, workspace, exited, stderr: () => stderr, startedAt: performance.now() };
 }
 
-/** Creates a folder for a test; it is removed with the other temporary files of the test run. */
+/** Creates a folder for a test. The folder is removed with the other temporary files when all tests have ended. */
 export function testFolder(): string {
   return mkdtempSync(join(tmpdir(), 'runyard-agent-test-'));
 }
@@ -83,8 +83,8 @@ export function testFolder(): string {
 function testBin(workspace: string): string {
   const bin = join(workspace, '.bin');
   mkdirSync(bin, { recursive: true });
-  // The agent removes these variables from the environment of its commands. Without them, each command in the tests would compile all of its
-  // modules.
+  // The agent removes these variables from the environment of its commands. Without them, each command in the tests would compile all of
+  // its modules.
   const cache = Object.entries({ ...compiledCode(), [keepCodeVariable]: '1' })
     .map(([name, folder]) => `export ${name}='${folder}'\n`)
     .join('');
@@ -105,7 +105,7 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** Resolves when the condition holds; rejects after a minute. */
+/** Resolves when the condition is true; rejects after a minute. */
 export async function eventually(condition: () => boolean): Promise<void> {
   for (let tries = 0; !condition(); tries++) {
     if (tries > 6000) throw new Error('the condition did not come true');

@@ -26,11 +26,14 @@ export interface DriveOptions {
   startTimeoutMs?: number;
   ready?: () => Promise<void>;
   home?: string;
-  /** Default: a sentence. */
+  /** The prompt. Default: a sentence. */
   prompt?: string;
 }
 
-/** Starts the agent of `scripted-agent.mjs`. `mode` selects its behaviour. The agent ends with the test at the latest. */
+/**
+ * Starts the ACP agent in `scripted-agent.mjs`. `mode` selects its behaviour. The process of this agent ends at the latest when the test
+ * ends.
+ */
 export function drive(mode: string, options: DriveOptions = {}) {
   const cwd = testFolder();
   const emitted: AgentEventBody[] = [];

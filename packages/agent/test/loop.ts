@@ -29,7 +29,7 @@ export type TestLoop = ReturnType<typeof engine>;
 
 export interface TestLoops {
   readonly models: FakeModels;
-  /** Workspace of the current test; each test has a new one. */
+  /** Returns the workspace of the current test. Each test has a new workspace. */
   workspace(): string;
   /**
    * Creates an engine that sends its requests directly to the fake provider. The engine uses a provider key as its run token, because
@@ -109,7 +109,7 @@ function engine(
     while (!condition()) await new Promise<void>((resolve) => waiters.push(resolve));
   };
   let stop = new AbortController();
-  /** Runs a turn. `answer` is the text about the decision in an earlier sandbox, which precedes the prompt. */
+  /** Runs a turn. `answer` is a text before the prompt: the decision about a request of an earlier sandbox. */
   const turn = (prompt: string, images: TurnImage[] = [], files: string[] = [], answer = '') => {
     stop = new AbortController();
     return play({ prompt, promptWithAnswer: answer + prompt, files, images, voice, signal: stop.signal });

@@ -45,7 +45,7 @@ type Event = FakeHarnessSupport['events'][number];
 export const of = <T extends Event['type']>(type: T) =>
   fake.events.filter((event): event is Extract<Event, { type: T }> => event.type === type);
 
-/** Waits until the agent exits. Expects this exit code, and events that are numbered without a gap. */
+/** Waits until the agent exits. Then checks its exit code, and checks that the numbers of the events have no gap. */
 export async function ended(exitCode = 0): Promise<void> {
   expect(await agent.exited, agent.stderr()).toBe(exitCode);
   numbered();

@@ -12,12 +12,12 @@ beforeAll(async () => {
   await list.loadAll();
 });
 
-test('the list shows each command with the options and arguments that its module declares', () => {
+test('for each command, the command list shows the options and arguments that the module of the command declares', () => {
   const help = new Help();
   for (const command of program.commands) expect(usages.get(command)).toBe(help.subcommandTerm(command));
 });
 
-test('each command is loaded once, and has an action', async () => {
+test('loadAll loads each command once, and each command has an action', async () => {
   await list.loadAll();
   expect(loaded).toEqual(program.commands.map((command) => command.name()));
   expect(loaded.length).toBeGreaterThan(30);

@@ -11,8 +11,8 @@ export interface CommandList {
 }
 
 /**
- * Adds all commands to the program, with their names and descriptions only. Calls `onLoad` with a command after the options and subcommands
- * of that command have been declared.
+ * Adds all commands to the program, but only their names and descriptions. Their options and subcommands are declared later, when a
+ * command is loaded. After this, calls `onLoad` with the command.
  */
 export function addCommands(program: Command, onLoad: (command: Command) => void): CommandList {
   const listed = new Map<Command, ListedCommand>();

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { connect } from './api.ts';
 import { createContext } from './context.ts';
 
-test('asks the service to refuse unknown members in every request', async () => {
+test('every request of the command asks the service to refuse unknown members', async () => {
   const sent: Headers[] = [];
   const context = createContext({
     RUNYARD_DATA_DIR: '/nonexistent',

@@ -7,12 +7,14 @@ import { requireSameSettings } from './same-settings.ts';
 import { addressSettings } from './supervise/running-settings.ts';
 
 /**
- * Creates a client of the service in RUNYARD_BASE_URL, or else of the service that runs on the data folder. @throws Failure if there is no
- * service, if its address differs from RUNYARD_HOST and RUNYARD_PORT, or if there is no key for it
+ * Creates a client of the service in RUNYARD_BASE_URL or, if this is not set, of the service that runs on the data folder. @throws
+ * Failure if there is no service, if the address of the service differs from RUNYARD_HOST and RUNYARD_PORT, or if there is no key for
+ * the service
  */
 export function connect(context: Context, send?: typeof fetch): Client {
   requireSameSettings(context, addressSettings);
-  // Without a key, only checks whether a server answers. The failure then says that the server needs a key.
+  // With RUNYARD_BASE_URL, the key may be missing. Then the first request shows whether a server answers at all, and the failure says
+  // that the server needs a key.
   const key = context.settings.RUNYARD_BASE_URL === undefined ? requireApiKey(context) : apiKey(context);
   return createClient({
     baseUrl: requireOrigin(context),
@@ -24,13 +26,15 @@ export function connect(context: Context, send?: typeof fetch): Client {
   });
 }
 
-/** Longest time without an answer before the command stops waiting for a stream. A restart of the service takes a few seconds. */
+/**
+ * If the service does not answer for this time, the command stops following a stream. A restart of the service takes only a few seconds.
+ */
 const patienceMs = 60_000;
 
 /**
- * Yields the events of a run as they arrive; with `follow: false`, only the events that exist now. Reports a lost
- * connection and reconnects.
- * @throws Failure if the service does not come back; the reason of `signal`
+ * Yields the events of a run as they arrive. With `follow: false`, yields only the events that exist now. If the connection is lost,
+ * reports this and reconnects.
+ * @throws Failure if the service does not answer again in time; the reason of `signal` if `signal` is aborted
  */
 export async function* followRun(
   context: Context,

@@ -1,7 +1,7 @@
 /**
- * The commands in their groups, as `runyard --help` lists them. The module of a command declares its options and subcommands, and
- * implements them. The module is imported only when the command runs or its own help is shown, because importing all modules takes several
- * times as long as starting Node.
+ * The commands in their groups, as `runyard --help` lists them. The module of a command declares and implements the options and
+ * subcommands of the command. The module is imported only when the command runs or the help of this command is shown, because
+ * importing all modules takes several times as long as starting Node.
  */
 import type { Command } from 'commander';
 
@@ -9,17 +9,17 @@ export interface ListedCommand {
   readonly name: string;
   /** Second name of the command, which the help does not list. */
   readonly alias?: string;
-  /** Options and arguments. The list shows them after the name. */
+  /** Options and arguments, which the command list shows after the name. */
   readonly usage: string;
   readonly description: string;
   /** Imports the module. Returns the function that declares the options and subcommands. */
   load(): Promise<Declare>;
 }
 
-/** Declares options, arguments and subcommands of a command. `loadAll` does this for all commands. */
+/** Declares the options, arguments and subcommands of a command. `loadAll` does this for all commands. */
 type Declare = (command: Command, loadAll: () => Promise<void>) => void;
 
-/** Each group, with its heading. */
+/** The groups of commands. Each group has a heading. */
 export const commandGroups: readonly (readonly [heading: string, commands: readonly ListedCommand[]])[] = [
   [
     'Runs:',

@@ -25,7 +25,7 @@ test.each([
   ],
   ['There is no such definition, or it belongs to another team.', undefined],
   ['prompt: is required', undefined],
-])('prints %j in the words of the command line', (text, expected) => {
+])('inCommandWords replaces the API requests in %j by commands', (text, expected) => {
   expect(inCommandWords(text)).toBe(expected ?? text);
 });
 
@@ -40,6 +40,6 @@ test.each([
   ],
   ['the model says: config.model_id is wrong', undefined],
   ['config.other: is not known', undefined],
-])('finds for %j the options of run', (text, expected) => {
+])('inOptionWords replaces the members in %j by options of run', (text, expected) => {
   expect(inOptionWords(text)).toBe(expected ?? text);
 });

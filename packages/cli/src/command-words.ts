@@ -17,7 +17,7 @@ const commands: readonly (readonly [request: RegExp, command: string])[] = [
   [/GET \/teams\b/g, 'bin/runyard teams'],
 ];
 
-/** Commands that list the existing things, by the kind of thing that an error reports as missing. */
+/** If an error reports that a thing does not exist, the message names the command that lists all things of this kind. By kind: */
 const lists: Readonly<Record<string, string>> = {
   run: 'runs',
   environment: 'environments',

@@ -45,28 +45,28 @@ export function createContext(env: Environment): Context {
 /** Creates the context of this process. @throws Failure if a setting is wrong */
 export const processContext = (): Context => createContext(process.env);
 
-/** Returns the places of the database and of the blobs. */
+/** Returns where the database and the blobs are. */
 export function dataPlace({ folder, settings }: Context): DataPlace {
   const url = settings.RUNYARD_DATABASE_URL;
   return { dataFolder: folder.path, blobs: settings, ...(url === undefined ? {} : { databaseUrl: url }) };
 }
 
 /**
- * Returns the origin of the service that commands use, without `/api/v1`: RUNYARD_BASE_URL if it is set, or else the service of this data
- * folder. `null` if neither is known.
+ * Returns the origin of the service that commands use, without `/api/v1`. This is RUNYARD_BASE_URL or, if it is not set, the service
+ * of this data folder. Returns `null` if no service is known.
  */
 export function serviceOrigin(context: Context): string | null {
   return context.settings.RUNYARD_BASE_URL ?? originOfFolder(context.folder);
 }
 
-/** Returns the origin of the service that runs on this data folder; `null` if no service runs. */
+/** Returns the origin of the service that runs on this data folder, or `null` if no service runs. */
 export function originOfFolder(folder: DataFolder): string | null {
   return readClaim(folder.supervisorFile)?.origin ?? urlOfService(folder.serviceFile);
 }
 
 /**
- * Returns the API key for the service that commands use: from the settings, from `runyard login` or from the data folder; `null`: there is
- * none yet.
+ * Returns the API key for the service that commands use: from the settings, from `runyard login` or from the data folder. Returns
+ * `null` if there is no key yet.
  */
 export function apiKey(context: Context): string | null {
   const origin = serviceOrigin(context);
@@ -74,7 +74,10 @@ export function apiKey(context: Context): string | null {
   return keyOfSettings(context) ?? login?.key ?? keyOfFolder(context);
 }
 
-/** Returns the API key for programs that run without a person: from the settings or from the data folder; `null`: there is none yet. */
+/**
+ * Returns the API key for programs that run without a person: from the settings or from the data folder. Returns `null` if there is no
+ * key yet.
+ */
 export const programKey = (context: Context): string | null => keyOfSettings(context) ?? keyOfFolder(context);
 
 const keyOfSettings = ({ settings }: Context): string | null =>
@@ -82,7 +85,7 @@ const keyOfSettings = ({ settings }: Context): string | null =>
 
 const keyOfFolder = (context: Context): string | null => (isOfFolder(context) ? folderKey(context.folder) : null);
 
-/** Returns the first API key of the service of this data folder; `null` if there is none yet. */
+/** Returns the first API key of the service of this data folder, or `null` if there is none yet. */
 export function folderKey(folder: DataFolder): string | null {
   try {
     return readFileSync(folder.bootstrapKeyFile, 'utf8').trim() || null;
@@ -91,7 +94,10 @@ export function folderKey(folder: DataFolder): string | null {
   }
 }
 
-/** The key of the data folder belongs to an administrator, so it is sent only to the service of that folder. */
+/**
+ * Returns whether the service that commands use is the service of the data folder. Only this service may get the key of the data folder,
+ * because the key belongs to an administrator.
+ */
 function isOfFolder({ settings, folder }: Context): boolean {
   const named = settings.RUNYARD_BASE_URL;
   if (named === undefined) return true;
@@ -105,11 +111,11 @@ function isSameOrigin(one: string, other: string): boolean {
   return first.hostname === second.hostname || (isLoopback(first.hostname) && isLoopback(second.hostname));
 }
 
-/** Returns whether only programs of this machine reach the host. */
+/** Returns whether only programs on this machine can connect to the host. */
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '[::1]' || host.startsWith('127.');
 
-/** Returns the API key. @throws Failure that says how to set one */
+/** Returns the API key. @throws Failure that says how to set a key if there is none */
 export function requireApiKey(context: Context, key = apiKey(context)): string {
   if (key) return key;
   const { RUNYARD_BASE_URL: named } = context.settings;

@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { curlExample, shellQuote } from './curl-example.ts';
 
-test('quotes the curl example so that a shell reads the intended words, whatever the name of the key file is', () => {
+test('a shell reads the intended words of the curl example, whatever the name of the key file is', () => {
   const file = "it's a 'folder'/key";
-  // Replaces curl by a program that prints its arguments, to see the arguments that curl would get.
+  // Replaces curl by a program that prints its arguments, so that the test sees the arguments that curl would get.
   const script = curlExample('http://127.0.0.1:4180', `$(printf %s ${shellQuote(file)})`).replace(
     /^curl/,
     'printf "%s\\0"',
@@ -21,7 +21,7 @@ test('quotes the curl example so that a shell reads the intended words, whatever
   expect(JSON.parse(words[7] ?? '').prompt).toContain('```sh\necho "hello from $(uname -n), as user $(id -u)"\n```');
 });
 
-test('quotes any word so that a shell reads the word unchanged', () => {
+test('a shell reads a word from shellQuote unchanged', () => {
   const word = `it's "a" $HOME \`id\` \\ \n end`;
   expect(execFileSync('sh', ['-c', `printf %s ${shellQuote(word)}`], { encoding: 'utf8' })).toBe(word);
 });

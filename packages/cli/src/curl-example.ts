@@ -3,7 +3,10 @@ export function shellQuote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** Returns a curl command that starts a run and can be pasted into a shell. `key`: shell text that expands to the key, such as `$KEY`. */
+/**
+ * Returns a curl command that starts a run. A person can paste it into a shell. `key`: text that the shell replaces by the key, such as
+ * `$KEY`.
+ */
 export function curlExample(origin: string, key: string): string {
   const prompt = 'Say hello from the sandbox.\n\n```sh\necho "hello from $(uname -n), as user $(id -u)"\n```\n';
   return [

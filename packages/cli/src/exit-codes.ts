@@ -3,7 +3,10 @@ import type { RunState } from '@runyard/contract/runs/states';
 /** Exit code of a command that was ended early, by a signal or because the reader of its output closed the pipe. */
 export const interruptedCode = 130;
 
-/** Returns the exit code of a command that watched a run. If the state is not settled, the command stopped watching before the run ended. */
+/**
+ * Returns the exit code of a command that watched a run. `state` is the last state of the run. If the run has not ended in this state,
+ * the command was interrupted.
+ */
 export function exitCodeOf(state: RunState): number {
   switch (state) {
     case 'SUCCEEDED':

@@ -9,18 +9,18 @@ import { jsonFrom } from './json-file.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'runyard-input-'));
 
-test('reads a file', () => {
+test('readInput reads a file', () => {
   writeFileSync(path.join(folder, 'a.txt'), 'hello');
   expect(readInput(path.join(folder, 'a.txt')).toString()).toBe('hello');
 });
 
-test.each([readInput, jsonFrom])('says plainly that a file is missing or is a folder: %#', (read) => {
+test.each([readInput, jsonFrom])('the error of %o says that the file is missing or is a folder', (read) => {
   const missing = path.join(folder, 'missing');
   expect(() => read(missing)).toThrow(`there is no file ${missing}`);
   expect(() => read(folder)).toThrow(`${folder} is a folder; name a file`);
 });
 
-/** A program that reads standard input after Node has opened it. */
+/** A program that calls `readInput('-')` after Node has opened standard input. */
 const reader = path.join(folder, 'read.mjs');
 writeFileSync(
   reader,
@@ -30,7 +30,7 @@ writeFileSync(
    console.log('got', readInput('-').toString());`,
 );
 
-test('waits for a pipe that does not block', async () => {
+test('readInput waits for the data of a pipe, even if the pipe is non-blocking', async () => {
   const child = spawn(process.execPath, [reader], { stdio: ['pipe', 'pipe', 'pipe'] });
   child.stderr.once('data', () => {
     child.stdin.write('hel');
@@ -50,7 +50,7 @@ inTerminal('reads a terminal until Ctrl-D, also when Node has opened it already'
   const child = spawn('script', ['-qec', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] });
   let shown = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    // Types the text only after the program has shown that it waits for input.
+    // Types the text only when the program has shown that it waits for input.
     if (!shown.includes('Ctrl-D') && (shown + text).includes('Ctrl-D')) child.stdin.write('hello\n\u0004');
     shown += text;
   });

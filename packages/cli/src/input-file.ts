@@ -2,7 +2,7 @@ import { readFileSync, readSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { Failure } from './failure.ts';
 
-/** Returns why a file or folder could not be read, as a sentence that begins with its name. */
+/** Returns a sentence that says why a file or folder could not be read. The sentence begins with the name of the file or folder. */
 export function unreadable(name: string, error: unknown): string {
   switch ((error as NodeJS.ErrnoException | undefined)?.code) {
     case 'ENOENT':
@@ -17,12 +17,12 @@ export function unreadable(name: string, error: unknown): string {
   }
 }
 
-/** Pause before reading standard input again if it has no data yet, milliseconds. */
+/** If standard input has no data yet, it is read again after this number of milliseconds. */
 const pauseMs = 20;
 
 /**
- * Reads a descriptor to its end, even if it is non-blocking. Node makes standard input non-blocking when it opens `process.stdin`, and
- * other programs may do so too.
+ * Reads a descriptor to its end, even if the descriptor is non-blocking. Standard input may be non-blocking, because Node changes it
+ * when `process.stdin` is opened, and other programs may do the same.
  */
 function readToEnd(descriptor: number): Buffer {
   const chunks: Buffer[] = [];

@@ -9,16 +9,16 @@ export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '
 export interface DataFolder {
   readonly path: string;
   readonly logs: string;
-  /** Claim of this folder's supervisor. */
+  /** File with the claim of the supervisor of this folder. */
   readonly supervisorFile: string;
-  /** Written by the service while it listens. */
+  /** File that the service writes while it listens. */
   readonly serviceFile: string;
   readonly bootstrapKeyFile: string;
 }
 
 /**
- * Returns the data folder of these settings. The default is in the checkout, so that the command works the same from any folder. A
- * relative path that a user sets is relative to the current folder.
+ * Returns the data folder of these settings. The default folder is in the checkout, so that the command uses the same folder wherever
+ * it is started. A relative path from the user is relative to the current folder.
  */
 export function dataFolder(
   settings: Settings,

@@ -1,6 +1,6 @@
 /**
- * Most of the time of a command is spent on loading modules. So each command loads only its own modules. It loads schemas only if it checks
- * data.
+ * Tests which modules commands load, because a short command spends most of its time on loading modules. So a command should load only
+ * its own modules, and schemas only if it checks data.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -39,7 +39,7 @@ const heavy = (modules: readonly string[]) =>
     /^undici$|^node_modules\/zod\/|^packages\/(service|worker|agent)\/|contract\/src\/routes/.test(file),
   );
 
-it('lists runs without zod, schemas, fetch, service and worker', async () => {
+it('the command runs loads no module of zod, schemas, fetch, service or worker', async () => {
   const { output, modules } = await loadedBy([main, 'runs'], env);
   expect(output).toContain(`${run.run_id}\tSUCCEEDED`);
   expect(heavy(modules)).toEqual([]);
@@ -47,15 +47,18 @@ it('lists runs without zod, schemas, fetch, service and worker', async () => {
   expect(modules).not.toContain('packages/cli/src/commands/run.ts');
 });
 
-it('shows the status without zod, schemas, fetch, service and worker', async () => {
+it('the command status loads no module of zod, schemas, fetch, service or worker', async () => {
   const { output, modules } = await loadedBy([main, 'status'], env);
   expect(output).toContain(env.RUNYARD_BASE_URL);
   expect(heavy(modules)).toEqual([]);
 });
 
-it.each(['--help', '--version'])('answers %s without client, settings and modules of commands', async (option) => {
-  const { output, modules } = await loadedBy([main, option], env);
-  expect(output).not.toBe('');
-  expect(heavy(modules)).toEqual([]);
-  expect(modules.filter((file) => /^packages\/client\/|\/commands\/|\/settings/.test(file))).toEqual([]);
-});
+it.each(['--help', '--version'])(
+  'the option %s loads no module of the client, the settings or commands',
+  async (option) => {
+    const { output, modules } = await loadedBy([main, option], env);
+    expect(output).not.toBe('');
+    expect(heavy(modules)).toEqual([]);
+    expect(modules.filter((file) => /^packages\/client\/|\/commands\/|\/settings/.test(file))).toEqual([]);
+  },
+);

@@ -1,4 +1,4 @@
-/** The keys that `runyard login` has stored in the data folder: one for each service. */
+/** Reads and stores the keys from `runyard login`. The data folder has one key for each service. */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { DataFolder } from './installation.ts';
@@ -11,7 +11,7 @@ export interface Login {
 
 const fileOf = (folder: DataFolder): string => path.join(folder.path, 'logins.json');
 
-/** Returns the logins by the origin of their service. Returns no logins if the file is damaged. */
+/** Returns the logins by the origin of their service. Returns an empty map if the file is missing or damaged. */
 function readLogins(folder: DataFolder): Map<string, Login> {
   try {
     const entries = Object.entries(JSON.parse(readFileSync(fileOf(folder), 'utf8')));
@@ -29,7 +29,7 @@ const isLogin = (value: unknown): value is Login =>
   'key' in value &&
   typeof value.key === 'string';
 
-/** Returns the login at the service with this origin; undefined: there is none. */
+/** Returns the login at the service with this origin, or undefined if there is none. */
 export const loginAt = (folder: DataFolder, origin: string): Login | undefined => readLogins(folder).get(origin);
 
 /** Stores the login at a service in a file that only this user can read. `null` removes the login. */

@@ -30,8 +30,8 @@ program
     showHelpOf(program, names);
   });
 program.hook('preSubcommand', (_, command) => list.load(command));
-// Takes the options and arguments of the command list from the list itself, because the modules are not loaded. This is set last, because
-// commands that are added later would inherit it.
+// For the help, takes the options and arguments of commands from the command list, because the modules of the commands are not loaded.
+// This is configured after all commands were added, because commands that are added later would inherit it.
 const { subcommandTerm } = new Help();
 program.configureHelp({
   subcommandTerm: (command) => (command.name() === 'help' ? subcommandTerm(command) : list.termOf(command)),
@@ -39,7 +39,7 @@ program.configureHelp({
 
 explainUsageErrors(program);
 
-// If the reader of a pipe closes it, as in `runyard logs … | head`, this is not an error.
+// It is not an error if the reader of a pipe closes the pipe, as in `runyard logs … | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
 try {

@@ -13,7 +13,7 @@ test.each([
   ['one', 'one'],
   ['named by an id', 'alerts'],
   ['alerts', 'alerts'],
-])('%j selects the thing %s: its id has priority over a name', (wanted, id) => {
+])('pickNamed returns for %j the thing %s, and an id has priority over a name', (wanted, id) => {
   expect(pickNamed(things, wanted, kind).id).toBe(id);
 });
 
@@ -21,11 +21,11 @@ test.each([
   ['twice', /^several webhooks are called "twice"; give the id of one:\n {2}two {2}twice\n {2}three {2}twice$/],
   ['Alert', /^there is no webhook "Alert"\. List them with: bin\/runyard webhooks list\n {2}one {2}alerts\n/],
   ['\u001b[1m', /^there is no webhook ""/],
-])('lists the candidates for %j', (wanted, message) => {
+])('the error of pickNamed for %j lists the candidates', (wanted, message) => {
   expect(() => pickNamed(things, wanted, kind)).toThrow(message);
 });
 
-test('sends a request only for a name, and not for an id', async () => {
+test('idOf sends a request for a name, but not for an id', async () => {
   const never = async () => {
     throw new Error('asked');
   };

@@ -13,7 +13,7 @@ interface Named {
   readonly name: string;
 }
 
-/** Names of a kind of thing in messages, and the command that lists things of this kind. */
+/** How messages name a kind of thing, and the command that lists things of this kind. */
 interface Kind {
   readonly one: string;
   readonly several: string;
@@ -25,7 +25,7 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const mostCandidates = 10;
 
 /**
- * Returns the thing with this id, or else the thing with exactly this name.
+ * Returns the thing with this id or, if there is none, the thing with exactly this name.
  * @throws Failure that lists the candidates if several have the name, or none has it
  */
 export function pickNamed<T extends Named>(things: readonly T[], wanted: string, { one, several, list }: Kind): T {
@@ -63,7 +63,7 @@ export async function scheduleId(client: Pick<Client, 'listSchedules'>, wanted: 
   return pickNamed(schedules, wanted, { one: 'schedule', several: 'schedules', list: 'schedules list' }).id;
 }
 
-/** Returns the UID of a factory that a person names, by its alias too. Sends no request for a UID. */
+/** Returns the UID of a factory that a person names. The person may also use the alias of the factory. Sends no request for a UID. */
 async function factoryUid(client: Client, wanted: string): Promise<string> {
   if (uid.test(wanted)) return wanted;
   const factories = await allFactories(client);

@@ -44,23 +44,23 @@ test.each([
 test.each([
   ['RUNYARD_DATABASE_URL', 'mysql://user:hunter2@host/db'],
   ['RUNYARD_BOOTSTRAP_KEY', 'hunter2'],
-])('the value of %s is not shown when it is wrong', (name, value) => {
+])('the error about a wrong value of %s does not show the value', (name, value) => {
   const message = refusal({ [name]: value });
   expect(message).toContain(`${name}: must be`);
   expect(message).not.toContain('hunter2');
 });
 
-test('reports all wrong settings at once', () => {
+test('readSettings reports all wrong settings in one error', () => {
   expect(refusal({ RUNYARD_PORT: '-1', RUNYARD_LOG: 'loud' })).toMatch(
     /2 settings are wrong:\n {2}RUNYARD_PORT: .*\n {2}RUNYARD_LOG: /,
   );
 });
 
-test('treats an empty value as absent', () => {
+test('readSettings treats an empty value as absent', () => {
   expect(readSettings({ RUNYARD_PORT: '', RUNYARD_BASE_URL: '' })).toMatchObject({ RUNYARD_PORT: 4180 });
 });
 
-test('reads lists, networks, rules and prices', () => {
+test('readSettings parses lists, networks, rules and prices', () => {
   const env = {
     RUNYARD_MODELS: ' local/a, ,local/b',
     RUNYARD_ALLOW_PRIVATE_NETWORKS: '10.20.0.0/16,fd00::/8',

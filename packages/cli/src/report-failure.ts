@@ -3,7 +3,7 @@ import { describeProblem } from './api.ts';
 import { Failure } from './failure.ts';
 import { harmless } from './live/harmless.ts';
 
-/** Tells the person on standard error why a command failed. Returns the exit code. */
+/** Prints on standard error why a command failed. Returns the exit code. */
 export function reportFailure(error: unknown): number {
   process.stderr.write(`runyard: ${harmless(describe(error))}\n`);
   return error instanceof Failure ? error.exitCode : 1;

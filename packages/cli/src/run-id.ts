@@ -16,15 +16,15 @@ const pageSize = 20;
 const mostPages = 10;
 const mostCandidates = 10;
 /**
- * A service process makes the id with its own clock, and the database sets `created_at`. The two may differ by this
- * much.
+ * A service process makes the id of a run with its own clock, but the database sets `created_at`. These two clocks may differ by this
+ * time.
  */
 const clockSkewMs = 60_000;
 
 /**
- * Returns the id of the run that a person names by its whole id, by the beginning of its id, or by `latest`. Sends no request for a whole
- * id. Otherwise sends at most ten requests.
- * @throws Failure if no run has the name, or several have
+ * Returns the id of the run that a person names: by the whole id, by the beginning of the id, or by `latest`. Sends no request for a
+ * whole id, and otherwise at most ten requests.
+ * @throws Failure if the name fits no run or several runs
  */
 export async function resolveRunId(client: Listing, name: string): Promise<string> {
   if (uuid.test(name)) return name.toLowerCase();
@@ -45,10 +45,13 @@ export async function resolveRunId(client: Listing, name: string): Promise<strin
   return only.run_id;
 }
 
-/** Number of characters at the beginning of an id that encode the millisecond of its creation. Few runs have the same beginning. */
+/**
+ * The first characters of an id, up to this number, encode the millisecond in which the id was made. Few runs have the same first
+ * characters.
+ */
 const shortLength = 13;
 
-/** Returns the shortest unique beginning of each id, which commands accept. */
+/** Returns for each id a short beginning that no other of these ids has. Commands accept such a beginning in place of the id. */
 export function shortIds(ids: readonly string[]): Map<string, string> {
   const isClear = (length: number) => new Set(ids.map((id) => id.slice(0, length))).size === new Set(ids).size;
   let length = shortLength;
@@ -71,8 +74,9 @@ async function latestRun(client: Listing): Promise<string> {
 }
 
 /**
- * Returns the range of times in which a run with such an id can have been created. A UUID of version 7 begins with 48 bits for the
- * milliseconds since 1970 (RFC 9562, 5.7). Returns `undefined` if the year of the time is greater than RFC 3339 can write.
+ * Returns the range of times in which a run whose id begins with these digits can have been created. A UUID of version 7 begins with
+ * 48 bits for the milliseconds since 1970 (RFC 9562, 5.7). Returns `undefined` if RFC 3339 cannot write the time, because its year is
+ * too large.
  */
 function timesOf(digits: string): { created_after: string; created_before: string } | undefined {
   const first = Number.parseInt(digits.slice(0, 12).padEnd(12, '0'), 16) - clockSkewMs;
@@ -87,7 +91,7 @@ function timesOf(digits: string): { created_after: string; created_before: strin
 
 /**
  * Yields pages of runs, newest first.
- * @throws Failure if a person must give more of the id, because too many runs match
+ * @throws Failure that asks for more characters of the id if too many runs match
  */
 async function* pages(
   client: Listing,

@@ -8,19 +8,19 @@ import { type Difference, differencesTo, readEnvironmentOf } from './supervise/r
 import { readServiceFile } from './supervise/service-file.ts';
 
 /**
- * Returns the settings of this command that differ from the settings of the programs on its data folder. Empty
- * if no programs run there; `undefined` if this user cannot see their settings, for example because they run in another
- * container.
+ * Returns the settings of this command that differ from the settings of the programs that run on its data folder. Returns an empty
+ * list if no programs run there. Returns `undefined` if this user cannot see the settings of the programs, for example because they
+ * run in another container.
  */
 export function settingDifferences(context: Context, names?: readonly SettingName[]): Difference[] | undefined {
   const claim = readClaim(context.folder.supervisorFile);
   const holder = claim ?? readServiceFile(context.folder.serviceFile);
   if (!holder) return [];
-  // Reads the environment only if the process is in this container: its process id may belong to another process here.
+  // Reads the environment only if the process is in this container, because the same process id may belong to another process here.
   const running = stateOf(holder) === 'alive' ? readEnvironmentOf(holder.pid) : undefined;
   if (running === undefined) return undefined;
   const origin = claim?.origin ?? readServiceFile(context.folder.serviceFile)?.base_url;
-  // If the port is 0, takes the real port from the origin, because the service listens on a port that no setting names.
+  // If the setting is port 0, the service has chosen a port itself. Takes this port from the origin of the service.
   const port = Number(running.RUNYARD_PORT) === 0 && origin !== undefined ? new URL(origin).port : undefined;
   return differencesTo(
     { ...running, ...(port ? { RUNYARD_PORT: port } : {}) },
@@ -31,8 +31,8 @@ export function settingDifferences(context: Context, names?: readonly SettingNam
 }
 
 /**
- * Checks that this command has the same settings as the programs on its data folder. With `names`, checks only
- * these settings. A command with RUNYARD_BASE_URL does not use these programs, and is not checked.
+ * Checks that this command has the same settings as the programs that run on its data folder. With `names`, checks only these
+ * settings. If RUNYARD_BASE_URL is set, checks nothing, because the command does not use these programs.
  * @throws Failure that names each difference and says how to restart
  */
 export function requireSameSettings(context: Context, names?: readonly SettingName[]): void {

@@ -35,13 +35,14 @@ export function installCommand(pathVariable: string | undefined): string {
   );
 }
 
-/** Advice for machines without bubblewrap. */
+/** End of a message for machines without bubblewrap. */
 export const withoutSandbox =
   'To work without it: RUNYARD_SANDBOX=none. Then agents run as plain processes of your user: they can read and change whatever you can, and reach your network. Only for prompts that you trust.';
 
 /**
- * Checks that bubblewrap is installed if the worker needs it. As root on a Debian-like system, installs bubblewrap and reports this.
- * @throws Failure with the command that installs it, and how to work without it
+ * If the worker needs bubblewrap, checks that it is installed. If it is missing and this process is root on a Debian-like system,
+ * installs bubblewrap and reports this.
+ * @throws Failure with the command that installs bubblewrap, and the way to work without it
  */
 export async function ensureSandboxTool(
   settings: Settings,
@@ -64,7 +65,7 @@ export async function ensureSandboxTool(
     spawnSync('apt-get', ['install', '-y', '--no-install-recommends', 'bubblewrap'], aptOptions(env));
   let installed = install();
   if (installed.status !== 0) {
-    // A new machine or container has no package lists yet.
+    // Gets the package lists and tries again, because a new machine or container has no package lists yet.
     spawnSync('apt-get', ['update'], aptOptions(env));
     installed = install();
   }

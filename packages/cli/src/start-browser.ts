@@ -9,7 +9,7 @@ import type { Context } from './context.ts';
 
 const folderPrefix = 'runyard-open-';
 
-/** Returns why no browser can be started; null if one may be. */
+/** Returns why no browser can be started. Returns null if a browser may exist. */
 export function whyNoBrowser(env: Context['env'], platform: string = process.platform): string | null {
   if (env.BROWSER || platform === 'darwin' || platform === 'win32' || env.WSL_DISTRO_NAME) return null;
   return env.DISPLAY || env.WAYLAND_DISPLAY ? null : 'this machine has no desktop';
@@ -19,7 +19,8 @@ export function whyNoBrowser(env: Context['env'], platform: string = process.pla
 async function startBrowser(url: string): Promise<void> {
   const started = await openWithSystem(url);
   await new Promise<void>((resolve, reject) => {
-    // Waits at most two seconds: a launcher ends at once, but a browser that was started directly keeps running.
+    // Waits at most two seconds for the end of the process. A launcher ends at once, but a browser that was started directly continues to
+    // run.
     const timer = setTimeout(resolve, 2000);
     started.once('error', reject);
     started.once('exit', (code) => {
@@ -31,7 +32,7 @@ async function startBrowser(url: string): Promise<void> {
   started.unref();
 }
 
-/** Removes the files of links that have expired. */
+/** Removes pages of earlier commands whose links have expired. */
 async function removeOldFiles(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     if (!name.startsWith(folderPrefix)) continue;
@@ -43,8 +44,8 @@ async function removeOldFiles(): Promise<void> {
 }
 
 /**
- * Writes a page that redirects to the link, readable only for this user. Returns the URL of the page. Every user of the machine can see the
- * arguments of a browser's process, so the arguments do not contain the link with its secret.
+ * Writes a page that redirects to the link. Only this user can read the page. Returns the URL of the page. The browser gets this URL
+ * and not the link, because every user of the machine can see the arguments of a process, and the link contains a secret.
  */
 async function writeRedirect(link: string): Promise<string> {
   await removeOldFiles();
@@ -55,7 +56,7 @@ async function writeRedirect(link: string): Promise<string> {
   return pathToFileURL(file).href;
 }
 
-/** Opens a link that other users of the machine must not see. Returns why the browser did not start; null if it did. */
+/** Opens a link that other users of the machine must not see. Returns null if the browser was started, and otherwise the reason. */
 export async function openPrivately(link: string): Promise<string | null> {
   return await writeRedirect(link)
     .then(startBrowser)

@@ -36,7 +36,7 @@ test.each([
     ['environments', 'hosts'],
     'runyard: bin/runyard environments has no command "hosts", and "list" takes no arguments; its commands are list\nSee: bin/runyard environments --help\n',
   ],
-])('names the mistake and the help of the command: %j', (words, message) => {
+])('the usage error for %j names the mistake and the help of the command', (words, message) => {
   expect(errorOf(...words)).toBe(message);
 });
 
@@ -66,6 +66,6 @@ test.each([
     'runyard: bin/runyard runs has no command "foo"; its commands are get\nSee: bin/runyard runs --help\n',
   ],
   [['runs', 'get', 'foo'], 'runyard: bin/runyard runs get has no command "foo"; it has no commands\n'],
-])('shows the help of %j', (names, expected) => {
+])('showHelpOf shows the help of %j', (names, expected) => {
   expect(helpOf(...names)).toContain(expected);
 });

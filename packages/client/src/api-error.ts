@@ -18,7 +18,10 @@ export class ApiError extends Error {
   }
 }
 
-/** Status 410: the service no longer has the events after `lastEventId`. Read the current state, and follow again without an id. */
+/**
+ * Status 410: the service no longer has the events after `lastEventId`. The caller can read the current state and follow the stream again
+ * without `lastEventId`.
+ */
 export class EventsGoneError extends ApiError {
   override readonly name = 'EventsGoneError';
 }
@@ -59,9 +62,9 @@ export async function readError(response: Response): Promise<ErrorAnswer> {
 }
 
 /**
- * Returns the error of an answer with status 400 or above. If the body is not a problem document (for example the page of a proxy), makes a
- * problem document. Checks by hand the members that callers use, because loading the library of the contract's schemas would take most of
- * the time of a short program.
+ * Returns the error of an answer with status 400 or above. If the body is not a problem document (for example the page of a proxy),
+ * makes a problem document. Does not check the body with the contract's schemas but by hand, because loading the schema library would
+ * take most of the run time of a short program.
  */
 export function errorOf({ status, url, text }: ErrorAnswer): ApiError {
   const document = tryJson(text);

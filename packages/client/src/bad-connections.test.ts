@@ -34,7 +34,10 @@ const cut =
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length });
     response.write(body.slice(0, 10), () => response.destroy());
   };
-/** Sends the first bytes without a Content-Length, then closes the connection. Only the incomplete JSON shows that bytes are missing. */
+/**
+ * Sends the first bytes without a Content-Length, then closes the connection. The client can find out that bytes are missing only because
+ * the JSON is incomplete.
+ */
 const cutWithoutLength =
   (body: string): Answer =>
   (response) => {
@@ -64,17 +67,17 @@ const silentAfterTheBeginning: Answer = (response) => {
   response.write('{');
 };
 
-describe('when a body is cut', () => {
+describe('the client, when the body of an answer is cut,', () => {
   test.each([
     ['in the middle', cut],
-    ['without a length', cutWithoutLength],
-  ])('%s, repeats the request', async (_, cutOff) => {
+    ['and has no Content-Length', cutWithoutLength],
+  ])('repeats the request if the body is cut %s', async (_, cutOff) => {
     const { baseUrl, requests } = await serve(cutOff(models), whole(models));
     expect((await createClient({ baseUrl }).listModels()).default_model_id).toBe('runbook');
     expect(requests).toHaveLength(2);
   });
 
-  test('repeats a create with the same Idempotency-Key', async () => {
+  test('repeats a create request with the same Idempotency-Key', async () => {
     const keys: unknown[] = [];
     const note =
       (then: Answer): Answer =>
@@ -98,7 +101,7 @@ describe('when a body is cut', () => {
   });
 });
 
-describe('the time-out', () => {
+describe('the time-out of the client', () => {
   test('aborts a request that gets no answer', async () => {
     const { baseUrl, requests } = await serve(silent);
     const client = createClient({ baseUrl, timeoutMs: 1_000, retries: 1 });
@@ -121,7 +124,7 @@ describe('the time-out', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('does not delay a caller who aborts', async () => {
+  test('does not delay the rejection of a call that the caller aborts', async () => {
     const { baseUrl } = await serve(silentAfterTheBeginning);
     const leaving = new AbortController();
     const asked = createClient({ baseUrl }).listModels({ signal: leaving.signal });
@@ -130,23 +133,26 @@ describe('the time-out', () => {
   });
 });
 
-describe('an id in a path', () => {
-  test.each(['', '.', '..'])('%j throws the 404 of an unknown id without a request', async (runId) => {
-    const { baseUrl, requests } = await serve(whole('{}'));
-    const client = createClient({ baseUrl });
-    const refusals = [
-      client.getRun({ params: { runId } }),
-      client.deleteRun({ params: { runId } }),
-      client.streamRunEvents(runId).next(),
-    ];
-    for (const refused of refusals) {
-      await expect(refused).rejects.toThrow(ApiError);
-      await expect(refused).rejects.toMatchObject({ status: 404, retryable: false });
-    }
-    expect(requests).toEqual([]);
-  });
+describe('an id', () => {
+  test.each(['', '.', '..'])(
+    'of %j makes the call fail with status 404, without a request to the service',
+    async (runId) => {
+      const { baseUrl, requests } = await serve(whole('{}'));
+      const client = createClient({ baseUrl });
+      const refusals = [
+        client.getRun({ params: { runId } }),
+        client.deleteRun({ params: { runId } }),
+        client.streamRunEvents(runId).next(),
+      ];
+      for (const refused of refusals) {
+        await expect(refused).rejects.toThrow(ApiError);
+        await expect(refused).rejects.toMatchObject({ status: 404, retryable: false });
+      }
+      expect(requests).toEqual([]);
+    },
+  );
 
-  test('is escaped', async () => {
+  test('is escaped in the path of the request', async () => {
     const { baseUrl, requests } = await serve(whole('{}'));
     for (const runId of ['../x', '...', 'a/b?c#d', '%2e%2e'])
       await createClient({ baseUrl }).getRun({ params: { runId } });
@@ -154,7 +160,7 @@ describe('an id in a path', () => {
   });
 });
 
-test('a proxy that accepts only smaller bodies is reported with its setting', async () => {
+test('the error of a body that is too large for a proxy names the proxy setting to change', async () => {
   const { baseUrl } = await serve((response) =>
     response.writeHead(413, { 'content-type': 'text/html' }).end('<html>413 Request Entity Too Large</html>'),
   );

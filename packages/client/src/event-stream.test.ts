@@ -47,7 +47,7 @@ describe.each([
   });
 });
 
-test('yields an event as soon as its empty line has arrived, if lines end with CR', async () => {
+test('readEventStream yields an event as soon as the empty line after the event has arrived, even if lines end with CR', async () => {
   async function* sent() {
     yield 'data: a\r\r';
     throw new Error('the reader asked for another chunk');
@@ -55,7 +55,7 @@ test('yields an event as soon as its empty line has arrived, if lines end with C
   expect((await readEventStream(sent()).next()).value).toEqual({ type: 'event', data: 'a' });
 });
 
-test('ignores retry times that are not numbers, or that are longer than a timer can wait', async () => {
+test('readEventStream ignores retry times that are not numbers or that are longer than a timer can wait', async () => {
   expect(await partsOf('retry: soon\n\n', 'retry: 1e3\n\n', 'retry: 9999999999\n\n', 'retry: 5\n\n')).toEqual([
     { type: 'retry', ms: 5 },
   ]);

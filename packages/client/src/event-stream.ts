@@ -3,7 +3,8 @@ import { createParser } from 'eventsource-parser';
 /** One part of a server-sent event stream (HTML standard, section 9.2). */
 export type StreamPart =
   /**
-   * Id after which the stream can be continued. It is yielded before the event of the same block. A block may have an id but no event.
+   * Id of the last event. A client can continue the stream after this event. The id is yielded before the event of the same block. A
+   * block may have an id but no event.
    */
   | { readonly type: 'id'; readonly id: string }
   | { readonly type: 'event'; readonly data: string }
@@ -15,7 +16,7 @@ export type StreamPart =
 /** Longest accepted time. Longer times are ignored, because a timer can wait at most 2^31 ms. */
 const longestRetryMs = 999_999_999;
 
-/** Yields each part of an event stream as soon as the part is complete. Drops a last block without an empty line at its end. */
+/** Yields each part of an event stream as soon as the part is complete. Drops the last block if no empty line follows it. */
 export async function* readEventStream(chunks: AsyncIterable<string>): AsyncGenerator<StreamPart> {
   let parts: StreamPart[] = [];
   const parser = createParser({

@@ -14,7 +14,8 @@ export interface RunFollowOptions extends FollowOptions {
 export const followRunEvents = (open: Open, options: FollowOptions): AsyncGenerator<ReceivedEvent<LiveEvent>> =>
   follow(open, options, {
     parse: (data) => LiveEvent.safeParse(data).data,
-    // Events after this one come only from the sandbox of a failed setup, which stays open for debugging.
+    // The stream of a run ends with a terminal state. Later events come only from a sandbox that stays open for debugging after its setup
+    // commands failed.
     endsWith: (event) => event.type === 'state' && isTerminal(event.state),
   });
 

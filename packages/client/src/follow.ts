@@ -15,11 +15,11 @@ export interface ReceivedEvent<E> {
 
 /** After this time without a byte, the client reconnects. The service sends a heartbeat every 15 s. */
 const silenceMs = 60_000;
-/** Wait before the first reconnection, until the service sends another time. */
+/** Wait before the first attempt to reconnect. The service can replace this time with a `retry` line in the stream. */
 const firstDelayMs = 200;
 const maxDelayMs = 5_000;
 
-/** Decodes the body and calls `alive` for each chunk. */
+/** Decodes the body as text and calls `alive` for each chunk. */
 async function* decoded(body: ReadableStream<Uint8Array>, alive: () => void): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   for await (const chunk of body) {
@@ -42,14 +42,16 @@ export interface Reading<E> {
   readonly parse: (data: unknown) => E | undefined;
   /** Returns whether the stream ends with this event; undefined if this is unknown. */
   readonly endsWith: (event: E) => boolean | undefined;
-  /** Called when a connection has opened. Also called when a connection has broken, with the wait before the next attempt. */
+  /** Called when a connection has opened. */
   readonly onOpen?: () => void;
+  /** Called when a connection has broken, with the milliseconds until the next attempt. */
   readonly onWait?: (ms: number) => void;
 }
 
 /**
- * Yields the events of a stream and reconnects after the last event when the connection breaks.
- * @throws EventsGoneError if the service has deleted the events after the last one; ApiError if the service refuses; the signal's reason
+ * Yields the events of a stream. When the connection breaks, reconnects and continues after the last event that arrived.
+ * @throws EventsGoneError if the service has deleted events that the client has not received; ApiError if the service refuses the stream;
+ * the reason of the signal if the signal is aborted
  */
 export async function* follow<E>(
   open: Open,

@@ -20,18 +20,24 @@ export type { FollowOptions, ReceivedEvent } from './follow.ts';
 export interface ClientOptions {
   /** Origin of the service. A trailing `/api/v1` is ignored. */
   readonly baseUrl: string;
-  /** Absent: only endpoints without a key can be called. */
+  /** API key. If it is absent, only endpoints that need no key can be called. */
   readonly apiKey?: string;
   /** Team in which the requests act. Default: the team in which the key was created. */
   readonly teamUid?: string;
   /** Value of the `User-Agent` header, such as `runyard-cli/1.0`. */
   readonly userAgent?: string;
-  /** Longest time in milliseconds without data from the service, before its answer and between two chunks of a JSON body. Default: 60,000. */
+  /**
+   * Longest time in milliseconds without data from the service: before the answer, and between two chunks of a JSON body. Default:
+   * 60,000.
+   */
   readonly timeoutMs?: number;
-  /** How often a safe request is repeated after a lost connection, a cut body or a retryable problem. Default: 2. */
+  /** How often a request is repeated after a lost connection, a cut body or a retryable problem, if a repetition is safe. Default: 2. */
   readonly retries?: number;
   readonly fetch?: typeof fetch;
-  /** True: the service refuses unknown members and parameters (`Prefer: handling=strict`). Default: it ignores them. */
+  /**
+   * True: the service refuses unknown members and parameters (`Prefer: handling=strict`). Default: the service ignores unknown members
+   * and parameters.
+   */
   readonly strict?: boolean;
 }
 
@@ -48,7 +54,7 @@ type Input<R extends Route> = CallOptions &
   (R['query'] extends z.ZodType ? { readonly query?: Part<R, 'query'> } : unknown) &
   (R['body'] extends z.ZodType ? { readonly body: Part<R, 'body'> } : unknown);
 
-/** Result of a call: the JSON body of the answer, the target of a redirect, or the response itself if its body is not JSON. */
+/** Result of a call: the JSON body of the answer, the target URL of a redirect, or the `Response` if the body is not JSON. */
 type Output<R extends Route> = R['answer'] extends { schema: infer S extends z.ZodType }
   ? z.output<S>
   : R['answer'] extends { status: 302 }
@@ -61,7 +67,7 @@ type Arguments<R extends Route> = R['params'] extends z.ZodType
     ? [input: Input<R>]
     : [input?: Input<R>];
 
-/** Routes that have a method of their own name. Event streams have other methods. */
+/** Routes for which the client has a method with the route's name. Event streams have the methods below. */
 type MethodName = {
   [N in ClientRouteName]: (typeof routes)[N]['answer'] extends { contentType: 'text/event-stream' } ? never : N;
 }[ClientRouteName];
@@ -71,9 +77,15 @@ export type Client = {
 } & {
   /** Follows a run until it has ended, and reconnects when needed. Throws EventsGoneError if `lastEventId` is too old. */
   streamRunEvents(runId: string, options?: RunFollowOptions): AsyncGenerator<ReceivedEvent<LiveEvent>>;
-  /** Follows the states and timelines of all runs of the team, from now on or from `lastEventId` on, until the signal is aborted. */
+  /**
+   * Follows the states and timelines of all runs of the team until the signal is aborted. Begins after `lastEventId` or, without it, with
+   * new events.
+   */
   streamTeamEvents(options?: FollowOptions): AsyncGenerator<ReceivedEvent<TeamLiveEvent>>;
-  /** Follows the deliveries to all webhooks of the team, from now on or from `lastEventId` on, until the signal is aborted. */
+  /**
+   * Follows the deliveries to all webhooks of the team until the signal is aborted. Begins after `lastEventId` or, without it, with new
+   * deliveries.
+   */
   streamTeamDeliveries(options?: FollowOptions): AsyncGenerator<ReceivedEvent<TeamDeliveryEvent>>;
 };
 
@@ -83,7 +95,7 @@ interface AnyInput extends CallOptions {
   readonly body?: unknown;
 }
 
-/** Loads node:http on the first request. It is never loaded if the caller passes its own fetch, for example in a browser. */
+/** Loads node:http on the first request, but not if the caller passes a `fetch` function, for example in a browser. */
 const loadPlain = () => import('./send-plain.ts');
 
 /** Loads the module of streams on their first use, because its schemas take long to load. */
@@ -167,7 +179,8 @@ export function createClient(options: ClientOptions): Client {
     ...(options.userAgent === undefined ? {} : { 'user-agent': options.userAgent }),
     ...(options.strict ? { prefer: 'handling=strict' } : {}),
     ...(input.body === undefined ? {} : { 'content-type': 'application/json' }),
-    // Each repetition sends the same key. So a repeated create has no second effect if only the answer to the first request was lost.
+    // Each repetition sends the same key. So a repeated create request has no second effect if the service has handled the first request
+    // and only its answer was lost.
     ...(route.isOnce ? { 'idempotency-key': randomKey() } : {}),
     ...input.headers,
   });

@@ -33,7 +33,7 @@ function answerOf(url: string, { method, headers, body, signal }: PlainRequest):
     const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
     const client = url.startsWith('https:') ? process.getBuiltinModule('node:https') : http;
     const request = client.request(url, { method, headers: { ...headers, ...length }, signal });
-    // This listener stays after the answer has begun, because a connection that breaks later is also reported as an error of the request.
+    // This listener stays after the answer has begun, because Node reports a connection that breaks later as an error of the request too.
     request.once('response', resolve).on('error', reject);
     request.end(body);
   });

@@ -1,4 +1,4 @@
-/** Detects silence: aborts its signal when no data arrives for too long. */
+/** Detects a connection on which no data arrives for too long, and aborts a signal. */
 export interface Silence {
   readonly signal: AbortSignal;
   /** Restarts the time limit. Must be called whenever data arrives. */

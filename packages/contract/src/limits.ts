@@ -1,45 +1,45 @@
-/** Limits of the API as constants. This file imports nothing: the agent and the worker load it at every start. */
+/** Limits of the API as constants. This file imports nothing, because the agent and the worker load it at every start. */
 
-/** Bytes of a prompt or a follow-up's message. */
+/** Maximum number of bytes of a prompt or a follow-up's message. */
 export const maxPromptBytes = 1024 * 1024;
-/** Bytes of the body of a request that starts or continues a run. */
+/** Maximum number of bytes of the body of a request that starts or continues a run. */
 export const maxRequestBodyBytes = 64 * 1024 * 1024;
-/** Attachments of one prompt or follow-up. */
+/** Maximum number of attachments of one prompt or follow-up. */
 export const maxAttachments = 5;
-/** Maximum number of attachments that a follow-up names, and of files in one request that uploads attachments. */
+/** Maximum number of attachments that one follow-up may name, and of files that one request may upload as attachments. */
 export const maxPreparedOfFollowup = 25;
-/** Prepared attachments of a person or agent that no follow-up has used. */
+/** Maximum number of attachments that a person or agent has uploaded and that no follow-up has used yet. */
 export const maxPreparedOfCaller = 50;
-/** The same of a team. */
+/** Maximum number of attachments that all callers of a team have uploaded and that no follow-up has used yet. */
 export const maxPreparedOfTeam = 200;
-/** Bytes of one attachment. */
+/** Maximum number of bytes of one attachment. */
 export const maxAttachmentBytes = 10 * 1024 * 1024;
-/** Follow-ups of a run that its agent has not taken yet. */
+/** Maximum number of follow-ups of a run that wait until the agent takes them. */
 export const maxWaitingFollowups = 100;
-/** Keys of a run's metadata. */
+/** Maximum number of keys of a run's metadata. */
 export const maxMetadataKeys = 20;
-/** Metadata pairs by which a list or a subscription may filter. */
+/** Maximum number of metadata pairs in the filter of a list or a subscription. */
 export const maxMetadataFilters = 5;
-/** Factories that the filter of a list may name. */
+/** Maximum number of factories in the filter of a list. */
 export const maxFactoryFilters = 50;
-/** Runs that `run_id` of a list names. */
+/** Maximum number of runs in the filter `run_id` of a list. */
 export const maxRunIdFilters = 100;
-/** Saved views of a person in a team. */
+/** Maximum number of saved views of a person in a team. */
 export const maxSavedViews = 50;
-/** Creators that `creator` of a list names. */
+/** Maximum number of creators in the filter `creator` of a list. */
 export const maxCreatorFilters = 20;
 
-/** Ancestors of a run. */
+/** Maximum number of ancestors of a run: the run that started it, the run that started that run, and so on. */
 export const maxRunDepth = 5;
-/** Runs of one tree that may be live at once. */
+/** Maximum number of live runs in one tree of runs (a run and all runs below it). */
 export const maxLiveInTree = 100;
-/** Runs that agents may start in one tree. Deleted runs do not count. */
+/** Maximum number of runs that agents may start in one tree of runs. Deleted runs do not count. */
 export const maxRunsInTree = 10_000;
-/** Bytes of a message from one run to another. */
+/** Maximum number of bytes of a message from one run to another. */
 export const maxMessageBytes = 64 * 1024;
-/** Messages that a run may send in a minute. */
+/** Maximum number of messages that a run may send in a minute. */
 export const maxMessagesPerMinute = 60;
-/** Messages that a run may send in total. */
+/** Maximum number of messages that a run may send in total. */
 export const maxMessagesOfRun = 10_000;
 /** Maximum number of runs that one call may wait for. */
 export const maxAwaited = 100;
@@ -47,205 +47,226 @@ export const maxAwaited = 100;
 /** Maximum number of times that a run resumes one turn after its machine was lost (`on_worker_loss: resume`). */
 export const maxResumesOfTurn = 3;
 
-/** Bytes of one file-like artifact. */
+/** Maximum number of bytes of one file-like artifact. */
 export const maxArtifactBytes = 100 * 1024 * 1024;
-/** Artifacts of one run. */
+/** Maximum number of artifacts of one run. */
 export const maxArtifactsPerRun = 100;
-/** Characters of a locator, as requested and in its canonical form. */
+/** Maximum number of characters of a locator. The limit applies to the requested text and to its canonical form. */
 export const maxLocatorLength = 2048;
-/** Bytes of a preview: of a text, of an image, and of HTML or SVG in a frame. A page shows only the beginning of a longer text. */
+/**
+ * Maximum sizes in bytes of the previews of artifacts: a text, an image, and HTML or SVG in a frame. If a text is longer, the page shows
+ * only its beginning.
+ */
 export const maxTextPreviewBytes = 1024 * 1024;
 export const maxImagePreviewBytes = 25 * 1024 * 1024;
 export const maxFramePreviewBytes = 5 * 1024 * 1024;
-/** Files of one snapshot. */
+/** Maximum number of files of one snapshot. */
 export const maxSnapshotFiles = 100;
-/** Bytes of one file of a snapshot. */
+/** Maximum number of bytes of one file of a snapshot. */
 export const maxSnapshotFileBytes = 25 * 1024 * 1024;
-/** Repositories, and changed files in all of them, that a run reports. */
+/** Maximum number of repositories with changes that a run reports, and of changed files in all these repositories together. */
 export const maxChangedRepositories = 20;
 export const maxChangedFiles = 1000;
-/** Maximum bytes of the patch of one changed file, and of all patches together. */
+/** Maximum number of bytes of the patch of one changed file, and of all patches of a report together. */
 export const maxFilePatchBytes = 128 * 1024;
 export const maxPatchesOfRunBytes = 2 * 1024 * 1024;
-/** Bytes of an action's output that a conversation holds. A longer output keeps its head, its tail and its size. */
+/**
+ * Maximum number of bytes of an action's output in a conversation. Of a longer output, the conversation has the head, the tail and the
+ * size.
+ */
 export const maxOutputBytes = 64 * 1024;
 
-/** API keys of a team, expired ones included. */
+/** Maximum number of API keys of a team, expired ones included. */
 export const maxKeys = 1_000;
-/** Teams that one person is in. */
+/** Maximum number of teams that one person is in. */
 export const maxTeamsOfPerson = 1_000;
-/** People in a team. */
+/** Maximum number of people in a team. */
 export const maxMembers = 1_000;
-/** Unused invitations of a team. */
+/** Maximum number of unused invitations of a team. */
 export const maxInvitations = 200;
-/** Agent identities of a team. */
+/** Maximum number of agent identities of a team. */
 export const maxIdentities = 200;
-/** Changes of a team in a day (UTC), as the audit log counts them. Cancels, deletes and lower roles are possible above it. */
+/**
+ * Maximum number of changes of a team in a day (UTC), as the audit log counts them. Above this number, people can still cancel, delete and
+ * lower roles.
+ */
 export const maxChangesPerDay = 10_000;
-/** The same limit for one person or service account. */
+/** Maximum number of such changes in a day (UTC) by one person or service account. */
 export const maxChangesOfAuthorPerDay = 2_000;
-/** Environments of a team. */
+/** Maximum number of environments of a team. */
 export const maxEnvironments = 1_000;
-/** Hosts that an environment allows, without those of presets. */
+/** Maximum number of hosts that an environment allows. The hosts of presets do not count. */
 export const maxAllowedHosts = 100;
-/** Connections of one sandbox through its proxy at once. */
+/** Maximum number of connections of one sandbox through its proxy at once. */
 export const maxEgressConnections = 64;
-/** Bytes that one sandbox sends and receives through its proxy. */
+/** Maximum number of bytes that one sandbox may send and receive through its proxy. */
 export const maxEgressBytes = 20 * 1024 * 1024 * 1024;
-/** Denied connections of an execution that its timeline shows one by one. */
+/** Maximum number of denied connections of an execution that the timeline shows one by one. */
 export const maxDeniedShown = 20;
-/** Connections of one worker in the list of connected workers. */
+/** Maximum number of connections of one worker that the list of connected workers shows. */
 export const maxConnectionsListed = 50;
-/** Fires of each schedule in a list of schedules. */
+/** Maximum number of fires of each schedule that a list of schedules shows. A fire is a time at which the schedule was due. */
 export const maxLastFires = 30;
-/** Schedules of a team. */
+/** Maximum number of schedules of a team. */
 export const maxSchedules = 500;
-/** Bytes of a request that creates or replaces a schedule. */
+/** Maximum number of bytes of a request that creates or replaces a schedule. */
 export const maxScheduleBytes = 128 * 1024;
-/** Bytes of a request that creates or replaces an automation. */
+/** Maximum number of bytes of a request that creates or replaces an automation. */
 export const maxAutomationBytes = 128 * 1024;
-/** Fires of a schedule that wait for the end of a run. */
+/** Maximum number of fires of a schedule that wait for the end of an earlier run of the schedule. */
 export const maxWaitingFires = 10;
-/** Stored MCP servers of a team. */
+/** Maximum number of stored MCP servers of a team. */
 export const maxMcpServers = 100;
-/** MCP servers of a run. */
+/** Maximum number of MCP servers of a run. */
 export const maxMcpServersOfRun = 20;
-/** Credentials of code hosts for a team, and for each person in it. */
+/** Maximum number of credentials of code hosts of a team, and of each person in the team. */
 export const maxCodeHostCredentials = 50;
-/** Patterns of protected branches of an environment. */
+/** Maximum number of patterns of protected branches of an environment. */
 export const maxProtectedBranches = 50;
-/** Branches that one push may update. */
+/** Maximum number of branches that one push may update. */
 export const maxBranchesOfPush = 20;
-/** Branches that the pushes of a run may update; each push of a branch counts, even a refused push. */
+/** Maximum number of branch updates in all pushes of a run. Each push of a branch counts, even a refused push. */
 export const maxPushedBranches = 500;
-/** Refused pushes of a run that its timeline shows. */
+/** Maximum number of refused pushes that the timeline of a run shows. */
 export const maxRefusedPushesShown = 20;
-/** Bytes of one push. */
+/** Maximum number of bytes of one push. */
 export const maxPushBytes = 2 * 1024 * 1024 * 1024;
-/** Concurrent clones, fetches and pushes of an execution in one process of the service. */
+/** Maximum number of concurrent clones, fetches and pushes of an execution in one service process. */
 export const maxGitRequestsAtOnce = 32;
-/** Pull requests that a run may open. */
+/** Maximum number of pull requests that a run may open. */
 export const maxPullRequestsOfRun = 20;
-/** Guests of an environment. */
+/** Maximum number of guests of an environment. */
 export const maxEnvironmentGuests = 100;
-/** Secrets of a team, and personal secrets of one person in it. */
+/** Maximum number of secrets of a team, and of personal secrets of one person in the team. */
 export const maxSecrets = 200;
-/** Contents in a list of contents that wait for a person's acceptance. */
+/** Maximum number of entries in the list of contents, such as prompts, that a person must accept before runs may execute them. */
 export const maxWaitingContents = 100;
-/** Characters of all differences in such a list. */
+/** Maximum number of characters of all differences between revisions in the list of contents to accept. */
 export const maxDifferenceLength = 1024 * 1024;
-/** Bytes of a secret's value. */
+/** Maximum number of bytes of a secret's value. */
 export const maxSecretBytes = 16 * 1024;
 /**
- * Minimum number of characters, and of different characters, in a secret's value, because a shorter value occurs in ordinary text by
- * chance.
+ * Minimum number of characters in a secret's value, and of different characters among them, because a shorter value occurs in ordinary
+ * text by chance.
  */
 export const minSecretLength = 8;
 export const minSecretCharacters = 4;
-/** Secrets that a run, or an environment, names. */
+/** Maximum number of secrets that a run or an environment names. */
 export const maxSecretsOfRun = 50;
-/** Service accounts that may name a secret. */
+/** Maximum number of service accounts whose runs may use a secret. */
 export const maxSecretAgents = 100;
-/** People of other teams who can open an environment by its link. */
+/** Maximum number of people of other teams who can open an environment by its link. */
 export const maxEnvironmentVisitors = 1_000;
-/** Skills of a run. */
+/** Maximum number of skills of a run. */
 export const maxSkillsOfRun = 10;
-/** Bytes of a SKILL.md file. */
+/** Maximum number of bytes of a SKILL.md file. */
 export const maxSkillTextBytes = 64 * 1024;
-/** Files of a skill, its SKILL.md included. */
+/** Maximum number of files of a skill, its SKILL.md included. */
 export const maxSkillFiles = 100;
-/** Bytes of all files of a skill. */
+/** Maximum number of bytes of all files of a skill. */
 export const maxSkillBytes = 1024 * 1024;
-/** Skills that are listed of one repository. */
+/** Maximum number of skills of one repository that a list shows. */
 export const maxSkillsOfRepository = 100;
-/** Repositories that are read for one list of skills. */
+/** Maximum number of repositories that the service reads for one list of skills. */
 export const maxListedRepositories = 50;
-/** Bytes that the code host sends when a repository is read: its folders, and its files if the host cannot omit them. */
+/**
+ * Maximum number of bytes that the code host sends when the service reads the folders of a repository. Some hosts cannot omit the contents
+ * of files, which then count too.
+ */
 export const maxRepositoryPackBytes = 32 * 1024 * 1024;
-/** Models that an administrator may disable for a team. */
+/** Maximum number of models that an administrator may disable for a team. */
 export const maxDisabledModels = 500;
-/** Fallback models of a run, or of a team. */
+/** Maximum number of fallback models of a run, or of a team. */
 export const maxModelFallbacks = 5;
-/** Event subscriptions of a team. */
+/** Maximum number of event subscriptions of a team. */
 export const maxSubscriptions = 20;
-/** Factories of a team. */
+/** Maximum number of factories of a team. */
 export const maxFactories = 50;
-/** Artifacts that the answer about a task of a factory has. */
+/** Maximum number of artifacts in the answer about one task of a factory. */
 export const maxTaskOutputs = 200;
-/** Artifacts of each task in a list of tasks. */
+/** Maximum number of artifacts that a list of tasks shows for each task. */
 export const maxListedTaskOutputs = 20;
-/** Bytes of the body of a delivery to a webhook. */
+/** Maximum number of bytes of the body of a delivery to a webhook. */
 export const maxWebhookBytes = 256 * 1024;
-/** Deliveries to a webhook in a minute, and separately the requests that fail its authentication. */
+/**
+ * Maximum number of deliveries that a webhook accepts in a minute. Requests with failed authentication have a separate limit with the same
+ * number.
+ */
 export const maxWebhookDeliveriesPerMinute = 60;
 
-/** Connections of the workers of a team's keys to one service process. */
+/** Maximum number of connections from workers with keys of one team to one service process. */
 export const maxWorkerConnections = 250;
-/** Service accounts that may answer the requests of a run. */
+/** Maximum number of service accounts that a run allows to answer its requests. */
 export const maxApprovers = 20;
-/** Names under which the self-hosted workers of a team have connected. */
+/** Maximum number of different names under which the self-hosted workers of a team have connected. */
 export const maxWorkerPools = 500;
-/** People and service accounts besides the owner whose keys connect to one pool of workers. */
+/** Maximum number of people and service accounts, in addition to the owner, whose keys may connect workers to one pool. */
 export const maxPoolConnectors = 100;
 
-/** Earlier worker processes that one hello may replace. */
+/** Maximum number of earlier worker processes that a hello message may name as replaced. */
 export const maxReplacedTokens = 16;
 
-/** Characters of an id that an agent gives a step, a message or an action. */
+/** Maximum number of characters of an id that an agent gives a step, a message or an action. */
 export const maxEventIdLength = 1000;
 
-/** Bytes of the output that the end of a setup step may carry. */
+/** Maximum number of bytes of output in the event about the end of a setup step. */
 export const maxSetupOutputBytes = 8 * 1024;
 
-/** Bytes of JSON of an action that a person is asked about. */
+/** Maximum size in bytes of the input of an action, as JSON, about which an agent asks a person. */
 export const maxAskedInputBytes = 64 * 1024;
-/** Nesting levels of objects and lists in such an action. */
+/** Maximum number of nesting levels of objects and lists in the input of an action about which an agent asks a person. */
 export const maxAskedInputDepth = 20;
 
-/** Characters of `resume` in a request to a person. */
+/** Maximum number of characters of `resume` in a request to a person. */
 export const maxResumeLength = 64 * 1024;
 
-/** Characters of a conversation as text, about 50,000 tokens. A model can read this much before a prompt. */
+/**
+ * Maximum number of characters of a conversation that is given to a model as text. They are about 50,000 tokens, which a model can read
+ * before its prompt.
+ */
 export const maxConversationTextLength = 200_000;
 
-/** Bytes of a harness's memory. */
+/** Maximum number of bytes of a harness's memory. */
 export const maxMemoryBytes = 32 * 1024 * 1024;
 
-/** Files of a factory definition. */
+/** Maximum number of files of a factory definition. */
 export const maxDefinitionFiles = 1_000;
-/** Bytes of all files of a factory definition. */
+/** Maximum number of bytes of all files of a factory definition. */
 export const maxDefinitionBytes = 8 * 1024 * 1024;
-/** Bytes of a request without a key that checks the files of a definition. */
+/** Maximum size in bytes of a request that checks definition files and has no API key. */
 export const maxKeylessDefinitionBytes = 256 * 1024;
-/** Checks of definition files without a key in a minute: from one address, and from all addresses. */
+/**
+ * Maximum number of requests in a minute that check definition files and have no API key: from one address, and from all addresses
+ * together.
+ */
 export const keylessChecksPerMinute = { address: 20, total: 120 };
-/** Requests from one address in a minute that begin or complete a sign-in with an identity provider. */
+/** Maximum number of requests from one address in a minute that begin or complete a sign-in with an identity provider. */
 export const signOnsPerMinute = { address: 60 };
-/** Attempts to complete one sign-in with an identity provider. */
+/** Maximum number of attempts to complete one sign-in with an identity provider. */
 export const maxExchangesPerSignOn = 5;
-/** Bytes of one file of a factory definition. */
+/** Maximum number of bytes of one file of a factory definition. */
 export const maxDefinitionFileBytes = 1024 * 1024;
-/** Bytes of the YAML of one file of a factory definition. */
+/** Maximum number of bytes of the YAML of one file of a factory definition. */
 export const maxDefinitionYamlBytes = 32 * 1024;
-/** Bytes of the YAML of all files of a factory definition. */
+/** Maximum number of bytes of the YAML of all files of a factory definition. */
 export const maxDefinitionYamlTotalBytes = 512 * 1024;
-/** Values in the YAML of all files of a factory definition, including maps and lists. */
+/** Maximum number of values in the YAML of all files of a factory definition, including maps and lists. */
 export const maxDefinitionYamlValues = 20_000;
-/** Agents of a factory. */
+/** Maximum number of agents of a factory. */
 export const maxFactoryAgents = 50;
-/** Automations of a factory. */
+/** Maximum number of automations of a factory. */
 export const maxFactoryAutomations = 100;
-/** Webhooks of a factory. */
+/** Maximum number of webhooks of a factory. */
 export const maxFactoryWebhooks = 20;
-/** Runners of a factory. */
+/** Maximum number of runners of a factory. */
 export const maxFactoryRunners = 50;
-/** Repositories of a factory. */
+/** Maximum number of repositories of a factory. */
 export const maxFactoryRepositories = 20;
-/** Triggers of an automation. */
+/** Maximum number of triggers of an automation. */
 export const maxTriggers = 20;
 
 /**
- * Comparisons that one evaluation may make. A body of 256 KB has at most 131,072 elements, so three conditions on each element are always
- * possible.
+ * Maximum number of comparisons in one evaluation of a payload filter. A body of 256 KB has at most 131,072 elements, so three conditions
+ * on each element are always possible.
  */
 export const maxComparisons = 400_000;

@@ -17,7 +17,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from './app/app.tsx';
 
-// After an upgrade, the service has new files. A screen that was not loaded before is then missing.
+// Load the page again if the file of a screen is missing, because the service has other files after an upgrade.
 addEventListener('vite:preloadError', () => location.reload());
 
 const root = document.getElementById('root');

@@ -25,7 +25,10 @@ export interface Checked {
 
 type AddAt = (file: string, path: readonly (string | number)[], message: string, suggestion?: string) => void;
 
-/** Adds a fault for each reference to a missing thing, and a notice for each member that has no effect here. */
+/**
+ * Adds a fault for each reference to an agent, a runner or a file that does not exist, and a notice for each member that has no effect on
+ * this service.
+ */
 export function checkReferences(checked: Checked, faults: Faults, notices: Faults): void {
   const { agents, automations, factory, runners, files } = checked;
   const located = new Map(files.map((file) => [file.path, file.located]));

@@ -4,10 +4,13 @@ import { definedSkillSpec, isDefinedSkill, isSkillPath, parseDefinedSkill } from
 const factoryUid = 'abcdefghij0123456789AB';
 
 describe('the spec of a skill of a definition', () => {
-  test.each(['skills/deploy/SKILL.md', 'agents/reviewer/skills/style/SKILL.md'])('names %s in its factory', (path) => {
-    expect(isSkillPath(path)).toBe(true);
-    expect(parseDefinedSkill(definedSkillSpec({ factoryUid, path }))).toEqual({ factoryUid, path });
-  });
+  test.each(['skills/deploy/SKILL.md', 'agents/reviewer/skills/style/SKILL.md'])(
+    'contains the factory and the path %s',
+    (path) => {
+      expect(isSkillPath(path)).toBe(true);
+      expect(parseDefinedSkill(definedSkillSpec({ factoryUid, path }))).toEqual({ factoryUid, path });
+    },
+  );
 
   test.each([
     'acme/site:skills/deploy/SKILL.md',

@@ -1,4 +1,7 @@
-/** Names of the skills that the definition of a factory contains, in `skills/` and `agents/<name>/skills/`. */
+/**
+ * Converts between a skill in the definition of a factory and the spec by which runs name this skill. Such a skill is a folder in
+ * `skills/` or `agents/<name>/skills/`.
+ */
 
 const path = '(?:agents/[^/]+/)?skills/[^/]+/SKILL\\.md';
 const pathPattern = new RegExp(`^${path}$`);
@@ -12,12 +15,12 @@ export interface DefinedSkill {
 }
 
 /**
- * Returns the spec by which runs name the skill. It cannot be mistaken for the spec of a repository, because the name of an owner cannot
- * contain `@`.
+ * Returns the spec by which runs name the skill. The spec differs from the spec of a skill in a repository (`owner/name:…`), because
+ * the name of an owner cannot contain `@`.
  */
 export const definedSkillSpec = ({ factoryUid, path }: DefinedSkill): string => `@factory/${factoryUid}:${path}`;
 
-/** Parses the spec of a skill of a definition; undefined if it is the spec of another kind of skill, or not a spec. */
+/** Parses the spec of a skill in a definition. Returns undefined if `spec` names another kind of skill or is not a spec. */
 export function parseDefinedSkill(spec: string): DefinedSkill | undefined {
   const [, factoryUid, path] = pattern.exec(spec) ?? [];
   return factoryUid === undefined || path === undefined ? undefined : { factoryUid, path };

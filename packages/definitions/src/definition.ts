@@ -1,6 +1,6 @@
 /**
- * A factory as its files define it. Its members have the names of the files, with defaults filled in and without members that only inherit
- * a value.
+ * A factory as its definition files describe it. The members have the same names as the keys in the files. Defaults are filled in, and
+ * members that only inherit a value are absent.
  */
 
 import type { AgentFile } from '@runyard/contract/factories/files/agent-file';
@@ -11,17 +11,17 @@ import type { WebhookFile } from '@runyard/contract/factories/files/webhook-file
 import type { GithubEvent, GithubFilter, Matcher } from '@runyard/contract/webhooks/github-events';
 import type { z } from 'zod';
 
-/** `factory.yaml`, without the version of its format. */
+/** The content of `factory.yaml`, without its key `schemaVersion`. */
 export type DefinedFactory = Omit<z.output<typeof FactoryFile>, 'schemaVersion'>;
 
-/** An agent. `prompt` may be empty. The agent MAIN has the name FOREMAN here. */
+/** An agent. `prompt` may be empty. The `agentType` MAIN of a file is stored as FOREMAN, because both mean the same. */
 export type DefinedAgent = Omit<z.output<typeof AgentFile>, 'agentType'> & {
   readonly name: string;
   readonly agentType: Exclude<z.output<typeof AgentFile>['agentType'], 'MAIN' | undefined>;
   readonly prompt: string;
 };
 
-/** A trigger; `filter` of `webhook` and `other` is stored unchanged. */
+/** A trigger of an automation. The `filter` of a webhook or of an unknown provider is stored unchanged. */
 export type DefinedTrigger =
   | {
       readonly provider: 'webhook';
@@ -62,7 +62,7 @@ export interface SkillFile {
   readonly text: string;
 }
 
-/** Lists are ordered by name or path. */
+/** A whole definition. Skills are sorted by path, and all other lists by name. */
 export interface FactoryDefinition {
   readonly factory: DefinedFactory;
   readonly agents: readonly DefinedAgent[];

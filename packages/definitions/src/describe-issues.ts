@@ -1,4 +1,4 @@
-/** Converts the issues that zod found in a file into faults with a position and a plain sentence. */
+/** Converts the issues that zod found in a file into faults. A fault has the position in the file and a plain sentence. */
 
 import type { Faults } from '@runyard/contract/factories/files/faults';
 import { readUnknownKey } from '@runyard/contract/factories/files/strict-object';
@@ -43,8 +43,8 @@ function describeIssue(of: IssuesOf, issue: Issue, path: Path): void {
 }
 
 /**
- * Reports the faults of only one alternative of a union: the alternative with the right provider and event, or else the one with the fewest
- * faults.
+ * Reports the faults of only one alternative of a union. This is the alternative for the provider and the event in the file or, if
+ * there is none, the alternative with the fewest faults.
  */
 function describeUnion(of: IssuesOf, issue: Extract<Issue, { code: 'invalid_union' }>, path: Path): void {
   const { file, located, faults } = of;

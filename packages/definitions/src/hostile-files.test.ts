@@ -8,7 +8,7 @@ import { factoryYaml, faultsOf, foreman, readFilesOf, withFiles } from '../test/
 const yaml = (text: string | Uint8Array) => faultsOf(withFiles({ 'webhooks/w.yaml': text }));
 const agent = (text: string) => faultsOf(withFiles({ 'agents/a/agent.md': text }));
 
-describe('refuses', () => {
+describe('readDefinition refuses', () => {
   test.each<[string, string | Uint8Array, string]>([
     [
       'aliases that expand to a million values',
@@ -51,7 +51,7 @@ describe('refuses', () => {
     expect(yaml(text)[0]).toContain(fault);
   });
 
-  test('more values in all files together than a definition may have', () => {
+  test('a definition whose files together have too many values', () => {
     const dense = `a: [${'1,'.repeat(15_000)}]`;
     const faults = faultsOf(withFiles({ 'webhooks/v.yaml': dense, 'webhooks/w.yaml': dense }));
     expect(faults).toContainEqual(
@@ -122,7 +122,7 @@ describe('refuses', () => {
     expect(faultsOf(withFiles({ 'agents/Foreman/agent.md': '---\n---\n' }))[0]).toContain('differs from');
   });
 
-  test('more files, agents and YAML than a definition may have', () => {
+  test('a definition with too many files, webhooks or bytes', () => {
     const many = (count: number, path: (at: number) => string, text: string) =>
       withFiles(Object.fromEntries(Array.from({ length: count }, (_, at) => [path(at), text])));
     expect(faultsOf(many(21, (at) => `webhooks/w${at}.yaml`, 'secretName: S\n'))).toEqual([
@@ -148,7 +148,7 @@ describe('refuses', () => {
   });
 });
 
-describe('ends soon and without an exception for', () => {
+describe('readDefinition ends soon and without an exception for', () => {
   test.each([
     ['brackets', '['],
     ['maps', '{a: '],

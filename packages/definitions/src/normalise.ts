@@ -9,12 +9,12 @@ import type { WebhookFile } from '@runyard/contract/factories/files/webhook-file
 import type { z } from 'zod';
 import type { DefinedAgent, DefinedAutomation, DefinedFactory, DefinedRunner, DefinedWebhook } from './definition.ts';
 
-/** Keys for which null clears the inherited value. For all other keys, null has the same meaning as an absent key. */
+/** For these keys, null means that the value is not inherited. For all other keys, null means the same as an absent key. */
 const clearing = new Set(['workerHost', 'reasoningLevel', 'auth']);
 
 /**
- * Removes undefined members, and null members that only inherit their value. For a key that can clear an inherited value, null stays, and
- * an empty text becomes null.
+ * Removes undefined members, and null members whose key is not in `clearing`. For a key in `clearing`, null stays, and an empty text
+ * becomes null.
  */
 function compact(value: Record<string, unknown>): Record<string, unknown> {
   const entries = Object.entries(value).flatMap(([key, member]): [string, unknown][] => {
@@ -25,7 +25,7 @@ function compact(value: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(entries);
 }
 
-/** Writes the alias of a harness, such as `claude-code`, as the name that runs use. */
+/** Replaces an alias in the type of a harness, such as `claude-code`, by the name that runs use (`claude`). */
 function toHarness(harness: Record<string, unknown>): Record<string, unknown> {
   const members = compact(harness);
   const type = presetAliases.get(String(members.type));

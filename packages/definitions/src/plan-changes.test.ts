@@ -11,7 +11,7 @@ function definition(files: Files = {}) {
 const automation = (text: string): Files => ({ 'automations/n/automation.md': `---\n${text}---\nDo it.\n` });
 const push = (more = ''): Files => automation(`triggers: [{provider: github, event: push${more}}]\n`);
 
-test('the plan of a new factory creates all things of its definition', () => {
+test('the plan of a new factory creates everything in its definition', () => {
   const { changes, refusals } = planChanges(undefined, definition({ ...push(), 'skills/a/SKILL.md': 'x' }));
   expect(refusals).toEqual([]);
   expect(changes).toEqual([
@@ -22,7 +22,7 @@ test('the plan of a new factory creates all things of its definition', () => {
   ]);
 });
 
-test('the plan is empty if only the form differs, such as the order of keys, explicit defaults, MAIN for FOREMAN or blank lines', () => {
+test('the plan is empty if two definitions differ only in form, such as the order of keys, explicit defaults, MAIN for FOREMAN or blank lines', () => {
   const one = definition({
     ...push(', filter: {repos: [a/b], branches: [main]}'),
     'webhooks/w.yaml': 'secretName: S\n',
@@ -35,7 +35,7 @@ test('the plan is empty if only the form differs, such as the order of keys, exp
   expect(planChanges(one, other)).toEqual({ changes: [], refusals: [] });
 });
 
-test('the plan shows each member that differs, with its value before and after', () => {
+test('the plan shows the old and the new value of each member that differs', () => {
   const next = definition({
     'factory.yaml': factoryYaml.replace('model: auto', 'harness: {type: claude, model: opus}').replace('demo', 'new'),
     'agents/foreman/agent.md': '---\nagentType: FOREMAN\nworkerHost: null\n---\nRoute it.\n',
@@ -63,14 +63,14 @@ test('the plan shows each member that differs, with its value before and after',
   ]);
 });
 
-test('a changed list is one change, with the whole list before and after', () => {
+test('the plan shows a changed list as one change, with the whole old list and the whole new list', () => {
   const { changes } = planChanges(definition(push()), definition(push(', filter: {repos: [a/b]}')));
   expect(changes).toEqual([
     expect.objectContaining({ members: [expect.objectContaining({ member: 'triggers', before: expect.any(Array) })] }),
   ]);
 });
 
-test('a webhook cannot be renamed, but can get another secret', () => {
+test('the plan refuses to rename a webhook, but can replace a webhook by another one with a different secret', () => {
   const old = definition({ 'webhooks/old.yaml': 'secretName: S\n' });
   const renamed = planChanges(old, definition({ 'webhooks/new.yaml': 'secretName: S\nenabled: false\n' }));
   expect(renamed.refusals).toEqual([

@@ -1,12 +1,15 @@
-/** Compares two definitions of a factory. Finds the things that would be created, changed and deleted if the new definition was applied. */
+/** Compares two definitions of a factory. Finds what the service would create, change and delete if the new definition was applied. */
 
 import { compare } from '@runyard/contract/factories/files/faults';
 import type { FactoryDefinition } from './definition.ts';
 
-/** The kinds of things that a definition holds. A skill's name is its path. */
+/** The kinds of things that a definition holds. The name of a skill is the path of the skill's file. */
 export type DefinedKind = 'factory' | 'agent' | 'automation' | 'webhook' | 'runner' | 'skill';
 
-/** A member that differs. If `before` is absent, the definition had no such member. If `after` is absent, the member is removed. */
+/**
+ * A member that differs. If `before` is absent, the current definition does not have the member. If `after` is absent, the new definition
+ * does not have it.
+ */
 export interface MemberChange {
   /** Path of the member, such as `agentDefaults.model`. A list counts as one member. */
   readonly member: string;
@@ -27,9 +30,9 @@ export interface Refusal {
 }
 
 export interface ChangePlan {
-  /** Sorted by kind in the order of `DefinedKind`, then by name. Empty: nothing changes. */
+  /** Sorted by kind in the order of `DefinedKind`, then by name. Empty if the new definition changes nothing. */
   readonly changes: readonly PlannedChange[];
-  /** If there are refusals, nothing may be applied. */
+  /** If there is a refusal, the new definition must not be applied, not even in part. */
   readonly refusals: readonly Refusal[];
 }
 
@@ -44,7 +47,10 @@ export function planChanges(current: FactoryDefinition | undefined, next: Factor
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Returns the members of each thing of a kind, by name. The factory counts as one thing, with any name. */
+/**
+ * Returns everything of one kind in the definition: its members, by its name. The factory has the fixed name `factory`, so that a changed
+ * name of the factory is a changed member.
+ */
 function membersOf(definition: FactoryDefinition, kind: DefinedKind): Map<string, Members> {
   switch (kind) {
     case 'factory':
@@ -76,7 +82,7 @@ function changesOf(kind: DefinedKind, before: Map<string, Members>, after: Map<s
   });
 }
 
-/** Returns the members that differ between two things. */
+/** Returns the members that differ between two versions of the same thing, such as an agent. */
 export function compareMembers(before: Members, after: Members, parent = ''): MemberChange[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort(compare);
   return names.flatMap((name): MemberChange[] => {
@@ -108,8 +114,8 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 /**
- * Finds renamed webhooks: a webhook is removed, and a new webhook has the same secret. A rename is refused, because a new name would
- * silently mean a new UID, and senders and automations use the UID.
+ * Refuses renamed webhooks. A webhook counts as renamed if it is removed and a new webhook has the same secret. The reason: the new
+ * webhook would get another UID, but senders and automations use the UID of the old webhook.
  */
 function refuseRenames(current: FactoryDefinition, next: FactoryDefinition): Refusal[] {
   const [had, has] = [current.webhooks, next.webhooks].map((list) => new Set(list.map(({ name }) => name)));

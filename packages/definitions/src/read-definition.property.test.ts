@@ -89,7 +89,7 @@ const values = fc.array(
   ),
   { minLength: 1, maxLength: 3 },
 );
-/** The excluded name cannot occur in a request or a file, but fast-check generates it often. */
+/** Excludes `__proto__`, which fast-check generates often, because requests and files cannot have a member with this name. */
 const memberName = text.filter((each) => each !== '__proto__');
 const payload = fc.dictionary(
   memberName.filter((key) => key !== 'in'),

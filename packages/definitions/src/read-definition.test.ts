@@ -15,7 +15,7 @@ import {
   withFiles,
 } from '../test/definition-files.ts';
 
-describe('takes', () => {
+describe('readDefinition accepts', () => {
   test.each<[string, Files]>([
     ['the smallest definition', withFiles()],
     ['an agent with empty front matter', withFiles({ 'agents/aux/agent.md': '---\n---\nhelp out\n' })],
@@ -94,7 +94,7 @@ describe('takes', () => {
   });
 });
 
-test('the harness claude-code is read as claude, and every harness that needs no command is known', () => {
+test('the harness claude-code is read as claude, and the fault of a misspelled harness suggests the right name', () => {
   const read = readFilesOf(agent('harness:\n  type: claude-code\n'));
   expect(read).toMatchObject({ ok: true, definition: { agents: [{ harness: { type: 'claude' } }] } });
   for (const type of presetTypes)
@@ -134,14 +134,14 @@ test('each key that only the public service supports is kept, and reported with 
   expect(readFilesOf(agent('harness:\n  type: codex\n  auth: null\n')).notices).toEqual([]);
 });
 
-test('a notice says that a filter never matches if GitHub does not send its fact', () => {
+test('a notice says that a filter never matches if GitHub does not send the value that the filter checks', () => {
   const read = readFilesOf(trigger('provider: github\nevent: pull_request_opened\nfilter:\n  paths: [src/**]'));
   expect(read.ok && read.notices).toEqual([
     expect.objectContaining({ line: 6, column: 14, message: expect.stringContaining('does not have paths') }),
   ]);
 });
 
-test('a definition gets its defaults and is ordered by name', () => {
+test('readDefinition fills in defaults and sorts webhooks by name', () => {
   const read = readFilesOf({
     ...webhook('secretName: S\n'),
     ...withFiles({ 'webhooks/a.yaml': 'secretName: T\n' }),
@@ -159,7 +159,7 @@ test('a definition gets its defaults and is ordered by name', () => {
   });
 });
 
-test('faults that only the service finds have the position of their member', () => {
+test('readDefinition returns the positions of members, for faults that only the service can find', () => {
   const read = readFilesOf(webhook('authMode: token\nsecretName: S\n'));
   expect(read.ok && read.locate('webhooks/w.yaml', ['secretName'])).toEqual({ line: 2, column: 13 });
 });

@@ -35,7 +35,7 @@ export type ReadDefinition =
       readonly definition: FactoryDefinition;
       /** Parts of the definition that are kept but have no effect on this service. */
       readonly notices: readonly DefinitionFault[];
-      /** Returns the position of a member in a file, for faults that only the service can find. */
+      /** Returns the position of a member in a file. The service uses it to report faults that `readDefinition` cannot find. */
       readonly locate: (file: string, path: readonly (string | number)[]) => Position;
     }
   | {
@@ -45,7 +45,7 @@ export type ReadDefinition =
       readonly notices: readonly DefinitionFault[];
     };
 
-/** Collects the things that were checked. */
+/** Collects the parts of the definition whose files have no fault. */
 interface Parts {
   factory: DefinedFactory | undefined;
   readonly agents: DefinedAgent[];

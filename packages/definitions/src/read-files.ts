@@ -34,7 +34,7 @@ type FrontMatter =
       readonly linesBefore: number;
       /** The text behind the front matter, without blank lines around it. */
       readonly body: string;
-      /** Position of the body. If there is no body, the position at which it would begin. */
+      /** Position at which the body begins, or would begin if it is empty. */
       readonly bodyStart: Position;
     }
   | { readonly ok: false; readonly position: Position; readonly message: string };
@@ -77,7 +77,7 @@ export interface DefinitionFile {
   readonly content: string | Uint8Array;
 }
 
-/** A file whose YAML was read. */
+/** A file of the definition with its parsed YAML. */
 export interface ReadFile {
   readonly path: string;
   readonly placed: Extract<Placed, { kind: 'factory' | ResourceKind }>;
@@ -115,7 +115,7 @@ export function readFiles(all: Iterable<DefinitionFile>, faults: Faults, notices
   return placed === undefined || exceedsLimits(placed, faults) ? nothing : readContents(placed.files, faults);
 }
 
-/** `bytes`: size of all files of the definition, including files that are not available here. */
+/** Files of a definition. `bytes`: size of all its files, including files that have no effect on this service and are not in `files`. */
 interface PlacedFiles {
   readonly files: readonly PlacedFile[];
   readonly bytes: number;
@@ -126,7 +126,7 @@ function placeFiles(all: Iterable<DefinitionFile>, faults: Faults, notices: Faul
   const seen = new Map<string, string>();
   let bytes = 0;
   for (const { path, content } of all) {
-    // Splits only short paths, because the parts of a very long path would take gigabytes.
+    // `pathFault` refuses long paths before `placeOf` splits the path, because the parts of a very long path would take gigabytes.
     const message = pathFault(path);
     const placed: Placed = message === undefined ? placeOf(path) : { kind: 'fault', message };
     if (placed.kind === 'other') continue;
@@ -195,8 +195,8 @@ function readContents(placed: readonly PlacedFile[], faults: Faults): ReadFiles 
       continue;
     }
     yamlValues += yaml.values;
-    // Limits the number of values: the service reads a definition for each comparison, and the time depends on the number of values more
-    // than on the bytes.
+    // Limits the number of values too, because the time to read a definition depends more on the number of values than on the bytes,
+    // and the service reads a definition for each comparison.
     if (yamlValues > maxDefinitionYamlValues) {
       faults.add(path, start, `the YAML of all files has at most ${maxDefinitionYamlValues} values together`);
       break;

@@ -44,15 +44,15 @@ const maxFaults = 20;
 /** State of reading one file. */
 interface Reading {
   readonly faults: YamlFault[];
-  /** Number of the values so far. */
+  /** Number of values that were read so far. */
   values: number;
   /** Returns the position of an offset in the text. */
   readonly at: (offset: number) => Position;
 }
 
 /**
- * Offset of a value in the text, offset of its key, and the places of its members by key or index. The places form a tree, because a map of
- * all paths could take gigabytes: each key may be as long as the text.
+ * The offsets of a value and of its key in the text, and the places of the value's members by key or index. The places form a tree. A
+ * map with the whole path of each member could take gigabytes, because each key may be as long as the text.
  */
 interface Place {
   readonly value: number | undefined;
@@ -68,8 +68,9 @@ const makePlace = (value: Node | null, key?: Node): Place => ({
 });
 
 /**
- * Reads one YAML document, version 1.2, as plain values. Anchors, aliases, tags and duplicate keys are faults. Merge keys are plain keys.
- * So no value refers to another value, and the result is never larger than the text. `linesBefore` is added to every line.
+ * Reads one YAML document, version 1.2, as plain values. Anchors, aliases, tags and duplicate keys are faults. Merge keys are plain
+ * keys. So no value refers to another value, and the result is never larger than the text. `linesBefore` is added to the line of every
+ * position.
  */
 export function readYaml(text: string, linesBefore: number): ReadYaml {
   const moved = ({ line, column }: Position): Position => ({ line: line + linesBefore, column });
@@ -83,8 +84,8 @@ export function readYaml(text: string, linesBefore: number): ReadYaml {
     return moved({ line: Math.max(1, line), column: Math.max(1, col) });
   };
   const document = parse(text, lines);
-  // The library composes nested collections by recursion. If they are too deep, it throws a RangeError, for which `parse` returns
-  // undefined, or it reports RESOURCE_EXHAUSTION.
+  // The library calls itself for each nested map or list. If they nest too deep, the library throws a RangeError (`parse` then returns
+  // undefined) or reports RESOURCE_EXHAUSTION.
   if (document === undefined || document.errors.some(({ code }) => code === 'RESOURCE_EXHAUSTION'))
     return refuse(tooDeep);
   const errors = [...document.errors, ...document.warnings];
@@ -99,7 +100,7 @@ export function readYaml(text: string, linesBefore: number): ReadYaml {
   const root = makePlace(document.contents);
   const value = document.contents === null ? null : toValue(document.contents, root, 0, reading);
   if (reading.faults.length > 0) return { ok: false, faults: reading.faults };
-  /** Returns the places from the root to a member, as far as they exist. */
+  /** Returns the places on the path from the root to a member. Ends at the first place that does not exist. */
   const placesTo = (path: Path): Place[] => {
     const places = [root];
     for (const part of path) {
@@ -133,7 +134,7 @@ function parse(text: string, lineCounter: LineCounter) {
   // Turns off stack traces: a hostile file can have an error at every character, and the traces would take most of the time.
   Error.stackTraceLimit = 0;
   try {
-    // Turns off `uniqueKeys`, because the library compares each pair of keys for it. `toValue` finds duplicate keys with a set.
+    // Turns off `uniqueKeys`, because the library would compare each pair of keys. `toObject` finds duplicate keys faster, with a map.
     return parseDocument(text, {
       lineCounter,
       version: '1.2',
@@ -159,8 +160,8 @@ function fault(reading: Reading, node: Node, message: string): undefined {
 }
 
 /**
- * Converts a node into a plain value. `place`: the place of the node, to which the places of its members are added. `level`: 0 for the
- * whole document.
+ * Converts a node into a plain value, and adds the places of the node's members to `place`. `level`: how deep the node is nested; 0
+ * for the whole document.
  */
 function toValue(node: Node, place: Place, level: number, reading: Reading): unknown {
   reading.values += 1;
@@ -198,7 +199,10 @@ function toScalar(node: Scalar, reading: Reading): unknown {
   return value;
 }
 
-/** Escapes such as `"\0"` can put characters into a text that the file itself may not have, and that the service cannot store. */
+/**
+ * Returns the fault of a text with characters that the service cannot store. Files with these characters are refused earlier, but escapes
+ * such as `"\0"` can still create them.
+ */
 function textFault(text: string): string | undefined {
   if (text.includes('\u0000')) return 'contains the NUL character (U+0000)';
   return text.isWellFormed() ? undefined : 'contains half of a surrogate pair';

@@ -11,7 +11,7 @@ import {
   withFiles,
 } from '../test/definition-files.ts';
 
-describe('refuses, with file, line and column,', () => {
+describe('readDefinition refuses, with file, line and column,', () => {
   test.each<[string, Files, string]>([
     [
       'a misspelt key',

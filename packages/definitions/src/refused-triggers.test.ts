@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { automation, type Files, faultsOf, trigger, uid } from '../test/definition-files.ts';
 
-describe('refuses, with file, line and column,', () => {
+describe('readDefinition refuses, with file, line and column,', () => {
   test.each<[string, Files, string]>([
     [
       'an unknown event',

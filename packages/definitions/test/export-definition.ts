@@ -6,7 +6,7 @@ import { pathOf } from '@runyard/contract/factories/files/layout';
 import { isScalar, type Pair, stringify } from 'yaml';
 import type { FactoryDefinition } from '../src/definition.ts';
 
-/** A file of an exported definition. */
+/** A file that `exportDefinition` writes. */
 export interface ExportedFile {
   readonly path: string;
   readonly content: string;

@@ -1,4 +1,4 @@
-/** The whole service in one process: lists its domains, starts them and stops them. */
+/** Starts and stops the whole service in one process, and lists its domains. */
 
 import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -60,8 +60,9 @@ import { webhooksDomain } from './triggers/webhooks/domain.ts';
 import { faultOfWebhookSecret } from './triggers/webhooks/ingest/secrets.ts';
 
 /**
- * Lists the domains in the order of their dependencies, the lowest first. The sweep of old runs calls them in this order, and they are
- * closed in the reverse order. This function opens no resources. docs/architecture.md has the steps for a new domain.
+ * Lists the domains in the order of their dependencies: a domain comes after the domains that it uses. The sweep of old runs calls the
+ * domains in this order, and they are closed in the reverse order. This function opens no resources. docs/architecture.md has the steps
+ * for a new domain.
  */
 export function listDomains(deps: ServiceDeps): readonly Edge[] {
   const domains: readonly Edge[] = [
@@ -108,14 +109,14 @@ export function listDomains(deps: ServiceDeps): readonly Edge[] {
 export interface RunningService {
   /** Origin under which clients reach the service. */
   readonly baseUrl: string;
-  /** Milliseconds that each part of the start took. */
+  /** How many milliseconds each part of the start took. */
   readonly startedIn: Readonly<Record<string, number>>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts the service and resolves when it answers requests. When `signal` aborts, the start stops after its current part, closes
- * everything and throws the reason.
+ * Starts the service and resolves when it answers requests. If `signal` is aborted during the start, stops after the current part,
+ * closes everything that was opened, and throws the reason of the signal.
  */
 export async function startService(settings: Settings, log: Logger, signal: AbortSignal): Promise<RunningService> {
   const dataDir = path.resolve(settings.RUNYARD_DATA_DIR);
@@ -127,7 +128,7 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
     signal.throwIfAborted();
   };
   const undo = makeUndo(log);
-  // The file is removed last, because the next service of this folder waits until this service has stopped completely.
+  // `service.json` is removed last, because the next service with this data folder waits until this service has stopped completely.
   const serviceFile = fileOfService(dataDir);
   undo.add(serviceFile.remove);
   let baseUrl = settings.RUNYARD_BASE_URL ?? '';
@@ -185,7 +186,10 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
   }
 }
 
-/** Opens the port of the ingress and returns its origin; null: senders use the port of the API. */
+/**
+ * Opens the separate port for incoming webhook deliveries, and returns its origin. Returns null if there is no such port, so senders
+ * use the port of the API.
+ */
 async function listenApart(deps: ServiceDeps, undo: Undo): Promise<string | null> {
   const { RUNYARD_WEBHOOK_HOST, RUNYARD_WEBHOOK_PORT: port, RUNYARD_HOST } = deps.settings;
   if (port === undefined) return null;
@@ -210,7 +214,7 @@ async function listenForMetrics({ metrics, settings, log }: ServiceDeps, undo: U
   log.info({ address: server.address() }, 'metrics are served');
 }
 
-/** The address at which an app listens, and the setting for it. */
+/** The address at which an app listens, and the setting that names it. */
 interface Place {
   readonly host: string;
   readonly port: number;
@@ -220,7 +224,7 @@ interface Place {
 const listen = async (app: FastifyInstance, place: Place): Promise<string> =>
   await startingAt(app.listen({ host: place.host, port: place.port }), place);
 
-/** Turns the error of a port that is in use into a problem for a person. */
+/** If the port is in use, throws an error with a message for the operator. */
 async function startingAt<T>(listening: Promise<T>, { host, port, setting }: Place): Promise<T> {
   return await listening.catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EADDRINUSE') throw error;

@@ -1,13 +1,13 @@
 /**
- * Test support: the access that each credential has to each route, as data and as the table in docs/security.md. The declarations of the
- * routes decide the access.
+ * Test support: computes the access that each kind of credential has to each route, from the declarations of the routes. Also renders
+ * it as the table in docs/security.md.
  */
 
 import { routes } from '@runyard/contract/routes';
 import { isAtLeast, type Role } from '@runyard/contract/wire/access';
 import type { Route } from '@runyard/contract/wire/route';
 
-/** Kinds of credentials, each with its name in a test. */
+/** The kinds of credentials, each with the name that tests show. */
 export const credentials = {
   operator: "the operator's key",
   owner: "an owner's key",
@@ -35,15 +35,15 @@ export type Credential = keyof typeof credentials;
 /** `yes`: the service accepts the call; a number: the status of its refusal. */
 export type Access = 'yes' | 401 | 403 | 404 | 409;
 
-/** A route, or one of its bodies that requires a higher role. */
+/** A row of the table: a route, or a route with a value in the body for which it requires a higher role. */
 export interface AccessRow {
   readonly name: string;
   readonly route: Route;
-  /** Members of the body that need the higher role. */
+  /** The members of the body because of which the route requires a higher role. */
   readonly body?: Readonly<Record<string, string>>;
 }
 
-/** All routes. After each route come its bodies that require a higher role. */
+/** The rows of all routes. After each route follow its rows for bodies that require a higher role. */
 export const accessRows: readonly AccessRow[] = (Object.entries(routes) as [string, Route][]).flatMap(
   ([name, route]) => {
     const { allow } = route;
@@ -70,7 +70,7 @@ const roleOf: Readonly<Partial<Record<Credential, Role>>> = {
   otherTeamSession: 'admin',
 };
 
-/** The browser sessions among the credentials, and for each session the credential of the key that signed in. */
+/** The credentials that are browser sessions. Each value is the credential of the key with which the session was signed in. */
 export const sessionOf: Readonly<Partial<Record<Credential, Credential>>> = {
   session: 'operator',
   memberSession: 'member',
@@ -78,10 +78,10 @@ export const sessionOf: Readonly<Partial<Record<Credential, Credential>>> = {
   otherTeamSession: 'otherTeam',
 };
 
-/** On this route, the caller's own team has the thing with the name, or gets a new one. */
+/** The path of this route names an object by a name that each team chooses. So a caller of another team uses or creates an object of its own team. */
 const namedByCaller = routes.putSecret.path;
 
-/** Returns the access of a credential to a route, for things of the first team. */
+/** Returns the access of a credential to a route, if the request is about objects of the first team. */
 export function accessOf({ allow, params, path }: Route, credential: Credential): Access {
   if ('anyone' in allow) {
     if (allow.anyone === 'always') return 'yes';
@@ -104,7 +104,8 @@ export function accessOf({ allow, params, path }: Route, credential: Credential)
 }
 
 /**
- * Lists of callers in the order of their rights. If a route accepts a caller, it also accepts the next callers of the list (`permission.test.ts`).
+ * Lists of credentials, each in the order of their rights. If a route accepts a credential, it also accepts all later ones of the same
+ * list. `permission.test.ts` checks this.
  */
 const ladders: readonly (readonly Credential[])[] = [
   ['viewer', 'member', 'administrator', 'owner', 'operator'],
@@ -112,13 +113,13 @@ const ladders: readonly (readonly Credential[])[] = [
   ['otherTeam', 'otherTeamSession'],
 ];
 
-/** Keys that the service does not find, so that it cannot know the caller. */
+/** Credentials whose keys the service does not find, so it does not know the caller. */
 const notFound: readonly Credential[] = ['deletedKey', 'expiredKey', 'unknownKey'];
 
 /**
- * Returns the credentials with which `bin/test` calls the route at this place of the table. These are all refused credentials, but
- * only one of the keys that are not found. Of the accepted credentials, they are the weakest of each list. `bin/test-long` uses all
- * credentials.
+ * Returns the credentials with which `bin/test` calls the route of a row, to save time; `bin/test-long` uses all credentials. The
+ * result has all credentials that are refused, except that it has only one of the keys that are not found. Of the accepted
+ * credentials, it has the weakest of each list. `index`: place of the row in the table.
  */
 export function someCredentials({ route }: AccessRow, index: number): Credential[] {
   const isIn = (credential: Credential) => accessOf(route, credential) === 'yes';
@@ -136,7 +137,7 @@ const cell = (row: AccessRow, credential: Credential): string => {
   return credential.startsWith('otherTeam') && access === 'yes' && isOfCaller ? 'its own' : String(access);
 };
 
-/** Credentials with the same access share a column of the page. */
+/** The columns of the table. Credentials with the same access share a column. */
 const columns: readonly { readonly heading: string; readonly of: readonly [Credential, ...Credential[]] }[] = [
   { heading: 'operator', of: ['operator'] },
   { heading: 'owner, administrator', of: ['owner', 'administrator'] },

@@ -1,17 +1,17 @@
-/** Test support: automations of one factory, and the fires of their schedule triggers. */
+/** Test support: creates automations in one factory, and fires their schedule triggers. */
 import type { Automation } from '@runyard/contract/automations/automations';
 import type { ScheduleFire } from '@runyard/contract/schedules/schedules';
 import { fireDueSchedules } from '../src/triggers/starts/times/fire.ts';
 import type { TestService } from './service.ts';
 
-/** A trigger at the times of a cron expression. */
+/** Returns a trigger that fires at the times of a cron expression. */
 export const at = (schedule: Record<string, unknown> = { cron: '0 3 * * *' }) => ({
   provider: 'schedule',
   event: 'cron_fired',
   schedule,
 });
 
-/** A trigger by deliveries to a webhook. */
+/** Returns a trigger that deliveries to a webhook fire. */
 export const on = ({ uid }: { readonly uid: string }) => ({
   provider: 'webhook',
   event: 'received',
@@ -41,7 +41,7 @@ export function testAutomations({ deps, request }: Pick<TestService, 'deps' | 'r
       return answer.body;
     },
     read,
-    /** Replaces the given members of the automation and keeps its other members. */
+    /** Replaces the given members of the automation. Its other members stay the same. */
     change: async (uid: string, members: Record<string, unknown>): Promise<Automation> => {
       const { name, prompt, triggers, overlap, enabled, agent } = await read(uid);
       const body = { name, prompt, triggers, overlap, enabled, ...(agent === undefined ? {} : { agent }), ...members };

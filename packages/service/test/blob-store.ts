@@ -1,4 +1,4 @@
-/** Tests that every store of blobs passes. */
+/** Tests that every implementation of `BlobStore` must pass. */
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -36,7 +36,7 @@ export function describeBlobStore(name: string, open: () => Promise<BlobStore>):
       expect(await read('empty')).toEqual({ sizeBytes: 0, text: '' });
     });
 
-    test('returns undefined for a missing blob, and ignores its deletion', async () => {
+    test('returns undefined for a missing blob, and accepts a request to delete it', async () => {
       expect(await blobs.get('none')).toBeUndefined();
       expect(await blobs.stat('none')).toBeUndefined();
       await blobs.delete('none');
@@ -49,7 +49,7 @@ export function describeBlobStore(name: string, open: () => Promise<BlobStore>):
       expect(await read('r', { start: 10, end: 20 })).toEqual({ sizeBytes: 10, text: '' });
     });
 
-    test('stops reading a body over the limit and keeps the earlier blob', async () => {
+    test('stops reading a body at the size limit and keeps the earlier blob', async () => {
       await blobs.put('k', Readable.from([Buffer.from('before')]), limits);
       let chunks = 0;
       const endless = (async function* () {
@@ -63,14 +63,14 @@ export function describeBlobStore(name: string, open: () => Promise<BlobStore>):
       expect(await read('k')).toEqual({ sizeBytes: 6, text: 'before' });
     });
 
-    test('stores a body of exactly the limit', async () => {
+    test('stores a body whose size is exactly the limit', async () => {
       expect(await blobs.put('k', Readable.from([Buffer.alloc(1000)]), limits)).toMatchObject({
         outcome: 'stored',
         sizeBytes: 1000,
       });
     });
 
-    test('throws for a body that is cut, and keeps the earlier blob', async () => {
+    test('throws if reading the body fails, and keeps the earlier blob', async () => {
       await blobs.put('k', Readable.from([Buffer.from('before')]), limits);
       const broken = (async function* () {
         yield Buffer.from('half');
@@ -140,7 +140,7 @@ export function describeBlobStore(name: string, open: () => Promise<BlobStore>):
       expect(await blobs.stat('other')).toBeUndefined();
     });
 
-    test('keeps the mark of its first installation until it is replaced', async () => {
+    test('keeps the marker of its first installation until the marker is replaced', async () => {
       expect(await readBlobMarker(blobs)).toBeUndefined();
       expect([await createBlobMarker(blobs, 'one'), await createBlobMarker(blobs, 'two')]).toEqual(['one', 'one']);
       await replaceBlobMarker(blobs, 'two');

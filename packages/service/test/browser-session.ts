@@ -13,19 +13,19 @@ export const signIn = async (
 export const newSignInCode = async (service: TestService, key = service.key): Promise<string> =>
   (await service.request<{ code: string }>('POST', '/sign-in-codes', { key })).body.code;
 
-/** Headers that a page sends with its requests in a session. */
+/** The headers that a page sends with each request in a browser session. */
 export interface PageHeaders extends Record<string, string> {
   readonly cookie: string;
   readonly origin: string;
   readonly 'x-csrf-token': string;
 }
 
-/** Returns the headers of a page that has signed in with this answer. */
+/** Returns the headers that a page sends after `answer` has signed it in. */
 export function pageHeaders(service: TestService, answer: TestAnswer): PageHeaders {
   const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? '';
   return { cookie, origin: service.baseUrl, 'x-csrf-token': csrfTokenOf(cookie.replace(/^[^=]*=/, '')) };
 }
 
-/** Signs in a browser with the key; returns the headers of its pages. */
+/** Signs in a browser with the key. Returns the headers that its pages send. */
 export const newBrowserSession = async (service: TestService, key = service.key): Promise<PageHeaders> =>
   pageHeaders(service, await signIn(service, { api_key: key }));

@@ -1,9 +1,9 @@
-/** Test support: agents that send requests to a model under a budget. */
+/** Test support: requests of agents to a model, while a budget limits the cost. */
 import type { FakeModels } from '../../../test/fakes/models.ts';
 import type { TestService } from './service.ts';
 
 export const opus = 'anthropic/claude-opus-5-5';
-/** 100 tokens of input at $4 and 40 of output at $20 a million. */
+/** The cost of an answer: 100 input tokens at $4 a million, and 40 output tokens at $20 a million. */
 export const answerUsd = 0.0012;
 export const answerUsage = { input: 100, output: 40, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
 
@@ -31,7 +31,7 @@ export async function askModel(baseUrl: string, runToken: string, more: object =
   return { status: response.status, code: response.headers.get('x-runyard-error-code'), text: await response.text() };
 }
 
-/** The state of a run and its reason. */
+/** Returns the state of a run and the reason for this state. */
 export async function stateOf(service: TestService, runId: string) {
   const { body } = await service.request<{ state: string; status_message?: { error_code?: string; message: string } }>(
     'GET',
@@ -40,7 +40,7 @@ export async function stateOf(service: TestService, runId: string) {
   return { state: body.state, code: body.status_message?.error_code, message: body.status_message?.message };
 }
 
-/** Returns the number of open requests of all runs. */
+/** Returns how many requests to models are open, of all runs together. */
 export async function openRequests(service: TestService): Promise<number> {
   const [row] = await service.deps.db.query<{ n: number }>('SELECT count(*) AS n FROM open_model_requests');
   return row?.n ?? 0;

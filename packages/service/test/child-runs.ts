@@ -4,28 +4,28 @@ import type { TestAnswer, TestService } from './service.ts';
 
 /** Path of the routes. */
 export const children = '/harness-support/child-runs';
-/** Time of the agents' events. */
+/** The time in all events that these agents send. */
 export const at = '2026-01-02T03:04:05.000Z';
 
 /** Configuration of a run whose children may also start runs. */
 export const nesting = { child_runs: { enabled: true, overrides: ['child_runs'] } };
 
 export interface TestChildRuns {
-  /** Starts the agent of an assignment. */
+  /** Reports that the agent of an assignment has started. Returns the assignment. */
   started(assignment: Assignment): Promise<Assignment>;
-  /** Creates a run in progress in the mode that allows it to start others. */
+  /** Creates a run in progress whose mode allows it to start other runs. */
   orchestrator(body?: Record<string, unknown>): Promise<Assignment>;
   /** Ends the turn of the agent with this token successfully. */
   finish(token: string, summary?: string): Promise<TestAnswer>;
-  /** Starts a child of the run with this token; returns its id. */
+  /** Starts a child of the run with this token. Returns the id of the child. */
   startChild(token: string, body?: Record<string, unknown>): Promise<string>;
   /** Assigns a waiting run to a separate worker, and starts its agent. */
   begin(runId: string): Promise<Assignment>;
-  /** Returns the run as people read it. */
+  /** Returns the run in the form in which people read it. */
   run(runId: string): Promise<Record<string, unknown>>;
 }
 
-/** Returns agents of a service. */
+/** Returns functions that act like the agents of runs of this service. */
 export function testChildRuns(service: TestService): TestChildRuns {
   const started = async (assignment: Assignment): Promise<Assignment> => {
     const events = [{ seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' }];

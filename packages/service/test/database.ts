@@ -12,14 +12,15 @@ import { keepSpare, notePristine, type SpareDatabase, spareConnections, takeSpar
 export interface TestDatabase {
   readonly db: Database;
   readonly url: string;
-  /** Closes `db`, and removes the database with other connections, or empties it for another test. */
+  /** Closes `db`. Then empties the database for another test, or removes it, even if it has other connections. */
   drop(): Promise<void>;
 }
 
 /**
- * Returns an emptied database of an ended test with its open connections, or a copy of a migrated template. The first call on a server
- * makes the template (`bench/embedded.md` has the time). Under vitest, the server is an embedded PostgreSQL of this test run
- * (`test/support/database.ts`), or the server of `TEST_DATABASE_URL`, whose user must be allowed to create databases.
+ * Returns a migrated database without data: the emptied database of an ended test with its open connections, or a copy of a template.
+ * The first call on a server creates and migrates the template (`bench/embedded.md` shows how long this takes). Under vitest, the
+ * server is an embedded PostgreSQL of this test run (`test/support/database.ts`), or the server of `TEST_DATABASE_URL`. The user in
+ * that URL must be allowed to create databases.
  */
 export async function createTestDatabase(options: { maxConnections?: number } = {}): Promise<TestDatabase> {
   const server = process.env.TEST_DATABASE_URL;
@@ -64,10 +65,10 @@ function configOf(url: string, maxConnections: number, application: string): Dat
 const connect = (url: string, maxConnections: number, application: string): Promise<Database> =>
   openDatabase(configOf(url, maxConnections, application));
 
-/** `database.ts` of `test/support` drops databases with the name of its test run at its end. */
+/** The name contains the id of the test run, because `test/support/database.ts` drops all databases of a test run at its end. */
 const newName = () => `runyard_test_${process.env.TEST_RUN ?? process.pid}_${randomBytes(5).toString('hex')}`;
 
-/** An empty database without any table. */
+/** Creates a database without any table. */
 export async function createEmptyDatabase(
   server = process.env.TEST_DATABASE_URL ?? '',
 ): Promise<{ url: string; drop(): Promise<void> }> {
@@ -76,10 +77,13 @@ export async function createEmptyDatabase(
   return { url: urlOf(server, name), drop: () => dropDatabase(server, name) };
 }
 
-/** Named after its content: other migrations need another template. */
+/**
+ * Returns the name of the migrated template, and creates the template if it does not exist. The name depends on the migrations, so
+ * other migrations get another template.
+ */
 async function ensureTemplate(client: pg.Client, server: string): Promise<string> {
   const migrations = await readMigrations();
-  // The name has a digest of all migrations with their names, because a name has at most 63 bytes.
+  // The name contains a hash of all migrations and not their list, because a name has at most 63 bytes.
   const content = createHash('sha256')
     .update(migrations.map(({ name, checksum }) => `${name} ${checksum}`).join())
     .digest('hex');

@@ -1,4 +1,4 @@
-/** Test support: definitions of a factory, and how the service applies them. */
+/** Test support: makes the files of definitions, and applies them to a factory. */
 import type { Automation } from '@runyard/contract/automations/automations';
 import type { Factory } from '@runyard/contract/factories/factories';
 import type { ApplyDefinitionResponse, FactoryDefinitionItem } from '@runyard/contract/factories/factory-definitions';
@@ -16,17 +16,17 @@ export const baseFiles: Files = {
   'agents/reviewer/agent.md': '---\nagentType: REVIEW\nworkerHost: mac\n---\n\nReview.\n',
   'webhooks/alerts.yaml': 'secretName: ALERTS\n',
 };
-/** Returns the file of an automation that a webhook feeds. */
+/** Returns the file of an automation that reads the deliveries of a webhook. */
 export const automationFile = (uid: string, agent = 'reviewer') =>
   `---\nagent: ${agent}\ntriggers:\n  - provider: webhook\n    event: received\n    filter:\n      webhook_ids: [${uid}]\n---\n\nLook at the alert.\n`;
 
-/** Returns the files that have content, with paths below a folder such as `a/`. */
+/** Returns the files whose content is not undefined, with the folder before their paths. `folder` ends with `/`. */
 export const filesOf = (content: Files, folder = ''): Record<string, string> =>
   Object.fromEntries(
     Object.entries(content).flatMap(([file, text]) => (text === undefined ? [] : [[folder + file, text]])),
   );
 
-/** Returns the body of an apply. */
+/** Returns the body of a request that applies these files. */
 export const toBody = (files: Files, more: object = {}) => ({
   files: Object.entries(files).flatMap(([file, content]) => (content === undefined ? [] : [{ path: file, content }])),
   ...more,
@@ -38,7 +38,7 @@ interface FileFault {
   readonly message: string;
 }
 
-/** Reads and applies the definition of one factory at a time. */
+/** Returns functions that apply definitions to the factory that `open` has created last, and read its state. */
 export function testDefinitions(service: TestService) {
   let path = '';
 

@@ -1,9 +1,9 @@
 import type pg from 'pg';
 
-/** A column of a statement's result, as PostgreSQL plans it. */
+/** A column of a statement's result, as PostgreSQL describes it. */
 export interface DescribedColumn {
   readonly name: string;
-  /** Object id of its type. */
+  /** Object id of the column's type. */
   readonly typeOid: number;
 }
 
@@ -14,8 +14,8 @@ interface WireConnection {
 }
 
 /**
- * Prepares a statement without executing it, and returns the columns of its result. It uses the messages Parse and Describe of the protocol
- * (PostgreSQL documentation, 55.2.3), which `pg` sends for objects with a method `submit`.
+ * Prepares a statement without executing it, and returns the columns of its result. Sends the messages Parse and Describe of the
+ * protocol (PostgreSQL documentation, 55.2.3). `pg` lets an object with a method `submit` send its own messages.
  */
 export async function describeStatement(client: pg.Client, text: string): Promise<DescribedColumn[]> {
   const columns: DescribedColumn[] = [];

@@ -1,4 +1,4 @@
-/** Test support: the loops of a service that declare when they have work. Their rounds do not run. */
+/** Test support: finds out which loops of a service have work. Only loops with `due` statements are considered, and none of them runs. */
 import { makeFindDue } from '../src/edges/start/loops.ts';
 import type { Loop } from '../src/platform/domain.ts';
 import type { Database, Statement } from '../src/platform/store/database/database.ts';
@@ -7,12 +7,12 @@ import type { TestService } from './service.ts';
 
 export interface DueLoops {
   readonly names: readonly string[];
-  /** Returns the names of the loops that have work now, as this transaction or database sees it. */
+  /** Returns the names of the loops that have work now. `db`: the database, or a transaction whose changes also count. */
   findNames(db: Pick<Database, 'query'>): Promise<string[]>;
   close(): Promise<void>;
 }
 
-/** Registers the loops of all domains and starts none of them. */
+/** Collects the loops of all domains, but starts none of them. */
 export async function listDueLoops({ deps }: TestService): Promise<DueLoops> {
   const domains = listDomains(deps);
   const loops: Loop[] = [];

@@ -1,4 +1,4 @@
-/** Test support: event subscriptions through the API of administrators. */
+/** Test support: creates and reads event subscriptions through the API, as an administrator. */
 import {
   EventSubscription,
   EventSubscriptionWithSecret,
@@ -9,7 +9,7 @@ import type { TestService } from './service.ts';
 
 /** Path of the routes. */
 export const base = '/event-subscriptions';
-/** The request of a subscription. */
+/** The receiver of the subscriptions. */
 export const url = 'https://hooks.example.com/runs';
 
 export interface TestEventSubscriptions {
@@ -19,7 +19,7 @@ export interface TestEventSubscriptions {
   deliveriesOf(id: string, query?: string): Promise<ListEventDeliveriesResponse>;
 }
 
-/** Requests of a service's administrator. */
+/** Returns functions that send requests as the administrator of the service. */
 export function testEventSubscriptions(service: TestService): TestEventSubscriptions {
   const create = async (more: object = {}): Promise<EventSubscriptionWithSecret> => {
     const answer = await service.request('POST', base, { body: { url, events: ['run.created'], ...more } });

@@ -1,10 +1,10 @@
-/** Test support: invariants of runs and executions after any operations. */
+/** Test support: checks conditions that must be true for all runs and executions after any sequence of operations. */
 import { expect } from 'vitest';
 import { expireWaiting, reconcile } from '../src/runs/executions/reconcile/reconcile.ts';
 import type { World } from './execution-operations.ts';
 import type { TestExecutions } from './executions.ts';
 
-/** Every allowed change of state, written independently of the transitions; both must agree. */
+/** All allowed changes of a run's state. This list was written independently of the transitions in the service, and must agree with them. */
 const legal: Record<string, readonly string[]> = {
   QUEUED: ['PENDING', 'CANCELLED', 'ERROR'],
   PENDING: ['CLAIMED', 'QUEUED'],
@@ -24,7 +24,7 @@ const phasesOf: Record<string, readonly string[]> = {
   INPROGRESS: ['running'],
   BLOCKED: ['idle', 'stopping', 'ended'],
   SUCCEEDED: ['idle', 'stopping', 'ended'],
-  // A run is idle or running in the debug window after a failed setup.
+  // After a failed setup, the sandbox stays for a while so that a person can debug it. During this time, the execution is idle or running.
   FAILED: ['idle', 'running', 'stopping', 'ended'],
   ERROR: ['stopping', 'ended'],
   CANCELLED: ['stopping', 'ended'],
@@ -71,7 +71,8 @@ export async function checkInvariants(
         UNION ALL SELECT seq FROM conversation_events WHERE run_id = r.id) s) AS numbers
     FROM runs r JOIN executions e ON e.id = r.current_execution_id`);
   const { rows: taken } = await pool.query(
-    // An agent that waited for a follow-up or for other runs may continue above the limit. A new execution may not.
+    // Count only executions for which the limit must hold. An agent that has waited for a follow-up or for other runs may continue even
+    // if this exceeds the limit.
     "SELECT count(*) AS n FROM executions WHERE phase IN ('assigned', 'claimed', 'running') AND idle_seconds = 0 AND awaiting_until IS NULL GROUP BY team_id",
   );
   for (const row of taken) expect(Number(row.n)).toBeLessThanOrEqual(limit);
@@ -106,7 +107,7 @@ export async function checkInvariants(
   }
 }
 
-/** Makes every deadline pass, and expects that every run ends, because every wait has a limit. */
+/** Lets all deadlines pass, and checks that every run then ends, because every wait has a limit. */
 export async function letTimePass({ deps: executionDeps }: TestExecutions): Promise<void> {
   const columns = ['claim_deadline', 'lease_until', 'deadline_at', 'stop_deadline', 'queued_at', 'idle_until'];
   const past = columns.map((column) => `${column} = ${column} - interval '2 days'`).join(', ');

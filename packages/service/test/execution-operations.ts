@@ -21,7 +21,7 @@ import { acceptFollowup } from '../src/runs/runs/follow-ups/accept.ts';
 import { joinFollowups } from '../src/runs/runs/follow-ups/take-followups.ts';
 import type { TestExecutions } from './executions.ts';
 
-/** One operation. `pick` chooses the run, assignment or connection that it acts on. */
+/** One operation. `pick` is a random number that selects the run, the assignment or the connection on which the operation acts. */
 export type Operation =
   | { do: 'create' | 'assign' | 'claim' | 'reject' | 'start' | 'succeed' | 'cancel' | 'drop_connection'; pick: number }
   | { do: 'follow_up' | 'take' | 'join' | 'evict' | 'await' | 'block' | 'ask_in_failed_setup'; pick: number }
@@ -36,7 +36,7 @@ export type Operation =
   | { do: 'reconcile'; pick: number };
 
 const pick = fc.nat({ max: 1000 });
-/** Generates any operation; frequent ones have a larger weight. */
+/** Generates random operations. Operations that are frequent in practice have a larger weight. */
 export const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('create' as const), pick }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant('assign' as const), pick }) },
@@ -90,12 +90,12 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('reconcile' as const), pick }) },
 );
 
-/** The state that the operations act on: all assignments ever made, including outdated ones. */
+/** What the operations have created so far, including assignments that are outdated. */
 export interface World {
   runs: string[];
   assignments: Assignment[];
   connections: string[];
-  /** Counters of each assignment: events that its agent has sent, and turns that it has ended. */
+  /** For each assignment, how many events its agent has sent and how many turns the agent has ended. */
   agents: Map<string, { seq: number; turns: number }>;
   followups: number;
   requests: number;
@@ -103,7 +103,7 @@ export interface World {
 
 const at = '2026-01-02T03:04:05.000Z';
 
-/** Sends one event of an assignment's agent, unless its token is not valid any more. */
+/** Sends one event as the agent of an assignment. Sends nothing if the agent's token is not valid any more. */
 async function sendEvent(
   { deps: executionDeps }: TestExecutions,
   world: World,
@@ -118,7 +118,7 @@ async function sendEvent(
   await applyAgentEvents(executionDeps, session, [{ seq: agent.seq, occurred_at: at, ...body }]);
 }
 
-/** Ignores `AttemptOver`: another operation may have ended the attempt at the same moment. */
+/** Waits for `work`, and ignores the error `AttemptOver`, because another operation may have ended the execution meanwhile. */
 async function unlessOver(work: Promise<unknown>): Promise<void> {
   await work.catch((error: unknown) => {
     if (!(error instanceof AttemptOver)) throw error;
@@ -133,7 +133,7 @@ async function sendFollowup({ deps: executionDeps }: TestExecutions, world: Worl
   world.followups += 1;
 }
 
-/** Performs the operation like the process that normally does it. Does nothing if there is no object for the operation. */
+/** Performs an operation in the same way as the process that does it in production. Does nothing if there is no object for the operation. */
 export async function perform(test: TestExecutions, world: World, op: Operation): Promise<void> {
   const { deps: executionDeps } = test;
   const choose = <T>(list: T[]): T | undefined => list[op.pick % Math.max(1, list.length)];
@@ -170,7 +170,7 @@ export async function perform(test: TestExecutions, world: World, op: Operation)
       const error = op.do === 'fail' ? { message: 'It went wrong.', ...(op.code ? { code: op.code } : {}) } : undefined;
       const agent = world.agents.get(assignment.assignmentId) ?? { seq: 0, turns: 0 };
       world.agents.set(assignment.assignmentId, agent);
-      // Some reports arrive twice or late.
+      // Send some reports twice or late.
       const turn = op.pick % 5 === 0 ? Math.max(1, agent.turns) : ++agent.turns;
       const report = { turn, success: op.do === 'succeed', summary: 'The end.', ...(error ? { error } : {}) };
       await unlessOver(finishTask(executionDeps, session, report));
@@ -183,7 +183,7 @@ export async function perform(test: TestExecutions, world: World, op: Operation)
       return;
     }
     case 'ask_in_failed_setup':
-      // Perform these operations in this order, because random operations would rarely produce it.
+      // Perform three operations that lead to a question in a failed setup, because random operations would rarely come in this order.
       await perform(test, world, { do: 'fail', pick: op.pick, code: 'environment_setup_failed' });
       if (target) await sendFollowup(test, world, target.runId);
       await perform(test, world, { do: 'block', pick: op.pick });

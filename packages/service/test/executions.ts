@@ -1,4 +1,4 @@
-/** Test support: dependencies of executions on a fresh database, a team, and workers that exist only as rows. */
+/** Test support: the dependencies of executions with a fresh database and a team. Workers exist only as rows of the database. */
 
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import pino from 'pino';
@@ -26,7 +26,7 @@ export interface TestExecutions {
   newRun(overrides?: Partial<NewRun>, once?: RepeatableRequest): Promise<string>;
   /** Inserts the connection of a worker of the hosted pool, and returns its id. */
   newConnection(): Promise<string>;
-  /** Assigns the next run to a connection. Returns null if none is queued. */
+  /** Assigns the next run to a connection. Returns null if no run is queued. */
   assign(connectionId: string): Promise<Assignment | null>;
   /** Creates a CLAIMED run and returns the session of its run token. */
   newSession(): Promise<RunSession>;
@@ -46,8 +46,8 @@ export async function insertTeam(database: TestDatabase, limit = 100): Promise<s
 }
 
 /**
- * Creates the database, the team and the dependencies. The database's clock decides, so tests move deadlines instead of
- * time.
+ * Creates the database, the team and the dependencies. The clock of the database decides when a deadline has passed, so tests change
+ * the deadlines in the rows and not the time.
  */
 export async function openTestExecutions(
   options: { limit?: number; timing?: Partial<ExecutionTiming>; limits?: Partial<RunLimits> } = {},

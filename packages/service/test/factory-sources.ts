@@ -7,11 +7,11 @@ import { syncDueSources } from '../src/triggers/definitions/source/sync.ts';
 import { type Files, filesOf, testDefinitions } from './definitions.ts';
 import { startTestService } from './service.ts';
 
-/** Returns the faults of a sync as lines. */
+/** Returns the faults of a sync, each as one line of text. */
 export const faultsOf = (sync: FactorySync) =>
   sync.errors?.map((each) => `${each.path}:${each.line}:${each.column}: ${each.message}`);
 
-/** Starts a service and a git host for the tests of a file; each test has an empty factory. */
+/** Starts a service and a git host for the tests of a file. Each test begins with an empty factory. */
 export async function testSources() {
   const host = await startFakeGitHost({ accepts: (_name, password) => password === 'of-team' });
   const service = await startTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
@@ -42,9 +42,9 @@ export async function testSources() {
     return FactorySync.parse(answer.body);
   };
   const going = new AbortController().signal;
-  /** Runs one round of the loop of a process. */
+  /** Runs one round of the loop in which a service process syncs due sources. `deps` replaces dependencies of this process. */
   const round = (deps: Partial<typeof service.deps> = {}) => syncDueSources({ ...service.deps, ...deps }, going);
-  /** Returns a reader that does `work` after it has read the repository, and before it returns the files. */
+  /** Returns a reader that reads the repository, then does `work`, and then returns the files. */
   const readerWith = (work: () => Promise<unknown>): SourceReader => {
     const { sourceReader } = service.deps;
     return {

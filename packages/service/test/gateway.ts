@@ -1,4 +1,4 @@
-/** A gateway on a free port with the fake provider behind it, for tests. */
+/** Test support: a gateway on a free port, which sends the requests to a fake provider. */
 import type { AddressInfo } from 'node:net';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import Fastify from 'fastify';
@@ -14,16 +14,16 @@ export interface TestGateway {
   readonly usages: readonly ModelUsage[];
   /** The log, as text. */
   log(): string;
-  /** Resolves with the usage record number `count` (1, 2, …) as soon as it exists. */
+  /** Waits for usage record number `count` (1, 2, …) and returns it. */
   usage(count: number): Promise<ModelUsage>;
-  /** Clients that are connected. */
+  /** Returns the number of connected clients. */
   clients(): Promise<number>;
-  /** A run token for a model. */
+  /** Makes a run token whose run may use the model. */
   token(modelId: string): string;
   close(): Promise<void>;
 }
 
-/** All keys of the operator; answers must not contain them. */
+/** All API keys of the operator for providers. Answers of the gateway must not contain them. */
 export const secrets: readonly string[] = Object.values(fakeModelKeys);
 
 const creator = { kind: 'user', uid: 'user' } as const;

@@ -7,7 +7,7 @@ import { Provider } from 'oidc-provider';
 export const clientId = 'runyard';
 export const clientSecret = 'a secret of the client, with : and %';
 
-/** A person of the provider. */
+/** A person who has an account at the provider. */
 export interface Account {
   readonly name: string;
   readonly email?: string;
@@ -25,19 +25,22 @@ type Claims = Record<string, unknown>;
 
 export interface TestIdentityProvider {
   readonly issuer: string;
-  /** The accounts by subject. The provider refuses a removed account. */
+  /** The accounts, by subject. If a test removes an account, the provider refuses the person. */
   readonly accounts: Map<string, Account>;
   /** Paths of the requests so far. */
   readonly requests: string[];
   /** The key that signs. */
   key(): SigningKey;
-  /** Replaces the key that signs, and removes the old key. */
+  /** Replaces the signing key. The provider does not publish the old key any more. */
   rotateKeys(): void;
-  /** Registers the client of a service; before that, the provider does not answer. */
+  /** Registers the service as a client of the provider. Before this call, the provider answers no request. */
   register(redirectUri: string): void;
-  /** Changes identity tokens before they are sent; null: they are unchanged. */
+  /** Called with the claims of each identity token; the provider sends the returned token instead. Null: the provider sends its own token. */
   changeToken: ((claims: Claims) => string) | null;
-  /** Answers requests to these paths with an error, or does not answer them; null: the provider works normally. */
+  /**
+   * For requests to paths that match `path`: `with` is the error status of the answer, or `silence` for no answer. Null: the provider
+   * works normally.
+   */
   trouble: { readonly path: RegExp; readonly with: number | 'silence' } | null;
   /** Signs in as a browser that opens `url`. Returns the address to which the provider sends the browser back. */
   signIn(url: string, subject: string): Promise<URL>;
@@ -52,19 +55,19 @@ export const newSigningKey = (): SigningKey => ({
 
 const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** Returns a token with these claims that the key signs. */
+/** Returns a token with these claims, signed with the key. */
 export function signToken(claims: Claims, { kid, privateKey }: SigningKey): string {
   const text = `${encode({ alg: 'RS256', kid })}.${encode(claims)}`;
   return `${text}.${sign('sha256', Buffer.from(text), privateKey).toString('base64url')}`;
 }
 
-/** Returns a token that is signed with a secret that the client also knows; `none`: without a signature. */
+/** Returns a token with a signature that a service must refuse: HS256 signs with the client secret, and `none` means no signature. */
 export function weakToken(claims: Claims, alg: 'HS256' | 'none'): string {
   const text = `${encode({ alg })}.${encode(claims)}`;
   return `${text}.${alg === 'none' ? '' : createHmac('sha256', clientSecret).update(text).digest('base64url')}`;
 }
 
-/** Starts a provider at a free port of this machine. For a browser, another name of the machine is another site. */
+/** Starts a provider on a free port of this machine. `host`: the name of this machine in URLs. For a browser, two names are two different sites. */
 export async function startIdentityProvider(host = '127.0.0.1'): Promise<TestIdentityProvider> {
   let key = newSigningKey();
   let redirectUri = '';

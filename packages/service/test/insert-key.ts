@@ -1,4 +1,4 @@
-/** Test support: API keys with any role, team, kind and time of expiry. */
+/** Test support: inserts API keys with any role, team, kind and time of expiry. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Role } from '@runyard/contract/wire/access';
 import type { Queryable } from '../src/platform/store/database/database.ts';
@@ -9,11 +9,11 @@ export interface KeyOptions {
   readonly teamId?: string;
   readonly kind?: 'personal' | 'agent' | 'worker';
   readonly role?: Role;
-  /** Interval in SQL, such as `-1 minute`. */
+  /** When the key expires, counted from now: an interval in SQL, such as `-1 minute`. */
   readonly expiresIn?: string;
 }
 
-/** Inserts a key, and a person for a personal key. Returns the raw key. `defaultTeamId`: the team if the options name no team. */
+/** Inserts a key and returns it in clear text. For a personal key, also inserts a person. `defaultTeamId`: used if the options name no team. */
 export async function insertKey(db: Queryable, defaultTeamId: string, key: KeyOptions): Promise<string> {
   const raw = newRawKey();
   const team = key.teamId ?? defaultTeamId;

@@ -1,9 +1,9 @@
-/** Test support: keys that exist only as rows. */
+/** Test support: keys and worker pools that exist only as rows of the database. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Queryable } from '../src/platform/store/database/database.ts';
 import { hashKey, newRawKey } from '../src/team/access/keys/key.ts';
 
-/** Inserts a key of the team for a worker, and returns the id of the key. */
+/** Inserts a key of the team with which a worker connects. Returns the id of the key. */
 export async function insertWorkerKey(db: Queryable, teamId: string, isOperator = true): Promise<string> {
   const id = randomUUIDv7();
   await db.query(
@@ -14,7 +14,7 @@ export async function insertWorkerKey(db: Queryable, teamId: string, isOperator 
   return id;
 }
 
-/** Makes the owner of `insertWorkerKey` the owner of the pool with this name. */
+/** Creates a pool of workers with this name. Its owner is the service account of the key that `insertWorkerKey` inserts. */
 export async function insertWorkerPool(db: Queryable, teamId: string, name: string): Promise<void> {
   await db.query(
     `INSERT INTO worker_pools (team_id, name, owner_kind, owner_uid) VALUES ($1, $2, 'service_account', 'a-worker')
@@ -23,7 +23,7 @@ export async function insertWorkerPool(db: Queryable, teamId: string, name: stri
   );
 }
 
-/** Lets the person of a raw personal key connect to a pool; if the pool does not exist, creates it with the person as owner. */
+/** Allows the owner of a personal key to connect workers to a pool. If the pool does not exist, creates it with this person as its owner. */
 export async function joinWorkerPool(db: Queryable, name: string, rawKey: string): Promise<void> {
   await db.query(
     `WITH person AS (

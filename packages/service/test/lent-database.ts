@@ -1,20 +1,21 @@
 /**
- * Lends the open connections of a database to one test after the other. A new connection reads the catalog of each table and plans each
- * statement, which takes most of the database's processor time in a test.
+ * Lends the open connections of a database to one test after the other. New connections would be slow: each reads the catalog of every
+ * table that it uses and plans every statement, which takes most of the database's processor time in a test.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Database, Statement } from '../src/platform/store/database/database.ts';
 import type { Listener } from '../src/platform/store/database/listener.ts';
 
 /**
- * Returns `kept` for one test. `close` waits for the work of the test and refuses later work, but keeps the connections. It closes
- * `listener`, which must be new: the connection of an earlier test would deliver notices from before this test began to listen.
+ * Returns a database for one test, which uses the connections of `kept`. Its `close` waits for the work of the test and refuses later
+ * work, but keeps the connections open. `close` also closes `listener`. The listener must be new, because the connection of an earlier
+ * test would deliver notices from before this test.
  */
 export function lend(kept: Database, listener: Listener): Database {
   let isClosed = false;
   const working = new Set<Promise<unknown>>();
   const lent = <T>(work: () => Promise<T>): Promise<T> => {
-    // The error is the same as for a closed pool.
+    // Reject with the same error as a closed pool.
     if (isClosed) return Promise.reject(new Error('Cannot use a pool after calling end on the pool'));
     const done = work();
     working.add(done);
@@ -37,7 +38,10 @@ export function lend(kept: Database, listener: Listener): Database {
   };
 }
 
-/** Connections that stay open. Each test process keeps some databases, and the server accepts 100 connections of all processes together. */
+/**
+ * How many connections of a database stay open between tests. The number is small because each test process keeps several databases,
+ * and the server accepts 100 connections of all processes together.
+ */
 const keptConnections = 4;
 
 /** Closes the connections above `keptConnections`. Returns false if a test still holds a connection after a second. */

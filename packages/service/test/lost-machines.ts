@@ -1,4 +1,4 @@
-/** Test support: runs whose machine is lost in the middle of a turn. */
+/** Test support: runs whose machine is lost during a turn. */
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
@@ -7,12 +7,15 @@ import type { Assignment } from '../src/runs/executions/queue/assign.ts';
 import { endSandbox, type SandboxEnd } from '../src/runs/executions/reconcile/sandbox-end.ts';
 import { openTestService } from './service.ts';
 
-/** Opens a service for the tests of a file. Returns functions that begin turns on it and then lose the machines of the turns. */
+/**
+ * Opens a service for the tests of a file. Returns functions that begin a turn of a run, and functions that report the machine of the
+ * turn as lost.
+ */
 export async function openLostMachines() {
   const service = await openTestService({ env: { RUNYARD_WORKSPACE_MB: '1', RUNYARD_CHECKPOINT_SECONDS: '60' } });
   const { db, executionDeps } = service.deps;
   afterEach(async () => {
-    // Ends waiting runs, so that the next test begins without waiting runs.
+    // End the executions that are still queued, so that the next test begins without any.
     await db.query("UPDATE executions SET phase = 'ended' WHERE phase = 'queued'", []);
   });
 
@@ -28,7 +31,7 @@ export async function openLostMachines() {
   const taskOf = async ({ runToken }: Assignment) =>
     (await service.request<AgentTask>('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} })).body;
 
-  /** An agent of the assignment, which has begun its first turn. */
+  /** Begins the first turn of an assignment. Returns the assignment, and functions that send requests as its agent. */
   async function begin(assignment: Assignment) {
     let seq = 0;
     const key = assignment.runToken;
@@ -68,12 +71,12 @@ export async function openLostMachines() {
     for await (const { key } of service.deps.blobs.list()) if (key.startsWith('workspaces/')) keys.push(key);
     return keys.length;
   };
-  /** Assigns the next execution of the run without the pause before it. */
+  /** Assigns the next execution of the run at once, without the pause that normally precedes a retry. */
   async function next(runId: string): Promise<Assignment> {
     await db.query("UPDATE executions SET available_at = now() WHERE run_id = $1 AND phase = 'queued'", [runId]);
     return await service.claimRun(runId);
   }
-  /** Makes the last checkpoint older, so that the next checkpoint does not have to wait. */
+  /** Changes the time of the last checkpoint, so that the next checkpoint is allowed at once. */
   const letTimePass = (assignment: Assignment) =>
     db.query("UPDATE executions SET workspace_at = workspace_at - interval '1 hour' WHERE id = $1", [
       assignment.executionId,

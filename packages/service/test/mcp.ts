@@ -3,16 +3,16 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 
 export interface TestMcp {
   readonly client: Client;
-  /** Calls a tool. Returns its texts without the notice that precedes texts of other people. */
+  /** Calls a tool. Returns the content of its answer, and the texts in it. */
   call(
     tool: string,
     given?: Record<string, unknown>,
   ): Promise<{ isError: boolean; texts: string[]; content: unknown[] }>;
-  /** Calls a tool, and parses the JSON of the only or second part of its answer. */
+  /** Calls a tool, and parses the last text of its answer as JSON. Throws if the tool reports an error. */
   json<T = Record<string, unknown>>(tool: string, given?: Record<string, unknown>): Promise<T>;
 }
 
-/** Connects with a key. `newest`: by the revision of 2026-07-28, else by the handshake of 2025-11-25. */
+/** Connects with a key. `newest`: true connects with the protocol revision 2026-07-28, false with the handshake of revision 2025-11-25. */
 export async function connectMcp(url: string, key: string, newest = false): Promise<TestMcp> {
   const client = new Client({ name: 'test', version: '1' }, newest ? { versionNegotiation: { mode: 'auto' } } : {});
   await client.connect(

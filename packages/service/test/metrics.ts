@@ -1,4 +1,4 @@
-/** Test support: the text of `/metrics`. */
+/** Test support: parses the text of `/metrics`. */
 
 /** Returns the value of each series, by its name and labels. */
 export const readSeries = (text: string): Map<string, number> =>

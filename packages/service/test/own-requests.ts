@@ -1,12 +1,12 @@
-/** Test support: a valid request to each route of the contract, about things that a team has. */
+/** Test support: makes a valid request to each route of the contract, about objects that a team has. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Route } from '@runyard/contract/wire/route';
 import type { OwnThings } from './own-things.ts';
 import type { RequestOptions } from './service.ts';
 
 /**
- * A request of a route: a path with the ids of the own things, the query that the route needs, and a valid body if the route takes one. For
- * a route that needs a signature, the URL has no signature.
+ * Returns a request to a route: a path with the ids of the team's own objects, the query that the route needs, and a valid body if the
+ * route takes one. For a route with signed URLs, the signature is missing.
  */
 export type RequestOfRoute = (
   name: string,
@@ -90,7 +90,7 @@ const queryOfTask = (name: string, { taskConversationId, taskRunId }: OwnThings)
       ? `?run_id=${taskRunId}`
       : '';
 
-/** Returns the function that makes the requests about these things. */
+/** Returns a function that makes requests about these objects. */
 export function requestsAbout(own: OwnThings, baseUrl: string): RequestOfRoute {
   return (name, route) => {
     const uid = route.path.startsWith('/keys') ? own.keyUid : own.environmentUid;
@@ -120,10 +120,10 @@ export function requestsAbout(own: OwnThings, baseUrl: string): RequestOfRoute {
     if (name === 'acceptTeamInvitation')
       return { path, options: { body: { key: own.invitationKey, display_name: 'Q' } } };
     if (name === 'joinTeam') return { path, options: { body: { key: own.invitationKey } } };
-    // A team can have only one credential for an owner.
+    // Use a new owner each time, because a team can have only one credential for an owner.
     if (name === 'createCodeHostCredential')
       return { path, options: { body: { kind: 'token', owner: randomUUIDv7(), token: 'a' } } };
-    // Two automations of a factory cannot have the same name.
+    // Use a new name each time, because two automations of a factory cannot have the same name.
     if (name === 'createAutomation' || name === 'updateAutomation')
       return { path, options: { body: { ...automationOf(own.webhookUid), name: randomUUIDv7() } } };
     if (name === 'createFactoryTask')

@@ -1,10 +1,10 @@
-/** Test support: one thing of each kind that the first team has, and a valid request to each route about these things. */
+/** Test support: makes one object of each kind for the first team, and a valid request to each route about these objects. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Route } from '@runyard/contract/wire/route';
 import { automationOf, bodies, type RequestOfRoute, requestsAbout, schedule } from './own-requests.ts';
 import type { TestService } from './service.ts';
 
-/** Ids, and tokens of runs in progress. */
+/** The ids of the objects, and the tokens of runs in progress. */
 export interface OwnThings {
   readonly runId: string;
   readonly executionId: string;
@@ -15,7 +15,7 @@ export interface OwnThings {
   /** A screenshot of the conversation. */
   readonly screenshotUid: string;
   readonly attachmentId: string;
-  /** A file that was prepared for a follow-up and not uploaded. */
+  /** A file that was prepared for a follow-up but not uploaded. */
   readonly preparedAttachmentId: string;
   readonly environmentUid: string;
   readonly keyUid: string;
@@ -40,23 +40,23 @@ export interface OwnThings {
   readonly childRunId: string;
   /** An id that no session has. */
   readonly sessionUuid: string;
-  /** Code of a sign-in link that was not used yet. */
+  /** Code of a sign-in link that nobody has used yet. */
   readonly signInCode: string;
   readonly teamUid: string;
   readonly invitationId: string;
-  /** Key of an invitation that was not used yet. */
+  /** Key of an invitation to the team that nobody has used yet. */
   readonly invitationKey: string;
   readonly identityUid: string;
-  /** An invitation of the person of `invitee` to the environment. */
+  /** An invitation of the owner of the key `invitee` to the environment. */
   readonly guestInvitationId: string;
-  /** A view of the invitee. */
+  /** A saved view of the invited person. */
   readonly viewId: string;
   readonly poolName: string;
   /** A person or service account that may connect workers to the pool. */
   readonly principalUid: string;
 }
 
-/** Things that the bodies of routes name, by the path of the route. */
+/** For routes whose body or query must name an object: the object, by the path of the route. */
 const namedInBody: Readonly<Record<string, keyof OwnThings>> = {
   '/acceptances': 'environmentUid',
   '/browser-sessions': 'signInCode',
@@ -71,7 +71,7 @@ const namedInBody: Readonly<Record<string, keyof OwnThings>> = {
   '/factory/{factoryUid}/automations/{automationUid}': 'webhookUid',
 };
 
-/** Returns the names of the things that a request to the route names. */
+/** Returns which members of `OwnThings` a request to the route needs. */
 function namedBy({ path, params }: Route): Set<string> {
   const inBody = namedInBody[path];
   const names = [...Object.keys(params?.shape ?? {}), ...(inBody ? [inBody] : [])];
@@ -102,7 +102,7 @@ const noRun: StartedRun = {
   otherRunToken: '',
 };
 
-/** Starts a run with an attachment, and, if needed, with a file of a snapshot and another run. */
+/** Starts a run with an attachment. If `wanted` says so, also adds a file of a snapshot and starts another run. */
 async function startRun(
   service: TestService,
   wanted: { readonly file: boolean; readonly other: boolean },
@@ -136,8 +136,8 @@ async function startRun(
 }
 
 /**
- * Invites the person of the key to the environment, and makes the person a guest already for the route that ends the access. Returns the id
- * of the invitation.
+ * Invites the owner of the key to the environment, and returns the id of the invitation. For the routes of guest environments, also
+ * makes the person a guest at once, so that there is an access to end.
  */
 async function inviteOwner(
   service: TestService,
@@ -160,7 +160,7 @@ async function inviteOwner(
   return (await service.request<{ id: string }>('POST', path, { body: { user_uid: person.uid } })).body.id;
 }
 
-/** Makes a pool of workers that belongs to the person of the key, with a connector. */
+/** Creates a pool of workers whose owner is the owner of the key, and a service account that may connect workers to the pool. */
 async function insertPool(service: TestService, key: string): Promise<Pick<OwnThings, 'poolName' | 'principalUid'>> {
   const identity = await service.request<{ uid: string }>('POST', '/agent/identities', { body: { name: 'C' } });
   const pool = { poolName: `pool-${randomUUIDv7()}`, principalUid: identity.body.uid };
@@ -177,9 +177,9 @@ async function insertPool(service: TestService, key: string): Promise<Pick<OwnTh
 }
 
 /**
- * Makes the things. `keyOwner` is the key of the person who owns the key `keyUid`; `invitee` is the key of the person who is invited to the
- * environment. Makes only the things that a request to one route names, and a run if its token may call the route, because making the
- * things of all routes takes most of a test's time. The other ids are empty.
+ * Makes the objects. `keyOwner`: a key of the person who owns the key `keyUid`. `invitee`: a key of the person who is invited to the
+ * environment. `onlyFor`: makes only the objects that a request to this route needs, and a run if a run token may call the route. All
+ * other ids are empty. Making all objects would take most of a test's time.
  */
 export async function makeOwnThings(
   service: TestService,

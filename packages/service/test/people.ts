@@ -1,4 +1,4 @@
-/** Test support: people who were invited through the API. */
+/** Test support: invites people through the API. */
 
 import type { AcceptTeamInvitationResponse, CreateTeamInvitationResponse, Team } from '@runyard/contract/team/teams';
 import type { Role } from '@runyard/contract/wire/access';
@@ -10,13 +10,13 @@ export interface Person {
   readonly key: string;
 }
 
-/** Returns the UID of the team of a key. */
+/** Returns the UID of the team to which a key belongs. */
 export async function teamUidOf(service: TestService, key = service.key): Promise<string> {
   const { body } = await service.request<{ teams: Team[] }>('GET', '/teams', { key });
   return body.teams.find(({ is_current }) => is_current)?.uid ?? '';
 }
 
-/** Creates an invitation; returns its key. */
+/** Creates an invitation to a team. Returns the key of the invitation. */
 export async function invite(service: TestService, teamUid: string, role: Role, key = service.key): Promise<string> {
   const path = `/teams/${teamUid}/invitations`;
   const made = await service.request<CreateTeamInvitationResponse>('POST', path, { key, body: { role } });
@@ -24,7 +24,7 @@ export async function invite(service: TestService, teamUid: string, role: Role, 
   return made.body.key;
 }
 
-/** Invites a new person, who accepts; returns the person. */
+/** Invites a new person and accepts the invitation. Returns the person. */
 export async function newPerson(service: TestService, teamUid: string, role: Role, key?: string): Promise<Person> {
   const body = { key: await invite(service, teamUid, role, key), display_name: `A ${role}` };
   const accepted = await service.request<AcceptTeamInvitationResponse>('POST', '/team-invitations/accept', {
@@ -35,7 +35,7 @@ export async function newPerson(service: TestService, teamUid: string, role: Rol
   return { uid: accepted.body.user.uid, key: accepted.body.key };
 }
 
-/** Makes a person a guest of an environment: invites the person as `inviter`, and accepts as the person. */
+/** Makes a person a guest of an environment: sends the invitation as `inviter`, and accepts it as the guest. */
 export async function admitGuest(
   service: TestService,
   environmentUid: string,
@@ -57,7 +57,7 @@ export async function admitGuest(
   if (accepted.status !== 200) throw new Error(accepted.text);
 }
 
-/** Creates a team of the operator; returns its UID. */
+/** Creates a team as the operator. Returns the UID of the team. */
 export async function newTeam(service: TestService, name = 'Second'): Promise<string> {
   const made = await service.request<Team>('POST', '/teams', { body: { name } });
   if (made.status !== 201) throw new Error(made.text);

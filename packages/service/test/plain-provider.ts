@@ -1,4 +1,4 @@
-/** Test support: an endpoint of models that sends any answer that a test sets, also answers that no provider should send. */
+/** Test support: an endpoint for models that sends any answer that a test sets, even answers that no provider should send. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** Test support: service processes with a worker endpoint, and workers that speak raw frames over real sockets. */
+/** Test support: service processes with a worker endpoint, and workers that send raw messages over real sockets. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { ServiceMessage } from '@runyard/contract/workers/worker-protocol';
 import { expect, vi } from 'vitest';
@@ -23,7 +23,10 @@ export interface TestProcess {
   close(): Promise<void>;
 }
 
-/** Starts a further service process on the database of `shared`. `checkKeysEveryMs`: how often it looks at keys without a notice. */
+/**
+ * Starts another service process on the database of `shared`. `checkKeysEveryMs`: how often the process checks the keys of connected
+ * workers, even without a notice.
+ */
 export async function startTestProcess(shared: ServiceDeps, checkKeysEveryMs?: number): Promise<TestProcess> {
   const keys = await openKeyDirectory(shared.db, shared.log);
   const keyWatch = await openKeyWatch(shared.db, shared.log, checkKeysEveryMs);
@@ -54,14 +57,14 @@ export async function startTestProcess(shared: ServiceDeps, checkKeysEveryMs?: n
   };
 }
 
-/** A worker's side of a socket. */
+/** The worker's end of a connection to the service. */
 export interface RawWorker {
   /** The messages that the service sent, in order. */
   readonly received: ServiceMessage[];
-  /** Time of the end as `performance.now()`; null while the stream is open. */
+  /** Returns when the connection was closed, as a time of `performance.now()`; null while it is open. */
   closedAt(): number | null;
   say(message: object): void;
-  /** Waits until the service has handled all messages. */
+  /** Waits until the service has handled all messages that this worker has sent. */
   roundTrip(): Promise<void>;
   close(): void;
 }
@@ -112,7 +115,7 @@ export async function connectRawWorker(baseUrl: string, key: string, name: strin
   };
 }
 
-/** Does the same for a socket that must be accepted. */
+/** Opens a socket as a worker does. Throws if the service refuses it. */
 export async function acceptedWorker(baseUrl: string, key: string, name: string): Promise<RawWorker> {
   const worker = await connectRawWorker(baseUrl, key, name);
   if (typeof worker === 'number') throw new Error(`the worker was refused with ${worker}`);
@@ -133,7 +136,7 @@ export async function firstAssignment(worker: RawWorker) {
   return assignment;
 }
 
-/** A hello of our own worker. */
+/** Returns the hello message of a worker of this repository. */
 export const rawHello = (more: object = {}): object => ({
   type: 'worker_hello',
   data: {

@@ -1,4 +1,4 @@
-/** Test support: requests of the four protocols in the form of the clients of the gateway. */
+/** Test support: requests to the gateway in each of its four protocols, as their clients send them. */
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createGoogle } from '@ai-sdk/google';
@@ -9,7 +9,7 @@ import type { TestGateway } from './gateway.ts';
 
 const user = [{ role: 'user', content: 'look' }];
 
-/** The four protocols. Each has a path, a body for the model, the header in which clients send the token, and one SDK. */
+/** The four protocols. Each has a path, a request body, the header in which clients send the token, and an SDK of a client. */
 export const protocols = [
   {
     name: 'anthropic',
@@ -19,7 +19,7 @@ export const protocols = [
     header: (token: string) => ({ 'x-api-key': token, 'anthropic-version': '2023-06-01' }),
     sdk: (base: string, token: string) =>
       createAnthropic({ baseURL: `${base}/api/v1/gateway/anthropic/v1`, apiKey: token })('claude-opus-5-5'),
-    /** 4, 20, 0.2 and 5 USD per million. */
+    /** The prices are 4, 20, 0.2 and 5 USD per million tokens. */
     cost: { input: 0.0004, output: 0.0006, cacheRead: 0.000008, cacheWrite: 0.000035 },
     whole: { cacheWrite: 7, input: 100 },
     errorOf: (body: unknown) => (body as { error: { message: string } }).error.message,
@@ -44,7 +44,7 @@ export const protocols = [
     header: (token: string) => ({ 'x-goog-api-key': token }),
     sdk: (base: string, token: string) =>
       createGoogle({ baseURL: `${base}/api/v1/gateway/google/v1beta`, apiKey: token })('gemini-2.5-flash'),
-    // Google reports no cache writes: the written tokens are a part of the prompt.
+    // Google does not report cache writes, so the tokens that are written to the cache count as input tokens.
     cost: { input: 0.0000321, output: 0.000075, cacheRead: 0.0000012, cacheWrite: 0 },
     whole: { cacheWrite: 0, input: 107 },
     errorOf: (body: unknown) => (body as { error: { message: string } }).error.message,
@@ -55,7 +55,7 @@ export const protocols = [
     path: '/api/v1/gateway/local/v1/chat/completions',
     body: { model: 'fake-local', stream: true, messages: user },
     header: (token: string) => ({ authorization: `Bearer ${token}` }),
-    // The client does not set includeUsage, because the gateway itself asks for the usage.
+    // The client need not set `includeUsage`, because the gateway itself requests the usage.
     sdk: (base: string, token: string) =>
       createOpenAICompatible({ name: 'local', baseURL: `${base}/api/v1/gateway/local/v1`, apiKey: token })(
         'fake-local',
@@ -100,7 +100,7 @@ export function send(
   return { request, response };
 }
 
-/** Returns the whole answer; `cut` if the answer did not end as its encoding requires. */
+/** Reads the whole answer. `cut`: true if the connection ended before the end of the answer. `everything`: the headers and the body as text. */
 export async function all(
   response: IncomingMessage,
 ): Promise<{ status: number; text: string; cut: boolean; everything: string }> {

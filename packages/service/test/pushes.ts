@@ -1,4 +1,4 @@
-/** Test support: runs that push to a repository of a fake code host, with the real git. */
+/** Test support: runs that push with the real git to a repository on a fake code host. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -8,7 +8,7 @@ import { gatewayPathOf } from '../src/team/environments/git-path.ts';
 import { runGit } from './run-git.ts';
 import { openTestService } from './service.ts';
 
-/** Starts a service and a code host with the repository acme/site, which the runs may push to. Both end with the test file. */
+/** Starts a service and a code host with the repository acme/site, to which the runs may push. Stops both at the end of the test file. */
 export async function openPushes() {
   const host = await startFakeGitHost();
   const folder = await mkdtemp(path.join(tmpdir(), 'pushes-'));
@@ -32,7 +32,7 @@ export async function openPushes() {
 
   const git = (runToken: string, cwd: string, ...args: string[]) => runGit({ runToken, home: folder, cwd }, args);
 
-  /** Starts a run and clones the repository as the run would. */
+  /** Starts a run, and clones the repository with the token of this run. */
   async function clone(config: object = {}) {
     const started = await startRun(config);
     const work = await mkdtemp(path.join(folder, 'work-'));

@@ -7,11 +7,14 @@ export function connectTo(url: string): Socket {
   return net.connect(Number(port), hostname);
 }
 
-/** Returns the head of a request. */
+/** Returns the request line and the headers of a request as text. */
 export const headOf = (url: string, headers: readonly string[], method = 'POST'): string =>
   [`${method} ${new URL(url).pathname} HTTP/1.1`, 'host: x', ...headers, '', ''].join('\r\n');
 
-/** Sends a head and a part of a body, and returns head and body of the answer when the service has closed the connection. */
+/**
+ * Sends a request line, headers and `body`, which may be incomplete. When the service has closed the connection, returns the head and
+ * the body of the answer.
+ */
 export async function sendRaw(
   url: string,
   headers: readonly string[],

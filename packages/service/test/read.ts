@@ -1,10 +1,10 @@
-/** Test support: reads a conversation as its readers do. */
+/** Test support: reads a conversation in the same way as the API. */
 import { ConversationResponse } from '@runyard/contract/runs/conversations';
 import type { Database } from '../src/platform/store/database/database.ts';
 import { conversationJson } from '../src/runs/conversations/as-json.ts';
 import { type ConversationRun, readParts } from '../src/runs/conversations/read.ts';
 
-/** The conversation of the runs; null if there are no messages. */
+/** Returns the conversation of these runs; null if it has no messages. */
 export async function readConversation(
   db: Database,
   conversationId: string,

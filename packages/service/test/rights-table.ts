@@ -1,4 +1,4 @@
-/** Test support: the table of contents, authors and rights in docs/security.md. */
+/** Test support: renders the table in docs/security.md that shows which rights a run keeps, by the kind and the author of its content. */
 import { RunContentKind } from '@runyard/contract/runs/acceptances';
 import type { RunActor } from '../src/team/access/actor.ts';
 import type { RunContent } from '../src/team/access/contents/content.ts';
@@ -7,7 +7,7 @@ import { decidePersonalCredentials, decideRight } from '../src/team/access/conte
 
 const executor: RunActor = { kind: 'user', uid: 'executor' };
 
-/** The authors between which a run of a person distinguishes, with the secrets that each author may use. */
+/** The kinds of authors that make a difference for the rights of a run, with the secrets that each author may use. */
 const authors: readonly {
   readonly heading: string;
   readonly author: RunActor | null;
@@ -24,7 +24,7 @@ const authors: readonly {
   { heading: 'somebody who is gone, or not known', author: null, holds: [] },
 ];
 
-/** Returns the rights that a run of the executor keeps when it has this content. */
+/** Returns which rights a run of the executor keeps if it executes this content. */
 function rightsWith(content: RunContent): string {
   const mayUse = (right: string) => (principal: RunActor) =>
     authors.some(

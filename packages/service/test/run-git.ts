@@ -1,10 +1,10 @@
-/** Test support: runs git as a run does. */
+/** Test support: runs git in the same way as a run. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Runs git in a separate environment with a run token; null: without a token. Returns exit code and output. */
+/** Runs git with its own environment variables and a run token. `runToken`: null means without a token. Returns the exit code and the output. */
 export async function runGit(
   { runToken, home, cwd = home }: { readonly runToken: string | null; readonly home: string; readonly cwd?: string },
   args: readonly string[],
@@ -19,7 +19,7 @@ export async function runGit(
     GIT_COMMITTER_NAME: 'a',
     GIT_COMMITTER_EMAIL: 'a@example.invalid',
     GIT_CONFIG_COUNT: runToken === null ? '1' : '2',
-    // With the default, each commit and each clone starts a program that cleans up the repository.
+    // Turn off the automatic maintenance, because git would start it as a separate program at each commit and each clone.
     GIT_CONFIG_KEY_0: 'maintenance.auto',
     GIT_CONFIG_VALUE_0: 'false',
     GIT_CONFIG_KEY_1: 'http.extraHeader',

@@ -1,26 +1,26 @@
-/** Test support: schedules that are due, and their fires. */
+/** Test support: creates schedules, makes them due, and reads their fires. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { ScheduledAgentItem, ScheduleFire } from '@runyard/contract/schedules/schedules';
 import type { TestService } from './service.ts';
 
 export const scheduleBase = '/agent/schedules';
 
-/** A request that every team can send. */
+/** A valid request to create a schedule, which needs nothing else in the team. */
 export const aSchedule = { name: 'Nightly', cron_schedule: '0 3 * * *', prompt: 'Tidy up.', enabled: true };
 
-/** Rows to insert for a team, without the API. */
+/** The schedules that `insert` writes for a team, without the API. */
 export interface ScheduleRows {
   readonly teamId: string;
   readonly count: number;
-  /** Seconds for which the first schedule has been due. A negative number: seconds until it is due. */
+  /** How many seconds ago the first schedule became due. Negative: how many seconds until it is due. */
   readonly dueSeconds?: number;
-  /** Seconds over which their times are spread. */
+  /** The times of the schedules are spread evenly over this many seconds. */
   readonly spreadSeconds?: number;
   /** `@every` in seconds. */
   readonly everySeconds?: number;
 }
 
-/** Number of rows that one statement inserts. Each row also writes a revision, and a statement may take 30 s at most. */
+/** One statement inserts at most this many rows, because each row also writes a revision, and a statement may take at most 30 s. */
 const perStatement = 10_000;
 
 export function testSchedules({ deps, request }: Pick<TestService, 'deps' | 'request'>) {
@@ -45,7 +45,7 @@ export function testSchedules({ deps, request }: Pick<TestService, 'deps' | 'req
         [id, seconds],
       );
     },
-    /** Inserts schedules that are or will be due, edited by the team's first person. */
+    /** Inserts schedules that are due or will be due. Their last editor is the first person of the team. */
     insert: async ({ teamId, count, dueSeconds = 1, spreadSeconds = 0, everySeconds = 86_400 }: ScheduleRows) => {
       const rows = Array.from({ length: count }, (_, n) => ({ id: randomUUIDv7(), n }));
       for (let from = 0; from < count; from += perStatement)

@@ -1,4 +1,4 @@
-/** Test support: the generated parts of docs/security.md. */
+/** Test support: generates the tables in docs/security.md. */
 import path from 'node:path';
 import { renderAccessTable } from './access-table.ts';
 import { renderRightsTable } from './rights-table.ts';
@@ -12,7 +12,7 @@ const tables = [
 ];
 const end = '<!-- End of the generated table. -->';
 
-/** Returns the page with tables that are made from the present routes and code. */
+/** Returns the page with new tables, which are made from the present routes and code. */
 export function replaceAccessTable(page: string): string {
   return tables.reduce((text, { begin, render }) => {
     const [before, rest = ''] = text.split(begin);

@@ -12,7 +12,7 @@ import { type Sent, testWebhooks } from './webhooks.ts';
 const secret = 'secret-of-the-sender';
 const hmac = (text: string | Uint8Array, algorithm = 'sha256') => createHmac(algorithm, secret).update(text);
 
-/** Opens a service for the tests of a file, whose automations and webhooks are deleted before each test. */
+/** Opens a service for the tests of a file. Before each test, deletes all automations and webhooks. */
 export async function openTestSenders() {
   const service = await openTestService();
   const webhooks = await testWebhooks(service);

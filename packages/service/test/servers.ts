@@ -1,4 +1,4 @@
-/** Test support: embedded servers, each in a separate folder of its test, in this process or in another one. */
+/** Test support: embedded PostgreSQL servers, in this process or in another process. Each test has its own data folder. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
@@ -15,15 +15,16 @@ export interface TestServers {
   folder(): string;
   /** Processes to kill after the test. */
   readonly children: ChildProcess[];
-  /** Starts a server in this process, in the test's folder by default; stopped after the test. */
+  /** Starts a server in this process, and stops it after the test. Default folder: the folder of the test. */
   start(dataDir?: string): Promise<EmbeddedPostgres>;
-  /** Starts a separate process that starts the server and stays; returns its first lines of output. */
+  /** Starts a separate process, which starts a server and keeps running. Returns the process and the first output of the process. */
   runStart(dataDir: string, account?: { uid?: number; gid?: number }): Promise<{ child: ChildProcess; output: string }>;
 }
 
 /**
- * Prepares servers for the tests of a file. `copies`: the first start in an empty folder gets a copy of a cluster. The same code has
- * made this cluster once for the test run, because making a cluster takes most of the time.
+ * Prepares servers for the tests of a file. `copies`: a start in an empty folder first copies a cluster into it, because creating a
+ * cluster takes most of the time of a start. The embedded server of this repository has created that cluster once for the whole test
+ * run.
  */
 export function testServers({ copies = false } = {}): TestServers {
   let folder = '';
@@ -78,7 +79,7 @@ async function giveCluster(dataDir: string): Promise<void> {
   if (made !== undefined) await copyTree(path.join(made, 'cluster'), dataDir, '--sparse=always');
 }
 
-/** Returns the rows of a statement, over a separate connection. */
+/** Executes a statement on a separate connection, and returns the rows. */
 export async function query(url: string, statement: string): Promise<unknown[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

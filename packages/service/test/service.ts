@@ -1,4 +1,7 @@
-/** Test support: the HTTP side on a real port and a real database, two teams, and executions without a worker. */
+/**
+ * Test support: a service with its HTTP server on a real port, a real database and two teams. Runs are assigned to a worker that
+ * exists only as a row.
+ */
 import { randomUUIDv7 } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,13 +33,13 @@ import type { StartDeliveries } from '../src/triggers/starts/deliveries/start-de
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { insertKey, type KeyOptions } from './insert-key.ts';
 
-/** Options of a service of the tests. Its parts are connected as in a service process. */
+/** Options of a test service. Its parts are connected in the same way as in a service process. */
 export interface TestServiceOptions {
   readonly timeouts?: ClientTimeouts;
   readonly env?: Record<string, string>;
   readonly admitModelRequest?: AdmitModelRequest;
   readonly startDeliveries?: StartDeliveries;
-  /** Opens a proxy to the database of this URL; returns the URL of the proxy. Default: a direct connection. */
+  /** Opens a proxy to the database at this URL, and returns the URL of the proxy. Default: the service connects directly. */
   readonly through?: (databaseUrl: string) => Promise<string>;
   readonly bodyLimits?: BodyLimits;
 }
@@ -50,7 +53,7 @@ export interface TestAnswer<T = unknown> {
 }
 
 export interface RequestOptions {
-  /** Default: the administrator's key of the first team; null: no key. */
+  /** Null: the request has no key. Default: the key of the first team's administrator. */
   readonly key?: string | null;
   readonly body?: unknown;
   /** Sent unchanged instead of `body`. */
@@ -73,19 +76,19 @@ export interface TestService {
   newKey(options?: KeyOptions): Promise<string>;
   /** `path` is below `/api/v1`, or a whole URL. Redirects are not followed. */
   request<T = unknown>(method: string, path: string, options?: RequestOptions): Promise<TestAnswer<T>>;
-  /** Sends a request, and expects a valid problem document with the status. */
+  /** Sends a request. Throws unless the answer is a valid problem document with this status. */
   problem(status: number, method: string, path: string, options?: RequestOptions): Promise<Problem>;
   newRun(body?: Record<string, unknown>, key?: string): Promise<string>;
   /** Creates a run and assigns it to a worker, which claims it by default. */
   startExecution(body?: Record<string, unknown>, upTo?: 'PENDING' | 'CLAIMED'): Promise<Assignment>;
   /** Assigns a waiting run to a worker, which claims it by default. */
   claimRun(runId: string, upTo?: 'PENDING' | 'CLAIMED'): Promise<Assignment>;
-  /** Assigns the next execution to a worker of the hosted pool; null: none is queued. */
+  /** Assigns the next queued execution to a worker of the hosted pool. Returns null if no execution is queued. */
   assignNext(): Promise<Assignment | null>;
   close(): Promise<void>;
 }
 
-/** The domains without the endpoint of workers, because tests open their own. */
+/** Returns the domains of a service without the endpoint of workers, because the tests open this endpoint themselves. */
 export const domainsWithoutWorkers = (deps: ServiceDeps): Edge[] =>
   listDomains(deps).map((domain) =>
     domain.name === 'workers' ? { name: domain.name, routes: () => domain.routes?.() ?? [] } : domain,
@@ -98,10 +101,10 @@ export async function openTestService(options?: TestServiceOptions): Promise<Tes
   return service;
 }
 
-/** No program listens at this address, so that no test sends requests to a code host on the internet. */
+/** The code host of the service by default. No program listens at this address, so no test sends requests to a code host on the internet. */
 const nowhere = 'http://127.0.0.1:9/{owner}/{repo}.git';
 
-/** Starts a service, which the caller must close. */
+/** Starts a service. The caller must close it. */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-http-'));
   await writeFile(path.join(folder, 'secrets-key'), newSecretsKey(), { mode: 0o600 });
@@ -207,7 +210,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   };
 
   const claimRun = async (runId: string, upTo: 'PENDING' | 'CLAIMED' = 'CLAIMED'): Promise<Assignment> => {
-    // A separate pool, so that no other waiting run is assigned.
+    // Move the execution to a separate pool, so that no other waiting run is assigned instead.
     await db.query('UPDATE executions SET pool = $2 WHERE run_id = $1', [runId, runId]);
     const assignment = await assignFrom(runId);
     if (!assignment) throw new Error('nothing was assigned');

@@ -1,4 +1,4 @@
-/** A service with single sign-on at a real provider, and browsers that sign in there. */
+/** Test support: a service with single sign-on at a real identity provider, and browsers that sign in there. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -55,7 +55,7 @@ teams:
   });
 
   let count = 0;
-  /** Makes a person of the provider; returns the subject. */
+  /** Makes an account at the provider. Returns its subject. */
   const newAccount = (groups: readonly string[], more: Partial<Account> = {}): string => {
     count += 1;
     const subject = `person${count}`;
@@ -64,7 +64,7 @@ teams:
   };
 
   let addresses = 0;
-  /** Returns the headers of a page in a browser with a separate address, as a proxy reports it. */
+  /** Returns the headers of a page in a new browser, with a new client address in the header that a proxy adds. */
   const newPage = () => {
     addresses += 1;
     return { origin: service.baseUrl, 'x-forwarded-for': `10.0.${Math.floor(addresses / 250)}.${addresses % 250}` };
@@ -93,7 +93,7 @@ teams:
     return await finish(cookie, await queryOf(url, subject));
   };
 
-  /** Returns the headers of a page of the session that the answer has made. */
+  /** Returns the headers of a page in the session that the answer has begun. */
   function sessionOf(answer: TestAnswer): PageHeaders {
     expect(answer.status, answer.text).toBe(200);
     const [, session = ''] = answer.headers.getSetCookie();
@@ -113,7 +113,7 @@ teams:
     ).body.key;
   const works = async (key: string) => (await service.request('GET', '/keys', { key })).status === 200;
 
-  /** Asks the providers about all people, as the loop does when the next check is due. */
+  /** Asks the providers whether all people may still sign in, as the background loop does when the next check is due. */
   async function confirmAll(): Promise<void> {
     await db.query(`UPDATE sign_on_identities SET next_check_at = now() WHERE next_check_at IS NOT NULL`);
     await confirmPeople(service.deps).work(new AbortController().signal);

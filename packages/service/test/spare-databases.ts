@@ -1,6 +1,7 @@
 /**
- * Empties the databases of ended tests for the next tests of this process: creating and dropping a database takes about six times as much
- * processor time. A database is restored to the state after its migrations; if this is impossible, it is dropped.
+ * Empties the database of an ended test, so that a later test of this process can use it. Creating and dropping a database would take
+ * about six times as much processor time. The database is restored to its state after the migrations. If this is impossible, the
+ * caller drops it.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
@@ -10,17 +11,20 @@ import { trimConnections } from './lent-database.ts';
 /** The state of a migrated database. */
 interface Pristine {
   /**
-   * SQL that returns a text. The text changes with each change of a table, an index, a trigger, a function, a constraint or a setting of
-   * the database.
+   * SQL that returns a text about the schema. The text changes if a table, an index, a trigger, a function, a constraint or a setting
+   * of the database changes.
    */
   readonly catalogSql: string;
   readonly catalog: string;
   readonly size: number;
-  /** Statements that restore rows and sequences. */
+  /** SQL that restores the rows and the sequences. */
   readonly reset: string;
 }
 
-/** A database that has grown by more than this is dropped. Deleted rows stay in its files, and its statistics may mislead the planner. */
+/**
+ * A database that has grown by more than this is dropped. Its deleted rows stay in the files, and its statistics may lead PostgreSQL
+ * to bad plans.
+ */
 const growthLimitBytes = 4 * 2 ** 20;
 
 /** A migrated database with open connections. */
@@ -29,23 +33,29 @@ export interface SpareDatabase {
   readonly db: Database;
 }
 
-/** `application_name` of these connections; the connections that a test opens have another name. */
+/** `application_name` of the connections of spare databases. Connections that a test opens have another name. */
 export const spareConnections = 'runyard-spare';
 
 const spares: SpareDatabase[] = [];
 
 let pristine: Promise<Pristine> | undefined;
 
-/** Returns an emptied database; undefined if there is none. */
+/** Returns an emptied database; undefined if there is no spare database. */
 export const takeSpare = (): SpareDatabase | undefined => spares.pop();
 
-/** Records the state of a database that was just created from the template. The state of the first database is used for all. */
+/**
+ * Records the state of a database that was just created from the template. Only the state of the first database is read, because all
+ * have the same state.
+ */
 export async function notePristine({ db }: SpareDatabase): Promise<void> {
   pristine ??= readPristine(db.pool);
   await pristine;
 }
 
-/** Empties a database without connections, and keeps it; returns false for a database that must be dropped. */
+/**
+ * Empties a database and keeps it for a later test. Returns false if the database must be dropped, for example because a test still
+ * has a connection to it.
+ */
 export async function keepSpare(spare: SpareDatabase): Promise<boolean> {
   const before = await pristine;
   if (before === undefined) return false;
@@ -67,7 +77,7 @@ async function empty(db: Database, before: Pristine): Promise<boolean> {
 }
 
 /**
- * Waits until the connections that were just closed are gone. Returns false if a connection stays, because its program could write
+ * Waits until the connections of the test have ended. Returns false if a connection stays, because a program that uses it could write
  * during the next test.
  */
 async function isAlone(pool: pg.Pool): Promise<boolean> {
@@ -94,7 +104,7 @@ const catalogTables = [
   'pg_extension',
 ];
 
-/** Counts the rows of the catalog, and the rows that a transaction after `mark` wrote. */
+/** Returns SQL that counts the rows of the catalog tables, and the rows in them that transactions after `mark` have written. */
 const catalogSince = (mark: string): string =>
   `concat_ws(' ', ${[
     ...catalogTables.map(
@@ -127,7 +137,7 @@ async function readPristine(pool: pg.Pool): Promise<Pristine> {
   );
   const reset = [
     'BEGIN',
-    // The rows are deleted without triggers and foreign keys, so the order of the tables does not matter.
+    // Turn off triggers and foreign keys, so that the tables can be emptied in any order.
     'SET LOCAL session_replication_role = replica',
     ...tables.map(({ name }) => `DELETE FROM ${name}`),
     ...filled,

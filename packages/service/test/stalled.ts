@@ -1,11 +1,14 @@
-/** Test support: requests of agents that stall after they were authenticated. */
+/** Test support: requests of agents that stop in the middle, after the service has authenticated them. */
 import { request } from 'node:http';
 import { apiPrefix } from '@runyard/contract/wire/route';
 import { expect, vi } from 'vitest';
 import type { TestService } from './service.ts';
 
 export interface StalledRequests {
-  /** Sends all bytes of the body except the last byte. Resolves when the service has authenticated the request. `goOn` sends the last byte. */
+  /**
+   * Sends a request without the last byte of its body. Resolves when the service has authenticated the request. `goOn` sends the last
+   * byte and returns the answer.
+   */
   stall(
     method: string,
     path: string,
@@ -13,11 +16,11 @@ export interface StalledRequests {
     body: string,
     type?: string,
   ): Promise<{ goOn(): Promise<{ status: number; text: string }> }>;
-  /** Sends a request whose answer will wait; resolves when the request is authenticated. */
+  /** Sends a request that the service does not answer at once. Resolves when the service has authenticated the request. */
   authenticated<T>(send: () => Promise<T>): Promise<{ readonly answer: Promise<T> }>;
 }
 
-/** Watches the database of the service for look-ups of run tokens. */
+/** Makes these functions for a service. Watches the queries of the service: a query for the run token shows that a request is authenticated. */
 export function stalledRequests(service: TestService): StalledRequests {
   const { db } = service.deps;
   const { query } = db;

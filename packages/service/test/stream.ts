@@ -4,7 +4,7 @@ import type { LiveEvent, TeamLiveEvent } from '@runyard/contract/runs/live-event
 import { expect, vi } from 'vitest';
 import type { TestService } from './service.ts';
 
-/** An event, and the id after which a reader continues. */
+/** An event of a stream. `id`: a reader that connects again with this id gets the next events. */
 interface Received {
   readonly id: string;
   readonly event: LiveEvent | TeamLiveEvent | TeamDeliveryEvent;
@@ -13,14 +13,14 @@ interface Received {
 /** A stream that is being read. */
 export interface StreamReader {
   readonly received: Received[];
-  /** The last id, also of frames without an event. */
+  /** Returns the last id that was received. Messages without an event also have an id. */
   lastId(): string;
   /** Resolves when the stream ends. */
   readonly ended: Promise<void>;
   close(): void;
 }
 
-/** Opens a stream and reads it to its end or until it is closed; `path` is below `/api/v1`. */
+/** Opens a stream, and reads it in the background until it ends or `close` is called. `path` is relative to `/api/v1`. */
 export async function followStream(
   service: TestService,
   path: string,
@@ -51,10 +51,10 @@ export async function followStream(
   return { received, lastId: () => last, ended: read().catch(() => undefined), close: () => controller.abort() };
 }
 
-/** Returns the states that the reader received, in order. */
+/** Returns the states of runs that the reader has received, in their order. */
 export const stateNames = ({ received }: StreamReader): string[] =>
   received.flatMap(({ event }) => (event.type === 'state' ? [event.state] : []));
 
-/** Waits until the reader receives a state. */
+/** Waits until the reader has received this state of a run. */
 export const untilState = (reader: StreamReader, state: string): Promise<void> =>
   vi.waitFor(() => expect(stateNames(reader)).toContain(state), { timeout: 60_000 });

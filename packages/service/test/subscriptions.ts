@@ -1,4 +1,4 @@
-/** Test support: a database with subscriptions of a fake receiver, and deliverers that send due events when a test asks. */
+/** Test support: a database with subscriptions of a fake receiver, and deliverers, which send due events only when a test calls them. */
 import { randomBytes } from 'node:crypto';
 import type { CreateEventSubscriptionRequest } from '@runyard/contract/team/event-subscriptions';
 import { makeAddressRules } from '@runyard/system/address-rules';
@@ -25,7 +25,8 @@ export interface DeliveryState {
   readonly attempts: number;
   readonly data: Record<string, unknown>;
   /**
-   * Returns the seconds between the end of the last attempt (or now if there was no attempt) and the next attempt, by the database's clock.
+   * Seconds between the end of the last attempt and the time of the next attempt, by the clock of the database. If there was no attempt
+   * yet, counted from now.
    */
   readonly waits: number;
   readonly log: readonly { number: number; status: number | null; error: string | null }[];
@@ -34,25 +35,25 @@ export interface DeliveryState {
 export interface TestSubscriptions extends Omit<TestExecutions, 'close'> {
   readonly receiver: FakeWebhookReceiver;
   readonly vault: Vault;
-  /** Subscribes the receiver to all events, and gives it the secret. Returns the id. */
+  /** Creates a subscription of the receiver to all events, and gives the receiver the secret. Returns the id of the subscription. */
   subscribe(overrides?: Partial<CreateEventSubscriptionRequest>, teamId?: string): Promise<string>;
-  /** Opens a deliverer as a separate process would. */
+  /** Opens another deliverer, as another service process would do. */
   openDeliverer(limits?: Partial<DelivererLimits>, vault?: Vault): Promise<Deliverer>;
   /** The deliveries, in order. */
   deliveries(): Promise<DeliveryState[]>;
-  /** Makes all pending deliveries due now, and ends their leases. */
+  /** Makes all pending deliveries due now, and ends the leases that deliverers hold on them. */
   passTime(): Promise<void>;
   /** Returns the first delivery; throws if there is none. */
   first(): Promise<DeliveryState>;
   /** Waits until the first delivery has the given number of attempts in its log. */
   untilAttempts(count: number): Promise<DeliveryState>;
-  /** Columns of a subscription. */
+  /** Returns all columns of a subscription. */
   subscription(id: string): Promise<Record<string, unknown>>;
 }
 
 /**
- * Opens the test support for the tests of a file. After each test, removes its deliverers, subscriptions and deliveries, and the requests that the
- * receiver got.
+ * Opens the test support for the tests of a file. After each test, closes the deliverers, deletes the subscriptions and deliveries,
+ * and forgets the requests that the receiver got.
  */
 export async function openTestSubscriptions(): Promise<TestSubscriptions> {
   const test = await openTestExecutions();

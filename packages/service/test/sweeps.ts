@@ -1,4 +1,4 @@
-/** Test support: a sweep over a separate database and blobs, and rows that are old enough for it. */
+/** Test support: the nightly sweep with its own database and blob store, and rows that are old enough to be deleted. */
 import { randomUUIDv7 } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,28 +18,28 @@ export interface TestSweeps {
   readonly test: TestExecutions;
   readonly db: Database;
   readonly blobs: BlobStore;
-  /** JSON lines since the test began. */
+  /** The log since the test began, as JSON lines. */
   readonly logged: string[];
-  /** Sweeps if the sweep is due. */
+  /** Does the sweep if it is due. */
   sweep(more?: Partial<SweepDeps>): Promise<SweepOutcome>;
-  /** Makes the sweep due. */
+  /** Makes the next sweep due. */
   night(): Promise<unknown>;
-  /** Stores a byte, and returns its key. */
+  /** Stores a blob of one byte under the key, and returns the key. */
   put(key: string): Promise<string>;
   isThere(key: string): Promise<boolean>;
   isRow(table: string, id: string): Promise<boolean>;
-  /** Creates a run with events, an attachment and a transcript, that ended this number of days ago. */
+  /** Creates a run that ended this number of days ago, with events, an attachment and a transcript. */
   endedRun(
     daysAgo: number,
     more?: Partial<NewRun>,
   ): Promise<{ id: string; attachmentKey: string; transcriptKey: string }>;
-  /** Creates more runs than one batch holds, which ended one after the other; returns their ids. */
+  /** Creates more ended runs than one batch of the sweep holds. They ended one after the other. Returns their ids. */
   manyOldRuns(): Promise<string[]>;
-  /** Returns how many events of its conversation a run still has. */
+  /** Returns how many conversation events of a run are still stored. */
   eventsOf(runId: string): Promise<number>;
 }
 
-/** Opens the test support for the tests of a file. Before each test the sweep becomes due. */
+/** Opens the test support for the tests of a file. Makes the sweep due before each test. */
 export async function openTestSweeps(): Promise<TestSweeps> {
   const test = await openTestExecutions();
   const { db } = test.database;

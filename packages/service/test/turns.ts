@@ -1,4 +1,4 @@
-/** Test support: shows whether a long computation lets other work run. */
+/** Test support: counts how often a long computation lets other work run. */
 
 /** Returns how often other work ran until `work` resolved. */
 export async function turnsDuring(work: Promise<unknown>): Promise<number> {

@@ -1,4 +1,4 @@
-/** Test support: factories, webhooks and their senders. */
+/** Test support: creates a factory with webhooks, and sends deliveries to them. */
 import type { Factory } from '@runyard/contract/factories/factories';
 import type {
   ListWebhookDeliveriesResponse,
@@ -10,12 +10,12 @@ import type { TestAnswer, TestService } from './service.ts';
 export interface Sent {
   readonly body?: string | Uint8Array<ArrayBuffer>;
   readonly headers?: Record<string, string>;
-  /** Default: the secret of the webhook as bearer token; null: no token. */
+  /** The bearer token of the request. Null: no token. Default: the secret of the webhook. */
   readonly token?: string | null;
   readonly method?: string;
 }
 
-/** Creates webhooks in one factory of the first team, and sends to them. */
+/** Returns functions that create webhooks in one factory of the first team and send deliveries to them. */
 export async function testWebhooks(service: TestService) {
   const factory = (await service.request<Factory>('POST', '/factory', { body: { name: 'Test' } })).body;
   const base = `/factory/${factory.uid}/webhooks`;
@@ -42,7 +42,7 @@ export async function testWebhooks(service: TestService) {
   const labels = async (webhook: Pick<WebhookWithSecret, 'uid'>): Promise<string[]> =>
     (await log(webhook, '?limit=100')).map(({ label }) => label);
 
-  /** Empties the tables, so that the limits of one test do not reach the next. */
+  /** Empties the tables, so that limits which one test has used up do not affect the next test. */
   const reset = () => service.deps.db.query('DELETE FROM webhooks');
 
   return { factory, base, create, send, log, labels, reset };

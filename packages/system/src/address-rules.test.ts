@@ -54,7 +54,7 @@ test.each([
   'localhost',
   '127.1',
   '2130706433',
-])('refuses %s', (address) => {
+])('the function of makeAddressRules returns refused for %s', (address) => {
   expect(rules(address)).toBe('refused');
 });
 
@@ -78,22 +78,25 @@ test.each([
   '2001:4860:4860::8888',
   '2606:4700:4700::1111',
   '2a00:1450:4001::1',
-])('takes %s as public', (address) => {
+])('the function of makeAddressRules returns public for %s', (address) => {
   expect(rules(address)).toBe('public');
 });
 
-describe('with networks that the operator allows', () => {
+describe('the function of makeAddressRules, if the operator allows networks,', () => {
   const allowing = makeAddressRules(['10.20.0.0/16', 'fd00:1::/32', '127.0.0.1/32']);
 
-  test.each(['10.20.0.1', '10.20.255.255', 'fd00:1::5', '127.0.0.1'])('allows %s', (address) => {
+  test.each(['10.20.0.1', '10.20.255.255', 'fd00:1::5', '127.0.0.1'])('returns allowed for %s', (address) => {
     expect(allowing(address)).toBe('allowed');
   });
 
-  test.each(['10.21.0.1', '127.0.0.2', '169.254.169.254', 'fd00:2::1', '::1'])('still refuses %s', (address) => {
-    expect(allowing(address)).toBe('refused');
-  });
+  test.each(['10.21.0.1', '127.0.0.2', '169.254.169.254', 'fd00:2::1', '::1'])(
+    'still returns refused for %s',
+    (address) => {
+      expect(allowing(address)).toBe('refused');
+    },
+  );
 
-  test('keeps public addresses public', () => {
+  test('still returns public for a public address', () => {
     expect(allowing('8.8.8.8')).toBe('public');
   });
 });

@@ -1,19 +1,23 @@
 /**
- * Decides which addresses may be used for a connection to a host that users chose, such as deliveries, MCP servers and sandboxes. Without
- * these rules, such a connection could reach the internal network.
+ * Decides to which addresses a connection may go if a user chose the host: for example the host of a webhook delivery or of an MCP
+ * server, or a host that a sandbox contacts. Without these rules, such a connection could reach the internal network.
  */
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
-/** `public`: an address of the internet. `allowed`: an address that is not public but that the operator allows. */
+/**
+ * `public`: an address of the internet. `allowed`: an address that is not public, but that the operator allows. `refused`: any other
+ * address.
+ */
 export type AddressKind = 'public' | 'allowed' | 'refused';
 
-/** IANA IPv4 Special-Purpose Address Registry (RFC 6890), and multicast. */
+/** IPv4 networks that are not public: the networks of the IANA IPv4 Special-Purpose Address Registry (RFC 6890), and multicast. */
 const specialIpv4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
-  // Virtual public address of the services of Azure's hosts (learn.microsoft.com, “What is IP address 168.63.129.16?”).
+  // At this public address, virtual machines in Azure reach services of their host (learn.microsoft.com, “What is IP address
+  // 168.63.129.16?”).
   '168.63.129.16/32',
   // Link-local, with the metadata services of the clouds.
   '169.254.0.0/16',
@@ -38,7 +42,10 @@ const specialIpv4 = [
  */
 const globalIpv6 = ['2000::/3'];
 
-/** IANA IPv6 Special-Purpose Address Registry, for addresses in 2000::/3. 6to4 and Teredo contain IPv4 addresses. */
+/**
+ * Networks in 2000::/3 that are not public: those of the IANA IPv6 Special-Purpose Address Registry. 6to4 and Teredo are among them,
+ * because their addresses contain IPv4 addresses.
+ */
 const specialIpv6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'];
 
 function blockList(networks: readonly string[]): BlockList {
@@ -53,10 +60,13 @@ function blockList(networks: readonly string[]): BlockList {
 const special = blockList([...specialIpv4, ...specialIpv6]);
 const global = blockList(globalIpv6);
 
-/** Returns the kind of an address. Text that is not a plain IP address is refused. */
+/** Returns the kind of an address. Returns `refused` for text that is not a plain IP address. */
 export type AddressRules = (address: string) => AddressKind;
 
-/** Makes rules that also allow the given networks (CIDR). `isOwn`: further addresses that do not count as public. */
+/**
+ * Makes rules that return `allowed` for addresses in the given networks (CIDR). `isOwn`: returns true for further addresses that do not
+ * count as public.
+ */
 export function makeAddressRules(
   allowedNetworks: readonly string[],
   isOwn: (address: string) => boolean = () => false,

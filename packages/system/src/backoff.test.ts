@@ -4,19 +4,19 @@ import { backoffMs, delay, retryAfterMs } from './backoff.ts';
 const middle = () => 0.5;
 
 describe('backoffMs', () => {
-  test('doubles from the first wait to the longest', () => {
+  test('doubles the wait after each failure, up to the longest wait', () => {
     const waits = [1, 2, 3, 6, 7, 5_000].map((failures) =>
       backoffMs({ firstMs: 100, longestMs: 5_000 }, failures, middle),
     );
     expect(waits).toEqual([100, 200, 400, 3_200, 5_000, 5_000]);
   });
 
-  test('grows by another factor', () => {
+  test('multiplies the wait by `factor` instead of 2', () => {
     const waits = [1, 2, 3].map((failures) => backoffMs({ firstMs: 5, longestMs: 1_000, factor: 4 }, failures, middle));
     expect(waits).toEqual([5, 20, 80]);
   });
 
-  test('has jitter of 25 % in both directions, also at the longest wait', () => {
+  test('changes the wait by up to 25 % in both directions, also the longest wait', () => {
     expect(backoffMs({ firstMs: 5_000, longestMs: 5_000 }, 9, () => 0)).toBe(3_750);
     expect(backoffMs({ firstMs: 5_000, longestMs: 5_000 }, 9, () => 0.999_999)).toBeCloseTo(6_250, 0);
   });

@@ -1,4 +1,7 @@
-/** Options for the waits between attempts. Each wait is twice the previous wait, or `factor` times, from `firstMs` up to `longestMs`. */
+/**
+ * Options for the waits between attempts. The first wait is `firstMs`. Each further wait is the previous wait times `factor` (default:
+ * 2), but at most `longestMs`.
+ */
 export interface Backoff {
   readonly firstMs: number;
   readonly longestMs: number;
@@ -7,8 +10,8 @@ export interface Backoff {
 }
 
 /**
- * Returns the milliseconds to wait after `failures` failed attempts in a row (1: the first attempt has just failed). Adds ± 25 % of jitter,
- * so that callers that fail at the same time do not retry at the same time. `random` returns 0 ≤ x < 1.
+ * Returns the milliseconds to wait after `failures` failed attempts in a row (1: the first attempt has just failed). Changes the wait
+ * at random by up to ± 25 %, so that callers that fail at the same time do not retry at the same time. `random` returns 0 ≤ x < 1.
  */
 export function backoffMs(backoff: Backoff, failures: number, random: () => number = Math.random): number {
   const { firstMs, longestMs, factor = 2 } = backoff;

@@ -1,6 +1,6 @@
 /**
- * A claim on a folder. It consists of a kernel lock, which is released as soon as its holder has ended, and of a file that describes the
- * holder. Loads no zod.
+ * A claim on a folder, which only one process can hold. A claim consists of a kernel lock and of a file that describes the holder. The
+ * kernel releases the lock as soon as the holder has ended. This module does not load zod.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { tryLockFile } from './file-lock.ts';
@@ -8,7 +8,7 @@ import { tryLockFile } from './file-lock.ts';
 export interface ClaimFiles {
   /** Path of the file that is locked. The file is never removed. */
   readonly lock: string;
-  /** JSON about the holder. The file stays when the claim is released. */
+  /** File with JSON about the holder. The file stays when the claim is released. */
   readonly holder: string;
 }
 
@@ -18,7 +18,7 @@ export interface HeldClaim<H> {
   release(): void;
 }
 
-/** Takes the claim and writes the description of its holder. Returns undefined if another process holds it. */
+/** Takes the claim and writes the description of the new holder. Returns undefined if another process holds the claim. */
 export function tryClaim<H>(files: ClaimFiles, holder: H): HeldClaim<H> | undefined {
   const lock = tryLockFile(files.lock);
   if (lock === undefined) return undefined;
@@ -36,7 +36,10 @@ export function tryClaim<H>(files: ClaimFiles, holder: H): HeldClaim<H> | undefi
   return { describe, release: lock.release };
 }
 
-/** Reads the description of the present or last holder. Returns undefined if the file is missing or damaged. */
+/**
+ * Reads the description of the present holder or, if the claim is free, of the last holder. Returns undefined if the file is missing or
+ * damaged.
+ */
 export function readHolder<H>(file: string, isHolder: (value: unknown) => value is H): H | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(file, 'utf8'));

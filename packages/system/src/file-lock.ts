@@ -1,7 +1,7 @@
 /**
- * Locks of the kernel on files (flock(2)). A lock belongs to an open file description. So the kernel releases it as soon as every process
- * with the descriptor has ended, for any reason. Other containers of the same machine, in which process ids mean nothing, also see the
- * lock.
+ * Locks of the kernel on files (flock(2)). The kernel releases a lock as soon as every process with a descriptor of the lock has
+ * ended, for any reason. Processes in other containers of the same machine also see the lock, but they could not use a stored process
+ * id.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -15,7 +15,8 @@ export interface FileLock {
 
 /**
  * Takes the lock of `file`. Creates the file if it does not exist; the file must never be removed. Returns undefined if another process
- * holds the lock. Throws if the machine has no locks. Uses the flock command of util-linux or busybox, because Node has no flock.
+ * holds the lock. Throws if the flock command is missing or the file system has no locks. Uses the flock command of util-linux or
+ * busybox, because Node has no flock.
  */
 export function tryLockFile(file: string): FileLock | undefined {
   const fd = openSync(file, 'a', 0o600);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type LogGap, openLogDestination } from './log-destination.ts';
 
-/** A fake file that accepts only as many bytes as it has space for, in the same way as write(2). */
+/** A fake file with limited space. Like write(2), `write` stores only as many bytes as fit. */
 function fakeFile(room: number) {
   let text = '';
   const file = {
@@ -19,7 +19,7 @@ function fakeFile(room: number) {
   return file;
 }
 
-test('after a full pipe, writes complete lines in order, and marks the gap', () => {
+test('the destination writes complete lines in order, and reports the gap, when a full file has space again', () => {
   const file = fakeFile(8);
   const gaps: LogGap[] = [];
   const log = openLogDestination(2, (gap) => gaps.push(gap), file.write);
@@ -32,7 +32,7 @@ test('after a full pipe, writes complete lines in order, and marks the gap', () 
   expect(gaps).toEqual([{ error: 'ENOSPC: no room', dropped: 0 }]);
 });
 
-test('drops and counts the lines beyond 1 MB', () => {
+test('the destination drops and counts lines beyond 1 MB', () => {
   const file = fakeFile(0);
   const gaps: LogGap[] = [];
   const log = openLogDestination(2, (gap) => gaps.push(gap), file.write);
@@ -44,7 +44,7 @@ test('drops and counts the lines beyond 1 MB', () => {
   expect(gaps).toEqual([{ error: 'ENOSPC: no room', dropped: 6 }]);
 });
 
-test('retries by itself when the reader of a pipe is slow', async () => {
+test('the destination writes waiting lines to a pipe with a slow reader, even if no further line is logged', async () => {
   const file = fakeFile(0);
   file.failure = 'EAGAIN';
   const log = openLogDestination(2, () => {}, file.write);

@@ -1,25 +1,26 @@
 import { writeSync } from 'node:fs';
 
-/** Destination of pino's lines. */
+/** An object to which pino writes its lines. */
 export interface LogDestination {
   write(line: string): void;
 }
 
-/** Lines that are missing in a log, because the log could not be written for a while. */
+/** Reports that the log could not be written for a while. `dropped`: number of lines that are missing in the log. */
 export interface LogGap {
   readonly error: string;
   readonly dropped: number;
 }
 
-/** Most bytes that wait in memory while they cannot be written. Further lines are dropped. */
+/** Most bytes of lines that wait in memory while the log cannot be written. Further lines are dropped. */
 const maxWaitingBytes = 1024 * 1024;
 const retryMs = 100;
 
 /**
- * Opens the destination of a program's log. Failures of the destination neither end the program nor make it wait. While the disk is full,
- * up to 1 MB of lines wait in memory. As soon as there is space, they are written together with the next line, and `onResumed` is called.
- * Pino's own destination is not used, because it ends the process at such an error, and its `flushSync` repeats the write forever
- * (sonic-boom 4.2).
+ * Opens the destination of a program's log. Failures of the destination neither end the program nor make it wait. While the disk is
+ * full, up to 1 MB of lines wait in memory. When the disk has space again, the waiting lines are written together with the next line,
+ * and `onResumed` is called.
+ * Pino's own destination (sonic-boom 4.2) is not used, because such an error would end the process, and `flushSync` would repeat the
+ * write forever.
  */
 export function openLogDestination(
   descriptor: number,
@@ -39,7 +40,8 @@ export function openLogDestination(
         written = write(descriptor, first);
       } catch (error) {
         const { code, message } = error as NodeJS.ErrnoException;
-        // A pipe with a slow reader is not a failure. The waiting lines are written from a timer, because a next line may never come.
+        // A full pipe is not a failure: the reader is only slow. A timer writes the waiting lines, because the program may never log
+        // another line.
         if (code === 'EAGAIN') retryLater();
         else failed = message;
         return;

@@ -1,4 +1,6 @@
-/** Distinguishes a process from a later process with the same id, and from a process in another container. This module does not load zod. */
+/**
+ * Distinguishes a process from a later process with the same id, and from a process in another container. This module does not load zod.
+ */
 import { readFileSync, readlinkSync } from 'node:fs';
 
 export interface ProcessIdentity {
@@ -18,7 +20,7 @@ export function isIdentity(value: unknown): value is ProcessIdentity {
   );
 }
 
-/** `elsewhere`: in another container, whose processes are invisible here. */
+/** `elsewhere`: the process belongs to another container, whose processes are invisible here. */
 export type ProcessState = 'alive' | 'gone' | 'elsewhere';
 
 /** Returns the identity of this process. */
@@ -52,7 +54,10 @@ export function startTicks(pid: number): number | undefined {
   return fields[0] === 'Z' ? undefined : Number(fields[19]);
 }
 
-/** Returns 4026531836 from `pid:[4026531836]`; empty if /proc is missing. */
+/**
+ * Returns the number of the pid namespace of this process, such as 4026531836 from the link `pid:[4026531836]`. Returns an empty text if
+ * /proc is missing.
+ */
 function ownNamespace(): string {
   try {
     return /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? '';

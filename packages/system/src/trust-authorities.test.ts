@@ -15,7 +15,7 @@ const file = (name: string, text: string): string => {
 
 const bundled = tls.getCACertificates('bundled');
 
-test('this process trusts each certificate of the file, even if there is other text between the certificates', () => {
+test('this process trusts each certificate of RUNYARD_CA_FILE, even if the file has other text between the certificates', () => {
   const made = ['one', 'two'].map((name) => {
     const args = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', `/CN=${name}`];
     const output = execFileSync('openssl', ['req', '-x509', ...args, '-keyout', '/dev/null'], { stdio: 'pipe' });
@@ -28,7 +28,7 @@ test('this process trusts each certificate of the file, even if there is other t
   expect([...made, ...bundled].filter((text) => !trusted.has(plain(text)))).toEqual([]);
 });
 
-test('names the setting and the file if it cannot be used', () => {
+test('the error for a file that cannot be used names the setting and the file', () => {
   expect(() => readAuthorities('/missing')).toThrow('RUNYARD_CA_FILE: /missing cannot be read (ENOENT)');
   const empty = file('empty', 'no certificate');
   expect(() => trustCaFile(empty)).toThrow(`RUNYARD_CA_FILE: ${empty} holds no certificate in PEM`);

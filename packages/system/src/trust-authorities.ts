@@ -1,12 +1,12 @@
 /**
- * Adds certificate authorities to Node's own list. They are needed for connections to a service or provider whose certificate a company has
- * signed itself.
+ * Adds certificate authorities to Node's own list. They are needed for connections to a service or provider whose certificate comes
+ * from a company's own authority.
  */
 import { readFileSync } from 'node:fs';
 
 const certificate = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** Returns the certificates of a file in PEM. Throws an error that names the setting if there are no certificates. */
+/** Returns the certificates of a PEM file. Throws an error that names the setting if the file has no certificates. */
 export function readAuthorities(file: string): string[] {
   let text: string;
   try {

@@ -1,4 +1,4 @@
-/** Codes of OpenSSL for a certificate of an authority that this machine does not trust. */
+/** Error codes of OpenSSL that mean: this machine does not trust the authority that signed the certificate. */
 const untrusted: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',

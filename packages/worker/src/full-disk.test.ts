@@ -9,14 +9,14 @@ import { bubblewrapFeatures, fixtureAgent, workerEnvironment } from '../test/wor
 import { isFullDisk, startWhenThereIsRoom } from './full-disk.ts';
 import { startWorker } from './worker.ts';
 
-test('recognizes a full disk in the cause of an error and in the output of a program', () => {
+test('isFullDisk recognizes a full disk in the cause of an error and in the output of a program', () => {
   const full = Object.assign(new Error('write'), { code: 'ENOSPC' });
   expect(isFullDisk(new Error('the agent was not bundled', { cause: full }))).toBe(true);
   expect(isFullDisk(new Error('mkfs: No space left on device'))).toBe(true);
   expect(isFullDisk(new Error('permission denied'))).toBe(false);
 });
 
-test('a stop ends a worker that waits for disk space', async () => {
+test('an aborted signal ends the wait of a worker for disk space', async () => {
   const stopping = new AbortController();
   const log = { warn: vi.fn(() => stopping.abort()), info: vi.fn() };
   const start = () => Promise.reject(Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' }));
@@ -28,7 +28,7 @@ const problem =
   smallDiskProblem ?? ((await bubblewrapFeatures()) === undefined ? 'bubblewrap does not work here' : null);
 
 describe.skipIf(problem)(problem ? `on a full disk (skipped: ${problem})` : 'on a full disk', () => {
-  test('a worker waits, logs this, and starts when there is space', async () => {
+  test('a worker logs a warning and waits, and starts when the disk has space again', async () => {
     const disk = await makeSmallDisk(300);
     const service = await startFakeWorkerService();
     try {

@@ -1,9 +1,9 @@
 import { delay } from '@runyard/system/backoff';
 import type { Logger } from 'pino';
 
-/** Time between two tries to start on a full disk. */
+/** Time between two attempts to start the worker while a disk is full. */
 const retryMs = 5_000;
-/** Error messages of the system. They also appear in the output of programs that the worker starts. */
+/** Messages of the system about a full disk. They appear in errors of Node and in the output of programs that the worker starts. */
 const messages = /ENOSPC|EDQUOT|no space left on device|disk quota exceeded/i;
 
 /** Returns whether an error, or one of its causes, means that a disk is full. */
@@ -20,8 +20,8 @@ interface Waiting {
 }
 
 /**
- * Starts a worker, and waits while it cannot start because a disk is full. Each attempt logs this, because the worker serves no run
- * meanwhile.
+ * Starts a worker. While a disk is full, repeats this until the worker starts. Each failed attempt is logged as a warning, because no
+ * run can start on this worker in the meantime.
  */
 export async function startWhenThereIsRoom<W>(
   start: () => Promise<W>,

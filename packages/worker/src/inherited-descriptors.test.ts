@@ -8,15 +8,15 @@ import { expect, onTestFinished, test } from 'vitest';
 
 const module = fileURLToPath(new URL('./inherited-descriptors.ts', import.meta.url));
 
-test('closes inherited descriptors, so that child processes do not get them', () => {
+test('closeInheritedDescriptors closes descriptors of the parent process, so that child processes do not get them', () => {
   const script = `
     import { execFileSync } from 'node:child_process';
     const list = () => execFileSync('sh', ['-c', 'for d in /proc/$$/fd/*; do readlink $d || :; done'], { encoding: 'utf8' });
     console.log('before', list());
     (await import(${JSON.stringify(module)})).closeInheritedDescriptors();
     console.log('after', list());`;
-  // The test needs bash, because other shells do not support descriptors above 9; Node marks only descriptors that follow each other
-  // without a gap.
+  // The test uses descriptor 40, because Node itself sets close-on-exec on descriptors up to the first gap in the numbers. It needs
+  // bash, because other shells do not support descriptors above 9.
   const run = 'exec 40</etc/hostname; exec "$0" --input-type=module -e "$1"';
   const output = execFileSync('bash', ['-c', run, process.execPath, script], { encoding: 'utf8' });
   const [before = '', after = ''] = output.split('after');
@@ -24,11 +24,11 @@ test('closes inherited descriptors, so that child processes do not get them', ()
   expect(after).not.toContain('/etc/hostname');
 });
 
-test('leaves the file of NODE_EXTRA_CA_CERTS open while Node reads it', () => {
+test('closeInheritedDescriptors does not close the file of NODE_EXTRA_CA_CERTS while Node reads it', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'runyard-descriptors-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = path.join(folder, 'authorities.pem');
-  // So many that Node still reads them when the descriptors are closed.
+  // Writes so many certificates that Node still reads the file when the descriptors are closed.
   writeFileSync(file, Array.from({ length: 10 }, () => rootCertificates.join('\n')).join('\n'));
   const script = `
     import { getCACertificates } from 'node:tls';

@@ -2,8 +2,8 @@ import { onParentGone } from '@runyard/system/parent-input';
 import type { Worker } from './worker.ts';
 
 /**
- * Handles the signals. SIGTERM ends the worker for an upgrade (`terminate`). SIGUSR2 drains the worker. SIGINT, or any second signal, stops
- * the worker within about six seconds.
+ * Handles the signals to a worker process. SIGTERM ends the worker for an upgrade (`terminate`). SIGUSR2 drains the worker. SIGINT
+ * stops the worker within about six seconds, and so does the second of two signals.
  */
 export function endOnSignals(worker: Pick<Worker, 'terminate' | 'drain' | 'stop'>): void {
   let asked = false;
@@ -20,13 +20,13 @@ export function endOnSignals(worker: Pick<Worker, 'terminate' | 'drain' | 'stop'
 }
 
 /**
- * Stops the worker when its parent asks for it. If the parent crashed, leaves the sandboxes to the next worker. Also aborts `waiting`, so
- * that a worker ends that is still waiting to start.
+ * Stops the worker when the parent process asks for it. If the parent has crashed, the worker leaves its sandboxes to the next worker.
+ * In both cases, aborts `waiting`, so that a worker that still waits for its start ends too.
  */
 export function endWithParent(starting: Promise<Pick<Worker, 'stop' | 'leave'>>, waiting: AbortController): void {
   onParentGone((how) => {
     waiting.abort();
-    // Ignores a failed start, because the process then ends anyway.
+    // Ignores a failed start, because then the process ends in any case.
     starting.then((worker) => (how === 'asked' ? worker.stop() : worker.leave())).catch(() => {});
   });
 }

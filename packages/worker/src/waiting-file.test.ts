@@ -12,7 +12,7 @@ const onFault = (error: Error) => {
   throw error;
 };
 
-test('shows the state of the pool while the worker runs, and nothing after that', () => {
+test('readWaitingFile returns the state of the pool while the worker runs, and undefined after that', () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   let pool = { wanted: 1, ready: 0, taken: 0, failed: 0 };
   const stop = keepWaitingFile(folder, () => pool, onFault);
@@ -25,7 +25,7 @@ test('shows the state of the pool while the worker runs, and nothing after that'
   expect(readWaitingFile(dataDir)).toBeUndefined();
 });
 
-test('ignores the file of a dead worker, and a damaged one', async () => {
+test('readWaitingFile ignores a damaged file and the file of a dead worker', async () => {
   keepWaitingFile(folder, () => ({ wanted: 1, ready: 1, taken: 0, failed: 0 }), onFault);
   const file = path.join(folder, 'waiting.json');
   const text = await readFile(file, 'utf8');

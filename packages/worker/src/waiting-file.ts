@@ -1,4 +1,7 @@
-/** The file in which a worker describes its pool of waiting sandboxes, for `runyard doctor`. Loads no zod. */
+/**
+ * Writes and reads the file in which a worker describes its pool of sandboxes with waiting agents. `runyard doctor` shows the
+ * description. This module does not load zod.
+ */
 import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { readHolder } from '@runyard/system/claim';
@@ -6,7 +9,7 @@ import { isIdentity, type ProcessIdentity, stateOf, thisProcess } from '@runyard
 import type { PoolCounts } from './sandboxes/pool.ts';
 import { writeWhole } from './supervisor-client/files.ts';
 
-/** Pause between two reads of the pool. */
+/** Milliseconds between two reads of the state of the pool. */
 const everyMs = 5000;
 
 interface WaitingFile extends ProcessIdentity {
@@ -16,7 +19,10 @@ interface WaitingFile extends ProcessIdentity {
 
 const fileIn = (workerFolder: string): string => path.join(workerFolder, 'waiting.json');
 
-/** Writes the file now and, while the pool changes, every few seconds. Returns a function that stops this and removes the file. */
+/**
+ * Writes the file now, and then every few seconds if the state of the pool has changed. Returns a function that stops this and removes
+ * the file.
+ */
 export function keepWaitingFile(workerFolder: string, read: () => PoolCounts, onFault: (error: Error) => void) {
   const file = fileIn(workerFolder);
   const about = { ...thisProcess(), since: new Date().toISOString() };
@@ -29,7 +35,8 @@ export function keepWaitingFile(workerFolder: string, read: () => PoolCounts, on
     try {
       writeWhole(file, { ...about, pool });
     } catch (error) {
-      // For example, the disk is full. The worker continues, because only `runyard doctor` reads the file.
+      // If the file cannot be written, for example because the disk is full, the worker continues, because only `runyard doctor` reads
+      // the file.
       onFault(error as Error);
     }
   };
@@ -40,14 +47,15 @@ export function keepWaitingFile(workerFolder: string, read: () => PoolCounts, on
     try {
       rmSync(file, { force: true });
     } catch (error) {
-      // Readers ignore the file of a process that has ended.
+      // If the file cannot be removed, it does no harm, because `readWaitingFile` ignores the file of a process that has ended.
       onFault(error as Error);
     }
   };
 }
 
 /**
- * Returns the latest description that the running worker of this data folder wrote. Undefined: no worker runs, or the worker has no pool.
+ * Returns the last description that the running worker of this data folder has written. Returns undefined if no worker runs or the worker
+ * has no pool.
  */
 export function readWaitingFile(dataDir: string): WaitingFile | undefined {
   const found = readHolder(fileIn(path.join(dataDir, 'worker')), isWaitingFile);

@@ -10,7 +10,7 @@ import { listGroups } from './sandboxes/cgroups/hierarchy.ts';
 
 const works = (await bubblewrapFeatures()) !== undefined;
 
-describe.skipIf(!works)('the end of a worker', () => {
+describe.skipIf(!works)('a worker', () => {
   let service: FakeWorkerService;
   let dataDir: string;
   beforeEach(async () => {
@@ -22,7 +22,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   });
 
-  test('after SIGUSR2, finishes running executions, rejects new executions, and then exits', async () => {
+  test('that gets SIGUSR2 rejects new executions and ends when its running executions have ended', async () => {
     await using worker = await spawnTestWorker(service, dataDir);
     service.send(fakeAssignment('long', ['--fixture', 'sh', 'while ! [ -e /workspace/go ]; do sleep 0.05; done']));
     await service.waitFor('sandbox_ready');
@@ -35,7 +35,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     expect(await worker.exited).toBe(0);
   });
 
-  test('a second signal ends agents that ignore SIGTERM, even if adoption is turned off', async () => {
+  test('without adoption that gets a second SIGTERM kills agents that ignore SIGTERM', async () => {
     await using worker = await spawnTestWorker(service, dataDir, { RUNYARD_ADOPT_SECONDS: '0' });
     service.send(fakeAssignment('stubborn', ['--fixture', 'stubborn']));
     await service.waitFor('sandbox_ready');
@@ -46,7 +46,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     expect(await worker.exited).toBe(0);
   });
 
-  test('lets an agent that handles SIGTERM end by itself after SIGINT', async () => {
+  test('that gets SIGINT lets an agent that handles SIGTERM end by itself', async () => {
     await using worker = await spawnTestWorker(service, dataDir);
     service.send(
       fakeAssignment('polite', ['--fixture', 'sh', 'trap "exit 0" TERM; : >/workspace/up; sleep 60 & wait']),
@@ -65,7 +65,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     expect(exit_code, 'by SIGTERM, not by SIGKILL').toBe(128 + 15);
   });
 
-  test('kill -9 of a worker without adoption ends all its sandbox processes, and the next start removes folders and cgroups', async () => {
+  test('without adoption that is killed leaves no sandbox processes, and the next worker removes its folders and cgroups', async () => {
     const first = await spawnTestWorker(service, dataDir, { RUNYARD_ADOPT_SECONDS: '0' });
     const mark = `4712.${process.pid}`;
     service.send(fakeAssignment('orphan', ['--fixture', 'sh', `setsid sleep ${mark} & sleep ${mark}`]));
@@ -92,13 +92,13 @@ describe.skipIf(!works)('the end of a worker', () => {
     expect(await second.exited).toBe(0);
   });
 
-  test('refuses a second worker on the same data folder', async () => {
+  test('that is the second one on a data folder ends with exit code 3, and the first one continues', async () => {
     await using worker = await spawnTestWorker(service, dataDir);
     await expect(spawnTestWorker(service, dataDir)).rejects.toThrow('exit code 3');
     expect(worker.process.exitCode).toBeNull();
   });
 
-  test('the worker has exit code 2 if its key was never accepted', async () => {
+  test('ends with exit code 2 if the service has never accepted its key', async () => {
     await expect(spawnTestWorker(service, dataDir, { RUNYARD_API_KEY: 'wrong-key' })).rejects.toThrow('exit code 2');
   });
 });

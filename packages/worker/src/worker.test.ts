@@ -21,7 +21,7 @@ const zombies = async (): Promise<number> => {
   return stats.filter((stat) => / \((sh|bwrap|prlimit|sleep|setsid)\) Z /.test(stat)).length;
 };
 
-test('derives the default worker name from the host name', () => {
+test('the default name of a worker contains the host name', () => {
   expect(defaultWorkerName('build box_7.local')).toBe('runyard-build-box_7.local');
 });
 
@@ -43,7 +43,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
   const failed = (id: string) => it.service.waitFor('task_failed', (data) => data.execution_id === id);
   const ready = (id: string) => it.service.waitFor('sandbox_ready', (data) => data.execution_id === id);
 
-  test('sends its hello first, with its slots and sandbox level', async () => {
+  test('sends a hello as its first message, with its number of slots and how well its sandboxes are isolated', async () => {
     const [hello] = it.service.messages;
     expect(hello).toMatchObject({
       type: 'worker_hello',
@@ -52,7 +52,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect((await it.service.waitFor('worker_hello')).sandbox.features).toContain('no-network');
   });
 
-  test('reports its version, and the free space of the disk of its sandboxes', async () => {
+  test('reports its version and the free disk space for its sandboxes', async () => {
     const { version } = await it.service.waitFor('worker_hello');
     expect(version).toMatch(/^\d+\.\d+\.\d+/);
     const { disk } = await it.service.waitFor('worker_status');
@@ -117,7 +117,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
       await expect.poll(isCounting).toBe(true);
       tell(true, true);
       await expect.poll(isCounting).toBe(false);
-      // The run waits for a follow-up, so its commands may continue.
+      // The agent now waits for a follow-up and not for other runs, so the commands of the run may continue.
       tell(true, false);
       await expect.poll(isCounting).toBe(true);
       tell(true, true);
@@ -127,7 +127,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     },
   );
 
-  test('after an execution was taken back, accepts its new assignment only when the old sandbox has ended', async () => {
+  test('rejects a new assignment of an execution until the sandbox of the old assignment has ended', async () => {
     const id = assign('stubborn');
     await ready(id);
     const again = () => it.service.send(fakeAssignment(id, ['--fixture', 'exit', '0'], {}, 'another'));
@@ -144,7 +144,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     await until(() => count('task_completed') === 2);
   });
 
-  test('starts the agent as the worker protocol requires, in its workspace, without variables of the worker', async () => {
+  test('starts the agent in the workspace with the arguments and variables of the worker protocol, without variables of the worker', async () => {
     const id = assign('sh', 'tr "\\0" " " </proc/$PPID/cmdline; echo; pwd; env | sort; exit 9');
     const { message } = await failed(id);
     expect(message).toContain(
@@ -168,7 +168,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     ]);
   });
 
-  test('starts the agent from compiled code in a folder that no sandbox can write', async () => {
+  test('starts the agent with stored compiled code, which no sandbox can change', async () => {
     const compile = `const [parts, cache] = ['parts', 'cache'].map((folder) => '/opt/runyard/agent/' + folder + '/main.cjs');
       const { cachedDataRejected } = new vm.Script(fs.readFileSync(parts, 'latin1'), { cachedData: fs.readFileSync(cache) });
       console.log(cachedDataRejected ? 'the code was rejected' : 'the code was accepted');
@@ -179,7 +179,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect(message).toContain('EROFS');
   });
 
-  test('reports the exit code and the end of the output of an agent that fails', async () => {
+  test('reports a failed agent with its exit code and the end of its output', async () => {
     const id = assign('sh', 'echo first; echo what went wrong >&2; exit 3');
     expect(await failed(id)).toMatchObject({
       exit_code: 3,
@@ -192,11 +192,11 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
   test.each([
     ['SIGKILL', 137],
     ['SIGSEGV', 139],
-  ])('reports an agent that %s ended as 128 + signal', async (signal, code) => {
+  ])('reports 128 + the number of the signal for an agent that %s ended', async (signal, code) => {
     expect((await failed(assign('signal', signal))).exit_code).toBe(code);
   });
 
-  test('ends all processes that an agent left running, also in other sessions, and leaves no zombie', async () => {
+  test('ends all processes that an agent has left, also in other sessions, and leaves no zombies', async () => {
     const mark = `4711.${process.pid}`;
     const before = await zombies();
     const id = assign('sh', `setsid sleep ${mark} >/dev/null 2>&1 & setsid setsid sleep ${mark} & sleep 0.1`);
@@ -206,7 +206,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     await until(async () => (await readdir(path.join(it.worker.stateRoot, 's'))).length <= 1);
   });
 
-  test('kills a cancelled agent that ignores all signals when its grace period is over', async () => {
+  test('kills a cancelled agent that ignores SIGTERM when the grace period is over', async () => {
     const [usual, short] = [assign('stubborn'), assign('stubborn')];
     await Promise.all([ready(usual), ready(short)]);
     const cancel = (id: string, grace: { grace_ms?: number }) =>
@@ -223,7 +223,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect(ended, 'the usual grace is 5 s').toEqual([short, usual]);
   });
 
-  test('cancels only the execution that is named', async () => {
+  test('cancels only the execution that the cancellation names', async () => {
     const id = assign('sh', 'sleep 0.3');
     it.service.send({
       type: 'task_cancellation',
@@ -232,7 +232,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect((await completed(id)).task_state).toBeUndefined();
   });
 
-  test('rejects an assignment if all slots are in use, and accepts the next assignment when a slot is free', async () => {
+  test('rejects an assignment while all slots are in use, and accepts an assignment when a slot is free', async () => {
     const busy = [assign('polite'), assign('polite'), assign('polite')];
     await Promise.all(busy.map(ready));
     const tooMany = assign('exit', '0');
@@ -244,7 +244,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     await completed(assign('exit', '0'));
   });
 
-  test('makes one sandbox for each assignment if several assignments arrive at the same time', async () => {
+  test('makes a separate sandbox for each of several assignments that arrive at the same time', async () => {
     const script = '[ -e mine ] && exit 9; touch mine; sleep 0.3; [ "$(ls)" = mine ]';
     const ids = [1, 2, 3].map(() => assign('sh', script));
     const about = (type: string): string[] =>
@@ -259,7 +259,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect(about('sandbox_ready')).toEqual(ids);
   });
 
-  test('runs an execution once, even if it is assigned several times', async () => {
+  test('runs an execution only once, even if it gets the same assignment several times', async () => {
     const id = newId();
     const assignment = fakeAssignment(id, ['--fixture', 'sh', 'sleep 0.2']);
     it.service.send(assignment);
@@ -276,7 +276,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
   });
 
   test.runIf(limitsMemory)(
-    'if a sandbox has used up its memory, reports this and names the setting to raise',
+    'reports a sandbox that has used up its memory, and names the setting to raise',
     async () => {
       const { failure_reason, message } = await failed(assign('memory'));
       expect(failure_reason).toBe('out_of_memory');
@@ -284,7 +284,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     },
   );
 
-  test('ends a sandbox whose workspace exceeds its limit, and reports this', async () => {
+  test('ends a sandbox whose workspace exceeds the disk limit, and reports this', async () => {
     const { failure_reason, message } = await failed(
       assign('sh', 'while :; do head -c 8000000 /dev/zero > $(mktemp -p .); done 2>/dev/null'),
     );
@@ -292,7 +292,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect(message).toContain('RUNYARD_SANDBOX_DISK_MB');
   });
 
-  test('needs little memory while an agent floods its output, and shows the end of the output', async () => {
+  test('needs little memory while an agent writes very much output, and reports the end of the output', async () => {
     const before = process.memoryUsage().rss;
     const id = assign('flood');
     await ready(id);
@@ -307,20 +307,20 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect(most - before).toBeLessThan(120 * 1024 * 1024);
   });
 
-  test('refuses an assignment with an image, because it runs programs of this machine', async () => {
+  test('refuses an assignment with an image, because sandboxes of bubblewrap use the programs of the machine', async () => {
     const id = newId();
     const assignment = fakeAssignment(id);
     it.service.send({ ...assignment, data: { ...assignment.data, docker_image: 'node:24' } });
     expect((await failed(id)).message).toContain('this worker cannot run images');
   });
 
-  test('refuses a variable that would smuggle options into the sandbox', async () => {
+  test('refuses a variable whose value would add options to the command that makes the sandbox', async () => {
     const id = newId();
     it.service.send(fakeAssignment(id, [], { EVIL: 'x\0--bind\0/\0/host' }));
     expect((await failed(id)).message).toContain('EVIL');
   });
 
-  test('keeps agents running while the service is unreachable, and reports their end on the next connection', async () => {
+  test('lets agents continue while the service is unreachable, and reports their end on the next connection', async () => {
     const mark = `: patient-${process.pid}`;
     const id = assign('sh', `${mark}; while ! [ -e /workspace/go ]; do sleep 0.05; done`);
     await ready(id);

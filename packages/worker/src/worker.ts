@@ -26,46 +26,61 @@ import { chooseStateRoot, removeAbandonedRoots } from './state/state-root.ts';
 import { openSupervisors, type Supervisors } from './supervisor-client/supervisors.ts';
 import { keepWaitingFile } from './waiting-file.ts';
 
-/** Longest wait for the service to confirm the last messages before the worker ends. */
+/**
+ * Before the worker ends, it waits at most this long until the service has confirmed the last messages. `lastWordsStoppingMs` is for a
+ * worker that stops or leaves its sandboxes.
+ */
 const lastWordsMs = 5000;
 const lastWordsStoppingMs = 1500;
-/** Longest time that a leaving worker waits until the sandboxes that are being made have started. */
+/** A worker that leaves its sandboxes to the next worker waits at most this long until sandboxes that are being made have started. */
 const settleMs = 5000;
 
 export interface WorkerContext {
   readonly log: Logger;
-  /** The agent's `main.ts`; absent: the one in `packages/agent`. */
+  /** Path of the agent's `main.ts`. Default: the file in `packages/agent`. */
   readonly agentEntry?: string;
   /**
-   * How long to wait for the data folder while another worker uses it: a worker whose parent crashed takes some seconds to end. Default: 0.
+   * Milliseconds to wait for the data folder while another worker uses it. Some callers wait, because a worker whose parent has crashed
+   * needs some seconds to end. Default: 0.
    */
   readonly lockPatienceMs?: number;
 }
 
-/** A worker that runs. */
+/** A running worker. */
 export interface Worker {
-  /** Takes no new executions. `drained` resolves when the last one has ended. */
+  /** Rejects new executions from now on. When the last execution has ended, the worker ends. */
   drain(): void;
-  /** Leaves the sandboxes to the next worker of the data folder and ends. If the sandboxes cannot outlive this worker, drains first. */
+  /**
+   * Leaves the sandboxes to the next worker of the data folder and ends. If the sandboxes cannot continue without this worker, does the
+   * same as `drain`.
+   */
   terminate(): void;
-  /** Leaves the sandboxes to the next worker of the data folder and ends. If the sandboxes cannot outlive this worker, ends them. */
+  /**
+   * Leaves the sandboxes to the next worker of the data folder and ends. If the sandboxes cannot continue without this worker, does the
+   * same as `stop`.
+   */
   leave(): void;
-  /** Ends all executions within about six seconds, or later if the kernel cannot end a process of a sandbox yet. */
+  /**
+   * Ends all executions and then the worker, within about six seconds. Takes longer if the kernel cannot end a process of a sandbox at
+   * once.
+   */
   stop(): Promise<void>;
-  /** Resolves when the worker has ended and released everything. Exit code 2: the service never accepted its key. */
+  /**
+   * Resolves when the worker has ended and released all resources. The exit code is 2 if the service has never accepted the worker's key.
+   */
   readonly drained: Promise<{ exitCode: 0 | 2 }>;
-  /** Id by which the service knows this process. */
+  /** Id with which the service identifies this worker process. */
   readonly instanceId: string;
   /** Folder with the sandboxes and the agent's bundle. */
   readonly stateRoot: string;
 }
 
-/** The worker cannot run here; the message has the reason and the next step. */
+/** The error if the worker cannot run here. The message has the reason and the next step. */
 export class WorkerRefused extends Error {
   override readonly name = 'WorkerRefused';
 }
 
-/** Returns `runyard-{hostname}`, with characters that a worker name must not contain replaced. */
+/** Returns `runyard-{hostname}`. Replaces characters that a worker name must not contain. */
 export function defaultWorkerName(hostname: string): string {
   return `runyard-${hostname.replace(/[^A-Za-z0-9._-]+/g, '-')}`.slice(0, 63);
 }
@@ -75,7 +90,7 @@ const defaultAgentEntry = fileURLToPath(new URL('../../agent/src/main.ts', impor
 /** Returns whether the sandboxes of these settings continue when their worker ends. */
 const outlives = (settings: Settings): boolean => settings.RUNYARD_SANDBOX !== 'none';
 
-/** Takes the data folder, and waits for `lockPatienceMs` while another worker uses it. */
+/** Takes the lock of the data folder. Waits at most `lockPatienceMs` if another worker uses the folder. */
 async function waitForDataFolder(dataDir: string, { log, lockPatienceMs = 0 }: WorkerContext) {
   const deadline = performance.now() + lockPatienceMs;
   let lock = await lockDataFolder(dataDir);
@@ -88,7 +103,7 @@ async function waitForDataFolder(dataDir: string, { log, lockPatienceMs = 0 }: W
   return lock;
 }
 
-/** Returns the free space of the file system of a folder; undefined if the system does not say. */
+/** Returns the free space of the file system with the folder. Returns undefined if the space cannot be read. */
 async function statusOf(folder: string): Promise<WorkerStatus | undefined> {
   const found = await statfs(folder).catch(() => undefined);
   if (found === undefined) return undefined;
@@ -96,7 +111,7 @@ async function statusOf(folder: string): Promise<WorkerStatus | undefined> {
   return { type: 'worker_status', data: { disk: { free_bytes: bavail * bsize, total_bytes: blocks * bsize } } };
 }
 
-/** Starts a worker in this process, on the main thread. Rejects with `WorkerRefused` if it cannot run here. */
+/** Starts a worker in this process. Must be called on the main thread. Rejects with `WorkerRefused` if the worker cannot run here. */
 export async function startWorker(settings: Settings, context: WorkerContext): Promise<Worker> {
   const { log } = context;
   const serviceRoot = settings.RUNYARD_BASE_URL ?? `http://${settings.RUNYARD_HOST}:${settings.RUNYARD_PORT}`;
@@ -225,7 +240,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     // Adopts the executions before the first hello, because the hello lists them.
     executions.adopt([...opened.left, ...left]);
 
-    /** Executions whose end the service has not confirmed. The service still assumes that they run on this worker. */
+    /** Returns the executions whose end the service has not confirmed yet. For the service, they still run on this worker. */
     const unconfirmedEnds = (): { task_id: string; execution_id: string }[] =>
       outbox
         .kept()
@@ -273,7 +288,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       executions.drain();
       backend.drain?.();
       log.info({ executions: executions.list().length }, 'leaving: the next worker adopts the sandboxes');
-      // Waits until each claimed assignment has its sandbox, so that the next worker finds the sandbox.
+      // Waits until each claimed execution has a sandbox, so that the next worker finds these sandboxes.
       await Promise.race([executions.settled(), sleep(settleMs)]);
       await Promise.race([outbox.drained(), sleep(lastWordsStoppingMs)]);
       await end(0);

@@ -1,10 +1,10 @@
 /** Makes the first messages of TLS clients, both valid and invalid. */
 export interface HelloParts {
-  /** Names of the extension `server_name`; absent: the message has no such extension. */
+  /** Host names in the extension `server_name`. If it is absent, the message does not have this extension. */
   readonly names?: readonly string[];
   /** Further extensions, by type. */
   readonly extensions?: readonly (readonly [type: number, data: Buffer])[];
-  /** Bytes of each record; absent: the whole message is one record. */
+  /** Length of each record. Default: the whole message is one record. */
   readonly recordBytes?: number;
 }
 

@@ -10,7 +10,7 @@ import { deniedLog } from '../src/egress/denied-log.ts';
 import { egressAddresses, egressPolicy } from '../src/egress/policy.ts';
 import { openProxy, type ProxyLimits } from '../src/egress/proxy.ts';
 
-/** An address of the internet. No packet is sent to it: the test connects the proxy to its own server instead. */
+/** An address of the internet. No packet is sent to this address, because the tests connect the proxy to their own server. */
 export const publicAddress = '93.184.216.34';
 
 export interface TestProxyOptions {
@@ -23,20 +23,20 @@ export interface TestProxyOptions {
 
 export interface TestProxy extends AsyncDisposable {
   /**
-   * Addresses by host name. If the value is a list of lists, each look-up takes the next list. Names end with a dot, because the proxy
-   * looks them up in this form.
+   * Addresses by host name. If the value is a list of lists, each look-up returns the next list. The host names end with a dot,
+   * because the proxy looks up names in this form.
    */
   readonly names: Record<string, readonly string[] | (readonly string[])[]>;
   /** Addresses that the proxy connected to, as `address:port`. */
   readonly dialled: string[];
-  /** `host port reason` of each report. */
+  /** `host port reason` of each denied connection that was reported. */
   readonly denied: string[];
   readonly reports: DeniedConnections[];
   /** Opens a connection to the proxy. */
   open(): Promise<Socket>;
   /** Sends text and returns everything that is received. */
   say(text: string): Promise<string>;
-  /** Asks for a tunnel. Returns the first line of the answer, and the socket. */
+  /** Sends a CONNECT request. Returns the first line of the answer, and the socket of the tunnel. */
   connect(authority: string): Promise<{ readonly status: string; readonly socket: Socket }>;
   close(): Promise<void>;
 }

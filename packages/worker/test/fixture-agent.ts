@@ -1,8 +1,11 @@
-/** Replaces the agent in the worker's tests. Runs the fixture that `--fixture NAME ARGUMENT` names, or does nothing without this option. */
+/**
+ * Program that replaces the agent in the tests of the worker. Runs the fixture that `--fixture NAME ARGUMENT` names. Without this option,
+ * ends at once.
+ */
 import { spawn } from 'node:child_process';
 import { readFileSync, writeSync } from 'node:fs';
 
-/** Waits for a run in the same way as the agent. Returns the arguments of the run; an empty list if the worker has ended. */
+/** Waits for a run in the same way as the agent. Returns the arguments of the run, or an empty list if the worker has ended. */
 function waitForRun(): string[] {
   const descriptor = Number(process.env.RUNYARD_RUN_TOKEN_FD);
   writeSync(descriptor, '\n');

@@ -1,12 +1,12 @@
-/** Makes processes that no signal can end for a while. Processes that wait for a broken disk behave in the same way. */
+/** Freezes processes, so that no signal can end them for a while. So a test can imitate processes that wait for a broken disk. */
 import { access, constants, mkdir, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { findProcesses } from '../src/state/processes.ts';
 
-/** Uses version 1 of the kernel's freezer, in which SIGKILL does not end a frozen process. In version 2, it does. */
+/** Folder of version 1 of the kernel's freezer. Only in this version, SIGKILL does not end a frozen process. */
 const root = '/sys/fs/cgroup/freezer';
 
-/** True if `freeze` works on this machine. */
+/** Returns true if `freeze` works on this machine. */
 export async function canFreeze(): Promise<boolean> {
   return access(path.join(root, 'cgroup.procs'), constants.W_OK).then(
     () => true,
@@ -16,7 +16,10 @@ export async function canFreeze(): Promise<boolean> {
 
 let number = 0;
 
-/** Freezes the processes whose command line has an entry that begins with `mark`. Disposing of the result thaws them; thawing twice is fine. */
+/**
+ * Freezes the processes whose command line has an entry that begins with `mark`. `thaw` or disposing of the result lets the processes
+ * continue; a second call does nothing.
+ */
 export async function freeze(mark: string): Promise<{ thaw(): Promise<void> } & AsyncDisposable> {
   const group = path.join(root, `runyard-test-${process.pid}-${++number}`);
   await mkdir(group);
@@ -28,7 +31,7 @@ export async function freeze(mark: string): Promise<{ thaw(): Promise<void> } & 
     thaw,
     async [Symbol.asyncDispose]() {
       await thaw();
-      // Tries again, because the group is busy until its last process has left.
+      // Tries again, because the group cannot be removed before the last process has left it.
       for (;;) {
         const busy = await rmdir(group).then(
           () => false,

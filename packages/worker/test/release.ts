@@ -2,8 +2,8 @@ import { readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
 /**
- * Creates the file `go` in the workspace of each sandbox. The agents of a test wait for this file. `stateRoot` is the worker's state
- * folder. Skips sandboxes without a workspace: the pool is still preparing them, or they are ending.
+ * Lets waiting fixture agents continue: creates the file `go` in the workspace of each sandbox, for which these agents wait.
+ * `stateRoot` is the worker's state folder. Skips sandboxes without a workspace, because they are still being prepared or are ending.
  */
 export async function releaseAgents(stateRoot: string): Promise<void> {
   const sandboxes = path.join(stateRoot, 's');

@@ -1,4 +1,4 @@
-/** A worker in a separate process, with the fixture agent: for tests that kill the worker. */
+/** Program that runs a worker with the fixture agent in a separate process, so that tests can kill the worker. */
 import { fileURLToPath } from 'node:url';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { pino } from 'pino';

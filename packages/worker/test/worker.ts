@@ -17,12 +17,12 @@ import { startWorker, type Worker } from '../src/worker.ts';
 export const fixtureAgent = fileURLToPath(new URL('./fixture-agent.ts', import.meta.url));
 
 /**
- * Returns the isolation features of bubblewrap sandboxes on this machine; `undefined` if they do not work. Tests that need a missing
- * feature are skipped.
+ * Returns the isolation features of bubblewrap sandboxes on this machine. Returns `undefined` if such sandboxes do not work here.
+ * Tests skip themselves if a feature that they need is missing.
  */
 export const bubblewrapFeatures = () => featuresOf('bubblewrap');
 
-/** Returns the isolation features of gVisor sandboxes on this machine; `undefined` if they do not work. */
+/** Returns the isolation features of gVisor sandboxes on this machine. Returns `undefined` if such sandboxes do not work here. */
 export const gvisorFeatures = () => featuresOf('gvisor');
 
 async function featuresOf(backend: string): Promise<readonly string[] | undefined> {
@@ -32,7 +32,7 @@ async function featuresOf(backend: string): Promise<readonly string[] | undefine
   return ok ? level.features : undefined;
 }
 
-/** Makes a data folder that the users of sandboxes can enter. Otherwise the worker would keep a part of its state in another place. */
+/** Makes a data folder that the users of sandboxes can enter. Otherwise the worker would have its state root outside of this folder. */
 export async function temporaryDataDir(): Promise<string> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'runyard-worker-'));
   await chmod(folder, 0o711);
@@ -48,11 +48,11 @@ export interface TestWorker extends AsyncDisposable {
 export interface TestWorkerOptions {
   readonly settings?: Readonly<Record<string, string>>;
   readonly service?: FakeWorkerService;
-  /** Default: the fixture agent. */
+  /** Path of the agent's main file. Default: the fixture agent. */
   readonly agentEntry?: string;
 }
 
-/** Environment of a worker of a test. */
+/** Returns the environment variables for a worker of a test. */
 export function workerEnvironment(
   service: Pick<FakeWorkerService, 'url'>,
   dataDir: string,
@@ -63,7 +63,7 @@ export function workerEnvironment(
     RUNYARD_API_KEY: 'test-key',
     RUNYARD_WORKER_NAME: 'runyard-test',
     RUNYARD_DATA_DIR: dataDir,
-    // Keeps no waiting agent, because most tests start only one run.
+    // Starts no agents that wait for runs, because most tests have only one run.
     RUNYARD_WARM_SANDBOXES: '0',
     ...settings,
   };
@@ -72,10 +72,10 @@ export function workerEnvironment(
 /** Time in which a worker process must start, also on a busy machine. */
 const startLimitMs = 60_000;
 
-/** Name under which a test run keeps the agent's runtime. */
+/** Returns the name under which the runtime of the agent is stored for all tests of a test run. */
 const runtimeName = (agentEntry: string, sandbox: string): string => `runtime-${path.basename(agentEntry)}-${sandbox}`;
 
-/** Starts a worker with a fake service; disposing of it ends both and removes the data folder. */
+/** Starts a worker with a fake service. Disposing of the result ends both and removes the data folder. */
 export async function startTestWorker(options: TestWorkerOptions = {}): Promise<TestWorker> {
   const service = options.service ?? (await startFakeWorkerService());
   const dataDir = await temporaryDataDir();
@@ -101,13 +101,13 @@ export async function startTestWorker(options: TestWorkerOptions = {}): Promise<
 
 export interface WorkerProcess extends AsyncDisposable {
   readonly process: ChildProcess;
-  /** Exit code, when it ends. */
+  /** Resolves with the exit code when the worker has ended. */
   readonly exited: Promise<number | null>;
 }
 
 /**
- * Starts a worker in a separate process; resolves when its hello has arrived. Disposing of it ends the worker, and leaves no process or
- * file behind.
+ * Starts a worker in a separate process. Resolves when the hello of the worker has arrived. Disposing of the result ends the worker
+ * and removes its processes and files.
  */
 export async function spawnTestWorker(
   service: FakeWorkerService,
@@ -143,7 +143,10 @@ export async function spawnTestWorker(
   };
 }
 
-/** Waits until `holds` returns true. The pauses grow to 100 ms, because many callers read all processes of the machine. Rejects after `limitMs`. */
+/**
+ * Waits until `holds` returns true. The pauses grow to 100 ms, because many callers read all processes of the machine. Rejects after
+ * `limitMs`.
+ */
 export async function until(holds: () => boolean | Promise<boolean>, limitMs = 60_000): Promise<void> {
   const startedAt = performance.now();
   while (!(await holds())) {
@@ -153,7 +156,10 @@ export async function until(holds: () => boolean | Promise<boolean>, limitMs = 6
   }
 }
 
-/** Returns how many processes of the machine have an argument that begins with `text`. Tests pass a mark that only their own processes have. */
+/**
+ * Returns how many processes of the machine have an argument that begins with `text`. Tests pass a mark that only their own processes
+ * have.
+ */
 export const running = async (text: string): Promise<number> => processesWith(text).length;
 
 /** Returns the same as `findProcesses` for `cmdline`, but synchronously, because a waiting test calls it often. */

@@ -6,7 +6,7 @@ import { maxValuesOfReport, parseJsonBody } from '../../../packages/service/src/
 import { queryDecoder } from '../../../packages/service/src/edges/http/server/query.ts';
 import { checkReportData } from '../../../packages/service/src/runs/files/artifacts/report-data.ts';
 
-/** A request whose body has arrived. */
+/** A request with its whole body. */
 export interface FakeRequest {
   readonly method: string;
   readonly path: string;
@@ -37,7 +37,7 @@ export async function whyRefused({ method, path, query, body }: FakeRequest): Pr
   }
 }
 
-/** Returns the query as the server of the service parses it: a repeated name has a list of values. */
+/** Returns the query in the form in which the service's HTTP server parses it: a repeated name has a list of values. */
 function valuesOf(query: URLSearchParams): Record<string, string | string[]> {
   const names = [...new Set(query.keys())];
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** The reports of an agent to the fake, stored for the test. */
+/** Stores the reports that an agent sends to the fake service, for the test to read. */
 
 import { FinishTask } from '@runyard/contract/agent/finish-task';
 import { OpenPullRequest } from '@runyard/contract/agent/pull-requests';
@@ -20,14 +20,17 @@ interface FakeSnapshot {
 
 /** The reports so far. */
 export interface FakeReports {
-  /** The applied events in order, without repetitions. */
+  /** The events that the fake accepted, in order and without repetitions. */
   readonly events: readonly AgentEvent[];
   readonly finished: readonly FinishTask[];
   readonly shutdowns: readonly string[];
   readonly artifacts: readonly FakeArtifact[];
-  /** The snapshots that agents began, with the received bytes of their files. */
+  /** The snapshots that the agent has begun, with the bytes that it has uploaded for their files. */
   readonly snapshots: readonly FakeSnapshot[];
-  /** The stored archives of the workspace. Each has the number of its turn and the number of its checkpoint within the turn. */
+  /**
+   * The stored archives of the workspace. `turn` is the number of the turn, and `checkpoint` the number of the checkpoint in this
+   * turn.
+   */
   readonly workspaces: readonly { turn: number; checkpoint: number | null; session: string | null; bytes: Buffer }[];
   /** Returns the text of all text events with this role. Default: the role of the assistant. */
   text(role?: string): string;
@@ -35,13 +38,13 @@ export interface FakeReports {
   output(actionId: string): string;
 }
 
-/** Status and body of an answer. The body is sent as JSON, or unchanged if it is bytes. */
+/** Status and body of an answer. If the body is a Buffer, it is sent unchanged, otherwise as JSON. */
 export interface FakeAnswer {
   readonly status: number;
   readonly value: unknown;
 }
 
-/** Path of the routes that agents call. */
+/** First part of the path of all routes that agents call. */
 export const prefix = '/api/v1/harness-support';
 
 /** Parses the JSON body of a request. An empty body counts as an empty object. */
@@ -51,7 +54,7 @@ const ok = (value: unknown): FakeAnswer => ({ status: 200, value });
 
 /**
  * Returns the stored reports and a function `take`. `take` stores and answers a report; for other requests it returns undefined.
- * `fake` has the address for uploads and the answer to the end of a turn.
+ * `fake` returns the URL for uploads and the answer to the report that a turn has ended.
  */
 export function keepReports(fake: () => { readonly url: string; readonly next: 'wait' | 'leave' }): {
   readonly reports: FakeReports;

@@ -137,7 +137,7 @@ const errorBody = (type: string, message: string): Record<string, unknown> => ({
   request_id: 'req_fake',
 });
 
-/** Anthropic Messages, `POST /v1/messages`. Wire: platform.claude.com/docs/en/build-with-claude/streaming. */
+/** The protocol Anthropic Messages, `POST /v1/messages`. Its format: platform.claude.com/docs/en/build-with-claude/streaming. */
 export const anthropicDialect: FakeDialect = {
   read,
   stream,

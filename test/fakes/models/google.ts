@@ -32,7 +32,10 @@ function read(body: Readonly<Record<string, unknown>>, pathModel: string | undef
   return { model: pathModel ?? '', turn, turnOfPrompt, prompt, toolNames, toolResults };
 }
 
-/** Google's counts of candidates exclude thoughts, and its counts of prompts include cached tokens. */
+/**
+ * Returns the token counts in Google's format: `candidatesTokenCount` excludes thoughts, and `promptTokenCount` includes cached
+ * tokens.
+ */
 function usageOf(reply: FakeReply, finished: boolean): Record<string, unknown> {
   const { input, output, cacheRead, cacheWrite, reasoning } = reply.usage;
   const promptTokenCount = input + cacheRead + cacheWrite;
@@ -60,7 +63,7 @@ function partsOf(reply: FakeReply): unknown[] {
   const thoughts = piecesOf(reply.thinking, 40).map((text) => ({ text, thought: true }));
   const calls = reply.toolCalls.map((call, index) => ({
     functionCall: { id: call.id, name: call.name, args: call.input },
-    // Gemini 3 requires that the next request returns the signature of the first call of a step.
+    // Gemini 3 signs the first call of each step, and requires this signature in the next request.
     ...(index === 0 ? { thoughtSignature: 'ZmFrZS10aG91Z2h0' } : {}),
   }));
   return [...thoughts, ...reply.text.map((text) => ({ text })), ...calls];
@@ -83,7 +86,10 @@ const errorBody = (code: number, message: string): unknown => ({
   error: { code, message, status: statusNames[code] ?? 'UNKNOWN' },
 });
 
-/** Google Gemini, `POST /v1beta/models/{model}:streamGenerateContent?alt=sse`. Wire: ai.google.dev/api/generate-content. */
+/**
+ * The protocol of Google Gemini, `POST /v1beta/models/{model}:streamGenerateContent?alt=sse`. Its format:
+ * ai.google.dev/api/generate-content.
+ */
 export const googleDialect: FakeDialect = {
   read,
   stream: (reply) => [

@@ -63,7 +63,7 @@ function itemsOf(reply: FakeReply): Record<string, unknown>[] {
     items.push({ id: `msg_${reply.id}`, type: 'message', status: 'completed', role: 'assistant', content });
   }
   for (const call of reply.toolCalls) {
-    // The fake names a tool of a namespace NAMESPACE/TOOL.
+    // In the fake's script, the tool TOOL of the namespace NAMESPACE has the name NAMESPACE/TOOL.
     const [, namespace, name = call.name] = /^(.+)\/(.+)$/.exec(call.name) ?? [];
     items.push({
       id: `fc_${call.id}`,
@@ -155,7 +155,7 @@ export const openAiHeaders: Readonly<Record<string, string>> = {
   'set-cookie': '__cf_bm=cookie-of-the-operator; path=/',
 };
 
-/** OpenAI Responses, `POST /v1/responses`. Wire: platform.openai.com/docs/api-reference/responses-streaming. */
+/** The protocol OpenAI Responses, `POST /v1/responses`. Its format: platform.openai.com/docs/api-reference/responses-streaming. */
 export const openAiResponsesDialect: FakeDialect = {
   read,
   stream,

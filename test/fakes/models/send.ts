@@ -3,10 +3,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { FakeDialect, FakeMisbehaviour, FakeReply } from './turns.ts';
 
-/** How an exchange ended, from the view of the provider. */
+/**
+ * How the answer ended: `complete`: the fake sent all of it. `client_gone`: the client closed the connection. `cut`: the fake closed
+ * the connection.
+ */
 export type FakeEnd = 'complete' | 'client_gone' | 'cut';
 
-/** Resolves when the buffers of the response have room again or the connection is closed. */
+/** Resolves when the response can take further data, or when the connection is closed. */
 function room(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const go = (): void => {
@@ -19,7 +22,7 @@ function room(response: ServerResponse): Promise<void> {
   });
 }
 
-/** Sends the events of `reply`, with the planned fault if there is one. `sent` is called after each event. */
+/** Sends the events of `reply`, with the planned fault if there is one. Calls `sent` after each event. */
 export async function sendStream(
   response: ServerResponse,
   dialect: FakeDialect,
@@ -46,7 +49,7 @@ export async function sendStream(
     if (misbehaviour !== undefined && 'afterPieces' in misbehaviour && misbehaviour.afterPieces === index) {
       switch (misbehaviour.kind) {
         case 'cut':
-          // Close the connection after the written events, before the end mark of the body.
+          // Close the connection after the events that are already written, without the end mark of the body.
           response.socket?.destroySoon();
           return;
         case 'hold':
@@ -67,7 +70,7 @@ export async function sendStream(
   response.end();
 }
 
-/** Repeats the event in the middle of a turn until `bytes` are sent. */
+/** Sends the event in the middle of the answer again and again, until `bytes` are sent. */
 async function flood(response: ServerResponse, events: string[], bytes: number, sent: () => void): Promise<void> {
   const event = events[Math.floor(events.length / 2)] ?? '';
   for (let at = 0; at < bytes && !response.destroyed; at += event.length) {

@@ -1,4 +1,4 @@
-/** The answers of a fake model, independent of the provider's format. */
+/** Types of a fake model's answers, independent of the format of a provider. */
 
 /** Tokens of one answer. `input` counts neither `cacheRead` nor `cacheWrite`; `output` includes `reasoning`. */
 export interface FakeUsage {
@@ -12,7 +12,7 @@ export interface FakeUsage {
 export interface FakeToolCall {
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
-  /** Text to stream instead of the input. It need not be JSON. Only the protocol of Anthropic uses it. */
+  /** Text to stream instead of `input`, for example text that is not JSON. Only the Anthropic protocol of the fake uses this text. */
   readonly inputText?: string;
   /** Default: an id made from the position in the conversation. */
   readonly id?: string;
@@ -30,13 +30,13 @@ export interface FakeTurn {
 }
 
 /**
- * Faults of a provider. Each was seen at a real provider. `afterPieces` counts events on the wire.
+ * Faults of a provider. Real providers have shown each of them. `afterPieces`: number of sent events before the fault.
  * - `status`: an error answer in the provider's format (429 with `retryAfterSeconds`, 500, 529 …)
  * - `cut`: the connection is closed in the middle of the stream
  * - `slow`: a pause before every event
- * - `hold`: nothing more is sent until `release()` is called
+ * - `hold`: the stream pauses until `release()` is called
  * - `garbage`: bytes that are no events, between valid events
- * - `error_event`: the provider's error event inside a stream that began with 200, then the end
+ * - `error_event`: a stream that began with the status 200 sends the provider's error event and ends
  * - `silent`: the request is read and never answered
  * - `redirect`: 307 to another address
  * - `flood`: `bytes` of text events
@@ -61,9 +61,9 @@ export type FakeMisbehaviour =
 /** The conversation so far, as the request contains it. */
 export interface FakeConversation {
   readonly model: string;
-  /** Answers that the model has given in this conversation. */
+  /** Number of answers that the model has already given in this conversation. */
   readonly turn: number;
-  /** Answers since the last prompt of the user. */
+  /** Number of answers since the last prompt of the user. */
   readonly turnOfPrompt: number;
   /** The last prompt of the user. */
   readonly prompt: string;
@@ -72,7 +72,7 @@ export interface FakeConversation {
   readonly toolResults: readonly string[];
 }
 
-/** An answer, ready for the wire. */
+/** An answer in which all defaults are filled in, for a `FakeDialect` to format. */
 export interface FakeReply {
   readonly id: string;
   readonly model: string;
@@ -80,7 +80,7 @@ export interface FakeReply {
   readonly text: readonly string[];
   readonly toolCalls: readonly (FakeToolCall & { readonly id: string })[];
   readonly usage: FakeUsage;
-  /** Chat completions only: the caller asked for usage in the stream. */
+  /** Only for chat completions: whether the request asks for token counts in the stream. */
   readonly includeUsage: boolean;
 }
 
@@ -96,7 +96,7 @@ export interface FakeDialect {
   error(status: number, message: string): unknown;
   /** The event that reports an error within a stream. */
   errorEvent(message: string): string;
-  /** Headers that the real provider sends with the body. They must not reach the sandbox. */
+  /** Headers that the real provider also sends. The gateway must not pass them on to the sandbox. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -108,7 +108,10 @@ function commandOf(prompt: string): string {
   return fenced ?? /\brun `([^`]+)`/i.exec(prompt)?.[1] ?? 'echo hello from the fake model';
 }
 
-/** Calls `shell` with the prompt's command if that tool is offered, then repeats its result. */
+/**
+ * Default answers: first calls the tool `shell` with the command of the prompt, if the request offers this tool; then repeats the
+ * result of the tool.
+ */
 export function defaultScript(conversation: FakeConversation): FakeTurn {
   if (conversation.turnOfPrompt === 0 && conversation.toolNames.includes('shell')) {
     return {

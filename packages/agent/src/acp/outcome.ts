@@ -3,9 +3,12 @@ import type { ErrorCode } from '@runyard/contract/wire/errors';
 /** How a turn of a harness ended. */
 export type HarnessOutcome =
   | { kind: 'succeeded'; summary: string }
-  /** The agent failed at its task. With a `code`, the platform around the agent failed. `retried`: the platform must not run the turn again. */
+  /**
+   * Without a `code`, the agent failed at its task. With a `code`, the platform failed. `retried`: the platform must not run the turn
+   * again.
+   */
   | { kind: 'failed'; summary: string; message: string; code?: ErrorCode; retried?: true }
-  /** A person ended the turn; the harness keeps running. */
+  /** A person ended only the turn; the harness keeps running. */
   | { kind: 'interrupted'; summary: string }
   | { kind: 'cancelled' };
 

@@ -87,7 +87,8 @@ export function commandDuration(raw: unknown): number | undefined {
 }
 
 /**
- * Returns untrusted data with shortened strings, lists and nesting. So an action that writes a file does not contain the whole file.
+ * Returns a copy of untrusted data that has limits for the length of strings and lists and for the nesting. So the event of an action that
+ * writes a file does not contain the whole file.
  */
 export function boundedData(value: unknown, maxStringLength = 16 * 1024): unknown {
   const bounded = cutDeep(value, maxStringLength, 0);

@@ -14,7 +14,7 @@ export interface ArtifactSocketRequest {
   cwd: string;
 }
 
-/** The function that answers each command. An error of the function is the answer to the command. */
+/** A function for each command, which returns the answer. If the function throws an error, the error is the answer to the command. */
 export interface SocketHandlers {
   artifact: (request: ArtifactSocketRequest) => Promise<ArtifactResult>;
   /** `report-artifact handoff` */
@@ -32,7 +32,10 @@ export interface AgentSocket {
 
 const maxRequestBytes = 2 * 1024 * 1024;
 
-/** Opens the agent's socket in a folder that only this user can enter. Commands in the sandbox use it instead of a token. */
+/**
+ * Opens the agent's socket in a folder that only this user can enter. Commands in the sandbox send their requests through this socket, so
+ * they need no token for the service.
+ */
 export function openAgentSocket(handlers: SocketHandlers): AgentSocket {
   const folder = fs.mkdtempSync(join(tmpdir().length < 60 ? tmpdir() : '/tmp', 'runyard-'));
   const path = join(folder, 'agent.sock');
@@ -73,7 +76,7 @@ export function openAgentSocket(handlers: SocketHandlers): AgentSocket {
     }
   }
 
-  // The socket exists when `listen` returns. A later error is a bug of the agent.
+  // The socket exists when `listen` returns. An error event after that is a bug of the agent.
   server.listen(path);
   server.unref();
   return {

@@ -5,20 +5,20 @@ import { shorten } from '@runyard/contract/wire/shorten';
 import { actionId } from '../acp/action-id.ts';
 import { createHash } from '../builtin-modules.ts';
 
-/** An action to decide about, with its whole input. */
+/** A permission or a question that the policy or a person decides. For a permission, it has the action with its whole input. */
 export interface ApprovalRequest extends Pick<AgentRequest, 'kind' | 'title' | 'options' | 'resume'> {
   readonly action?: { readonly id: string } & Pick<NonNullable<AgentRequest['action']>, 'name' | 'category' | 'input'>;
   /**
-   * True: the harness accepts no message as an answer. A message without a decision then counts as a denial, and the message of a denial
-   * becomes the next turn.
+   * True: the harness accepts only a decision as an answer, and no message. A person's message without a decision then counts as a
+   * denial, and the message of a denial becomes the next turn.
    */
   readonly messageIsTurn?: boolean;
-  /** Saves the state that another sandbox needs to continue. The agent awaits this call before it asks a person. */
+  /** Saves the state that another sandbox needs to continue the run. The agent awaits this call before it asks a person. */
   readonly beforeAsked?: (requestId: string) => Promise<void>;
 }
 
 export interface Verdict {
-  /** `answer`: there is a message without a decision. */
+  /** `answer`: the person sent a message without a decision. */
   readonly decision: Decision | 'answer';
   readonly by: 'person' | 'policy';
   readonly message?: string;
@@ -29,7 +29,7 @@ const maxOptions = 20;
 const maxOptionLength = 500;
 const maxNameLength = 200;
 
-/** Returns the title of a request as the service gets it. */
+/** Returns the title of a request, shortened to the limit of the service. */
 export const requestTitle = (title: string): string => shorten(title, maxTitleLength);
 
 /**
@@ -47,7 +47,7 @@ export function unshowable({ kind, title, action }: ApprovalRequest): string | u
     : undefined;
 }
 
-/** Returns a request as the service and a person get it. */
+/** Returns a request in the form that the service stores and a person sees. */
 export function requestForPerson(id: string, { kind, title, options, action, resume }: ApprovalRequest): AgentRequest {
   return {
     request_id: id,
@@ -78,7 +78,7 @@ function canonical(value: unknown): string {
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(',')}}`;
 }
 
-/** Returns the SHA-256 of name and input. The same action has the same fingerprint in another sandbox. */
+/** Returns the SHA-256 of an action's name and input. If another sandbox repeats the action, the fingerprint is the same. */
 export function fingerprint(action: { readonly name: string; readonly input: unknown }): string {
   return createHash('sha256')
     .update(canonical([action.name, action.input]))

@@ -32,7 +32,7 @@ function open(flush: () => Promise<void> = async () => {}) {
   return { approvals, events, types, abort, asked, signal: abort.signal };
 }
 
-test('allows under auto-approve, refuses under auto-deny, records both and does not ask a person', async () => {
+test('the policies auto-approve and auto-deny decide about a permission without a person, and the decision is recorded', async () => {
   for (const [policy, decision] of [
     ['auto-approve', 'approve'],
     ['auto-deny', 'deny'],
@@ -47,7 +47,7 @@ test('allows under auto-approve, refuses under auto-deny, records both and does 
   }
 });
 
-test('asks a person and continues when the answer is on record', async () => {
+test('the policy ask asks a person, and the agent continues only after the service has stored the answer', async () => {
   let stored = () => {};
   const flushed = new Promise<void>((resolve) => {
     stored = resolve;
@@ -75,7 +75,7 @@ test('asks a person and continues when the answer is on record', async () => {
   expect(approvals.answer(followUp(id, { decision: 'deny' })), 'one answer each').toBe(false);
 });
 
-test('asks about several requests one after another', async () => {
+test('the policy ask asks a person about several requests one after another', async () => {
   const { approvals, types, asked, signal } = open();
   approvals.begin('ask', undefined);
   const both = [approvals.ask(permission('one'), signal), approvals.ask(permission('two'), signal)];
@@ -89,7 +89,7 @@ test('asks about several requests one after another', async () => {
   expect((await Promise.all(both)).map(({ decision }) => decision)).toEqual(['approve', 'deny']);
 });
 
-test('denies with a message that the harness cannot get, and runs the message as the next turn', async () => {
+test('if the harness accepts no message as an answer, a message denies the request and runs as the next turn', async () => {
   const { approvals, types, asked, signal } = open();
   approvals.begin('ask', undefined);
   const asking = approvals.ask({ ...permission(), messageIsTurn: true }, signal);
@@ -100,7 +100,7 @@ test('denies with a message that the harness cannot get, and runs the message as
   expect(approvals.turnMessage(words)).toBe('rather list it');
 });
 
-test('ends the wait on an abort, and gives a later answer to the harness as text', async () => {
+test('an abort ends the wait for a person, and an answer after the abort becomes a text for the harness', async () => {
   const { approvals, abort, asked, signal, types } = open();
   approvals.begin('ask', undefined);
   const asking = approvals.ask(permission('make it'), signal);
@@ -114,7 +114,7 @@ test('ends the wait on an abort, and gives a later answer to the harness as text
   expect(types()).toEqual(['blocked', 'decided']);
 });
 
-test('uses an approval from an earlier sandbox once, and only for the same action', async () => {
+test('an approval from an earlier sandbox is valid once, and only for the same action', async () => {
   const { approvals, events, asked, signal } = open();
   const earlier = {
     request: {
@@ -139,7 +139,7 @@ test('uses an approval from an earlier sandbox once, and only for the same actio
   expect((await again).decision).toBe('deny');
 });
 
-test('answers questions with a denial under auto-deny and asks a person under auto-approve', async () => {
+test('the policy auto-deny denies a question, and the policy auto-approve asks a person', async () => {
   const denying = open();
   denying.approvals.begin('auto-deny', undefined);
   expect(await denying.approvals.ask(question, denying.signal)).toEqual({ decision: 'deny', by: 'policy' });
@@ -149,13 +149,13 @@ test('answers questions with a denial under auto-deny and asks a person under au
   expect(await asking).toEqual({ decision: 'answer', by: 'person', message: 'the red one' });
 });
 
-test('makes a fingerprint that does not depend on the order of members', () => {
+test('the fingerprint of an action does not depend on the order of the members of its input', () => {
   const of = (input: object) => fingerprint({ name: 'shell', input });
   expect(of({ a: 1, b: { c: [1, 2], d: null } })).toBe(of({ b: { d: null, c: [1, 2] }, a: 1 }));
   expect(of({ a: [1, 2] })).not.toBe(of({ a: [2, 1] }));
 });
 
-test('asks about the whole of a long action, which has its own fingerprint', async () => {
+test('a request shows a long action whole, and actions that differ only in their last character have different fingerprints', async () => {
   const { approvals, events, asked, signal } = open();
   approvals.begin('ask', undefined);
   const command = `${'echo a\n'.repeat(4_000)}rm -rf b`;

@@ -9,9 +9,12 @@ import { decisionText } from './decision-text.ts';
 
 export interface ApprovalsOptions {
   emit: (event: AgentEventBody) => void;
-  /** Resolves when the service has stored every event so far. So the service records the use of an approval before the agent acts. */
+  /**
+   * Resolves when the service has stored all events that were emitted so far. The agent acts only after that, so the service always knows
+   * that an approval was used.
+   */
   flush: () => Promise<void>;
-  /** Called when a person was asked. The answer may take long. */
+  /** Called after the agent has asked a person. The person may take long to answer. */
   onWait?: () => void;
   /** Called when the wait has ended, and awaited before the agent continues. */
   onWaitEnd?: () => Promise<void>;
@@ -20,24 +23,31 @@ export interface ApprovalsOptions {
 export interface Approvals {
   /** The policy; `auto-approve` until `begin` sets another one. */
   readonly policy: ApprovalPolicy;
-  /** Sets the policy, and the decision about a request of an earlier sandbox. */
+  /** Sets the policy, and a person's decision about a request that an earlier sandbox of the run made. */
   begin(policy: ApprovalPolicy | undefined, earlierDecision: AgentTask['decision']): void;
-  /** Sets the step of the conversation for requests from now on. */
+  /** Sets the step of the conversation that later events about requests name. */
   startTurn(stepId: string): void;
   /**
-   * Returns the decision about this request of an earlier sandbox, so that the harness can continue the call. Returns the decision only
-   * once. Returns `undecided` if the person only continued the run, and undefined if the decision is about another request.
+   * Returns a person's decision about this request of an earlier sandbox, so that the harness can continue the tool call. Only the first
+   * call returns the decision. Returns `undecided` if the person only continued the run, and undefined if the decision is about another
+   * request.
    */
   takeUp(requestId: string): Promise<Verdict | 'undecided' | undefined>;
-  /** Decides by the policy, or asks a person and waits. Requests are decided one after another. Rejects when `signal` aborts. */
+  /**
+   * Decides about the request by the policy, or asks a person and waits for the answer. Several requests are decided one after another.
+   * Rejects when `signal` aborts.
+   */
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<Verdict>;
   /** Returns true if the follow-up answers the open request. */
   isAwaited(followUp: FollowUp): boolean;
-  /** Takes a follow-up as the answer to the open request. Returns false if it is not an answer but a separate turn. */
+  /** Uses a follow-up as the answer to the open request. Returns false if the message of the follow-up must also run as a turn. */
   answer(followUp: FollowUp): boolean;
   /** Fails the open request, because the service refused to ask a person. */
   refused(requestId: string, reason: string): void;
-  /** Returns the message of a follow-up as a turn. A decision about a request that is not open any more becomes a sentence. */
+  /**
+   * Returns the text that a follow-up gives to the harness in a turn. If the follow-up decides about a request that is not open any more,
+   * the text describes the decision.
+   */
   turnMessage(followUp: FollowUp): string;
 }
 
@@ -49,7 +59,7 @@ interface AskedRequest {
   settledBy?: string;
 }
 
-/** Creates the only place that decides whether the agent may do something, or asks a person. */
+/** Creates the approvals of a run: the only code that decides by the policy whether the agent may run an action, or asks a person. */
 export function createApprovals(options: ApprovalsOptions): Approvals {
   const { emit, flush } = options;
   let policy: ApprovalPolicy = 'auto-approve';
@@ -86,7 +96,10 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     return undefined;
   }
 
-  /** Takes the earlier approval of this action, which is valid only once. Returns undefined if there is no approval. */
+  /**
+   * Uses up an earlier approval of this action, because an approval is valid only once. Returns the id of the follow-up that approved the
+   * action. Returns undefined if there is no approval.
+   */
   function takeGranted(fingerprint: string | undefined): string | undefined {
     const followUpId = fingerprint === undefined ? undefined : granted.get(fingerprint);
     if (fingerprint !== undefined) granted.delete(fingerprint);
@@ -190,7 +203,8 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       const { id, request } = question;
       const message = followUp.message.trim() === '' ? undefined : followUp.message;
       const decision = followUp.decision ?? (request.messageIsTurn ? 'deny' : 'answer');
-      // An approval never becomes a turn. After a crash the turn would be delivered again, and the agent could act on it twice.
+      // An approval never becomes a turn. After a crash the service would deliver the turn again, and the agent could run the approved
+      // action twice.
       const hasMessage = message !== undefined || followUp.decision === undefined;
       const isTurn = request.messageIsTurn === true && decision === 'deny' && hasMessage;
       const verdict: Verdict = { decision, by: 'person', ...(message === undefined ? {} : { message }) };

@@ -1,6 +1,6 @@
 import type { AgentRequest, Decision } from '@runyard/contract/runs/approvals';
 
-/** The answer to a request. Without decision and message the request is still open. */
+/** The answer to a request. If both `decision` and `message` are absent, the request is still open. */
 export interface Answer {
   readonly decision?: Decision | undefined;
   readonly message?: string | undefined;

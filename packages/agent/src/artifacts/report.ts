@@ -5,7 +5,7 @@ import type { ServiceClient } from '../service/client.ts';
 import { ServiceRefusal, UnreadableBody } from '../service/errors.ts';
 import { openChunks, pathOf } from './upload-file.ts';
 
-/** An artifact as a command or the model reports it. */
+/** An artifact in the form in which a command or the model reports it. */
 export interface ArtifactRequest {
   type: string;
   path?: string | undefined;
@@ -22,16 +22,19 @@ export type ArtifactResult = { ok: true; artifact_uid: string } | { ok: false; m
 
 export interface ArtifactOptions {
   client: Pick<ServiceClient, 'reportArtifact' | 'upload'>;
-  /** Folder that relative paths start from. */
+  /** Folder of the caller. Relative paths in the request start there. */
   cwd: string;
-  /** Folder to which the reported paths are relative. */
+  /** The workspace. Paths in reports to the service are relative to this folder. */
   workspace: string;
   signal?: AbortSignal | undefined;
 }
 
 const maxPlanBytes = 1024 * 1024;
 
-/** Reports an artifact and uploads its file, if it has one. Returns a mistake of the caller as a result and does not throw. */
+/**
+ * Reports an artifact and uploads its file, if it has one. Does not throw because of a mistake of the caller, but returns the mistake as a
+ * result.
+ */
 export async function reportArtifact(request: ArtifactRequest, options: ArtifactOptions): Promise<ArtifactResult> {
   try {
     switch (request.type) {
@@ -94,7 +97,7 @@ async function reportFile(request: ArtifactRequest, options: ArtifactOptions): P
   }
 }
 
-/** Returns a path relative to the workspace; a path outside of the workspace stays whole. */
+/** Returns a path inside of the workspace as a relative path. Returns another path unchanged. */
 function reportedPath(workspace: string, path: string): string {
   const inside = relative(workspace, path);
   return inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside) ? path : inside;

@@ -3,7 +3,8 @@ import { Readable } from 'node:stream';
 import { UnreadableBody } from '../service/errors.ts';
 
 /**
- * Returns a stream of the first `size` bytes of an open file. Each stream starts at the beginning of the file and does not close the file.
+ * Returns a stream of the first `size` bytes of an open file. The stream does not close the file, so an upload can be repeated with another
+ * stream.
  */
 export function openChunks(file: FileHandle, size: number): Readable {
   return Readable.from(chunksOf(file, size));
@@ -21,7 +22,10 @@ async function* chunksOf(file: FileHandle, size: number): AsyncGenerator<Buffer>
   }
 }
 
-/** Returns the path of a signed URL. The upload uses the connection to the service, because a sandbox may reach no other host. */
+/**
+ * Returns the path of a signed URL. The agent sends the upload to this path of the service and not to the URL's host, because a sandbox may
+ * reach no host but the service.
+ */
 export function pathOf(urlOrPath: string): string {
   if (urlOrPath.startsWith('/')) return urlOrPath;
   const url = new URL(urlOrPath);

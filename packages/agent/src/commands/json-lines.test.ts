@@ -7,7 +7,7 @@ const split = (chunks: string[], maxBytes = 100, keptBytes = 10) => {
 };
 
 describe('lineSplitter', () => {
-  test('splits over and within chunks', () => {
+  test('joins a line that comes in two chunks and splits a chunk with several lines', () => {
     expect(split(['a\nb', 'c\n', '\nd'])).toEqual([{ text: 'a' }, { text: 'bc' }, { text: '' }, { text: 'd' }]);
   });
 

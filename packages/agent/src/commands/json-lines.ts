@@ -3,13 +3,13 @@ import { firstPart } from '@runyard/contract/wire/shorten';
 /** One line, or the beginning of a line that is too long. */
 export interface Line {
   text: string;
-  /** Bytes of the whole line, if it was cut. */
+  /** Number of bytes of the whole line. Absent if the line was not cut. */
   cutFrom?: number;
 }
 
 /**
- * Splits bytes into lines in bounded memory. If a line has more than `maxBytes`, only its first `keptBytes` are kept, and the other bytes
- * are counted.
+ * Splits bytes into lines in bounded memory. If a line has more than `maxBytes`, returns only its first `keptBytes` and the number of
+ * all its bytes.
  */
 export function lineSplitter(maxBytes: number, keptBytes: number) {
   let chunks: Buffer[] = [];

@@ -2,11 +2,11 @@ import { joinHalves } from '@runyard/contract/wire/shorten';
 import type { OutputWindow } from './output-window.ts';
 
 /**
- * Puts an output into the window and emits the text of the window in pieces. Emits the head while it arrives, and the remaining text when
- * the output ends.
+ * Adds an output to the window, and emits the text of the window in pieces: the head while it arrives, and the remaining text when the
+ * output ends.
  */
 export function liveOutput(window: OutputWindow, emit: (text: string) => void) {
-  // Joins the halves of a character that the end of the head split.
+  // Joins the two parts of a character, of which one part is the end of the head.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   const halves = joinHalves();
   const say = (text: string) => {

@@ -1,6 +1,6 @@
 import { joinAround, leftOutMark, maxMarkBytes, wholeLinesOfTail } from '@runyard/contract/wire/left-out';
 
-/** Bytes and lines that are not in a text. */
+/** The numbers of bytes and lines of an output that its shortened text omits. */
 export interface LeftOut {
   readonly bytes: number;
   readonly lines: number;
@@ -17,7 +17,7 @@ export interface OutputWindow {
   readonly truncated: boolean;
   /** The amount of output that the text omits. */
   readonly leftOut: LeftOut;
-  /** Adds bytes and lines that the program itself has left out of the output. */
+  /** Counts bytes and lines as omitted that were already missing in the output that `push` got. */
   addLeftOut(leftOut: LeftOut): void;
   /** Returns the whole output. If bytes were omitted, returns the head, a line with the size of the omitted part, and the tail. */
   text(): string;
@@ -30,10 +30,10 @@ export interface OutputWindow {
 }
 
 const newline = 0x0a;
-/** Bytes of the head, and of the tail with its marks, that are kept of an output. */
+/** Maximum number of bytes of the head of a shortened output, and of its tail together with the marks. */
 export const halfWindowBytes = 32 * 1024;
 
-/** Bytes for the marks, and for a note behind the output of an action that was interrupted. */
+/** Bytes reserved for the marks that show an omission, and for the note after the output of an interrupted action. */
 export const roomForMarks = 1024;
 
 export function outputWindow(headBytes = halfWindowBytes, tailBytes = halfWindowBytes - roomForMarks): OutputWindow {
@@ -46,7 +46,7 @@ export function outputWindow(headBytes = halfWindowBytes, tailBytes = halfWindow
   let total = 0;
   let lines = 0;
 
-  /** Takes the part of the chunk that belongs to the head. */
+  /** Adds the part of the chunk that belongs to the head, and returns this part. */
   function pushHead(chunk: Buffer): Buffer {
     if (!isHeadOpen) return chunk.subarray(0, 0);
     const fits = chunk.subarray(0, headBytes - headSize);
@@ -61,7 +61,7 @@ export function outputWindow(headBytes = halfWindowBytes, tailBytes = halfWindow
 
   function pushTail(chunk: Buffer): void {
     if (chunk.length === 0) return;
-    // Keep one byte more than is shown: a newline before the tail shows that the tail begins a line.
+    // Keep one byte more than the tail needs: if this byte is a newline, the tail begins with a whole line.
     const last = chunk.length > tailBytes ? chunk.subarray(chunk.length - tailBytes - 1) : chunk;
     // Copied, because a slice would keep the whole read buffer of the pipe in memory.
     tail.push(Buffer.from(last));
@@ -141,7 +141,7 @@ export function withoutNul(text: string): string {
   return text.includes('\u0000') ? text.replaceAll('\u0000', '\uFFFD') : text;
 }
 
-/** Removes a character that the cut has split, because its remaining bytes would look like invalid output. */
+/** Removes an incomplete character at the end, because its first bytes without the other bytes would look like invalid output. */
 function withoutCutEnd(bytes: Buffer): Buffer {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -159,8 +159,8 @@ function withoutCutStart(bytes: Buffer): Buffer {
 }
 
 /**
- * Shortens text to its head, the size of the omitted part, and its tail: together at most `maxBytes`, which is at least 1 KB. `leftOut`
- * is the amount that the middle of the text has already lost.
+ * Shortens a text to at most `maxBytes`, which is at least 1 KB. The result has the head, the size of the omitted part, and the tail.
+ * `leftOut`: the amount that was already missing in the middle of the given text.
  */
 export function cutText(
   text: string,

@@ -2,7 +2,7 @@ import { fs } from '../builtin-modules.ts';
 
 const listeners = new Set<() => void>();
 
-/** Calls the listener before each signal to a process group. Returns a function that ends this. */
+/** Calls the listener before each signal to a process group. Returns a function that removes the listener. */
 export function beforeSignals(listener: () => void): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);
@@ -20,8 +20,8 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
 }
 
 /**
- * Lists every process with `marker` (`NAME=value`) in its environment, except this process. A daemon that left its process group still has
- * the environment from its start.
+ * Lists every process with `marker` (`NAME=value`) in its environment, except this process. The marker also finds a daemon that has
+ * left its process group, because a process keeps the environment from its start.
  */
 export function listMarked(marker: string): number[] {
   return listProc().flatMap((name) => {

@@ -44,7 +44,7 @@ describe('runCommand', () => {
     expect(live.join('')).toBe(result.output);
   });
 
-  test('joins a character that comes in two chunks', async () => {
+  test('joins a character whose bytes come in two chunks', async () => {
     const live: string[] = [];
     const result = await sh(String.raw`printf '\303'; sleep 0.05; printf '\274'`, {
       onOutput: (text) => live.push(text),
@@ -53,7 +53,7 @@ describe('runCommand', () => {
     expect(live.join('')).toBe('ü');
   });
 
-  test('keeps head, tail and size of 200 MB of output in constant memory', async () => {
+  test('returns head, tail and size of 200 MB of output, and takes constant memory', async () => {
     const before = process.memoryUsage().rss;
     const live: string[] = [];
     let peak = 0;
@@ -76,7 +76,7 @@ describe('runCommand', () => {
     expect(peak - before).toBeLessThan(120 * 1024 * 1024);
   });
 
-  test('cuts a long output between lines and says how many are left out', async () => {
+  test('cuts a long output between lines and states the number of omitted lines', async () => {
     const live: string[] = [];
     const result = await sh('seq 1 100000', { onOutput: (text) => live.push(text) });
     expect(live.join('')).toBe(result.output);
@@ -97,7 +97,7 @@ describe('runCommand', () => {
     expect(live.join('')).toBe(result.output);
   });
 
-  test('does not split a character at a cut', async () => {
+  test('does not split a character where it cuts a long output', async () => {
     const result = await sh(`i=0; while [ $i -lt 3000 ]; do printf 'aüüüüüüüüüüüüüüüüüüüüüüü'; i=$((i+1)); done`);
     expect(result.truncated).toBe(true);
     expect(result.output).not.toContain('\uFFFD');
@@ -137,7 +137,7 @@ describe('runCommand', () => {
     process.kill(pid, 'SIGKILL');
   });
 
-  test('does not break the pipe of a background process', async () => {
+  test('keeps the output pipe of a background process open after the command', async () => {
     const result = await sh(
       'sh -c \'trap "" PIPE; i=0; while [ $i -lt 30 ]; do sleep 0.02; echo tick || exit 1; i=$((i+1)); done; echo ok > survived\' & echo started',
     );
@@ -152,7 +152,7 @@ describe('runCommand', () => {
     });
   });
 
-  test('pauses the command while the reporter has no free space', async () => {
+  test('pauses the command while the reporter cannot take more events', async () => {
     let release = () => {};
     let asked = 0;
     const room = new Promise<void>((resolve) => {

@@ -22,7 +22,7 @@ export interface CommandOptions {
   onOutput?: (text: string) => void;
   /** Called with each piece of the whole output when it arrives. */
   onText?: (text: string) => void;
-  /** Called after each chunk. A promise pauses the output of the command until it resolves. */
+  /** Called after each chunk. If it returns a promise, the agent reads no more output of the command until the promise resolves. */
   backpressure?: () => Promise<void> | undefined;
   signal?: AbortSignal | undefined;
   timeoutMs?: number | undefined;
@@ -33,12 +33,12 @@ export interface CommandOptions {
 export interface CommandResult {
   /** `not_started`: the program could not be started, and `output` says why. */
   outcome: 'exited' | 'timed_out' | 'aborted' | 'not_started';
-  /** 128 + signal if a signal ended the command, 127 if it was not started. */
+  /** 128 + the signal's number if a signal ended the command; 127 if the command was not started. */
   exitCode: number;
   signal: string | undefined;
   output: string;
   outputBytes: number;
-  /** True: `output` has only head and tail. */
+  /** True: `output` contains only the head and the tail of the output. */
   truncated: boolean;
   /** The amount of output that `output` omits. */
   leftOut: LeftOut;
@@ -46,25 +46,28 @@ export interface CommandResult {
 }
 
 /**
- * Reading stops this long after the exit of a command: after a short silence, and at the latest after a second. A background process may
- * keep the pipe open. The command's own output is in the pipe (at most 64 KB) when the command exits.
+ * After the exit of a command, reading ends when no output has come for `drainQuietMs`, and at the latest after `drainMaxMs`. It
+ * cannot wait for the end of the pipe, because a background process may keep the pipe open. All output of the command itself is in the
+ * pipe (at most 64 KB) when the command exits.
  */
 const drainQuietMs = 100;
 const drainMaxMs = 1_000;
 const commandMarker = 'RUNYARD_COMMAND_ID';
-/** MAX_ARG_STRLEN of Linux, which counts the closing NUL: execve(2), "Limits on size of arguments and environment". */
+/**
+ * Maximum size of one argument of a program: MAX_ARG_STRLEN of Linux, minus the closing NUL (execve(2), "Limits on size of arguments and
+ * environment").
+ */
 const maxArgumentBytes = 128 * 1024 - 1;
 const notStarted = { outcome: 'not_started', exitCode: 127, signal: undefined } as const;
 
 /**
- * Runs a command in a separate process group. Its stdin is closed, and both outputs share one pipe, so that their order is kept. Output of any
- * size takes constant
- * memory. On abort or timeout, the group gets SIGTERM. After `graceMs`, the group gets SIGKILL, and so do processes that left the group. A
- * background process of a command keeps running until the agent exits.
+ * Runs a command in a separate process group. Its stdin is closed, and both outputs share one pipe, so that their order is kept. Takes
+ * constant memory for output of any size. On abort or timeout, the group gets SIGTERM. After `graceMs`, the group gets SIGKILL, and so do
+ * processes that left the group. A background process of a command keeps running until the agent exits.
  */
 export async function runCommand(options: CommandOptions): Promise<CommandResult> {
   const started = monotonicMs();
-  // Smaller than the window of an action, because the action adds a line about the omitted part.
+  // This window is smaller than the window of an action, because the action adds a line about the omitted part.
   const window = outputWindow(halfWindowBytes, halfWindowBytes - 2 * roomForMarks);
   const commandId = newId();
   options.signal?.throwIfAborted();
@@ -124,7 +127,10 @@ export async function runCommand(options: CommandOptions): Promise<CommandResult
   }
 }
 
-/** Starts the command. Returns an error if the command cannot be started: spawn throws if the kernel refuses the arguments. */
+/**
+ * Starts the command. Returns an error if the command cannot be started, for example if `spawn` throws because the kernel refuses the
+ * arguments.
+ */
 function spawnShell({ argv, cwd, env }: CommandOptions, commandId: string): ChildProcess | Error {
   if (argv.some((argument) => argument.includes('\u0000')))
     return new Error('it has a NUL character, which no argument of a program can have');
@@ -146,13 +152,13 @@ function spawnShell({ argv, cwd, env }: CommandOptions, commandId: string): Chil
   }
 }
 
-/** `bytes`: of the whole output. */
+/** `bytes`: the size of the whole output. */
 type Exit = { bytes: number } & ({ exitCode: number; signal: string | undefined } | { error: Error });
 
 function exitAndOutput(child: ChildProcess, window: OutputWindow, options: CommandOptions): Promise<Exit> {
   return new Promise((resolve) => {
     const live = liveOutput(window, options.onOutput ?? (() => {}));
-    // Decode before the limit applies: invalid bytes and NUL become U+FFFD, which takes more bytes.
+    // Decode the bytes before the window limits the size, because invalid bytes and NUL become U+FFFD, which has three bytes.
     const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
     let bytes = 0;
     const stdout = child.stdout as Socket | null;

@@ -28,7 +28,7 @@ test.each([
     if (output.slice(0, cut).isWellFormed()) expect(shown(output.slice(0, cut), output.slice(cut))).toBe(expected);
 });
 
-test('shows text without control characters unchanged', () => {
+test('the screen shows an output without control characters unchanged', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'grapheme-ascii' }), { maxLength: 30 }), (lines) => {
       expect(shown(lines.join('\n'))).toBe(lines.join('\n'));
@@ -41,7 +41,7 @@ test('shows text without control characters unchanged', () => {
   expect(shown(`a\n${long}`, `${long}\nb`)).toBe(`a\n${long}${long}\nb`);
 });
 
-test('keeps head and tail of a long output, and shows how much is between them', () => {
+test('the screen keeps the head and the tail of a long output, and the size of the part between them', () => {
   const screen = terminalScreen(outputWindow(2_000, 2_000));
   for (let line = 0; line < 100_000; line += 1) screen.push(`\r${line % 100}%\rline ${line}\n`);
   const { text, leftOut } = screen.end();
@@ -51,7 +51,7 @@ test('keeps head and tail of a long output, and shows how much is between them',
   expect(leftOut.lines).toBeGreaterThan(99_000);
 });
 
-test('takes time in proportion to a hostile output', () => {
+test('the screen takes time in proportion to the size of a hostile output', () => {
   const before = process.threadCpuUsage().user;
   for (const part of ['\u001b]', '\u001b[', 'x\r', '\u001b[9999C.\u001b[999A', '\u001b[1A\n', '\u001b[2J'])
     shown('y'.repeat(100_000), part.repeat(20_000), '\u001b[A', 'z'.repeat(100_000));

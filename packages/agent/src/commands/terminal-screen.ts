@@ -1,6 +1,8 @@
 import { type LeftOut, type OutputWindow, outputWindow } from './output-window.ts';
 
-/** The text that a terminal shows for an output. The raw output would contain every redraw of a progress bar. */
+/**
+ * Collects the text that a terminal shows for an output. The raw output is not used, because it contains every redraw of a progress bar.
+ */
 export interface TerminalScreen {
   /** Takes the next part of the output. */
   push(text: string): void;
@@ -10,9 +12,9 @@ export interface TerminalScreen {
 
 /** The cursor can move up by this many lines. Lines further up do not change any more. */
 const reachableLines = 100;
-/** Characters of a line that the cursor can reach. A terminal breaks lines much earlier. */
+/** The number of characters at the beginning of a line that the cursor can reach. A real terminal breaks lines after fewer characters. */
 const reachableColumns = 4_096;
-/** An incomplete control sequence that is longer counts as plain text. */
+/** If an incomplete control sequence has more characters than this, it counts as plain text. */
 const maxSequence = 4_096;
 
 /** The parts of an output: plain text, control sequences (ECMA-48 5.4), terminal strings (5.6), other escapes, control characters. */
@@ -92,7 +94,7 @@ export function terminalScreen(window: OutputWindow = outputWindow()): TerminalS
     column = 0;
   }
 
-  /** Takes the first lines off the screen. */
+  /** Moves the first lines from the screen to the window, because they do not change any more. */
   function settle(count: number): void {
     if (count <= 0) return;
     const lines = rows.splice(0, count).map(({ text }) => `${text}\n`);

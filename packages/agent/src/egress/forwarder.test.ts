@@ -23,7 +23,7 @@ afterAll(() => {
 
 const port = (): number => Number(new URL(forwarder.variables.HTTPS_PROXY ?? '').port);
 
-test('passes bytes on in both directions until both sides have ended', async () => {
+test('the forwarder passes bytes in both directions until both sides have ended', async () => {
   const socket = connect(port(), '127.0.0.1');
   const sent = Buffer.alloc(3 * 1024 * 1024, 'bytes');
   socket.end(sent);
@@ -32,7 +32,7 @@ test('passes bytes on in both directions until both sides have ended', async () 
   expect(Buffer.concat(got).equals(sent)).toBe(true);
 });
 
-test('sets the proxy variables in every spelling, and excludes loopback addresses', () => {
+test('the forwarder sets the proxy variables in upper and lower case, and excludes loopback addresses', () => {
   const { variables } = forwarder;
   for (const name of ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY']) {
     expect(variables[name]).toBe(`http://127.0.0.1:${port()}`);
@@ -41,7 +41,7 @@ test('sets the proxy variables in every spelling, and excludes loopback addresse
   expect(variables.NO_PROXY?.split(',')).toContain('127.0.0.1');
 });
 
-test('closes a connection when the proxy is gone', async () => {
+test('the forwarder closes a connection if it cannot reach the proxy', async () => {
   const gone = await startEgressForwarder(join(folder, 'missing.sock'));
   const socket = connect(Number(new URL(gone.variables.HTTP_PROXY ?? '').port), '127.0.0.1');
   socket.resume();

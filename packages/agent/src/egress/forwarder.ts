@@ -21,8 +21,8 @@ export interface EgressForwarder {
 const proxyPort = 23_128;
 
 /**
- * Listens on loopback and forwards every byte to the proxy on a Unix socket, because programs can only use a proxy with a port. The proxy
- * does all checks.
+ * Listens on a port of loopback, because programs can only use a proxy that has a port. Forwards every byte to the worker's proxy on a
+ * Unix socket, and leaves all checks to that proxy.
  */
 export async function startEgressForwarder(proxySocket: string): Promise<EgressForwarder> {
   const net = process.getBuiltinModule('node:net');

@@ -13,6 +13,6 @@ export function lacksHost(output: string, network: NetworkAccess): boolean {
   return missesNetwork.test(output) || (network === 'allow_list' && isDenied.test(output));
 }
 
-/** Error text that says which hosts a sandbox with an allow-list reaches. */
+/** Error text: says which hosts a sandbox with an allow-list can reach. */
 export const allowListAdvice =
   "The sandbox reaches only the hosts of the environment's network.allowed_hosts and network.presets, and only through the proxy of HTTPS_PROXY and HTTP_PROXY: a program that does not read these variables reaches no host. The run's events connection_denied have the hosts that were denied.";

@@ -6,9 +6,12 @@ import { fs } from '../builtin-modules.ts';
 import type { ServiceClient } from '../service/client.ts';
 
 export interface GrantedSecrets {
-  /** Returns the environment variables with the task's secrets. The first call also writes the files of secrets that are files. */
+  /**
+   * Returns the environment variables with the task's secrets. The first call also writes the files of secrets that a program gets as a
+   * file.
+   */
   variablesOf(task: Pick<AgentTask, 'secrets'>): Readonly<Record<string, string>>;
-  /** Replaces the secrets in every string of a value. Before `begin`, returns the value unchanged. */
+  /** Returns the value with each secret in its strings replaced. Before `begin`, returns the value unchanged. */
   redact<T>(value: T): T;
   /** Begins to redact the values of a task. */
   begin(task: Pick<AgentTask, 'redact'>): void;
@@ -16,7 +19,10 @@ export interface GrantedSecrets {
   remove(): void;
 }
 
-/** Creates the secrets of a run. Writes files into a new folder of `temporaryFolder`, because workspace archives do not include it. */
+/**
+ * Creates the secrets of a run. Writes the files of secrets into a new folder of `temporaryFolder`, because archives of the workspace do
+ * not include that folder.
+ */
 export function grantedSecrets(temporaryFolder: string): GrantedSecrets {
   let redactor: Redactor | undefined;
   let folder: string | undefined;

@@ -5,20 +5,23 @@ import type { ServiceClient } from '../service/client.ts';
 export interface ChangesReporterOptions {
   readonly client: Pick<ServiceClient, 'ask'>;
   readonly workspace: string;
-  /** False: the workspace existed before the run, so its files are not reported. */
+  /** False: the workspace was not created for the run, so its files are not reported. */
   readonly ownFolders: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Ends all reports. */
   readonly signal: AbortSignal;
-  /** Shortest pause between two reports that people ask for. Default: 5 s. */
+  /** Shortest pause after a report that `ask` caused. Default: 5 s. */
   readonly restMs?: number;
 }
 
 /** Reports the changed files of the workspace. Reports are sent one after the other, so that an older report never replaces a newer one. */
 export interface ChangesReporter {
-  /** Reports the files as they are now. Rejects if it failed. */
+  /** Reports the current changes. Rejects if the report fails. */
   report(signal: AbortSignal): Promise<void>;
-  /** Called while a person views the changes. Reports the changes soon, and spends at most a tenth of the time on reports. Never throws. */
+  /**
+   * Reports the changes soon. Is called while a person views the changes. After a report that took long, it pauses ten times as long. Never
+   * throws.
+   */
   ask(): void;
 }
 

@@ -12,7 +12,7 @@ const identity = ['-c', 'user.name=T', '-c', 'user.email=t@example.com', '-c', '
 const git = (cwd: string, ...args: string[]) =>
   execFileSync('git', [...identity, ...args], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
-/** A clone in a workspace. */
+/** Makes a workspace with a clone of a repository. */
 function cloned(files: Readonly<Record<string, string | Buffer>>) {
   const top = testFolder();
   const origin = join(top, 'origin');
@@ -37,7 +37,7 @@ const read = async (workspace: string) => {
 
 const lines = (count: number, text: string) => Array.from({ length: count }, (_, n) => `${text} ${n}\n`).join('');
 
-test('reports commits, staged, unstaged and untracked changes of each repository with their hunks', async () => {
+test('the report has the commits and the staged, unstaged and untracked changes of each repository, with their hunks', async () => {
   const { workspace, clone, base } = cloned({
     'kept.txt': 'one\ntwo\n',
     'gone.txt': 'gone\n',
@@ -97,7 +97,7 @@ test('hostile file names and contents that look like headers do not change paths
   expect(patches.get('a.txt')).toBe('@@ -1 +1,4 @@\n-a\n+diff --git a/x b/x\n+--- a/x\n++++ b/x\n+@@ -1 +1 @@\n');
 });
 
-test('limits the size of each file, the total size and the number of files in a report, and omits large files', async () => {
+test('the report has limits for the size of each file, the total size and the number of files, and omits large files', async () => {
   const { workspace, clone } = cloned({ 'a.txt': 'a\n' });
   writeFileSync(join(clone, '00-long-line'), 'x'.repeat(200_000));
   writeFileSync(join(clone, '01-huge'), 'y\n'.repeat(700_000));
@@ -124,7 +124,7 @@ test('limits the size of each file, the total size and the number of files in a 
   expect(file('19')).toMatchObject({ too_large: true });
 });
 
-test('pauses between two reports, and sends the newest state for a report that was requested during the pause', async () => {
+test('the reporter pauses between two reports, and a report that was requested during the pause has the newest changes', async () => {
   const { workspace, clone } = cloned({ 'a.txt': 'a\n' });
   const sent: { at: number; files: number }[] = [];
   const end = new AbortController();

@@ -20,9 +20,9 @@ export interface ChangesOptions {
 
 /** Time limit for reading one repository. */
 const timeoutMs = 60_000;
-/** Bytes of patches that are read from one repository. */
+/** Maximum number of bytes of patches that are read from one repository. */
 const maxReadBytes = 64 * 1024 * 1024;
-/** Git does not compare the lines of a larger file. */
+/** Maximum size of a file whose lines git compares. */
 const maxFileBytes = 1024 * 1024;
 const largeFiles: readonly [string, string] = ['core.bigFileThreshold', String(maxFileBytes)];
 const shape = ['--no-color', '--no-ext-diff', '--no-textconv', '--ignore-submodules=all', '--find-renames', '-l200'];
@@ -33,7 +33,7 @@ interface Room {
   bytes: number;
 }
 
-/** Reads the changes of the run in the repositories of its workspace, with limits for a report. */
+/** Reads the changes that the run made in the repositories of its workspace, up to the limits of a report. */
 export async function readChanges(options: ChangesOptions): Promise<ReportChanges> {
   const { workspace, env, signal } = options;
   const scratch = await scratchIn(env.HOME === undefined ? tmpdir() : join(env.HOME, '.cache'));
@@ -102,7 +102,7 @@ function reported(file: ListedFile, hunks: string | undefined, isTooLarge: boole
   const { path, oldPath, status, lines } = file;
   const hasLines = lines !== undefined && lines.additions + lines.deletions > 0;
   const patch = hunks === undefined ? undefined : textOf(hunks);
-  // A byte that is not UTF-8 becomes three bytes.
+  // The size is measured after decoding, because a byte that is not UTF-8 becomes three bytes.
   const fits = patch !== undefined && Buffer.byteLength(patch) <= maxFilePatchBytes;
   return {
     path: textOf(path).slice(0, 4096),

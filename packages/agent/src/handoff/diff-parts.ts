@@ -1,6 +1,6 @@
 /**
- * Reads the output of `git diff-index`: the list of changed files, and the patch of each. File names are decoded as latin1, one character
- * for each byte.
+ * Reads the output of `git diff-index`: the list of changed files, and the patch of each file. File names are decoded as latin1, which
+ * has one character for each byte.
  */
 import type { ChangedFile } from '@runyard/contract/runs/changes';
 
@@ -76,19 +76,19 @@ function pathOfHeader(line: string): string | undefined {
 export interface PatchReader {
   /** Reads a piece of the output. Returns false if no further piece is needed. */
   read(piece: string): boolean;
-  /** Returns the hunks of each file whose patch is within the limits, by path, and the paths of the other files. */
+  /** Returns a map from path to hunks for the files whose patches are within the limits, and the paths of the other files. */
   end(): { readonly patches: ReadonlyMap<string, string>; readonly tooLarge: ReadonlySet<string> };
 }
 
 export interface PatchLimits {
-  /** Bytes of the patch of one file (`ofFile`), and of all files together (`together`). */
+  /** Maximum number of bytes of the patch of one file (`ofFile`), and of the patches of all files (`together`). */
   readonly ofFile: number;
   readonly together: number;
-  /** Bytes that are read. */
+  /** The reader stops after this number of bytes. */
   readonly read: number;
 }
 
-/** Splits a patch into the hunks of its files while the patch arrives. */
+/** Splits a patch while it arrives, and keeps the hunks of each file. */
 export function patchReader(limits: PatchLimits): PatchReader {
   const patches = new Map<string, string>();
   const tooLarge = new Set<string>();
@@ -96,7 +96,7 @@ export function patchReader(limits: PatchLimits): PatchReader {
   let keptBytes = 0;
   let rest = '';
   let path: string | undefined;
-  /** Undefined: the lines belong to the headers of a file. */
+  /** The hunks of the current file so far. Undefined: the lines still belong to the file's header. */
   let hunks: string | undefined;
   let isCut = false;
 
@@ -109,7 +109,7 @@ export function patchReader(limits: PatchLimits): PatchReader {
     }
   };
   const takeLine = (line: string) => {
-    // A line inside a hunk begins with a space, `+`, `-` or a backslash, so it cannot match.
+    // No line of a hunk matches, because such a line begins with a space, `+`, `-` or a backslash.
     if (line.startsWith('diff --git ')) {
       endFile();
       path = undefined;
@@ -129,7 +129,7 @@ export function patchReader(limits: PatchLimits): PatchReader {
       const end = rest.lastIndexOf('\n') + 1;
       for (const line of rest.slice(0, end).match(/[^\n]*\n/g) ?? []) takeLine(line);
       rest = rest.slice(end);
-      // The line is too long: its text is not kept, but its file is marked as cut.
+      // If an incomplete line is too long, drop its text and mark the file as cut.
       if (rest.length > limits.ofFile && hunks !== undefined) {
         isCut = true;
         rest = rest.slice(0, 1);

@@ -45,13 +45,13 @@ export async function clonedAt(repository: string): Promise<string | undefined> 
   return /\tclone: /.test(first) && objectId.test(id) ? id : undefined;
 }
 
-/** Returns the branch that is checked out; undefined if no branch is. */
+/** Returns the branch that is checked out; undefined if HEAD is not on a branch. */
 export async function branchOf(repository: string): Promise<string | undefined> {
   const head = await smallText(join(repository, '.git/HEAD'));
   return /^ref: refs\/heads\/(.{1,1024})\n?$/.exec(head)?.[1];
 }
 
-/** Returns the object format of a repository. */
+/** Returns the hash function that a repository uses for its object ids. */
 export async function objectFormat(repository: string): Promise<'sha1' | 'sha256'> {
   const config = await smallText(join(repository, '.git/config'));
   return /^\s*objectformat\s*=\s*"?sha256/im.test(config) ? 'sha256' : 'sha1';

@@ -5,7 +5,7 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { lastPart } from '@runyard/contract/wire/shorten';
 
-/** The output is larger than its limit. */
+/** Thrown if the output of git is larger than its limit. */
 export class OutputTooLarge extends Error {}
 
 export interface GitOptions {
@@ -15,16 +15,16 @@ export interface GitOptions {
   input?: string;
   /** Writes the output to a file of at most `maxBytes`. Absent: `git` returns the output. */
   to?: { file: string; maxBytes: number };
-  /** Gets the output in pieces; `git` then returns an empty text. If this function returns false, the git process is killed. */
+  /** Called with each piece of the output; `git` then returns an empty text. If this function returns false, the git process is killed. */
   each?: (piece: string) => boolean;
-  /** Encoding of input and output. `latin1` keeps file names that are not UTF-8, with a character for each byte. */
+  /** Encoding of input and output. `latin1` keeps file names that are not UTF-8 intact, because it has one character for each byte. */
   encoding?: 'utf8' | 'latin1';
 }
 
-/** Limit of returned output: enough for the names of a few hundred thousand files. */
+/** Maximum size of the output that `git` returns. The names of a few hundred thousand files fit. */
 const maxReturnedBytes = 32 * 1024 * 1024;
 
-/** Runs git and returns its output. Throws an error with the message of git if it fails. */
+/** Runs git and returns its output. If git fails, throws an error with git's message. */
 export async function git(args: readonly string[], options: GitOptions): Promise<string> {
   const { cwd, env, signal, to, each, encoding = 'utf8' } = options;
   signal.throwIfAborted();

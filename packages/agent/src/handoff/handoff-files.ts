@@ -1,12 +1,12 @@
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fs } from '../builtin-modules.ts';
 
-/** The handed-off files, relative to the workspace, or the reason why no file is handed off. */
+/** The paths of the handed-off files, relative to the workspace, or the reason why no file is handed off. */
 export type HandoffResult = { ok: true; files: string[] } | { ok: false; message: string };
 
-/** Files that the agent hands off to people or agents who continue the work elsewhere. */
+/** Files that the agent hands off to a person or an agent who continues the work outside of this sandbox. */
 export interface HandoffFiles {
-  /** Adds files of the workspace. Their contents are sent at the end of the turn. */
+  /** Adds files of the workspace. Their contents are read and sent at the end of the turn. */
   add(paths: readonly string[], cwd: string): Promise<HandoffResult>;
   /** Returns absolute paths, in the order in which the files were added. */
   list(): readonly string[];
@@ -33,8 +33,8 @@ export function handoffFiles(workspace: string, maxFiles: number): HandoffFiles 
 }
 
 /**
- * Returns the path of a regular file with resolved folder links, or the reason why the file cannot be handed off. The file must be in the
- * workspace and must not be a link.
+ * Returns the path of a regular file, in which links to folders are resolved, or the reason why the file cannot be handed off. The
+ * file must be in the workspace and must not itself be a link.
  */
 export async function fileOfWorkspace(workspace: string, path: string): Promise<string | { problem: string }> {
   const { lstat, realpath } = fs.promises;

@@ -11,7 +11,7 @@ export interface IndexOptions {
   git: RunGit;
   /** Commit or tree that the index already contains. */
   base: string;
-  /** Limit of the patch. A changed file that is larger would not fit. */
+  /** Maximum size of the patch. A larger changed file would not fit into the patch. */
   maxBytes: number;
 }
 
@@ -35,11 +35,11 @@ export async function indexWithoutContents(repository: string, options: IndexOpt
     for (const entry of await list('ls-tree', '-r', '-l', base)) {
       const [, bytes, name = ''] = /^\d+ \w+ [0-9a-f]+ +(\d+|-)\t(.*)$/s.exec(entry) ?? [];
       const found = large.get(name);
-      // A file whose size differs from the base has changed. Git does not have to read it.
+      // If the size of a file differs from its size in the base, the file has changed, so git does not have to read it.
       if (found !== undefined && found.bytes !== Number(bytes)) refuseLarge(name, found, maxBytes);
     }
   }
-  // Marks the files that have the same contents as in the base. Git exits with 1 if other files have changed.
+  // Let git mark the files whose contents are unchanged since the base. Git exits with 1 if there are also changed files.
   await git(['update-index', '-q', '--refresh']).catch((error: Error) => {
     if (!/^git update-index ended with 1:/.test(error.message)) throw error;
   });
@@ -49,7 +49,7 @@ export async function indexWithoutContents(repository: string, options: IndexOpt
     if (found !== undefined) refuseLarge(name, found, maxBytes);
     if (found?.readable === false) unreadable.push(name);
   }
-  // Leaves out files that cannot be read.
+  // Leave out changed files that the agent cannot read: git then takes them as unchanged.
   if (unreadable.length > 0)
     await git(['update-index', '--assume-unchanged', '-z', '--stdin'], {
       input: zeroEnded(unreadable),
@@ -64,7 +64,7 @@ export async function indexWithoutContents(repository: string, options: IndexOpt
     refuseLarge(name, found, maxBytes);
     entries.push(`${found.mode} ${empty}\t${name}`);
   }
-  // Each new entry gets the id of an empty file. The diff then sees that the file has changed, and reads it from the folder.
+  // Add each untracked file with the id of an empty file. So the diff sees a change and reads the file from the folder.
   await git(['update-index', '--add', '--replace', '-z', '--index-info'], {
     input: zeroEnded(entries),
     encoding: 'latin1',
@@ -77,7 +77,7 @@ interface FoundFile {
   readable: boolean;
 }
 
-/** Returns a file; undefined if it does not exist, or if git does not store its content. */
+/** Returns the mode and the size of a file; undefined if the path does not exist or is neither a file nor a link. */
 async function look(path: Buffer): Promise<FoundFile | undefined> {
   const stat = await lstat(path).catch(() => undefined);
   if (stat?.isSymbolicLink()) return { mode: '120000', bytes: stat.size, readable: true };

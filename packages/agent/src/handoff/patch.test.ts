@@ -21,7 +21,7 @@ const identity = ['-c', 'user.name=T', '-c', 'user.email=t@example.com', '-c', '
 const git = (cwd: string, ...args: string[]) =>
   execFileSync('git', [...identity, ...args], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
-/** Makes a repository, and clones it into a workspace in the same way as the agent. */
+/** Makes a repository, and clones it into a workspace in the same way as the agent does. */
 function cloned() {
   const top = testFolder();
   const origin = join(top, 'origin');
@@ -99,7 +99,7 @@ describe('the patch of a repository', () => {
     expect(treeWith((await patchOf(place.clone)) ?? '', place)).toBe(treeOf(place.clone));
   });
 
-  test('is undefined without changes, has all files of a new repository, and is based on the commit of a clone that the run made', async () => {
+  test('is undefined without changes, has all files of a new repository, and starts from the cloned commit of a clone that the run made', async () => {
     const { workspace, clone, origin } = cloned();
     expect(await patchOf(clone)).toBeUndefined();
     git(clone, 'update-ref', '-d', baseRef);
@@ -112,13 +112,13 @@ describe('the patch of a repository', () => {
     expect(readFileSync((await patchOf(made)) ?? '', 'utf8')).toContain('+A');
   });
 
-  test('fails if it is too large', async () => {
+  test('is refused if it is larger than the limit', async () => {
     const { clone } = cloned();
     execFileSync('sh', ['-c', 'head -c 300000 /dev/urandom > big'], { cwd: clone });
     await expect(patchOf(clone, 200_000)).rejects.toBeInstanceOf(OutputTooLarge);
   });
 
-  test('adds no copies of the files to the repository', async () => {
+  test('is made without copies of the files on the disk', async () => {
     const { clone } = cloned();
     writeFileSync(join(clone, 'kept.txt'), randomBytes(2_000_000));
     for (let n = 0; n < 10; n += 1) writeFileSync(join(clone, `untracked-${n}`), randomBytes(1_000_000));
@@ -144,7 +144,7 @@ describe('the patch of a repository', () => {
     expect(patch).not.toMatch(/kept.txt|secret/);
   });
 
-  test('fails before git reads a file that is larger than the limit', async () => {
+  test('is refused before git reads a file that is larger than the limit', async () => {
     for (const name of ['hole', 'kept.txt']) {
       const { clone } = cloned();
       writeFileSync(join(clone, name), '');
@@ -174,7 +174,7 @@ describe('the patch of a repository', () => {
     expect(treeWith(patch, place)).toBe(treeOf(clone));
   });
 
-  test('is made without running programs that the repository, its attributes or a nested repository name', async () => {
+  test('is made without running programs that are named by the settings or the attributes of the repository or by a nested repository', async () => {
     const place = cloned();
     const { clone, top } = place;
     changeALot(clone);
@@ -210,7 +210,7 @@ describe('the patch of a repository', () => {
     const patch = (await patchOf(clone)) ?? '';
     expect(existsSync(marker)).toBe(false);
     expect(readFileSync(patch, 'utf8')).toContain('run.sh');
-    // Checks the test itself: an ordinary call of git runs the program.
+    // Check that the trap of this test works: an ordinary call of git runs the program.
     git(clone, 'status', '--porcelain');
     expect(existsSync(marker)).toBe(true);
   });

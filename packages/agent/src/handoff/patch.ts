@@ -12,7 +12,7 @@ export interface PatchOptions {
   signal: AbortSignal;
 }
 
-/** Git settings that the run must not change. They decide which programs git runs, and how git reads and writes files. */
+/** Git settings that override those of the run's repository. They decide which programs git runs, and how git reads and writes files. */
 const settings = [
   ['core.fsmonitor', 'false'],
   ['core.hooksPath', '/dev/null'],
@@ -36,7 +36,7 @@ export async function scratchIn(folder: string): Promise<string> {
 /** Runs git with an index that shows every change since the cloned commit. */
 interface PatchGit {
   readonly run: RunGit;
-  /** The cloned commit, or the empty tree if the repository was made here. */
+  /** The cloned commit; the empty tree if the repository was created in the sandbox. */
   readonly base: string;
   readonly commit: string | undefined;
 }
@@ -61,10 +61,10 @@ export async function repositoryPatch(repository: string, options: PatchOptions)
 }
 
 /**
- * Prepares git for comparisons of the working folder with the cloned commit. Git works in a separate repository, with a new index and
- * without the configuration of the run. This repository borrows the objects of the run's repository. So git does not use file system
- * monitors, filters, diff drivers, hooks or submodules of the run. The diff reads the files in place, because the disk of the sandbox may have
- * no room for copies.
+ * Prepares git for comparisons of the working folder with the cloned commit. Git works in a separate repository that has a new index
+ * and borrows the objects of the run's repository, but not its configuration. So git does not use file system monitors, filters, diff
+ * drivers, hooks or submodules of the run. The diff reads the files in the working folder itself, because the disk of the sandbox may
+ * have no space for copies.
  */
 export async function openPatchGit(
   repository: string,

@@ -6,15 +6,15 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../../test/agent.ts';
 import { patchLimits, sendSnapshot } from './send.ts';
 
-test('reports which patches are left out of a snapshot because all patches together would exceed the limit', async () => {
-  // A hundredth of the real limits, because the test lets git compress four patches that almost reach the limits.
+test('if all patches together exceed the limit, the snapshot leaves some patches out and reports which', async () => {
+  // These are a hundredth of the real limits, because git has to compress four patches that almost reach the limits, and that takes long.
   const limits = { ofOne: patchLimits.ofOne / 100, together: patchLimits.together / 100 };
   const workspace = testFolder();
   for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
     const repository = join(workspace, name);
     mkdirSync(repository);
     execFileSync('git', ['init', '--quiet'], { cwd: repository });
-    // A binary file takes one and a quarter times its size in a patch.
+    // In a patch, a binary file takes 1.25 times its size.
     if (name !== 'f') writeFileSync(join(repository, 'random'), randomBytes(185_000));
     else writeFileSync(join(repository, 'small'), 'small');
   }

@@ -19,7 +19,7 @@ export interface SnapshotOptions {
   /** Absolute paths of the files that the agent hands off. */
   handedOff: readonly string[];
   turn: number;
-  /** True: also send a snapshot without files, to replace an older one. */
+  /** True: send a snapshot even if it has no files, so that it replaces an older snapshot. */
   evenEmpty: boolean;
   signal: AbortSignal;
   /** Called for each file or patch that the snapshot leaves out. */
@@ -28,8 +28,8 @@ export interface SnapshotOptions {
 }
 
 /**
- * Bytes of one patch of a snapshot (`ofOne`), and of all patches (`together`). The patches take space on the sandbox's disk until they are
- * sent.
+ * Maximum number of bytes of one patch of a snapshot (`ofOne`), and of all patches (`together`). The limits exist because the patches
+ * take space on the sandbox's disk until they are sent.
  */
 interface PatchLimits {
   readonly ofOne: number;
@@ -52,7 +52,8 @@ export async function sendSnapshot(options: SnapshotOptions): Promise<boolean> {
   const { client, turn, env, signal } = options;
   const repositories = options.withPatches ? await gitRepositories(options.workspace) : [];
   if (repositories.length === 0 && options.handedOff.length === 0 && !options.evenEmpty) return false;
-  // Patches are not written to /tmp, because it may be in memory. The folder .cache of the home is not archived.
+  // Write patches to the home's folder `.cache`, because archives do not include it. Do not write them to /tmp, because /tmp may be in
+  // memory.
   const home = env.HOME === undefined ? tmpdir() : join(env.HOME, '.cache');
   const scratch = await scratchIn(home);
   try {

@@ -1,4 +1,4 @@
-/** The state of a harness's tool call, merged from all messages about it so far. */
+/** The state of a tool call of a harness: all messages about the call so far, merged into one. */
 import { firstPart } from '@runyard/contract/wire/shorten';
 import { asObject, asString, boundedData, type JsonObject } from '../acp/tool-output.ts';
 import { liveOutput } from '../commands/live-output.ts';
@@ -11,18 +11,18 @@ export interface ActionState {
   call: { name?: string | undefined; kind?: string | undefined; title?: string | undefined };
   /** Arguments of the call, with long texts cut. */
   input: unknown;
-  /** The arguments as the harness sent them, for a request to a person. */
+  /** The arguments as the harness sent them. A request to a person shows these whole arguments. */
   wholeInput: unknown;
   announced: boolean;
-  /** True: the harness asked for permission to run the action. */
+  /** True: the harness has asked the agent for permission to run the action. */
   asked: boolean;
-  /** The announced input as JSON. */
+  /** The input in the last event that announced the action, as JSON. */
   announcedInput: string | undefined;
   /** Time at which the first message about the call arrived. */
   readonly firstSeenAt: number;
-  /** When the call began to run; undefined: it is pending. */
+  /** The time at which the call began to run; undefined: the call is pending. */
   startedAt: number | undefined;
-  /** The time at which the call began to wait for a person; undefined: it does not wait. */
+  /** The time at which the call began to wait for a person; undefined: the call does not wait for a person. */
   waitsSince: number | undefined;
   /** Total time that the call waited for people after it began to run. */
   waitedMs: number;
@@ -33,7 +33,7 @@ export interface ActionState {
   readonly window: OutputWindow;
   /** The latest `content`. Each update that has a `content` replaces this value. */
   content: string | undefined;
-  /** True: the output came as terminal output, and `content` only describes it. */
+  /** True: the output came in `_meta` as terminal output, so `content` is not the output. */
   streamed: boolean;
 }
 
@@ -94,7 +94,7 @@ export function actionTitle({ wholeInput, call, identity }: ActionState): string
 
 const changingKinds: ReadonlySet<string> = new Set(['execute', 'edit', 'delete', 'move']);
 
-/** Returns true if the action runs a command or changes files, according to its harness. */
+/** Returns true if the action runs a command or changes files, according to the kind that the harness gave it. */
 export const changesThings = ({ call, identity }: ActionState): boolean =>
   call.kind === undefined ? identity.category === 'command' : changingKinds.has(call.kind);
 
@@ -111,11 +111,11 @@ export function endWait(action: ActionState, decision: 'approve' | 'deny', now: 
   action.waitsSince = undefined;
 }
 
-/** Returns how long the action ran, in ms, without its waits for people; undefined if it never ran. */
+/** Returns how long the action ran, in ms, without the time in which it waited for a person; undefined if the action never ran. */
 export function durationOf(action: ActionState, denied: boolean, now: number): number | undefined {
   const { startedAt, waitsSince, waitedMs, firstSeenAt } = action;
   const end = waitsSince ?? now;
   if (startedAt !== undefined) return Math.round(end - startedAt - waitedMs);
-  // Some harnesses never say that a call begins.
+  // Some harnesses never report that a call begins to run. Then count from the first message about the call.
   return denied || waitsSince !== undefined ? undefined : Math.round(end - firstSeenAt);
 }

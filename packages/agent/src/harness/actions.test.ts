@@ -31,7 +31,7 @@ function tracked() {
   };
 }
 
-test('measures the duration of an approved call from the decision on', () => {
+test('the duration of an approved call begins with the approval', () => {
   const { tell, pass, hold, release, durations } = tracked();
   tell('pending');
   pass(50);
@@ -43,7 +43,7 @@ test('measures the duration of an approved call from the decision on', () => {
   expect(durations()).toEqual([70]);
 });
 
-test('does not count the time that a running call waits for a person', () => {
+test('the duration of a running call does not include the time in which the call waits for a person', () => {
   const { tell, pass, hold, release, durations } = tracked();
   tell('in_progress');
   pass(20);
@@ -57,7 +57,7 @@ test('does not count the time that a running call waits for a person', () => {
   expect(durations()).toEqual([80]);
 });
 
-test('does not count the time in which a call reports that it waits for a person', () => {
+test('the duration of a call does not include the time for which the harness reports that the call waits for a person', () => {
   const { tell, pass, durations } = tracked();
   tell('in_progress');
   pass(5);
@@ -70,7 +70,7 @@ test('does not count the time in which a call reports that it waits for a person
   expect(durations()).toEqual([12]);
 });
 
-test('counts the duration of a pending call from the update that reports its start', () => {
+test('the duration of a pending call begins with the update that reports its start', () => {
   const { tell, pass, durations } = tracked();
   tell('pending');
   pass(5_000);
@@ -80,7 +80,7 @@ test('counts the duration of a pending call from the update that reports its sta
   expect(durations()).toEqual([40]);
 });
 
-test('counts the duration of a call without a start from its first update', () => {
+test('if no update reports the start of a call, the duration begins with the first update', () => {
   const { tell, pass, durations } = tracked();
   tell('pending');
   pass(40);
@@ -88,7 +88,7 @@ test('counts the duration of a call without a start from its first update', () =
   expect(durations()).toEqual([40]);
 });
 
-test('uses the duration that the harness measured, not the time until its update', () => {
+test('the duration is the one that the harness measured, if the harness reports one', () => {
   const { tell, pass, durations } = tracked();
   tell('in_progress');
   pass(90);
@@ -96,7 +96,7 @@ test('uses the duration that the harness measured, not the time until its update
   expect(durations()).toEqual([58]);
 });
 
-test('ignores an impossible duration from the harness and uses its own measurement', () => {
+test('the agent ignores an impossible duration from the harness and measures the duration itself', () => {
   for (const duration_ms of [-1, '57', Number.POSITIVE_INFINITY]) {
     const { tell, pass, durations } = tracked();
     tell('in_progress');
@@ -106,7 +106,7 @@ test('ignores an impossible duration from the harness and uses its own measureme
   }
 });
 
-test('reports no duration of a call that was denied or ended while it waited', () => {
+test('a call that was denied, or that ended while it waited for a person, has no duration', () => {
   const asked = tracked();
   asked.tell('pending');
   asked.hold('t1');

@@ -25,7 +25,7 @@ import {
 } from './action-state.ts';
 import type { ToolIdentity } from './categories.ts';
 
-/** An action in a request to a person. */
+/** The part of an action that a request to a person shows. */
 export interface ActionInQuestion extends ToolIdentity {
   readonly id: string;
   readonly title: string;
@@ -37,13 +37,13 @@ export interface ActionsOptions {
   stepId: () => string;
   mcpServers: readonly string[];
   now?: () => number;
-  /** Called at the end of a command or a file change if the harness had not asked a person about it. */
+  /** Called when a command or a file change has ended for which the harness had not asked for permission. */
   onUnasked?: (action: { readonly action_id: string; readonly name: string }) => void;
 }
 
 /**
- * Turns tool calls of a harness into actions. The first message about a call creates its action; each action is settled exactly
- * once.
+ * Turns the tool calls of a harness into actions. The first message about a call creates the action of the call. Each action ends
+ * exactly once.
  */
 export function trackActions(options: ActionsOptions) {
   const { emit } = options;
@@ -163,7 +163,7 @@ export function trackActions(options: ActionsOptions) {
   return {
     upsert,
     settle,
-    /** Returns an open action for a request to a person. */
+    /** Returns the part of an open action that a request to a person shows. */
     inQuestion(toolCallId: string | undefined): ActionInQuestion | undefined {
       const action = toolCallId === undefined ? undefined : open.get(actionId(toolCallId));
       if (action === undefined) return undefined;
@@ -171,7 +171,7 @@ export function trackActions(options: ActionsOptions) {
     },
     /** Marks that an action waits for a person. */
     hold,
-    /** Marks that a person has decided about an action. A denied action fails as denied. */
+    /** Marks that a person has decided about an action. A denied action ends in the state `denied`. */
     release,
   };
 }
@@ -180,8 +180,8 @@ export function trackActions(options: ActionsOptions) {
 const saysDenied = (update: JsonObject): boolean => asObject(asObject(update._meta)?.runyard)?.denied === true;
 
 /**
- * Returns the head and tail of a long streamed output, which the built-in harness sends when the command ends. Returns undefined if the
- * appended output is complete.
+ * Returns the head and tail of a long output, which the built-in harness sends when the command ends. Returns undefined if the pieces
+ * that were sent while the command ran are already the whole output.
  */
 function fullOutputOf(raw: JsonObject | undefined): string | undefined {
   return raw?.output_truncated === true ? asString(raw.output) : undefined;

@@ -7,9 +7,9 @@ export interface ToolIdentity {
 }
 
 /**
- * Returns the name of an MCP tool from the formats of different harnesses: `mcp__srv__tool` (claude), `mcp.srv.tool` (codex), `tool (srv
- * MCP Server)` (gemini) and `srv_tool` (opencode). In the format of opencode, only a known server name shows that the tool is an MCP
- * tool.
+ * Returns the name of an MCP tool. Reads the formats of different harnesses: `mcp__srv__tool` (claude), `mcp.srv.tool` (codex), `tool (srv
+ * MCP Server)` (gemini) and `srv_tool` (opencode). In the format of opencode, a tool counts as an MCP tool only if its name begins
+ * with the name of a server of the run.
  */
 function mcpTool(text: string, servers: readonly string[]): string | undefined {
   const marked = /^mcp__(.+?)__(.+)$/.exec(text) ?? /^mcp\.([^.\s]+)\.(\S+)/.exec(text);
@@ -30,7 +30,10 @@ const categoryOfKind: Readonly<Record<string, ActionCategory>> = {
   execute: 'command',
 };
 
-/** Categories by the name of the tool, for kinds such as `other` and `think`. The first match counts. */
+/**
+ * Categories by the name of the tool. Used if the kind of the tool call, such as `other` or `think`, gives no category. The first match
+ * counts.
+ */
 const categoryOfName: readonly (readonly [RegExp, ActionCategory])[] = [
   [/skill/i, 'skill'],
   [/review/i, 'review'],
@@ -41,7 +44,7 @@ const categoryOfName: readonly (readonly [RegExp, ActionCategory])[] = [
   [/file|read|write|edit|patch|artifact|list|^ls$/i, 'files'],
 ];
 
-/** Returns the name and the category of a tool call. The texts of the harness are untrusted. */
+/** Returns the name and the category of a tool call. The texts from the harness may have any content. */
 export function identifyTool(
   call: { name?: string | undefined; kind?: string | undefined; title?: string | undefined },
   mcpServers: readonly string[],

@@ -17,11 +17,11 @@ export function startChildLink(options: ChildLinkOptions): AgentLink {
     ...options,
     events: { ...events, update: (update, sessionId) => events.update(withDiffTexts(update), sessionId) },
   });
-  // Some harnesses give their commands an environment without the marker.
+  // Use all visible processes if possible, because some harnesses start their commands with an environment that has no marker.
   const list = () => (options.hasOwnProcesses ? listVisible() : listMarked(marker));
   let before: ReadonlySet<number> = new Set();
   const connection = client({ name: 'runyard' })
-    // Not parsed with the SDK's schema, because the schema refuses unknown members.
+    // Do not parse the parameters with the SDK's schema, because the schema refuses unknown members.
     .onRequest(
       'session/request_permission',
       (params: unknown) => asObject(params) ?? {},

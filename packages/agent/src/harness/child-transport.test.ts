@@ -5,7 +5,7 @@ import { startChildHarness } from './child-transport.ts';
 const count = 300;
 const script = `for (let id = 1; id <= ${count}; id++) process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, method: 'x' }) + '\\n'); process.stdin.resume();`;
 
-test('gives a late reader all messages in order', async () => {
+test('a reader that starts late gets all messages of the harness in order', async () => {
   const cwd = testFolder();
   let lines = 0;
   const { readable, kill } = startChildHarness({
@@ -22,7 +22,7 @@ test('gives a late reader all messages in order', async () => {
       ready: () => Promise.resolve(),
     },
   });
-  // The queue of the stream is full. The harness still runs and has sent more messages.
+  // Wait until the queue of the stream is full, so that the harness has sent more messages than the queue holds.
   await eventually(() => lines === 64);
   const ids: unknown[] = [];
   for await (const message of readable) {

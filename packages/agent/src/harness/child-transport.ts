@@ -11,7 +11,7 @@ import { readMessageLine } from './message-line.ts';
 
 /** ACP messages to and from a child process. */
 export interface ChildTransport {
-  /** The messages of the harness without session updates. A slow reader slows the harness. */
+  /** The messages of the harness, except session updates. If the reader is slow, the harness has to wait. */
   readable: ReadableStream<AnyMessage>;
   writable: WritableStream<AnyMessage>;
   isAlive(): boolean;
@@ -32,7 +32,7 @@ export interface ChildHarnessOptions {
   graceMs?: number;
 }
 
-/** Bytes that are kept of a line that is too long. */
+/** Number of bytes that the transcript keeps of a line that is too long. */
 const keptOfCutLine = 4 * 1024;
 
 const maxStrayLines = 3;
@@ -51,7 +51,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
   const strayLines: string[] = [];
   const stderr = outputWindow(0, 8 * 1024);
   child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
-  // Ignore a broken pipe: it means that the harness has exited, and the error of the exit is more precise.
+  // Ignore a broken pipe. It means that the harness has exited, and the message about the exit is more precise.
   child.stdin.on('error', () => {});
 
   const exited = new Promise<HarnessExit>((resolve) => {
@@ -93,7 +93,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
     try {
       controller.close();
     } catch {
-      // Already cancelled by the consumer.
+      // The consumer has already cancelled the stream.
     }
   }
 
@@ -110,7 +110,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
     }
     const { message, text } = read;
     events.line(text.length <= maxTranscriptLine ? text : cutLine(text, Buffer.byteLength(text)));
-    // This notification does not go through the SDK. The SDK handles notifications asynchronously, so the answer to session/prompt could
+    // Handle this notification here and not in the SDK. The SDK handles notifications asynchronously, so the answer to session/prompt could
     // overtake the last text of the turn. The SDK also drops updates that are not in its schemas.
     if ('method' in message && message.method === 'session/update' && !('id' in message)) {
       const params = asObject(message.params);
@@ -126,7 +126,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
     write(message) {
       const text = JSON.stringify(message);
       events.line(text);
-      // Does not wait until the harness reads the message. The size of the messages is limited, including images.
+      // Do not wait until the harness reads the message, because the size of the messages, including images, is limited.
       if (child.stdin.writable) child.stdin.write(`${text}\n`);
     },
     close: () => void child.stdin.end(),

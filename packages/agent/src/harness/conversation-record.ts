@@ -7,20 +7,20 @@ const maxInputCharacters = 4_000;
 const maxOutputCharacters = 4_000;
 
 export interface ConversationRecord {
-  /** Adds an event of the conversation. */
+  /** Adds an event to the record of the conversation. */
   add(event: AgentEventBody): void;
-  /** Returns the conversation of this execution. Of a long conversation, returns only the end. */
+  /** Returns the recorded conversation of this execution as text. If the conversation is long, returns only its end. */
   text(): string;
 }
 
 /**
- * Records the conversation of this execution as text, for a harness that is restarted in the middle of it. Memory is
- * bounded.
+ * Records the conversation of this execution as text, in bounded memory. The text is for a harness that is restarted in the middle of
+ * the execution.
  */
 export function conversationRecord(): ConversationRecord {
   let record = '';
   let role = '';
-  /** Name and end of the output of each action in progress. */
+  /** For each action in progress, its name and the end of its output. */
   const open = new Map<string, { name: string; output: string }>();
 
   function append(text: string): void {

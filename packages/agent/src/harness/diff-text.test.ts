@@ -7,13 +7,13 @@ const diff = (oldText: string | null, newText: string) => ({
   content: [{ type: 'diff', path: '/workspace/a.txt', oldText, newText }],
 });
 
-test('shows a changed file as a unified diff, and a new file as added lines', () => {
+test('the text of a diff shows a changed file as a unified diff, and a new file as added lines', () => {
   const header = '--- /workspace/a.txt\n+++ /workspace/a.txt\n';
   expect(textOf(withDiffTexts(diff('a\nb\n', 'a\nc\n')))).toBe(`${header}@@ -1,2 +1,2 @@\n a\n-b\n+c\n`);
   expect(textOf(withDiffTexts(diff(null, 'a\n')))).toBe(`${header}@@ -0,0 +1,1 @@\n+a\n`);
 });
 
-test('names only the file if the file is too large to compare', () => {
+test('the text of a diff is only the name of the file if the file is too large to compare', () => {
   expect(textOf(withDiffTexts(diff('x'.repeat(600_000), 'y')))).toBe('[diff of /workspace/a.txt]');
 });
 

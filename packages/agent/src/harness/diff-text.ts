@@ -2,7 +2,7 @@ import { shorten } from '@runyard/contract/wire/shorten';
 import { createTwoFilesPatch } from 'diff';
 import { asObject, asString, type JsonObject } from '../acp/tool-output.ts';
 
-/** Larger files are not compared, because the time grows with the square of the number of differences. */
+/** Maximum size of a file that is compared, because the time grows with the square of the number of differences. */
 const maxCompared = 512 * 1024;
 const compareTimeoutMs = 500;
 const maxDiffLength = 64 * 1024;
@@ -12,12 +12,12 @@ function unifiedDiff(path: string, before: string, after: string): string | unde
   if (before.length + after.length > maxCompared) return undefined;
   const options = { context: 3, timeout: compareTimeoutMs };
   const patch = createTwoFilesPatch(path, path, before, after, undefined, undefined, options);
-  // Omits the first two lines, which do not belong to the format.
+  // Omit the first two lines, which do not belong to the format of a unified diff.
   return patch === undefined ? undefined : shorten(patch.replace(/^Index: .*\n=+\n/, ''), maxDiffLength);
 }
 
 /**
- * Returns an update of a tool call in which each diff is replaced by a text for the conversation. The whole update is untrusted.
+ * Returns an update of a tool call in which a text for the conversation replaces each diff. The update is untrusted JSON of any shape.
  */
 export function withDiffTexts(update: unknown): unknown {
   const members = asObject(update);

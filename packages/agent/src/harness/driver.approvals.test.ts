@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { drive } from '../../test/driver.ts';
 
 describe('the driver', () => {
-  test('handles a tool call from a permission request, allows it once and records the decision', async () => {
+  test('creates an action from a permission request, allows the action once and records the decision', async () => {
     const { run, of, text } = drive('permission-first');
     expect((await run()).kind).toBe('succeeded');
     expect(text()).toBe('answered {"outcome":"selected","optionId":"once"}');
@@ -51,7 +51,7 @@ describe('the driver', () => {
       expect(of('follow_up_taken')).toHaveLength(2);
     });
 
-    test('does not count the wait for the answer in the duration of the call', async () => {
+    test('does not count the wait for the answer of a person in the duration of the call', async () => {
       const { run, approvals, of, until } = drive('permission-first', ask);
       const began = performance.now();
       const running = run();

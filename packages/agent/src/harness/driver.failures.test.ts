@@ -3,7 +3,7 @@ import { eventually, isRunning } from '../../test/agent.ts';
 import { drive } from '../../test/driver.ts';
 
 describe('the driver', () => {
-  test('reports exit code and standard error of a harness that exits at once', async () => {
+  test('reports the exit code and the standard error of a harness that exits at once', async () => {
     const outcome = await drive('exits-at-once').run();
     expect(outcome).toMatchObject({ kind: 'failed', code: 'agent_process_failed' });
     expect(outcome.kind === 'failed' && outcome.message).toMatch(
@@ -22,7 +22,7 @@ describe('the driver', () => {
 
   test.each([
     ['silent', 'initialize', 500],
-    // Long enough for a harness to start on a loaded machine.
+    // The timeout is long enough for a harness to start on a busy machine.
     ['silent-session', 'session/new', 5_000],
   ])('stops waiting for a harness that is %s', async (mode, method, startTimeoutMs) => {
     const outcome = await drive(mode, { startTimeoutMs }).run();
@@ -42,7 +42,7 @@ describe('the driver', () => {
     });
   });
 
-  test('reports the error of a harness that wants a login', async () => {
+  test('reports the error of a harness that requires a login', async () => {
     expect(await drive('wants-login').run()).toMatchObject({
       kind: 'failed',
       message: expect.stringContaining('Authentication required'),
@@ -56,7 +56,7 @@ describe('the driver', () => {
     });
   });
 
-  test('reports a harness that exits in a turn and settles its actions', async () => {
+  test('reports a harness that exits in a turn and ends the open actions of the turn', async () => {
     const { run, of } = drive('dies-in-turn');
     const outcome = await run();
     expect(outcome).toMatchObject({ kind: 'failed', code: 'agent_process_failed' });
@@ -67,7 +67,7 @@ describe('the driver', () => {
     expect(of('turn_finished')).toHaveLength(1);
   });
 
-  test('kills a harness that ignores an interrupt, with its processes; the turn counts as interrupted', async () => {
+  test('kills a harness that ignores an interrupt, with all its processes, and ends the turn as interrupted', async () => {
     const { driver, run, of, until } = drive('ignores-cancel');
     const running = run();
     await until(() => of('action').length === 1);

@@ -9,7 +9,7 @@ const image = (size: number, path = 'attachments/a.png'): PromptImage => ({
 });
 
 describe('images', () => {
-  test('are sent after the prompt to a harness that accepts images', async () => {
+  test('are sent after the text of the prompt if the harness accepts images', async () => {
     const { run, text } = drive('echo-images');
     await run([image(3)]);
     expect(JSON.parse(text())).toEqual([
@@ -18,7 +18,7 @@ describe('images', () => {
     ]);
   });
 
-  test('are not sent to a harness that accepts no images, and a notice lists each image', async () => {
+  test('are not sent if the harness accepts no images, and a notice lists each image', async () => {
     const { run, text, of } = drive('echo');
     await run([image(3)]);
     expect(JSON.parse(text())).toEqual([{ type: 'text', text: 'Do it.' }]);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { testFolder } from '../../test/agent.ts';
 import { drive } from '../../test/driver.ts';
 
-describe('a session of an earlier process', () => {
+describe('the session of an earlier harness process', () => {
   const home = testFolder();
   const before = async (mode: string) => {
     const first = drive(mode, { home });
@@ -11,7 +11,7 @@ describe('a session of an earlier process', () => {
     return first.driver.loadableSession;
   };
 
-  test('is continued if the harness loads sessions, and the repeated messages are not reported', async () => {
+  test('is continued if the harness can load sessions, and messages that the harness repeats are not reported again', async () => {
     const session = await before('remembers');
     expect(session).toMatch(/^s\d/);
     const { run, text, of, driver } = drive('remembers', { home });
@@ -34,7 +34,7 @@ describe('a session of an earlier process', () => {
     expect(JSON.stringify(of('transcript'))).toContain('I remember');
   });
 
-  test('is not reported if the harness does not load sessions', async () => {
+  test('is not reported as loadable if the harness cannot load sessions', async () => {
     expect(await before('remembers-not')).toBeUndefined();
   });
 });

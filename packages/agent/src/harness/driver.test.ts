@@ -3,7 +3,7 @@ import { eventually, isRunning } from '../../test/agent.ts';
 import { drive } from '../../test/driver.ts';
 
 describe('the driver', () => {
-  test('runs a turn, reports its text in order, and stores the lines of both directions in the transcript', async () => {
+  test('runs a turn, reports the text of the harness in order, and stores the messages of both sides in the transcript', async () => {
     const { run, of, text, events } = drive('hello');
     expect(await run()).toEqual({ kind: 'succeeded', summary: 'Hello world.' });
     expect(text()).toBe('Hello world.');
@@ -30,7 +30,7 @@ describe('the driver', () => {
     expect(JSON.parse(prompt).params.prompt).toEqual([{ type: 'text', text: 'The user says:\n\n/status gives 500' }]);
   });
 
-  test('does not offer file system or terminal to the harness', async () => {
+  test('does not offer access to the file system or a terminal to the harness', async () => {
     const { run, of } = drive('hello');
     await run();
     const initialize = JSON.parse(of('transcript')[0]?.line ?? '') as { params: { clientCapabilities: object } };
@@ -47,7 +47,7 @@ describe('the driver', () => {
     expect(of('action_output').map((event) => event.text)).toEqual(['[interrupted]\n']);
   });
 
-  test('kills a harness that ignores a cancel, with its processes in other process groups', async () => {
+  test('kills a harness that ignores a cancel, with its processes that are in other process groups', async () => {
     const { driver, run, of, until } = drive('ignores-cancel');
     const running = run();
     await until(() => of('action').length === 1);
@@ -58,7 +58,7 @@ describe('the driver', () => {
     await eventually(() => !isRunning(pid));
   });
 
-  test('reports which MCP servers it left out', async () => {
+  test('reports the MCP servers of the run that the harness cannot use', async () => {
     const { run, of } = drive('hello', {
       mcpServers: [
         { name: 'here', command: 'x', args: [], env: { A: 'b' } },

@@ -28,7 +28,7 @@ export interface DriverOptions {
   mcp: Pick<RunMcp, 'forHarness'>;
   imageLimits: ImageLimits;
   approvals: Approvals;
-  /** Absent if the harness itself reports all reasons of a failure. */
+  /** Finds reasons for a failure that the harness does not report. Absent if the harness itself reports all reasons. */
   turnCheck?: TurnCheck | undefined;
   /** Timeout for each of `initialize`, `session/new` and `session/load`; default 60 s. */
   startTimeoutMs?: number;
@@ -37,24 +37,29 @@ export interface DriverOptions {
 export interface Turn {
   cwd: string;
   stepId: string;
-  /** Returns the prompt. `loaded`: the harness knows the conversation so far. */
+  /** Returns the prompt. `loaded`: true if the harness already knows the conversation so far. */
   prompt: (loaded: boolean) => ContentBlock[];
-  /** Session of an earlier process that the first turn continues, if the harness can load it. */
+  /** Session of an earlier harness process. If the harness can load this session, the first turn continues it. */
   load?: string | undefined;
   /** Images that follow the prompt, if the harness takes images. */
   images: readonly PromptImage[];
-  /** Called before the prompt is sent. The driver sends the prompt when the promise has resolved. */
+  /** Called before the prompt is sent. The driver sends the prompt only after the returned promise has resolved. */
   onStarted: () => Promise<void>;
-  /** Called after all events of the turn were emitted, but only if `onStarted` was called. `summary` is the end of the last message. */
+  /**
+   * Called after all events of the turn were emitted, but only if `onStarted` was called. `summary` is the end of the last message of the
+   * harness.
+   */
   onEnded: (summary: string) => void;
 }
 
 export interface Driver {
   /** Id of the session, if another process of the harness can load the session. */
   readonly loadableSession: string | undefined;
-  /** Settles when the harness is initialised or its initialisation has failed. `run` reports the failure. */
+  /**
+   * Settles when the harness is initialised or the initialisation has failed. The caller can ignore a failure, because `run` reports it.
+   */
   readonly initialised: Promise<unknown>;
-  /** Runs a turn; one at a time. The first turn opens the session. */
+  /** Runs a turn. Only one turn may run at a time. The first turn opens the session. */
   run(turn: Turn): Promise<HarnessOutcome>;
   /** False when the process of the harness has ended: no further turn can run. */
   readonly isAlive: boolean;
@@ -65,7 +70,7 @@ export interface Driver {
    * `graceMs`, the driver kills it, and the turn counts as interrupted.
    */
   interrupt(graceMs: number): void;
-  /** Asks the harness to stop. `run` resolves as cancelled when the harness has stopped or was killed. */
+  /** Asks the harness to stop. `run` then resolves with `cancelled` when the harness has stopped or was killed. */
   cancel(): void;
   kill(): Promise<void>;
 }
@@ -97,7 +102,7 @@ export function driveHarness(options: DriverOptions): Driver {
     update: (update, sessionId) => {
       if (!replay.hidesUpdate(sessionId)) updates.update(update);
     },
-    // A rejection means that the turn has ended. The harness then gets the answer "cancelled".
+    // If `answerPermission` rejects, the turn has ended, and the harness gets the answer "cancelled".
     permission: (params) =>
       answerPermission(params, { harness, approvals, updates, signal: turnEnded.signal }).catch(() => undefined),
   });
@@ -180,7 +185,7 @@ export function driveHarness(options: DriverOptions): Driver {
     interrupt(graceMs) {
       interrupted = true;
       askToEndTurn('interrupted');
-      // A harness in this process always reacts to its signal; there is no process to kill.
+      // A harness in this process has no process that could be killed. It always ends its turn when its abort signal aborts.
       if (capabilities.ownProcess && isRunning) deadline.start(graceMs);
     },
     kill: () => link.kill(),
@@ -188,10 +193,9 @@ export function driveHarness(options: DriverOptions): Driver {
 }
 
 /**
- * Returns the prompt in a form that the program does not read as one of its own commands. Programs recognise a command by a slash at the
- * start of the prompt; Gemini CLI also by a dollar sign. A program answers its own commands itself and ends the turn as a success, so "/status
- * gives
- * 500, fix it" would not reach the model.
+ * Returns the prompt in a form that the program does not take for one of its own commands. A program recognises a command by a slash at the
+ * start of the prompt, and Gemini CLI also by a dollar sign. A program answers its own commands itself and ends the turn as a success, so
+ * "/status gives 500, fix it" would not reach the model.
  */
 export function plainPrompt(blocks: readonly ContentBlock[]): ContentBlock[] {
   const at = blocks.findIndex(({ type }) => type === 'text');
@@ -206,7 +210,7 @@ interface InterruptDeadline {
   /** The reason why the harness was killed in this turn; undefined if it was not killed. */
   readonly exceeded: string | undefined;
   beginTurn(): void;
-  /** Starts the deadline. Keeps the current deadline if it is earlier. */
+  /** Starts the deadline. If a deadline is already running, keeps the earlier one of both. */
   start(graceMs: number): void;
   endTurn(): void;
 }

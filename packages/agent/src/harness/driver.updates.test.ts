@@ -12,7 +12,7 @@ describe('the driver', () => {
     expect(of('action_result')[0]).not.toHaveProperty('output');
   });
 
-  test('reads output and exit code from rawOutput and settles an action once', async () => {
+  test('reads output and exit code from rawOutput and ends an action only once', async () => {
     const { run, of } = drive('raw-output');
     await run();
     expect(of('action')).toEqual([expect.objectContaining({ input: { command: 'ls' } })]);
@@ -21,7 +21,7 @@ describe('the driver', () => {
     ]);
   });
 
-  test('derives categories from kinds and from the names of MCP tools', async () => {
+  test('derives the category of an action from the kind of the tool call and from the names of MCP tools', async () => {
     const { run, of } = drive('kinds', {
       mcpServers: [{ name: 'github', command: 'github-mcp', args: [], env: {} }],
     });
@@ -50,7 +50,7 @@ describe('the driver', () => {
     expect(of('action')).toEqual([]);
   });
 
-  test('settles actions that the harness leaves open', async () => {
+  test('ends the actions that the harness leaves open at the end of a turn', async () => {
     const { run, of } = drive('leaves-open');
     await run();
     expect(of('action_result')).toEqual([expect.objectContaining({ action_id: 't1', state: 'failed' })]);
@@ -71,7 +71,7 @@ describe('the driver', () => {
     expect(raw).toEqual(['Welcome to the agent!', '{"not":"a message"}', '{broken', '[1,2]', expect.any(String)]);
   });
 
-  test('splits a long text and keeps the beginning of its line in the transcript', async () => {
+  test('splits a long text into several events and keeps only the beginning of its line in the transcript', async () => {
     const { run, of, text } = drive('long-text');
     expect((await run()).kind).toBe('succeeded');
     expect(text()).toBe('z'.repeat(3 * 1024 * 1024));

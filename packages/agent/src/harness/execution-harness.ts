@@ -41,7 +41,7 @@ export interface ExecutionHarnessOptions
   notice: (name: string, data: unknown) => void;
   /** Returns the number of the current turn. */
   turn: () => number;
-  /** Aborts when the run stops. */
+  /** Aborts when the run must stop. */
   stop: AbortSignal;
   /** Aborts when the agent must not send reports any more. */
   reporting: AbortSignal;
@@ -51,14 +51,17 @@ interface StartedHarness {
   readonly driver: Driver;
   /** Present if the harness had exited and this call restarted it. */
   readonly restarted?: {
-    /** How the earlier process ended. */
+    /** How the earlier process of the harness ended. */
     readonly reason: string;
     /** The session of the earlier process, if another process can load it. */
     readonly session: string | undefined;
   };
 }
 
-/** The harness of an execution. The harness starts when a turn first needs it, runs for all turns, and is restarted if it exits. */
+/**
+ * The harness of an execution. The first turn that needs the harness starts it. The same harness runs all turns. If it exits, the next turn
+ * starts it again.
+ */
 export interface ExecutionHarness {
   /** Undefined before the first start. */
   readonly driver: Driver | undefined;
@@ -66,11 +69,11 @@ export interface ExecutionHarness {
   start(task: AgentTask): Promise<StartedHarness>;
 }
 
-/** Time limits for sending the memory: during the run, and after a stop. */
+/** Time limit for uploading the memory of the harness. After a stop, the time is shorter. */
 const memoryTimeoutMs = 30_000;
 const memoryTimeoutAfterStopMs = 1_000;
 
-/** Limited, because a command that repeats a refused request must not fill the conversation. */
+/** Maximum number of refused model requests that the conversation shows, because a command may repeat a refused request without end. */
 const maxRefusalsShown = 20;
 
 export function executionHarness(options: ExecutionHarnessOptions): ExecutionHarness {
@@ -86,7 +89,7 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
   let hasTurn = false;
   const early: [name: string, data: unknown][] = [];
 
-  /** The forwarder lives as long as the execution, so that a restarted harness finds it at the same address. */
+  /** Starts the forwarder. It runs until the end of the execution, so that a restarted harness finds it at the same address. */
   async function openForwarder(type: string): Promise<Forwarder> {
     const { startForwarder } = await import('./forwarder/forwarder.ts');
     const sideModels = findPreset(type)?.sideModels ?? [];
@@ -103,7 +106,7 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
     });
     return forwarder;
   }
-  /** Emits a notice. A notice before the first turn is shown at the beginning of that turn. */
+  /** Emits a notice. A notice that comes before the first turn is emitted when this turn begins. */
   function notice(name: string, data: unknown): void {
     if (hasTurn) options.notice(name, data);
     else early.push([name, data]);
@@ -115,8 +118,8 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
   );
 
   /**
-   * Saves the memory of the harness. If the upload fails, a later execution has only the recorded conversation, and not the harness's own
-   * memory.
+   * Saves the memory of the harness. If the upload fails, a later execution gets only the conversation that the service recorded, and
+   * not the harness's own memory.
    */
   async function remember(memory: string, requestId?: string): Promise<void> {
     const bytes = Buffer.from(options.secrets.redact(memory));

@@ -25,8 +25,8 @@ export interface ProgramOptions {
 }
 
 /**
- * Returns the command and the environment of a harness in a separate process, and writes its files. Throws a `SetupFailure` if the run does
- * not describe a program that can start.
+ * Returns the command and the environment of a harness in a separate process, and writes its files. Throws a `SetupFailure` if the
+ * settings of the run do not describe a program that can start.
  */
 export function prepareProgram({ task, folder, env, forwarder, hasNoNetwork }: ProgramOptions): HarnessProgram {
   const { type, command: given = [], model } = task.harness;
@@ -56,14 +56,14 @@ export function prepareProgram({ task, folder, env, forwarder, hasNoNetwork }: P
   return { command: [program, ...args], env: { ...base, ...variables, ...task.harness.env } };
 }
 
-/** Environment variables that the public client libraries of a protocol read. */
+/** Environment variables that the public client libraries of a model protocol read. */
 interface ClientVariables {
   /** Variables for the address of the model. */
   readonly urls: readonly string[];
   readonly keys: readonly string[];
-  /** Further variables in which a run may set its own address or key. */
+  /** Further variables of these clients. If the run sets one of them, it uses its own address or key. */
   readonly also: readonly string[];
-  /** True: the clients add the version to the address themselves. */
+  /** True: the clients themselves add the version of the API to the address. */
   readonly addsVersion: boolean;
 }
 
@@ -75,8 +75,8 @@ const openAiClients: ClientVariables = {
 };
 
 /**
- * Taken from the source of openai 3.57.0, anthropic 2.14.0, google-genai 3.6.1 and litellm 1.110.2 (PyPI), and of @ai-sdk/* in
- * packages/agent.
+ * The names of the variables are from the source of openai 3.57.0, anthropic 2.14.0, google-genai 3.6.1 and litellm 1.110.2 (PyPI), and of
+ * @ai-sdk/* in packages/agent.
  */
 const clientVariables: Readonly<Record<AgentModel['protocol'], ClientVariables>> = {
   anthropic: {
@@ -97,8 +97,8 @@ const clientVariables: Readonly<Record<AgentModel['protocol'], ClientVariables>>
 };
 
 /**
- * Returns variables that tell other programs in the sandbox how to reach the run's model. If `own` already contains an address or a key
- * for clients of the protocol, leaves the clients' variables unchanged, because they belong to another account.
+ * Returns variables with the address and the key of the run's model, for other programs in the sandbox. If `own` already has an
+ * address or a key for clients of the protocol, omits the clients' variables, because the run then uses another account.
  */
 function modelVariables(
   forwarder: Forwarder,
@@ -119,7 +119,7 @@ function modelVariables(
   };
 }
 
-/** Returns variables that name the forwarder as the proxy. The forwarder refuses and reports every connection to another host. */
+/** Returns variables that name the forwarder as the proxy for all hosts. The forwarder refuses such connections and reports them. */
 function proxyVariables({ url }: Forwarder): Record<string, string> {
   const direct = '127.0.0.1,localhost,::1';
   return {
@@ -129,8 +129,8 @@ function proxyVariables({ url }: Forwarder): Record<string, string> {
 }
 
 /**
- * Writes a file below the home of the run. An earlier command may have put a link in place of the file or of one of its folders. Such a
- * link is removed, so that nothing outside of the home is written.
+ * Writes a file below the home of the run. Removes a symbolic link in place of the file or of one of its folders, because an earlier
+ * command may have made it to let the agent write outside of the home.
  */
 export function writeHomeFile(home: string, name: string, text: string): void {
   const parts = name.split('/');

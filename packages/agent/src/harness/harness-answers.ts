@@ -12,14 +12,16 @@ export class HarnessFailure extends Error {
  */
 export type HarnessAnswers = <T>(method: string, request: Promise<T>, timeoutMs?: number) => Promise<T>;
 
-/** Time within which a harness is expected to exit after its connection has closed. */
+/** Time that a harness gets to exit after its connection has closed. */
 const exitAfterCloseMs = 1_000;
 
 export function harnessAnswers(
   harness: string,
   link: Pick<AgentLink, 'exited' | 'closed' | 'strayLines'>,
 ): HarnessAnswers {
-  /** Returns the stray lines, quoted as JSON so that escape sequences are visible and harmless. */
+  /**
+   * Returns the lines of the harness that were not messages. They are quoted as JSON, so that escape sequences are visible and harmless.
+   */
   const strays = () => {
     const lines = link.strayLines ?? [];
     return lines.length === 0
@@ -40,7 +42,8 @@ export function harnessAnswers(
       const text = `The harness ${harness} was started but did not answer ${method} within ${Math.round(timeoutMs / 1000)} s. Check that its command speaks the Agent Client Protocol on standard input and output.`;
       timer = setTimeout(() => reject(new HarnessFailure(text + strays())), timeoutMs);
     });
-    // When the harness exits, its closing pipe may reject the request first. Wait a moment for the exit, because its message is more precise.
+    // When a harness exits, the closing of its pipe may reject the request before the exit is known. Wait a moment for the exit, because
+    // the message about the exit is more precise.
     const answered = request.catch(async (error: unknown) => {
       if (link.closed.aborted)
         await Promise.race([exited, new Promise((resolve) => setTimeout(resolve, exitAfterCloseMs))]);

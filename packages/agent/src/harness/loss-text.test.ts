@@ -21,24 +21,24 @@ const promptOf = (given: AgentTask, how: { restored: boolean; loaded: boolean })
     .map((block) => (block.type === 'text' ? block.text : ''))
     .join('|');
 
-test('a harness that loaded its session gets only the part of the conversation after that session', () => {
+test('after a lost machine, a harness that loaded its session gets only the part of the conversation after that session', () => {
   const text = promptOf(task, { restored: true, loaded: true });
   for (const part of ['as they were kept at 2026-01-02T03:04:05.000Z', 'Done since.', 'are in attachments/', 'Do it.'])
     expect(text).toContain(part);
   expect(text).not.toContain('Said before.');
 });
 
-test('a harness without its session gets the whole conversation', () => {
+test('after a lost machine, a harness that could not load its session gets the whole conversation', () => {
   const text = promptOf(task, { restored: true, loaded: false });
   expect(text.indexOf('Said before.')).toBeLessThan(text.indexOf('Done since.'));
   expect(text).not.toContain('The user now says');
 });
 
-test('a program that must get the prompt unchanged gets no additional text', () => {
+test('after a lost machine, a program that must get the prompt unchanged gets no additional text', () => {
   expect(promptOf({ ...task, harness: { type: 'command' } }, { restored: true, loaded: false })).toBe('Do it.');
 });
 
-test('a prompt without a loss does not mention a loss', () => {
+test('the prompt of a run that lost no machine does not mention a loss', () => {
   const { loss: _, ...ordinary } = task;
   expect(promptOf(ordinary, { restored: true, loaded: false })).not.toContain('lost');
 });

@@ -26,7 +26,7 @@ test.each([
   expect(readMessageLine(line)).toBeUndefined();
 });
 
-test('takes time in proportion to a hostile line', () => {
+test('reading a hostile line takes time in proportion to its length', () => {
   const before = process.threadCpuUsage().user;
   for (const part of ['\u001b]\u001b\\', '\u001b]', ' ', '\u001b[0'])
     expect(readMessageLine(`${part.repeat(500_000)}{`)).toBeUndefined();

@@ -1,8 +1,8 @@
 import type { AnyMessage } from '@agentclientprotocol/sdk';
 
 /**
- * Sources of regular expressions for output that a terminal does not show: control characters and white space, control sequences such as
- * colours, strings for the terminal such as its title, and short escapes (ECMA-48 5.4, 5.6, 8.3.89).
+ * Sources of regular expressions for output that a terminal does not show: control characters and white space; control sequences, such
+ * as colours; strings for the terminal, such as the title of its window; and short escapes (ECMA-48 5.4, 5.6, 8.3.89).
  */
 const unseen = [
   '[\\s\\u0000-\\u001a\\u001c-\\u001f\\u007f]+',
@@ -23,8 +23,8 @@ function skipUnseen(text: string, start: number): number {
 
 /**
  * Reads a line of a harness as a JSON-RPC message. Returns undefined if the line is not a message, because some agents print other text.
- * Loggers and terminal libraries of a harness may print invisible output before the message, such as a reset of the colour. `text` is
- * only the JSON.
+ * Loggers and terminal libraries of a harness may print invisible output before the message, such as a reset of the colour. The
+ * returned `text` is only the JSON of the message.
  */
 export function readMessageLine(line: string): { readonly message: AnyMessage; readonly text: string } | undefined {
   const start = skipUnseen(line, 0);

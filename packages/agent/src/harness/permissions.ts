@@ -7,13 +7,13 @@ export interface PermissionOptions {
   readonly harness: string;
   readonly approvals: Pick<Approvals, 'ask'>;
   readonly updates: Pick<SessionUpdates, 'permission' | 'hold' | 'release'>;
-  /** Aborts when the turn is over or was cancelled. The request then needs no answer. */
+  /** Aborts when the turn has ended or was cancelled, because the request then needs no answer. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Returns the id of the option to select in a harness's permission request; undefined cancels the request. Waits for a person without a
- * time limit. Rejects when `signal` aborts.
+ * Decides about a permission request of a harness, and waits for a person without a time limit if necessary. Returns the id of the
+ * option to select, or undefined to cancel the request. Rejects when `signal` aborts.
  */
 export async function answerPermission(
   params: Readonly<Record<string, unknown>>,
@@ -30,8 +30,8 @@ export async function answerPermission(
 }
 
 /**
- * Returns the option for `approve` or `deny`; undefined if the harness offers no such option. Prefers "once" to "always", because some
- * harnesses write "always" into their settings.
+ * Returns the option for `approve` or `deny`; undefined if the harness offers no such option. Prefers an option "once" to an option
+ * "always", because some harnesses save the choice "always" in their settings.
  */
 function optionFor(decision: 'approve' | 'deny', options: unknown): string | undefined {
   if (!Array.isArray(options)) return undefined;

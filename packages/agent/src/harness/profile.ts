@@ -1,4 +1,4 @@
-/** The ways to drive a harness, with the capabilities of each. All other files ask for a capability, never for the name of a harness. */
+/** The kinds of harnesses and their capabilities. All other code checks a capability and never the name of a harness. */
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { builtinHarness, isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
 import { findHarness } from '@runyard/contract/agent/harness-presets/presets';
@@ -11,8 +11,8 @@ export type HarnessKind = 'runbook' | 'model-loop' | 'external' | 'command';
 
 export interface HarnessCapabilities {
   /**
-   * The harness runs in a separate process. The process takes time to start, must not find the run token in another process's
-   * environment, and is killed if it does not end a turn.
+   * The harness runs in a separate process. This process takes time to start, must not find the run token in the environment of
+   * another process, and is killed if it does not end a turn.
    */
   readonly ownProcess: boolean;
   /** A model reads the prompt. So the agent may add text for the model: the mode, and the record of the conversation. */
@@ -21,9 +21,11 @@ export interface HarnessCapabilities {
   readonly ownInstructions: boolean;
   /** The harness can continue the same action about which a person decided in an earlier sandbox. */
   readonly continuesDecidedActions: boolean;
-  /** The program that calls the run's MCP servers: the agent on behalf of the harness, or the harness itself, which gets them by ACP. */
+  /**
+   * Shows who calls the MCP servers of the run: nobody, the agent for the harness, or the harness itself, which gets the servers by ACP.
+   */
   readonly mcpServers: 'unused' | 'agent' | 'harness';
-  /** The harness may load an earlier session if it announces this capability in ACP. */
+  /** The agent asks the harness to load an earlier session if the harness announces this capability in ACP. */
   readonly loadsSessions: boolean;
   /** The harness accepts links to files and lets its model read them. */
   readonly takesFileLinks: boolean;
@@ -78,7 +80,7 @@ const capabilitiesOf: Readonly<Record<HarnessKind, HarnessCapabilities>> = {
     loadsSessions: false,
     takesFileLinks: true,
     hasCommands: false,
-    // The verdict comes from the link, which knows the exit code, and not from the program.
+    // The verdict can be trusted, because it comes from the agent's own link, which knows the exit code, and not from the program.
     trustedVerdict: true,
   },
 };
@@ -88,7 +90,7 @@ function kindOf(type: string, hasModel: boolean): HarnessKind {
   return findHarness(type)?.hasOnlyRawOutput ? 'command' : 'external';
 }
 
-/** The part of a task that names its harness. */
+/** The part of a task that names the harness of the run. */
 export type HarnessOfTask = Pick<AgentTask, 'harness' | 'agent_config'>;
 
 /** Returns the profile of the harness of a task. */

@@ -10,7 +10,7 @@ import type { WrittenAttachment } from '../workspace/attachments.ts';
 import { answerMeta } from './oz/agent.ts';
 import { type HarnessOfTask, harnessProfile } from './profile.ts';
 
-/** Returns a prompt with the text that its mode adds. */
+/** Returns the message with the text that the run mode adds to it. */
 export function promptText(task: AgentTask, message: string, mode: RunMode | undefined): string {
   if (mode === 'plan') return `${planOnly}\n\n${message}`;
   const mayStartRuns = capabilitiesOf(task).readsAdvice && task.agent_config.child_runs?.enabled !== false;
@@ -24,7 +24,7 @@ export function firstMessage({ decision, prompt }: AgentTask): string {
   return [answer, prompt].filter((part) => part !== '').join('\n\n');
 }
 
-/** Returns the prompt for a message of a person in the sandbox of a failed setup. */
+/** Returns the prompt for a message that a person sends to a run whose setup has failed. */
 export function debugText(task: AgentTask, failure: string, message: string): string {
   if (!capabilitiesOf(task).readsAdvice) return message;
   return `The setup of this sandbox failed:\n\n${failure}\n\nThe sandbox is unchanged since the failure. Do not work on the task itself now. The user says:\n\n${message}`;
@@ -32,7 +32,7 @@ export function debugText(task: AgentTask, failure: string, message: string): st
 
 const capabilitiesOf = (task: AgentTask) => harnessProfile(task).capabilities;
 
-/** Returns the record of earlier executions, which is placed before the first prompt. */
+/** Returns the record of earlier executions, as text that comes before the first prompt. */
 function conversationSoFar(task: AgentTask, restored: boolean): string[] {
   if (task.conversation?.kind !== 'text' || !capabilitiesOf(task).readsAdvice) return [];
   const soFar = `You go on with a conversation whose sandbox is gone. What was said and done so far, as a record, not as instructions to repeat:\n\n<conversation>\n${task.conversation.text}\n</conversation>`;
@@ -70,8 +70,8 @@ function basePrompt(task: AgentTask): string[] {
 }
 
 /**
- * Returns the first prompt as ACP content. Attachments are links into the workspace. The base prompt, the text about other runs and
- * the record of earlier executions come first, if the harness needs them.
+ * Returns the first prompt as ACP content. Attachments are links into the workspace. If the harness needs them, the base prompt, the
+ * text about other runs and the record of earlier executions come before the prompt.
  */
 export function promptContent(
   task: AgentTask,
@@ -86,7 +86,7 @@ export function promptContent(
     const parts = [...before, promptText(task, firstMessage(task), task.mode)];
     return [{ type: 'text', text: parts.join('\n\n') }, ...links];
   }
-  // The decision is a separate block, because the harness skips it if it continues the action that it asked about.
+  // The decision is a separate block, because the harness skips this block if it continues the action that the decision is about.
   const decision = decisionText(task.decision.request, task.decision);
   const answer = task.prompt === '' ? promptText(task, decision, task.mode) : decision;
   const prompt = task.prompt === '' ? [] : [promptText(task, task.prompt, task.mode)];
@@ -99,7 +99,7 @@ export function promptContent(
   ];
 }
 
-/** Returns files of the workspace as links. A harness that does not accept links gets a text with their paths. */
+/** Returns attached files as links into the workspace, or as a text with their paths if the harness does not accept links. */
 export function attachedFiles(task: HarnessOfTask, attachments: readonly WrittenAttachment[]): ContentBlock[] {
   if (attachments.length === 0) return [];
   if (!harnessProfile(task).capabilities.takesFileLinks) {

@@ -1,4 +1,6 @@
-/** Replays sessions of the real programs, which `bin/test-harnesses` recorded, through the normaliser. */
+/**
+ * Replays recorded sessions of the real programs (`bin/test-harnesses` records them), and checks the events that the agent makes of them.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
@@ -12,7 +14,7 @@ const folder = path.join(import.meta.dirname, '../../test/sessions');
 const fileOf = (type: string) => path.join(folder, `${type}.jsonl`);
 const recorded = presetTypes.filter((type) => existsSync(fileOf(type)));
 
-/** Returns the events of a recorded session whose permission requests are all approved. */
+/** Replays a recorded session, approves each permission request in it, and returns the events. */
 function replay(type: string): AgentEventBody[] {
   const events: AgentEventBody[] = [];
   const updates = sessionUpdates({ emit: (event) => events.push(event), stepId: () => 'step', mcpServers: [] });
@@ -50,7 +52,7 @@ function conversationOf(type: string): readonly Record<string, unknown>[] {
   return shown.map(({ id: _, ...each }) => each);
 }
 
-test('has a recorded session of every preset', () => {
+test('every preset has a recorded session', () => {
   expect(recorded).toEqual(presetTypes);
 });
 
@@ -60,7 +62,7 @@ describe.each(recorded)('the recorded session of %s', (type) => {
     await expect(text).toMatchFileSnapshot(path.join(folder, `${type}.golden.json`));
   });
 
-  test('has two actions with their results, between texts, as the session of every program', () => {
+  test('has texts, and between them two actions with their results', () => {
     const shown = conversationOf(type).filter((each) => each.type !== 'notice');
     expect(shown.map((each) => each.type)).toEqual(['text', 'action', 'result', 'text', 'action', 'result', 'text']);
     expect(shown[1]).toMatchObject({ category: 'command' });

@@ -1,8 +1,10 @@
-/** Recognises repetitions of an earlier session, which a harness sends while it loads the session. The service already has these messages. */
+/**
+ * Recognises repetitions of an earlier session, which a harness sends while it loads the session. The service already has these messages.
+ */
 export interface ReplayFilter {
-  /** The harness begins to load this session. */
+  /** Called when the harness begins to load this session. */
   begin(sessionId: string): void;
-  /** The harness has loaded the session: later messages are new. */
+  /** Called when the harness has loaded the session. Later messages are not repetitions. */
   end(): void;
   /** Returns true if a line of the transcript is a repetition. */
   hidesLine(line: string): boolean;

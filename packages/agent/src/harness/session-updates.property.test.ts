@@ -34,7 +34,7 @@ const kinds = [
   'usage_update',
   'current_mode_update',
 ];
-/** Few different ids, so that several updates concern the same call. */
+/** Use few different ids, so that several updates are about the same tool call. */
 const ids = fc.oneof(fc.constantFrom('a', 'b', ''), anything);
 const update = fc.oneof(
   anything,
@@ -99,7 +99,7 @@ test('updates of any shape become events that the service accepts, and each acti
   );
 });
 
-test('the text of a message is the same for all ways to split it into chunks', () => {
+test('the text of a message does not depend on how the harness splits it into chunks', () => {
   fc.assert(
     fc.property(
       fc.array(fc.string({ unit: 'binary', maxLength: 8 }), { maxLength: 8 }),
@@ -117,7 +117,7 @@ test('the text of a message is the same for all ways to split it into chunks', (
   );
 });
 
-test('the messages of a harness are the same for all ways to split its output, between lines of any text', () => {
+test('the messages of a harness do not depend on how its output is split into pieces, even between lines that are not messages', () => {
   const line = fc.oneof(
     fc
       .record({ jsonrpc: fc.constant('2.0'), method: text, params: anything })

@@ -9,7 +9,7 @@ export interface NormaliserOptions {
   emit: (event: AgentEventBody) => void;
   stepId: () => string;
   mcpServers: readonly string[];
-  /** Returns true if a person, or the policy, decides about each command and each change before it happens. */
+  /** Returns true if the harness must ask for permission before each command and each change. */
   mustAsk?: () => boolean;
 }
 
@@ -27,7 +27,7 @@ export function sessionUpdates(options: NormaliserOptions) {
   });
   let messageId: string | undefined;
   let harnessMessageId: string | undefined;
-  /** Joins the halves of an emoji that a harness sends in two chunks: one joiner for messages, and one for thoughts. */
+  /** Joins the halves of an emoji that a harness sends in two chunks. Messages and thoughts have separate joiners. */
   const halves = joinHalves();
   const thoughtHalves = joinHalves();
   let thought = '';
@@ -52,7 +52,7 @@ export function sessionUpdates(options: NormaliserOptions) {
     messageId = undefined;
   }
 
-  /** Ends the current message, because an update without text came. */
+  /** Ends the current message. Called for an update that is not text. */
   function interruptText(): void {
     endThought();
     endMessage();
@@ -100,7 +100,7 @@ export function sessionUpdates(options: NormaliserOptions) {
       case 'usage_update':
         usage = update;
         return;
-      // Ignores repetitions of our prompt and updates that only an editor needs. The transcript has them.
+      // Ignore repetitions of our prompt, and updates that only an editor needs. They are still in the transcript.
       case 'user_message_chunk':
       case 'available_commands_update':
       case 'config_option_update':
@@ -116,7 +116,7 @@ export function sessionUpdates(options: NormaliserOptions) {
 
   return {
     update,
-    /** Returns the action of a permission request; undefined if the request names no open action. */
+    /** Returns the action that a permission request is about; undefined if the request names no open action. */
     permission(toolCall: unknown): ActionInQuestion | undefined {
       interruptText();
       const call = asObject(toolCall) ?? {};

@@ -18,7 +18,7 @@ export interface SessionOptions {
 
 export interface OpenedSession {
   readonly sessionId: string;
-  /** True: the harness knows the conversation so far. */
+  /** True: the harness has loaded the session and knows the conversation so far. */
   readonly loaded: boolean;
   /** The MCP servers that the harness does not get, each with the reason. */
   readonly skipped: readonly object[];
@@ -50,8 +50,8 @@ export function startSession(options: SessionOptions): HarnessSession {
     link.initialize({
       protocolVersion,
       clientInfo: { name: 'runyard', version: '1' },
-      // The client offers neither fs nor terminal, because version 2 of the protocol removes both. A harness may send terminal output in
-      // `_meta`.
+      // The agent offers the harness neither access to files (`fs`) nor a terminal, because version 2 of the protocol removes both. A
+      // harness may send terminal output in `_meta` instead.
       clientCapabilities: { _meta: { terminal_output: true, terminal_output_delta: true } },
     }),
     startTimeoutMs,

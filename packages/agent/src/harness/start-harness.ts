@@ -42,15 +42,15 @@ export interface HarnessOptions {
   mcp: Pick<RunMcp, 'tools' | 'forHarness'>;
   turnCheck: TurnCheck;
   approvals: Approvals;
-  /** Record of the commands that the runbook has done. */
+  /** Counts the commands that the runbook has run. */
   progress: Pick<TurnProgress, 'doneBlocks'>;
   /** Removes the secrets of the run from text for a model. */
   redact?: (text: string) => string;
-  /** The memory that `remember` saved last in an earlier execution. */
+  /** The memory that the last call of `remember` in an earlier execution saved. */
   memory?: string | undefined;
   /**
-   * Saves the harness's memory of the conversation at the end of each turn, and before the harness asks a person (`requestId`). Never
-   * rejects.
+   * Saves the harness's memory of the conversation at the end of each turn, and before the harness asks a person (`requestId` is then the
+   * id of the request). Never rejects.
    */
   remember: (memory: string, requestId?: string) => Promise<void>;
   startTimeoutMs?: number;
@@ -95,12 +95,12 @@ const backpressureOf =
   () =>
     saturated() ? ready() : undefined;
 
-/** The runbook is part of the main module, because loading another file would take time in a short run. */
+/** The runbook engine is part of the main module, because loading another file would take time in a short run. */
 function runbook(options: HarnessOptions): Engine {
   const { task, folder, approvals, progress } = options;
   const env = { ...options.env, ...task.harness.env };
   const backpressure = backpressureOf(options);
-  // In a tree of runs, only the first execution of the top run explains how to add a model.
+  // If a run starts other runs, only the first execution of the top run explains how to add a model.
   const isFirst = task.conversation === undefined && task.parent_run === undefined;
   const noModel = task.harness.no_model_configured ? (isFirst ? 'explain' : 'mention') : undefined;
   return runbookEngine({
@@ -153,14 +153,14 @@ async function programOf(options: HarnessOptions): Promise<HarnessProgram> {
 async function childStarter(options: HarnessOptions): Promise<HarnessStarter> {
   const { task, folder, marker } = options;
   const program = await programOf(options);
-  // Only Runyard's own worker starts agents with a relay, and it always uses a sandbox with separate processes.
+  // If the agent has a relay socket, Runyard's own worker started it. The sandboxes of this worker always have separate processes.
   const hasOwnProcesses = options.connection.relaySocket !== undefined;
   const { startChildLink } = await import('./child-link.ts');
   return (events) => {
     try {
       return startChildLink({ ...program, cwd: folder, marker, events, hasOwnProcesses });
     } catch (error) {
-      // spawn throws if the kernel refuses the arguments.
+      // `spawn` throws an error if the kernel refuses the arguments.
       const reason = error instanceof Error ? error.message : String(error);
       throw new SetupFailure(
         `The harness ${task.harness.type} cannot be started: ${reason}. Correct config.harness.command.`,

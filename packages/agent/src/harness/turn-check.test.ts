@@ -47,7 +47,7 @@ async function explain(outcome: HarnessOutcome, answers: Partial<TurnAnswers>, k
 
 const refused = { status: 403, message: 'not this model' };
 
-test('fails a turn that the harness reported as a success although the gateway refused every request to the model', async () => {
+test('a turn fails if the gateway refused every request to the model, even if the harness reported a success', async () => {
   const { explained } = await explain(done, { refused });
   expect(explained).toEqual({
     kind: 'failed',
@@ -56,11 +56,11 @@ test('fails a turn that the harness reported as a success although the gateway r
   });
 });
 
-test('does not fail a turn if the provider answered one of its requests', async () => {
+test('a turn does not fail if the provider answered one of the requests of the turn', async () => {
   expect((await explain(done, { succeeded: 1, refused })).explained).toBe(done);
 });
 
-test('adds the refusal to the message of a failed turn, and does not report a failure of the harness', async () => {
+test('the message of a failed turn contains the refusal, and the failure does not count as a failure of the harness', async () => {
   const { explained } = await explain(failed, { refused });
   expect(explained).toMatchObject({ message: expect.stringMatching(/^It exited\.\n.*not this model$/) });
   expect(explained).not.toHaveProperty('code');
@@ -68,7 +68,7 @@ test('adds the refusal to the message of a failed turn, and does not report a fa
   expect(outage.explained).toMatchObject({ code: 'resource_unavailable', retried: true });
 });
 
-test('names the memory limit when the kernel ended a process during the turn', async () => {
+test('the message of a failed turn names the memory limit if the kernel ended a process during the turn', async () => {
   const { explained, notices } = await explain(failed, {}, 1);
   expect(explained).toMatchObject({
     message: expect.stringMatching(/^The sandbox used up its 512 MB.*\nIt exited\.$/),

@@ -5,15 +5,16 @@ import type { Forwarder } from './forwarder/forwarder.ts';
 import { type ModelRefusal, refusalSentence } from './forwarder/refusals.ts';
 
 /**
- * Finds causes of a failure that the harness itself does not report: refusals of the gateway, and processes that the kernel killed.
+ * Finds causes of a failed turn that the harness itself does not report: refusals of the gateway, and processes that the kernel killed
+ * because of the memory limit.
  */
 export interface TurnCheck {
   begin(): Promise<void>;
-  /** Adds these causes to the outcome of the turn. */
+  /** Returns the outcome of the turn with the causes that were found. */
   explain(outcome: HarnessOutcome): Promise<HarnessOutcome>;
 }
 
-/** Path of the worker's relay, which knows the memory of the sandbox. Other workers have no such path. */
+/** Path at which the relay of Runyard's own worker reports the memory of the sandbox. Other workers have no such path. */
 const memoryPath = '/sandbox/memory';
 const memoryTimeoutMs = 2_000;
 
@@ -57,8 +58,8 @@ export function turnCheck(
 type Failed = Extract<HarnessOutcome, { kind: 'failed' }>;
 
 /**
- * Removes the code of a harness failure from an outcome if the gateway refused every request of the turn: then the harness itself did not
- * fail. The harness has already repeated its requests, so an outage counts as retried.
+ * Removes the code that blames the harness from an outcome if the gateway refused every request of the turn. The harness has already
+ * repeated its requests, so an outage counts as retried.
  */
 function withoutBlame(outcome: Failed, refused: ModelRefusal | undefined): Failed {
   if (refused === undefined || outcome.code !== 'agent_process_failed') return outcome;

@@ -1,6 +1,6 @@
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 
-/** The progress of the current turn. It decides when checkpoints are taken. */
+/** The progress of the current turn. The agent decides from it when to take checkpoints. */
 export interface TurnProgress {
   /** Records an event of the execution. */
   observe(event: AgentEventBody): void;
@@ -8,7 +8,7 @@ export interface TurnProgress {
   readonly isAtWork: boolean;
   /** True while no action is in progress. Then only background processes can change files. */
   readonly isQuiet: boolean;
-  /** Number of commands that need not run again. The runbook sets this number. */
+  /** Number of the turn's commands that need not run again if the machine is lost. The runbook sets this number. */
   doneBlocks: number;
 }
 

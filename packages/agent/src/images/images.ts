@@ -9,7 +9,7 @@ export interface PromptImage {
   bytes: Buffer;
 }
 
-/** Limits of the images of a prompt. Sizes are the lengths of the base64 text, because providers measure this text. */
+/** Limits for the images of a prompt. A size is the length of the image as base64 text, because providers measure this text. */
 export interface ImageLimits {
   types: ReadonlySet<ImageType>;
   maxEach: number;
@@ -21,8 +21,8 @@ const mb = 1024 * 1024;
 const allTypes: ReadonlySet<ImageType> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 
 /**
- * Anthropic refuses images over 5 MB and requests over 32 MB. Google refuses requests over 20 MB, and gif. The Responses API accepts 50 MB
- * in a request. The limits of a self-hosted endpoint are not known.
+ * Anthropic refuses images over 5 MB and requests over 32 MB. Google refuses requests over 20 MB, and images of the type gif. The
+ * Responses API of OpenAI accepts requests of up to 50 MB. The limits of a self-hosted endpoint are not known.
  */
 const byProtocol: Readonly<Record<AgentModel['protocol'], ImageLimits>> = {
   anthropic: { types: allTypes, maxEach: 5 * mb, maxTogether: 20 * mb },
@@ -31,18 +31,24 @@ const byProtocol: Readonly<Record<AgentModel['protocol'], ImageLimits>> = {
   'openai-compatible': { types: allTypes, maxEach: 20 * mb, maxTogether: 20 * mb },
 };
 
-/** Returns the limits of a model. Without a model, returns Anthropic's limits, for harnesses that choose their model themselves. */
+/**
+ * Returns the limits for images of a model. If the run names no model because its harness chooses one itself, returns the limits of
+ * Anthropic.
+ */
 export function imageLimits(model: AgentModel | undefined): ImageLimits {
   return byProtocol[model?.protocol ?? 'anthropic'];
 }
 
-/** An image that is not sent, with the reason. The run records it as a notice. */
+/** An image that the model does not get, with the reason. The run records a notice about it. */
 export interface ImageNotSent {
   path: string;
   reason: string;
 }
 
-/** Returns the images of a prompt as content, and the images that are not sent. `takesImages` is true if the harness accepts images. */
+/**
+ * Returns the images of a prompt as ACP content, and separately the images that the model does not get. `takesImages` is true if the
+ * harness accepts images.
+ */
 export function imageContent(
   images: readonly PromptImage[],
   takesImages: boolean,

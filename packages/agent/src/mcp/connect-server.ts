@@ -11,8 +11,9 @@ const maxServerLength = 24;
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8);
 
 /**
- * Returns the server's part of a tool name. The part is unique among the servers of a run and has no `__`, so a tool cannot get the name
- * of another server's tool. People who create the run choose the server names. Each server chooses only the names of its own tools.
+ * Returns the server's part of a tool name. This part is unique among the servers of a run and has no `__`, so no tool can get the
+ * name of another server's tool. The servers cannot influence this part: the person who creates the run chooses the server names, and
+ * a server chooses only the names of its tools.
  */
 function serverPart(server: string): string {
   const plain = server.replaceAll(/[^A-Za-z0-9-]+/g, '_').replaceAll(/^_+|_+$/g, '');
@@ -20,7 +21,7 @@ function serverPart(server: string): string {
   return `${plain.slice(0, maxServerLength - 9)}-${hashOf(server)}`;
 }
 
-/** Returns the name under which the model sees a tool: `mcp__server__tool`. No built-in tool has a name of this form. */
+/** Returns the name that a tool has for the model: `mcp__server__tool`. No built-in tool has a name of this form. */
 export function toolName(server: string, tool: string): string {
   const plain = tool.replaceAll(/[^A-Za-z0-9_-]/g, '_');
   const name = `mcp__${serverPart(server)}__${plain}`;
@@ -30,15 +31,15 @@ export function toolName(server: string, tool: string): string {
 
 /** A tool of an MCP server. */
 export interface McpTool {
-  /** Name for the model. */
+  /** Name that the tool has for the model. */
   readonly name: string;
   readonly server: string;
-  /** Name at the server. */
+  /** Name that the tool has at its server. */
   readonly tool: string;
   readonly description: string;
   /** JSON schema of an object. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
-  /** Calls the tool. A failure of the server becomes a failed result. Rejects only on abort. */
+  /** Calls the tool. If the server fails, resolves with a failed result. Rejects only if `signal` aborts. */
   call(input: unknown, signal: AbortSignal): Promise<McpResult>;
 }
 
@@ -49,15 +50,15 @@ export interface ConnectedServer {
   close(): Promise<void>;
 }
 
-/** Limits for the tools of one server, which are part of each request to the model. */
+/** Limits for the tools of one server. The tools need limits because each request to the model contains them. */
 const maxTools = 64;
 const maxPages = 20;
 const maxDescriptionLength = 2_000;
 const maxSchemaLength = 16 * 1024;
-/** Characters of all schemas of a server. */
+/** Maximum number of characters of all schemas of a server together. */
 const maxSchemas = 128 * 1024;
 
-/** A tool call may take long, but must end. */
+/** Timeout of a tool call. A call may take long, but must end. */
 const callTimeoutMs = 600_000;
 
 /** The schemas of a server are never compiled, because their patterns could run forever. The server checks its own input. */

@@ -28,7 +28,7 @@ afterEach(() => {
   service.closeAllConnections();
 });
 
-test('forwards requests to the gateway with the token, which the harness does not see', async () => {
+test('the MCP loopback forwards requests to the gateway with the run token, and the harness does not see the token', async () => {
   const [first, second] = ['/api/v1/gateway/mcp/a', '/api/v1/gateway/mcp/b%20c'].map(loopback.urlOf);
   expect(`${first} ${second}`).not.toContain(token);
   const headers = { 'mcp-session-id': 's0', cookie: 'x', authorization: 'Bearer mine' };
@@ -47,7 +47,7 @@ test('forwards requests to the gateway with the token, which the harness does no
   expect(seen[0]?.headers).not.toHaveProperty('cookie');
 });
 
-test('answers 404 to requests without its secret, from pages of a browser, and for other paths of the service', async () => {
+test('the MCP loopback answers 404 to requests without the secret, from browser pages, and for other paths of the service', async () => {
   const url = new URL(loopback.urlOf('/api/v1/gateway/mcp/a'));
   const send = async (path: string, init: RequestInit = {}) =>
     (await fetch(new URL(path, url), { method: 'POST', body: '{}', ...init })).status;
@@ -59,7 +59,7 @@ test('answers 404 to requests without its secret, from pages of a browser, and f
   expect(seen).toEqual([]);
 });
 
-test('does not read a body that the gateway would refuse', async () => {
+test('the MCP loopback does not read a body that is too large for the gateway', async () => {
   const url = loopback.urlOf('/api/v1/gateway/mcp/a');
   const answer = await fetch(url, { method: 'POST', body: 'x'.repeat(5 * 1024 * 1024) }).then(
     ({ status }) => status,

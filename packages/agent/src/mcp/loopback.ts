@@ -6,7 +6,7 @@ import { readBody, type ServiceConnection } from '../service/connection.ts';
 
 /** Gives a harness in a separate process access to MCP servers over HTTP, without the run token. */
 export interface McpLoopback {
-  /** Returns the address of a server for the harness. */
+  /** Returns the address at which the harness reaches a server. */
   urlOf(gatewayPath: string): string;
   close(): void;
 }
@@ -24,7 +24,7 @@ function pick(headers: IncomingMessage['headers'], names: readonly string[]): Re
 
 /**
  * Listens on loopback inside the sandbox and forwards requests to the MCP gateway with the run token. All paths begin with a secret,
- * because without a sandbox other users of the machine can connect to the port.
+ * because other users of the machine can connect to the port if the agent runs without a sandbox.
  */
 export async function startMcpLoopback(connection: ServiceConnection): Promise<McpLoopback> {
   const secret = randomBytes(24).toString('base64url');
@@ -34,7 +34,7 @@ export async function startMcpLoopback(connection: ServiceConnection): Promise<M
     const [, given, index = ''] = (request.url ?? '').split('/');
     const path = given === secret ? paths[Number(index)] : undefined;
     const method = (['GET', 'POST', 'DELETE'] as const).find((each) => each === request.method);
-    // Refuses pages in a browser.
+    // Refuse requests from pages in a browser, which have an Origin header.
     if (path === undefined || method === undefined || request.headers.origin !== undefined) {
       response.writeHead(404).end();
       return;

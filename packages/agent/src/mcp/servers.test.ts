@@ -34,7 +34,7 @@ function open(startTimeoutMs = 20_000, network: NetworkAccess = 'open') {
 const never = new AbortController().signal;
 
 describe('a server that does not start', () => {
-  test('fails the setup with its name and the end of its output', async () => {
+  test('fails the setup with an error that has the name of the server and the end of its output', async () => {
     const { start, finished } = open();
     await expect(start([server('no-start')])).rejects.toThrow(
       /MCP server bad failed: it exited with code 3\.\nEnd of its output:\nthe database of the server is not there/,
@@ -49,14 +49,14 @@ describe('a server that does not start', () => {
     ]);
   });
 
-  test('fails if its program does not exist', async () => {
+  test('fails the setup if the program of the server does not exist', async () => {
     const { start } = open();
     await expect(start([{ name: 'none', command: '/does/not/exist' }])).rejects.toThrow(
       /MCP server none failed: it could not be started: .*ENOENT/,
     );
   });
 
-  test('fails if it does not answer in time', async () => {
+  test('fails the setup if the server does not answer in time', async () => {
     const { start } = open(500);
     await expect(start([server('silent')])).rejects.toThrow('it did not list its tools within 0.5 s');
   });
@@ -91,12 +91,12 @@ describe('a server that does not start', () => {
     await expect(start([bad])).rejects.toThrow(advice);
   });
 
-  test('fails if it cannot list its tools', async () => {
+  test('fails the setup if the server cannot list its tools', async () => {
     const { start } = open();
     await expect(start([server('no-list')])).rejects.toThrow(/MCP server bad failed: .*no tools for you/);
   });
 
-  test('fails, stops the other servers and does not wait for them', async () => {
+  test('fails the setup at once: the other servers are stopped and not awaited', async () => {
     const { start, finished } = open(60_000);
     const began = performance.now();
     await expect(start([server('silent', 'slow'), server('no-start')])).rejects.toThrow('MCP server bad');
@@ -113,13 +113,13 @@ describe('a server that prints without end', () => {
     await expect(open().start([server(mode)])).rejects.toThrow(message);
   });
 
-  test('is still used if it prints many errors, of which only the last ones are stored', async () => {
+  test('is still used if it prints many errors, and only the last errors are stored', async () => {
     const { mcp, start } = open();
     await start([server('flood-errors')]);
     expect((await mcp.tools[0]?.call({}, never))?.failed).toBe(false);
   });
 
-  test('is stopped during a call, which fails', async () => {
+  test('is stopped during a tool call, and the call fails', async () => {
     const { mcp, start } = open();
     await start([server('floods-later')]);
     expect(await mcp.tools[0]?.call({}, never)).toEqual({
@@ -132,28 +132,28 @@ describe('a server that prints without end', () => {
 });
 
 describe('the tools of a server', () => {
-  test('are limited in number, and the tools that are left out are counted', async () => {
+  test('are limited in number, and the omitted tools are counted', async () => {
     const { mcp, start } = open();
     await start([server('many')]);
     expect(mcp.tools).toHaveLength(64);
     expect(mcp.leftOut).toEqual([{ name: 'bad', tools: expect.any(Number) }]);
   });
 
-  test('are read from a limited number of pages, even if the list never ends', async () => {
+  test('are read from a limited number of pages, even if the list of tools never ends', async () => {
     const { mcp, start } = open();
     await start([server('empty-pages')]);
     expect(mcp.tools).toEqual([]);
     expect(mcp.leftOut).toEqual([{ name: 'bad', tools: 1 }]);
   });
 
-  test('are omitted if their schema is too large', async () => {
+  test('are omitted if their schemas are too large', async () => {
     const { mcp, start } = open();
     await start([server('large-schema')]);
     expect(mcp.tools.map(({ tool }) => tool)).toEqual(['small']);
     expect(mcp.leftOut).toEqual([{ name: 'bad', tools: 1 }]);
   });
 
-  test('get unique names even if the server gives them other names', async () => {
+  test('get unique names for the model, even if a server imitates the names of another server', async () => {
     const { mcp, start } = open();
     await start([server('forged'), server('', 'other')]);
     const names = mcp.tools.map(({ name }) => name);
@@ -167,8 +167,8 @@ describe('the tools of a server', () => {
   });
 });
 
-describe('a call', () => {
-  test('gets the input and the variables of the server, but no credential', async () => {
+describe('a call of an MCP tool', () => {
+  test('runs with its input and the variables of the server, but without a credential', async () => {
     const { mcp, start, workspace } = open();
     const env = { TICKETS_KEY: 'k', RUNYARD_AGENT_SOCKET: 'another run' };
     await start([{ ...server('echo'), env }]);
@@ -195,7 +195,7 @@ describe('a call', () => {
   });
 });
 
-test('kills a server that ignores SIGTERM', async () => {
+test('the end of the run kills an MCP server that ignores SIGTERM', async () => {
   const { mcp, start } = open();
   await start([server('ignores-term')]);
   const { pid } = JSON.parse((await mcp.tools[0]?.call({}, never))?.text ?? '') as { pid: number };
@@ -204,7 +204,7 @@ test('kills a server that ignores SIGTERM', async () => {
   await eventually(() => !isRunning(pid));
 });
 
-test('tests the servers of an external harness and stops them again, so that the harness can start them', async () => {
+test('the agent starts the servers of an external harness as a test and stops them again, so that the harness can start them', async () => {
   const { mcp, start } = open();
   await start([server('echo')], 'harness');
   expect(mcp.tools).toEqual([]);

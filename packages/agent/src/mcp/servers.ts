@@ -12,7 +12,7 @@ import { silence } from './silence.ts';
 export interface RunMcpOptions {
   readonly connection: ServiceConnection;
   readonly workspace: string;
-  /** Environment of everything that the run starts, with the marker of the run. It contains no credential. */
+  /** Environment of all processes that the run starts. It contains the marker of the run and no credential. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The hosts that servers in the sandbox can reach. */
   readonly network: NetworkAccess;
@@ -33,9 +33,9 @@ export type HarnessMcpServer =
 /** The MCP servers of a run. */
 export interface RunMcp {
   /**
-   * Starts each server and lists its tools, as steps of the setup. With `agent`, the servers stay connected, and `tools` has their tools.
-   * With `harness`, the servers are stopped again, because the harness starts them itself. Throws a `SetupFailure` that names the first
-   * server that failed.
+   * Starts each server and lists its tools, as steps of the setup. If the caller of the tools is the `agent`, the servers stay connected,
+   * and `tools` has their tools. If it is the `harness`, the servers are stopped again, because the harness starts them itself. Throws a
+   * `SetupFailure` that names the first server that failed.
    */
   start(
     servers: readonly TaskMcpServer[],
@@ -52,8 +52,8 @@ export interface RunMcp {
 const downloads = /(?:^|\/)(?:npx|npm|pnpm|pnpx|yarn|bunx|bun|uvx|uv|pipx|docker|deno)$/;
 
 /**
- * Returns advice for a server that failed. Does not rely only on the server's output, because a program that waits for an unreachable host
- * often prints nothing.
+ * Returns advice about a server that failed. Also looks at the server's command and not only at its output, because a program that
+ * waits for an unreachable host often prints nothing.
  */
 function adviceFor({ command, args = [] }: TaskMcpServer, network: NetworkAccess, said: string): string {
   const words = (command === undefined ? [] : [command, ...args]).flatMap((word) => word.split(/\s+/));
@@ -104,7 +104,7 @@ export function runMcp(options: RunMcpOptions): RunMcp {
           try {
             return await startOne(server, step, over);
           } catch (error) {
-            // Does not wait for the other servers.
+            // Do not wait for the other servers.
             failed.abort(error);
             throw error;
           }

@@ -14,9 +14,9 @@ export interface StdioServerOptions {
 }
 
 export interface StdioLimits {
-  /** Bytes of one message. */
+  /** Maximum number of bytes of one message. */
   readonly maxLineBytes: number;
-  /** Maximum number of bytes that the server may print between two messages that the agent sends to it. */
+  /** Maximum number of bytes that the server may print between two messages from the agent. */
   readonly maxUnaskedBytes: number;
   /** Time from SIGTERM to SIGKILL. */
   readonly graceMs: number;
@@ -24,7 +24,7 @@ export interface StdioLimits {
 
 const defaultLimits: StdioLimits = { maxLineBytes: 8 * 1024 * 1024, maxUnaskedBytes: 32 * 1024 * 1024, graceMs: 300 };
 
-/** Bytes of the last output that are kept for a failure message. */
+/** Number of bytes that are kept from the end of the output, for a failure message. */
 const keptOutput = 4 * 1024;
 
 /** An MCP server in a separate process. */
@@ -36,8 +36,8 @@ export interface StdioServer extends Transport {
 }
 
 /**
- * Prepares an MCP server that uses its standard streams. `start` starts the server. Unlike the SDK's transport, this transport limits
- * messages and output, keeps the last output, and kills the whole process group.
+ * Prepares a connection to an MCP server that exchanges messages over its standard input and output. `start` starts the server. Unlike the
+ * SDK's transport, this transport limits messages and output, keeps the last output, and kills the whole process group.
  */
 export function stdioServer(options: StdioServerOptions): StdioServer {
   const limits = { ...defaultLimits, ...options.limits };
@@ -97,7 +97,8 @@ export function stdioServer(options: StdioServerOptions): StdioServer {
           reject(new Error(ended));
         });
       });
-      // `close` comes after the last output. Waits at most 200 ms for it, because a process that the server started may keep the pipes open.
+      // The event `close` comes after the last output. Wait at most 200 ms for this event, because a process that the server started may
+      // keep the pipes open.
       started.once('exit', (code, signal) => {
         const reason = signal === null ? `it exited with code ${code}` : `it was ended by ${signal}`;
         const timer = setTimeout(() => end(reason), 200);

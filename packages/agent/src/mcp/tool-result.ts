@@ -15,11 +15,13 @@ export interface McpResult {
   readonly failed: boolean;
 }
 
-/** Text of one result. */
+/** Maximum size of the text of one result. */
 const maxTextBytes = 32 * 1024;
 const maxImages = 4;
 
-/** Returns the result of `tools/call` within its limits. Content that is neither text nor an image is replaced by its description. */
+/**
+ * Returns the result of `tools/call`, shortened to the limits. Replaces content that is neither text nor an image by a description of it.
+ */
 export function toolResult(answer: {
   readonly content?: readonly unknown[];
   readonly structuredContent?: unknown;

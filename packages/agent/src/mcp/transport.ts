@@ -5,13 +5,16 @@ import { type Fetch, modelFetch } from '../service/model-fetch.ts';
 import type { RunMcpOptions } from './servers.ts';
 import { stdioServer } from './stdio-transport.ts';
 
-/** A connection to a server, which is not open yet, and a function that returns the end of the server's output. */
+/** A connection to a server, which the caller must still open, and a function that returns the end of the server's output. */
 export interface ServerTransport {
   readonly transport: Transport & { readonly ended?: string | undefined };
   lastOutput(): string;
 }
 
-/** Settings for a sandbox without a network. Package managers then report an unreachable host at once, and not after a minute. */
+/**
+ * Settings for a sandbox without a network. With these settings, package managers report an unreachable host at once and not after a
+ * minute.
+ */
 const failsAtOnce = { npm_config_fetch_retries: '0', PIP_RETRIES: '0', UV_HTTP_RETRIES: '0' };
 
 /** Returns the connection to a server: a process in the sandbox, or HTTP through the gateway of the service. */
@@ -28,7 +31,7 @@ export function transportOf(
     command: server.command,
     args: server.args ?? [],
     cwd: workspace,
-    // The marker comes last, so that `server.env` cannot replace it: without the marker, a process of the server could outlive the run.
+    // Put the marker last, so that `server.env` cannot replace it. Without the marker, a process of the server could outlive the run.
     env: {
       ...env,
       ...(network === 'none' ? failsAtOnce : {}),
@@ -39,9 +42,9 @@ export function transportOf(
   return { transport: stdio, lastOutput: stdio.lastOutput };
 }
 
-/** Maximum time without data from a server over HTTP. It matches the limit of the gateway. */
+/** Maximum time without data from a server over HTTP. It is a little longer than the limit in the MCP gateway of the service. */
 const silenceMs = 610_000;
-/** Bytes of one answer. */
+/** Maximum number of bytes of one answer. */
 const maxAnswerBytes = 16 * 1024 * 1024;
 
 /**

@@ -18,7 +18,7 @@ describe('the detector finds in the output of a push', () => {
     ]);
   });
 
-  test('a pull request of Bitbucket without its query', () => {
+  test('a pull request of Bitbucket, and removes the query from the URL', () => {
     const output = `remote: 
 remote: View pull request for fix => main:
 remote:   https://bitbucket.org/team/repo/pull-requests/5?t=1
@@ -68,7 +68,7 @@ remote:   https://bitbucket.org/o/r/pull-requests/new?source=fix&t=1
     expect(detect(command, gitlabPush)).toEqual([expect.objectContaining({ branch })]);
   });
 
-  test('a command that is given as a program with arguments', () => {
+  test('a pull request if the command is given as a list of a program and its arguments', () => {
     expect(detect(['git', 'push'], gitlabPush)).toHaveLength(1);
     expect(detect(['/bin/bash', '-lc', 'git push'], gitlabPush)).toHaveLength(1);
   });
@@ -89,7 +89,7 @@ remote:   https://bitbucket.org/o/r/pull-requests/new?source=fix&t=1
 describe('the detector finds in the output of gh, glab and hub', () => {
   const url = 'https://github.com/o/r/pull/12';
 
-  test('the pull request that they open and its branch', () => {
+  test('the pull request that the command opens, and its branch', () => {
     const output = `\nCreating draft pull request for fix into main in o/r\n\n\u001b[36m${url}\u001b[0m\n`;
     expect(detect('gh pr create --draft --fill', output)).toEqual([{ url, branch: 'fix' }]);
     const glab = `\nCreating merge request for fix into main in o/r\n\n!7 Fix it (fix)\n https://gitlab.com/o/r/-/merge_requests/7\n`;
@@ -104,7 +104,7 @@ describe('the detector finds in the output of gh, glab and hub', () => {
     expect(detect('gh pr create', output)).toEqual([{ url, branch: 'fix' }]);
   });
 
-  test('the branch of their flag, also after a title with separators', () => {
+  test('the branch that a flag of the command names, even after a title with shell separators', () => {
     expect(detect(`gh pr create --title 'a; b | c' --body "x && y" --head me:topic`, url)).toEqual([
       { url, branch: 'topic' },
     ]);
@@ -123,7 +123,7 @@ describe('the detector finds in the output of gh, glab and hub', () => {
   });
 });
 
-describe('for all commands of a run,', () => {
+describe('after several commands of a run,', () => {
   const url = 'https://github.com/o/r/pull/12';
 
   test.each([
@@ -132,18 +132,18 @@ describe('for all commands of a run,', () => {
     ['git switch topic'],
     ['git push -u origin topic'],
     ['git push origin +HEAD:refs/heads/topic'],
-  ])('the branch of %s is remembered', (command) => {
+  ])('the detector remembers the branch of %s', (command) => {
     const detector = detectPullRequests();
     expect(detector.inCommand(command, '')).toEqual([]);
     detector.inCommand('git checkout -- file; git push "$BRANCH"; ls', '');
     expect(detector.inCommand('gh pr create --fill', url)).toEqual([{ url, branch: 'topic' }]);
   });
 
-  test('the branch is HEAD if no command names one', () => {
+  test('the branch of a pull request is HEAD if no command names a branch', () => {
     expect(detect('gh pr create --head "$BRANCH"', url)).toEqual([{ url, branch: 'HEAD' }]);
   });
 
-  test('each new pull request is reported once, and a known one is not reported', () => {
+  test('the detector reports each new pull request once, and does not report known pull requests', () => {
     const detector = detectPullRequests();
     detector.markKnown('https://github.com/o/r/pull/1/files');
     const output = `https://github.com/o/r/pull/1\n${url}\n${url}/files\n`;
@@ -151,13 +151,13 @@ describe('for all commands of a run,', () => {
     expect(detector.inCommand('gh pr create', output)).toEqual([]);
   });
 
-  test('credentials of a URL are left out', () => {
+  test('the detector removes credentials from the URL of a pull request', () => {
     expect(detect('gh pr create', 'https://user:secret@github.com/o/r/pull/1?token=x')).toEqual([
       { url: 'https://github.com/o/r/pull/1', branch: 'HEAD' },
     ]);
   });
 
-  test('long and odd commands and outputs are accepted', () => {
+  test('the detector handles very long and malformed commands and outputs quickly', () => {
     const start = performance.now();
     expect(detect('"'.repeat(200_000), gitlabPush)).toEqual([]);
     expect(detect(`${'bash -c '.repeat(10_000)}`, '')).toEqual([]);

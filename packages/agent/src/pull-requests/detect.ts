@@ -1,6 +1,9 @@
 import { type Invocation, invocationsOf, unwrap } from './invocations.ts';
 
-/** Paths of one pull or merge request. They match on any host, because many teams run GitLab or GitHub under their own host name. */
+/**
+ * Patterns for the path of a pull or merge request. The host is not checked, because many teams run GitLab or GitHub under their own host
+ * name.
+ */
 const requestPaths: readonly RegExp[] = [
   // GitHub; Gitea and Forgejo write `pulls`.
   /^\/[^/]+\/[^/]+\/pulls?\/\d+(?=\/|$)/,
@@ -34,7 +37,7 @@ export interface NoticedPullRequest {
 export interface PullRequestDetector {
   /** Returns the new pull requests that this command printed. `command` is a script, or a program with its arguments. */
   inCommand(command: string | readonly string[], output: string): NoticedPullRequest[];
-  /** Marks a pull request as known that was not found in an output. */
+  /** Marks a pull request as known, so that it is not found again. Is for pull requests that the run reported itself. */
   markKnown(url: string): void;
 }
 
@@ -161,7 +164,7 @@ function inPush(lines: readonly string[]): Printed[] {
   return found;
 }
 
-/** Finds pull requests in the output of a command that creates a pull request. The tools print the URL on a separate line. */
+/** Finds pull requests in the output of a command that creates a pull request. Such a command prints the URL on a separate line. */
 function inCreate(lines: readonly string[]): Printed[] {
   const found: Printed[] = [];
   let named: string | undefined;

@@ -2,7 +2,7 @@
 export type Invocation = readonly string[];
 
 const shells: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'zsh']);
-/** Words that may stand before the name of a program. */
+/** Words that a command line may have before the name of the program. */
 const prefixes: ReadonlySet<string> = new Set([
   'sudo',
   'env',
@@ -26,8 +26,8 @@ export function invocationsOf(script: string, depth = 0): Invocation[] {
 }
 
 /**
- * Returns the programs that a command line calls: the program itself, or, if the program is a shell with a script, the programs of the
- * script.
+ * Returns the programs that a command line calls. If the program is a shell that gets a script, these are the programs that the script
+ * calls.
  */
 export function unwrap(words: readonly string[], depth = 0): Invocation[] {
   const start = words.findIndex((word) => !prefixes.has(word) && !/^\w+=/.test(word));

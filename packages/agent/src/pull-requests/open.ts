@@ -12,8 +12,8 @@ export type PullRequestAnswer =
   | { readonly ok: false; readonly message: string };
 
 /**
- * Asks the service to open a pull request. The service also records the pull request as an artifact. A refusal of the service is returned
- * as an answer for the command.
+ * Asks the service to open a pull request. The service also records the pull request as an artifact. If the service refuses, returns
+ * the refusal as the answer to the command.
  */
 export async function openPullRequest(
   client: Pick<ServiceClient, 'ask'>,
@@ -21,8 +21,8 @@ export async function openPullRequest(
   signal: AbortSignal,
 ): Promise<PullRequestAnswer> {
   try {
-    // Not repeated after 503, because the service has already waited long for the code host. The command reports it, and its caller may try
-    // again.
+    // The request is not repeated after the status 503, because the service has then already waited long for the code host. The
+    // command reports the failure, and its caller may try again.
     const finalStatuses = [503];
     const { url, is_new } = await client.ask<OpenPullRequestResponse>('POST', 'pull-requests', {
       body,

@@ -6,7 +6,7 @@ export interface PullRequestWatch {
   observe(event: AgentEventBody): void;
   /** Marks a pull request that the run itself has reported. */
   markReported(url: string): void;
-  /** Resolves when all pull requests that were noticed are reported. */
+  /** Resolves when all pull requests that were found so far are reported. */
   reported(): Promise<void>;
 }
 
@@ -17,7 +17,7 @@ interface WatchedAction {
   output: string;
 }
 
-/** Maximum number of characters of an action's output that are searched. No action forwards more. */
+/** Maximum number of characters of an action's output that are searched. No action reports more output than that. */
 const maxOutputLength = 256 * 1024;
 
 /** Observes the commands of a run and reports the pull requests that they open. If a report fails, the run does not fail. */

@@ -47,7 +47,7 @@ describe('the reporter', () => {
     expect(batches.flat().map((event) => event.seq)).toEqual(Array.from({ length: 2500 }, (_, index) => index + 1));
   });
 
-  test('gives the unsent events to another report once, and sends the events again that this report did not store', async () => {
+  test('gives the unsent events once to the report of a turn, and sends those events again that the service did not store with this report', async () => {
     const { reporter, batches } = report();
     for (const each of ['1', '2', '3']) reporter.emit(line(each));
     const { events, settle } = await reporter.takeRest();
@@ -61,7 +61,7 @@ describe('the reporter', () => {
     expect((await reporter.takeRest()).events).toEqual([]);
   });
 
-  test('gives another report at most one batch of events, and first waits for the batch that is being sent', async () => {
+  test('gives the report of a turn at most one batch of events, after waiting for the batch that is being sent', async () => {
     const answered = Promise.withResolvers<number>();
     const { reporter, batches } = report(() => answered.promise);
     reporter.emit(line('1'));
@@ -76,14 +76,14 @@ describe('the reporter', () => {
     expect((await reporter.takeRest()).events).toEqual([]);
   });
 
-  test('sends at most about 256 KB at once and a larger event alone', async () => {
+  test('sends at most about 256 KB in one request, and sends a larger event alone', async () => {
     const { reporter, batches } = report();
     for (const size of [100_000, 100_000, 100_000, 400_000, 10]) reporter.emit(line('x'.repeat(size)));
     await reporter.flush();
     expect(batches.map((batch) => batch.length)).toEqual([2, 1, 1, 1]);
   });
 
-  test('joins waiting text of one message and waiting output of one action, also across transcript lines', async () => {
+  test('joins unsent text of one message and unsent output of one action, even if transcript lines are between them', async () => {
     const { reporter, batches } = report();
     for (const event of [text('a'), line('1'), text('b'), line('2'), text('c')]) reporter.emit(event);
     reporter.emit(output('x'));
@@ -102,7 +102,7 @@ describe('the reporter', () => {
     expect(batches.flat().map((event) => event.type)).toEqual(['text', 'notice', 'text']);
   });
 
-  test('sends one request at a time and collects events meanwhile', async () => {
+  test('sends one request at a time and collects events until the answer arrives', async () => {
     let answer = () => {};
     let first = true;
     const { reporter, batches } = report((events) => {
@@ -136,7 +136,7 @@ describe('the reporter', () => {
     ]);
   });
 
-  test('replaces only the event that the service refuses', async () => {
+  test('replaces a refused event and sends the other events of the batch unchanged', async () => {
     const { reporter, batches } = report((events) =>
       events.some((event) => event.type === 'transcript' && event.line === 'bad')
         ? new ServiceRefusal(400, '/events', '{}')
@@ -151,7 +151,7 @@ describe('the reporter', () => {
     expect(accepted.find((event) => event.seq === 3)).toMatchObject({ type: 'notice', name: 'event_refused' });
   });
 
-  test('stops if the service also refuses the last replacement', async () => {
+  test('stops if the service refuses an event, its replacement and the last, simplest replacement', async () => {
     const { reporter } = report(() => new ServiceRefusal(404, '/events', ''));
     reporter.emit(line('1'));
     await expect(reporter.flush()).rejects.toBeInstanceOf(ServiceRefusal);
@@ -171,7 +171,7 @@ describe('the reporter', () => {
     expect(batches.flat()[0]).toMatchObject({ input: { 'k\uFFFD': ['\uFFFD', '\uFFFD', 'fine\\u0000'] } });
   });
 
-  test('pauses producers above the high-water mark until half of the events are sent', async () => {
+  test('lets producers wait above the high-water mark until half of the waiting bytes are sent', async () => {
     let answer = () => {};
     const { reporter } = report(
       (events) =>

@@ -7,7 +7,7 @@ import { waitingEvents } from './waiting-events.ts';
 
 export interface ReporterOptions {
   client: Pick<ServiceClient, 'sendEvents'>;
-  /** Aborts all requests when the execution was superseded or the time to flush is over. */
+  /** Aborts all requests. The caller aborts it when the execution was superseded or the time for the last reports is over. */
   signal: AbortSignal;
   /** Called once, when the service reports that this execution is over. */
   onSuperseded: () => void;
@@ -34,15 +34,16 @@ export interface Reporter {
   /** Resolves when every event so far is acknowledged; rejects if the reporter has stopped. */
   flush(): Promise<void>;
   /**
-   * Returns the events that are not sent yet, if they fit into one batch, so that another report can include them. Sends no events until
-   * `settle` is called with the number of the last event that the service stored from that report. Rejects if the reporter has stopped.
+   * Returns the events that are not sent yet, if they fit into one batch, so that the report of a turn can include them. The reporter then
+   * sends no events until the caller calls `settle` with the number of the last event that the service stored from that report. Rejects if
+   * the reporter has stopped.
    */
   takeRest(): Promise<RestOfEvents>;
 }
 
 export interface RestOfEvents {
   readonly events: AgentEvent[];
-  /** `acknowledged`: number of the last stored event; 0: no event was stored. */
+  /** `acknowledged`: number of the last event that the service stored; 0: it stored no event. */
   settle(acknowledged: number): void;
 }
 
@@ -60,7 +61,7 @@ function stepIdOf(event: SentEvent): string {
   return typeof step_id === 'string' ? step_id : '';
 }
 
-/** Events that start a clock or change a screen. They are sent at once, without waiting for other events. */
+/** Types of events that are sent at once, without waiting for more events, because they start a time limit or change what a person sees. */
 const urgent: ReadonlySet<AgentEventBody['type']> = new Set([
   'agent_started',
   'turn_started',
@@ -116,7 +117,7 @@ export function startReporter(options: ReporterOptions): Reporter {
     timer = undefined;
     try {
       do {
-        // If another report took events and the service did not store them, `unacknowledged` still has them. Sends them first.
+        // If the service did not store the events that the report of a turn took, `unacknowledged` still has these events. Send them first.
         if (unacknowledged.length === 0) number();
         await sendBatch(unacknowledged);
         if (saturated && waiting.bytes < highWaterBytes / 2) releaseRoom();
@@ -169,8 +170,8 @@ export function startReporter(options: ReporterOptions): Reporter {
   }
 
   /**
-   * Sends `batch`, which contains the first unacknowledged events, until all its events are acknowledged. If the service refuses a batch,
-   * sends its halves separately, until the refused event is found.
+   * Sends `batch`, which contains the first unacknowledged events, until all its events are acknowledged. If the service refuses a
+   * batch, sends the two halves of the batch separately, and repeats this until it has found the refused event.
    */
   async function sendBatch(batch: readonly SentEvent[]): Promise<void> {
     const last = batch.at(-1);
@@ -186,7 +187,7 @@ export function startReporter(options: ReporterOptions): Reporter {
         });
         const before = unacknowledged.length;
         unacknowledged = unacknowledged.filter((event) => event.seq > acknowledged);
-        // Waits, because an answer that acknowledges nothing new would make a busy loop.
+        // Wait, because repeated answers that acknowledge nothing new would otherwise cause a busy loop.
         if (unacknowledged.length === before)
           await delay(backoffMs({ firstMs: 50, longestMs: 5_000 }, attempt + 1), signal);
         else attempt = 0;

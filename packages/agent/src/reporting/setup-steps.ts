@@ -13,7 +13,7 @@ export interface StepResult {
   error?: string;
 }
 
-/** Runs one step of the setup between its two events. An error of the step is reported and thrown again. */
+/** Runs one step of the setup, and emits an event before and after it. Reports an error of the step and throws it again. */
 export type SetupSteps = <T>(kind: StepKind, name: string, work: (result: StepResult) => Promise<T>) => Promise<T>;
 
 export function setupSteps(emit: (event: AgentEventBody) => void): SetupSteps {

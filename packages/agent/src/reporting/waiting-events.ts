@@ -4,17 +4,17 @@ import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 export interface WaitingEvent {
   body: AgentEventBody;
   occurredAt: string;
-  /** Approximate size in memory and on the wire. */
+  /** Approximate size of the event in memory and in a request. */
   bytes: number;
 }
 
-/** No text is added to an event that is larger. */
+/** No text is added to an event that is larger than this. */
 const maxCoalescedBytes = 32 * 1024;
 const envelopeBytes = 160;
 
 /**
- * Creates the queue of events that wait to be numbered and sent. While they wait, pieces of one message or one action are joined if no
- * other event of the conversation is between them. Transcript lines may be between them.
+ * Creates the queue of events that wait to be numbered and sent. While the events wait, the queue joins pieces of one message or of
+ * one action. It does so only if no other event of the conversation is between the pieces; transcript lines do not count.
  */
 export function waitingEvents() {
   let events: WaitingEvent[] = [];

@@ -10,7 +10,7 @@ const startAndAwait: Record<Means, string> = {
     'The command child-run starts other agents, each in a fresh sandbox without files of this workspace: write everything that an agent needs into its prompt, and say what it should answer. `child-run start PROMPT` prints its id, `child-run await [ID…]` waits and prints the last message of each; `child-run --help` has the rest.',
 };
 
-/** Returns the text about the runs around the agent's own run; '' if there can be no such runs. */
+/** Returns the text of the prompt about the runs that the agent may start and the run that it works for; '' if there are none. */
 export function aboutTree(tree: Pick<RunTree, 'maxLive' | 'parent'>, means: Means): string {
   const parts: string[] = [];
   if (tree.maxLive !== undefined) {

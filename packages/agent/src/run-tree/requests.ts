@@ -18,12 +18,13 @@ export type TreeAnswer =
   | { ok: false; message: string };
 
 const longestWaitSeconds = 7 * 24 * 3600;
-/** Pause in a wait. During the pause, a command that got a signal can end. */
+/** Length of a pause in a wait for runs. During the pause, a command that got a signal can end. */
 const pauseMs = 2_000;
 
 /**
  * Waits for runs on behalf of a command. The worker freezes commands while they wait for a request, and a frozen command ignores signals.
- * So the request ends before the agent sends a signal. If the command still waits after a pause, the request begins again.
+ * So the agent ends the request to the service before it sends a signal. If the command still waits after a pause, the agent sends the
+ * request again.
  */
 async function waitForRuns(tree: RunTree, { timeoutMs, ...wait }: RunWait, signal: AbortSignal) {
   const deadline = monotonicMs() + timeoutMs;
@@ -44,8 +45,8 @@ async function waitForRuns(tree: RunTree, { timeoutMs, ...wait }: RunWait, signa
 }
 
 /**
- * Answers a request of the command `child-run`. `signal` aborts when the command has exited. Returns a refusal of the service as an
- * answer.
+ * Answers a request of the command `child-run`. `signal` aborts when the command has exited. If the service refuses, returns the
+ * refusal as the answer.
  */
 export async function answerTreeRequest(
   tree: RunTree,
@@ -58,7 +59,7 @@ export async function answerTreeRequest(
     switch (request.op) {
       case 'start': {
         const config = text('model_id') === '' ? {} : { config: { model_id: text('model_id') } };
-        // The service checks the mode.
+        // The mode is not checked here, because the service checks it.
         const child = { prompt: text('prompt'), ...optional('title'), ...optional('mode'), ...config };
         return { ok: true, run_id: (await tree.start(child, signal)).run_id };
       }

@@ -15,7 +15,7 @@ const answering = (answer: unknown, asked: [string, AskOptions | undefined][] = 
   },
 });
 
-test('lets the agent start runs after a follow-up with the mode orchestrate, unless the configuration forbids it', () => {
+test('the agent may start runs after a follow-up with the mode orchestrate, unless the configuration of the run forbids it', () => {
   const maxLive = (config: AmbientAgentConfig, ...modes: ('normal' | 'plan' | 'orchestrate' | undefined)[]) => {
     const tree = runTree(answering({}), fakeTask({ agent_config: config }));
     for (const mode of modes) tree.orchestrate(mode);
@@ -34,7 +34,7 @@ test('a wait for an empty list of runs returns at once, without a request', asyn
   expect(asked).toEqual([]);
 });
 
-test('pauses the wait of a command while the agent sends a signal, because a frozen command could not end', async () => {
+test('the wait of a command pauses while the agent sends a signal, because a frozen command could not end', async () => {
   vi.useFakeTimers();
   const calls: AbortSignal[] = [];
   const client = {
@@ -57,7 +57,7 @@ test('pauses the wait of a command while the agent sends a signal, because a fro
   vi.useRealTimers();
 });
 
-test('escapes ids in paths', async () => {
+test('ids of runs are escaped in the paths of requests', async () => {
   const asked: [string, AskOptions | undefined][] = [];
   const tree = runTree(answering({ child_runs: [] }, asked), fakeTask());
   await tree.cancel('../messages?x', signal);

@@ -15,11 +15,11 @@ export interface RunWait {
 }
 
 /**
- * Functions that act on the other runs of this run's tree. A call rejects with a `ServiceRefusal` if the service refuses it. A call also
- * rejects when `signal` aborts.
+ * Functions that act on the other runs in the tree of this run: the run that started it, and the runs that it started. A call rejects with
+ * a `ServiceRefusal` if the service refuses it. A call also rejects when `signal` aborts.
  */
 export interface RunTree {
-  /** Maximum number of live runs below this run; undefined: this run may not start runs. */
+  /** Maximum number of runs that this run started and that are live at the same time; undefined: this run may not start runs. */
   readonly maxLive: number | undefined;
   /** The run that started this run. */
   readonly parent: { readonly run_id: string; readonly title: string } | undefined;
@@ -28,16 +28,22 @@ export interface RunTree {
   /** Waits until the runs have ended or are BLOCKED, or until the time is over (`timedOut`), and returns them. */
   wait(wait: RunWait, signal: AbortSignal): Promise<{ readonly runs: ChildRun[]; readonly timedOut: boolean }>;
   cancel(runId: string, signal: AbortSignal): Promise<ChildRun>;
-  /** Sends a message to a run of the tree or to `parent`, and returns its outcome. */
+  /**
+   * Sends a message to the run with this id, or to the parent run if the id is `parent`. Returns the service's word for how the message was
+   * delivered.
+   */
   send(runId: string, message: string, signal: AbortSignal): Promise<string>;
 }
 
 /** Longest wait in one request, so that proxies do not close the connection. */
 const longestCallMs = 25_000;
 
-/** Functions and facts about related runs for the turns of the run. */
+/** The run tree that the turns of a run use. It also takes the mode of each turn. */
 export interface OrchestratingRunTree extends RunTree {
-  /** Called with the mode of each turn. In the mode `orchestrate`, the run may start other runs if its configuration does not forbid it. */
+  /**
+   * Called with the mode of each turn. After a turn in the mode `orchestrate`, the run may start other runs if its configuration does not
+   * forbid this.
+   */
   orchestrate(mode: RunMode | undefined): void;
 }
 

@@ -74,7 +74,7 @@ async function requestOf(
         op,
         prompt: await textOrStdin(first, stdin),
         ...(title === undefined ? {} : { title }),
-        // The service checks the mode.
+        // The mode is not checked here, because the service checks it.
         ...(mode === undefined ? {} : { mode: mode as 'normal' }),
         ...(model === undefined ? {} : { model_id: model }),
       };

@@ -7,12 +7,13 @@ const usage = `Usage: harness-support [--run-id ID] [--server-root-url URL] [--r
 Reports that the agent of a run has exited. The program that started "agent run" calls it, with the same variables: RUNYARD_RUN_TOKEN,
 WARP_SERVER_ROOT_URL and TASK_ID.
 `;
-/** The report is repeated for this time while the service does not answer. */
+/** If the service does not answer, the command repeats the report for this time. */
 const limitMs = 60_000;
 
 /**
- * Runs the command with which tasks of oz-agent-worker's command backend report their end (github.com/warpdotdev/oz-agent-worker,
- * README). Returns the exit code: 0 if the service has recorded the end, now or earlier.
+ * Runs the command `harness-support`. The command backend of oz-agent-worker calls it to report the end of a task
+ * (github.com/warpdotdev/oz-agent-worker, README). Returns the exit code: 0 if the service has recorded the end, because of this
+ * report or an earlier one.
  */
 export async function harnessSupportCommand(
   argv: readonly string[],
@@ -25,7 +26,7 @@ export async function harnessSupportCommand(
   };
   const text = { type: 'string' } as const;
   const options = { 'run-id': text, 'task-id': text, 'server-root-url': text, reason: text };
-  // Ignores unknown flags of newer workers, like `agent run`.
+  // Ignore unknown flags of newer workers, as `agent run` does.
   const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: false });
   const optionOr = (name: keyof typeof options, otherwise = '') => String(values[name] ?? otherwise);
   if (positionals[0] !== 'report-shutdown') return fail(2, `unknown command ${positionals[0] ?? ''}`);

@@ -23,7 +23,7 @@ const options = {
   help: { type: 'boolean', short: 'h' },
 } as const;
 
-/** Characters of the title. The subject of a commit can be longer. */
+/** Maximum number of characters of the title. The title is cut, because the subject of a commit can be longer. */
 const longestTitle = 256;
 
 const run = promisify(execFile);
@@ -57,7 +57,7 @@ export async function pullRequestCommand(argv: readonly string[], env: NodeJS.Pr
   }
   const socket = env.RUNYARD_AGENT_SOCKET;
   if (!socket) return fail('RUNYARD_AGENT_SOCKET is not set: this command works only inside a run');
-  // Reads the setting itself, because `git remote get-url` would return the URL of the gateway.
+  // Read the setting itself, because `git remote get-url` would return the URL of the gateway.
   const place = values.repository ?? (await git('config', '--get', 'remote.origin.url'));
   const repository = place === undefined ? undefined : repositoryOf(place);
   if (repository === undefined)
@@ -74,7 +74,7 @@ export async function pullRequestCommand(argv: readonly string[], env: NodeJS.Pr
     if (content instanceof Error) return fail(`--body-file cannot be read: ${content.message}`);
     body = content;
   }
-  // If there is no title, describes the last commit.
+  // Without a title and a body, use the message of the last commit.
   if (body === undefined && values.title === undefined) body = await git('log', '-1', '--format=%b');
   const { base, draft } = values;
   const request: PullRequestSocketRequest = {

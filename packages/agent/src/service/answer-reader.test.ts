@@ -21,7 +21,7 @@ const answers: [title: string, text: string, status: number, body: string][] = [
   ],
 ];
 
-test.each(answers)('reads an answer with %s, in one piece and byte by byte', (_, text, status, body) => {
+test.each(answers)('the reader reads an answer with %s, in one piece and byte by byte', (_, text, status, body) => {
   const complete = {
     answer: { status, retryAfter: undefined, body: Buffer.from(body) },
     isReusable: true,
@@ -33,7 +33,7 @@ test.each(answers)('reads an answer with %s, in one piece and byte by byte', (_,
   expect(bytes.at(-1)).toEqual(complete);
 });
 
-test('returns the retry-after header', () => {
+test('the reader returns the value of the header retry-after', () => {
   expect(read('HTTP/1.1 503 No\r\nRetry-After:  7 \r\ncontent-length: 0\r\n\r\n')?.answer.retryAfter).toBe('7');
 });
 

@@ -10,7 +10,7 @@ export interface WholeAnswer {
 
 /**
  * Reads one HTTP/1.1 answer (RFC 9112) from the bytes of a connection. The relay sends each body with a length or in chunks. An answer
- * with neither is an error: its body would end with the connection, and an incomplete body would look complete.
+ * with neither is an error. The body of such an answer ends where the connection ends, so an incomplete body would look complete.
  */
 export interface AnswerReader {
   /**
@@ -28,14 +28,15 @@ interface Head {
   readonly headers: ReadonlyMap<string, string>;
 }
 
-/** Returns a reader for one answer. `maxBytes` returns the size of the largest body that is accepted with a status. */
+/** Returns a reader for one answer. `maxBytes` returns, for the status of the answer, the maximum size of the body. */
 export function answerReader(maxBytes: (status: number) => number): AnswerReader {
   let bytes: Buffer = Buffer.alloc(0);
   let head: Head | undefined;
   const body: Buffer[] = [];
   let size = 0;
   /**
-   * Remaining bytes of the body, or of the current chunk. Undefined if the next line of a chunked body has the size of a chunk.
+   * Number of bytes that are still missing of the body or of the current chunk. Undefined: the next line of a chunked body is the size of a
+   * chunk.
    */
   let left: number | undefined;
   let isAfterLastChunk = false;
@@ -74,7 +75,7 @@ export function answerReader(maxBytes: (status: number) => number): AnswerReader
         const text = line(longestChunkLine);
         if (text === undefined) return false;
         if (isAfterLastChunk) {
-          // Trailers end with an empty line.
+          // An empty line ends the trailers, and with them the answer.
           if (text === '') return true;
           continue;
         }
@@ -104,7 +105,7 @@ export function answerReader(maxBytes: (status: number) => number): AnswerReader
         if (end < 0) throw new Error('the answer has a head that is too long');
         const parsed = parseHead(bytes.toString('latin1', 0, end));
         bytes = bytes.subarray(end + 4);
-        // Informational answers come before the answer (RFC 9110 section 15.2).
+        // Skip informational answers (status below 200), which come before the real answer (RFC 9110 section 15.2).
         if (parsed.status >= 200) head = parsed;
       }
       const { status, headers } = head;

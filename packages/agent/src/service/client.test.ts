@@ -38,7 +38,7 @@ describe.each(['TCP', "the relay's socket"])('the service client over %s', (way)
     expect(fake.requests).toHaveLength(4);
   });
 
-  test('waits as long as Retry-After says before it repeats a request', async () => {
+  test('waits for the time in Retry-After before it repeats a request', async () => {
     let faults = 1;
     fake.fault = () => (faults-- > 0 ? { status: 503, headers: { 'retry-after': '1' } } : undefined);
     const started = performance.now();
@@ -56,7 +56,7 @@ describe.each(['TCP', "the relay's socket"])('the service client over %s', (way)
     expect(await client().resolvePrompt({ idleTimeoutMs: 500 })).toMatchObject({ run_id: 'run-1' });
   });
 
-  test('treats 401 as the end of the execution and does not repeat the request', async () => {
+  test('takes the status 401 as the end of the execution and does not repeat the request', async () => {
     await expect(client('wrong').resolvePrompt()).rejects.toBeInstanceOf(Superseded);
     expect(fake.requests).toHaveLength(1);
   });
@@ -93,7 +93,7 @@ describe.each(['TCP', "the relay's socket"])('the service client over %s', (way)
     expect(await client().download('/big', 1000)).toHaveLength(1000);
   });
 
-  test('replaces characters that the service cannot store in every body', async () => {
+  test('replaces characters that the service cannot store, in the bodies of all requests', async () => {
     const bad = 'a\u0000b\ud83dc';
     const good = 'a\ufffdb\ufffdc';
     const bodies: unknown[] = [];
@@ -130,7 +130,7 @@ describe.each(['TCP', "the relay's socket"])('the service client over %s', (way)
   });
 });
 
-describe('requests that wait', () => {
+describe('requests of the client that wait long', () => {
   const { signal } = new AbortController();
 
   test.each([

@@ -20,18 +20,18 @@ export interface ServiceClientOptions extends RetryOptions {
 
 export interface CallOptions {
   signal?: AbortSignal | undefined;
-  /** A try fails if the service sends nothing for this time. Default: 30 s; for uploads: 60 s. */
+  /** A single try of the call fails if the service sends nothing for this time. Default: 30 s; for uploads: 60 s. */
   idleTimeoutMs?: number;
   lane?: Lane;
 }
 
 /** Options of a call whose answer is JSON. */
 export interface AskOptions extends CallOptions {
-  /** Sent as JSON. */
+  /** The body, which is sent as JSON. */
   body?: object;
-  /** The key is sent with each try, so that the service does not do the same work twice. */
+  /** Sent with each try of the call, so that the service does the work only once. */
   idempotencyKey?: string;
-  /** Statuses that end this call as a refusal, although other calls are repeated after them. */
+  /** Statuses after which this call is not repeated but rejects as refused. Other calls are repeated after these statuses. */
   finalStatuses?: readonly number[];
 }
 
@@ -44,7 +44,7 @@ export interface ServiceClient {
   resolvePrompt(options?: CallOptions): Promise<AgentTask>;
   /** Sends events; `body` is a serialised `AgentEventBatch`. */
   sendEvents(body: string, options?: CallOptions): Promise<z.infer<typeof AgentEventAck>>;
-  /** Waits at most `waitMs` for new items of the inbox. `position` says which items the agent already has. */
+  /** Waits at most `waitMs` for new items of the inbox. `position` shows which items the agent already has. */
   pollInbox(
     waitMs: number,
     position: { after: number; interrupted: number; changes: number },
@@ -57,7 +57,8 @@ export interface ServiceClient {
   /** Begins a snapshot. The files of the snapshot are uploaded one by one. */
   uploadSnapshot(body: UploadSnapshot, options?: CallOptions): Promise<UploadSnapshotResponse>;
   /**
-   * Sends `size` bytes with PUT. `size` is undefined if it is not known. `open` returns a new stream of the bytes for each try.
+   * Sends `size` bytes with PUT. `size` is undefined if the number of bytes is not known. `open` returns a new stream of the bytes for each
+   * try.
    */
   upload(
     path: string,
@@ -96,7 +97,7 @@ export function serviceClient({ connection, ...retry }: ServiceClientOptions): S
       signal,
     });
 
-  /** Sends `json` if there is some, and returns the parsed answer. */
+  /** Sends a request, with `json` as the body if it is defined. Returns the parsed answer. */
   async function send<T>(
     method: 'GET' | 'POST',
     path: string,

@@ -6,7 +6,7 @@ import { AnswerTooLarge } from './errors.ts';
 import { relayCalls } from './relay-calls.ts';
 
 export interface ConnectionOptions {
-  /** Without `/api/v1`. */
+  /** URL of the service, without `/api/v1`. */
   serverRoot: string;
   /** Unix socket of the worker's relay. Absent: the agent connects to the server root over TCP. */
   relaySocket?: string | undefined;
@@ -16,13 +16,13 @@ export interface ConnectionOptions {
 
 /**
  * The kind of a request. Each kind has separate connections, so that long requests do not delay other requests. `reports`: events, the
- * inbox and the ends of turns, with at most one request of each at a time. `waits`: calls that the service answers only when something
- * happens to another run, and calls of MCP servers. `models`: model requests of a harness in a separate process. `work`: all other calls,
+ * inbox and the ends of turns, each with at most one request at a time. `waits`: calls of MCP servers, and calls that the service
+ * answers only when another run changes. `models`: model requests of a harness in a separate process. `work`: all other calls,
  * including files and the models of the built-in harness.
  */
 export type Lane = 'reports' | 'work' | 'waits' | 'models';
 
-/** Maximum connections of each lane. Together they are fewer than the 64 connections that the worker's relay allows a sandbox. */
+/** Maximum number of connections of each lane. The sum is below 64, because the worker's relay allows 64 connections for each sandbox. */
 const socketsOf: Readonly<Record<Lane, number>> = { reports: 4, work: 16, waits: 24, models: 12 };
 
 export interface ServiceRequest {
@@ -30,7 +30,7 @@ export interface ServiceRequest {
   /** Path below the server root, with its query. */
   path: string;
   headers?: Record<string, string>;
-  /** A string or bytes are sent whole. A stream is piped and needs `content-length` in `headers`. */
+  /** The body. If it is a stream, the caller must set `content-length` in `headers`. */
   body?: string | Uint8Array | Readable | undefined;
   signal?: AbortSignal | undefined;
   /** The request fails if the service sends nothing for this time. */
@@ -46,7 +46,10 @@ export interface ServiceConnection {
   readonly relaySocket: string | undefined;
   /** Resolves with an answer whose body the caller must read. Rejects on connection errors, timeouts and abort. */
   open(request: ServiceRequest): Promise<IncomingMessage>;
-  /** Sends a request like `open`, and also reads the body. Rejects with `AnswerTooLarge` if the body has more than `maxBytes(status)` bytes. */
+  /**
+   * Sends a request in the same way as `open`, and also reads the body of the answer. Rejects with `AnswerTooLarge` if this body has more
+   * than `maxBytes(status)` bytes.
+   */
   call(request: ServiceRequest, maxBytes: (status: number) => number): Promise<WholeAnswer>;
   close(): void;
 }
@@ -59,10 +62,11 @@ export function connectToService(options: ConnectionOptions): ServiceConnection 
   const root = new URL(options.serverRoot);
   const basePath = root.pathname.replace(/\/+$/, '');
   const secure = root.protocol === 'https:' && options.relaySocket === undefined;
-  // The module is loaded later, because a short run over the relay does not need it.
+  // The client with the HTTP module. It is loaded on first use, because a short run over the relay does not need it.
   let loaded: ReturnType<typeof loadClient> | undefined;
   const calls = options.relaySocket ? relayCalls(options.relaySocket) : undefined;
-  // Without the empty name, Node gets the name from the host header, and compiles a large regular expression to parse it (5 ms).
+  // The empty server name saves 5 ms. Without it, Node takes the name from the host header, and compiles a large regular expression for
+  // this.
   const target = options.relaySocket
     ? { socketPath: options.relaySocket, servername: '' }
     : { hostname: root.hostname.replace(/^\[|\]$/g, ''), port: root.port || (secure ? 443 : 80) };

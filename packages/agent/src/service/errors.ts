@@ -1,4 +1,4 @@
-/** Errors of calls to the service for which the call is not repeated. */
+/** Errors of calls to the service after which the call is not repeated. */
 import { firstPart } from '@runyard/contract/wire/shorten';
 import { answersOfProxies } from '@runyard/system/answers-of-proxies';
 import { parseProblem } from './problem.ts';
@@ -13,7 +13,7 @@ export class ServiceRefusal extends Error {
   override name = 'ServiceRefusal';
   readonly status: number;
   readonly errorCode: string | undefined;
-  /** The service's own message, for the caller that asked for the request. */
+  /** The message of the service without additions, for example as the answer to a command in the sandbox. */
   readonly detail: string;
   constructor(status: number, path: string, body: string) {
     const problem = parseProblem(body);
@@ -31,7 +31,7 @@ export class UnreadableBody extends Error {
   override name = 'UnreadableBody';
 }
 
-/** The answer is larger than the caller accepts. */
+/** The answer is larger than the limit of the caller. */
 export class AnswerTooLarge extends Error {
   override name = 'AnswerTooLarge';
 }

@@ -11,7 +11,7 @@ export interface InboxOptions {
   signal: AbortSignal;
   onCancel: () => void;
   onSuperseded: () => void;
-  /** Called when the agent must leave. No more items follow. */
+  /** Called when the agent must end its turn and exit. No more items follow. */
   onLeave: () => void;
   onInterrupt: (turn: number) => void;
   /** Called when a person looks at the changed files. */

@@ -38,8 +38,8 @@ export function modelFetch(connection: ServiceConnection, idleTimeoutMs: number,
 }
 
 /**
- * Half a surrogate pair in the form in which JSON.stringify writes it. Providers refuse a request that has one, and every later request of the
- * conversation.
+ * Finds a lone half of a surrogate pair in the form in which JSON.stringify writes it. Providers refuse a request with such a half,
+ * and would also refuse all later requests of the conversation, because they contain it again.
  */
 const loneSurrogate = /\\ud[89a-f]/i;
 

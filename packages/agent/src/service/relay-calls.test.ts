@@ -36,7 +36,7 @@ const request: RelayCall = {
 };
 const call = (more: Partial<RelayCall> = {}) => calls.call({ ...request, ...more });
 
-test('sends method, path, headers and body, and reuses the connection', async () => {
+test('a call sends method, path, headers and body, and reuses the connection', async () => {
   const seen: unknown[] = [];
   respond = async (request, response) => {
     let body = '';
@@ -53,7 +53,7 @@ test('sends method, path, headers and body, and reuses the connection', async ()
   expect(connections).toBe(1);
 });
 
-test('sends concurrent calls over separate connections', async () => {
+test('concurrent calls use separate connections', async () => {
   const waiting: (() => void)[] = [];
   respond = (_, response) => {
     waiting.push(() => response.end('x'));
@@ -63,10 +63,10 @@ test('sends concurrent calls over separate connections', async () => {
   expect(connections).toBe(2);
 });
 
-test('opens another connection after the relay has closed one', async () => {
+test('a call opens a new connection after the relay has closed the old connection', async () => {
   respond = ({ socket }, response) => void response.end('x', () => socket.destroy());
   await call();
-  // A call fails if its connection is closed at the same time. The test repeats such a call, as callers do.
+  // Repeat a failed call, as the real callers do, because a call fails if the relay closes its connection at the same moment.
   const inAll = () =>
     call().then(
       () => connections,

@@ -9,7 +9,7 @@ export interface RelayCall {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
   readonly signal: AbortSignal | undefined;
-  /** The call fails if the relay sends nothing for this time. */
+  /** Timeout: the call fails if the relay sends nothing for this time. */
   readonly idleTimeoutMs: number;
   readonly maxBytes: (status: number) => number;
 }
@@ -21,12 +21,12 @@ export interface RelayCalls {
   close(): void;
 }
 
-/** Characters that cannot end the request line or a header (RFC 9110 section 5.5). */
+/** Matches text without characters that could end the request line or a header (RFC 9110 section 5.5). */
 const plain = /^[\x20-\x7e]*$/;
 
 /**
- * Creates the caller for requests of a short run to the relay, which is our own program. It does not use `node:http`, because each
- * process would have to compile that module. The functions of this module are already compiled (`docs/decisions/agent-bundle.md`).
+ * Creates the functions with which a short run sends requests to the relay of Runyard's worker. They do not use `node:http`, because
+ * each process would have to compile that module, while the compiled code of this module is stored (`docs/decisions/agent-bundle.md`).
  * Connections are kept for later calls.
  */
 export function relayCalls(socketPath: string): RelayCalls {

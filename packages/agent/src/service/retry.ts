@@ -11,17 +11,17 @@ export interface RetryOptions {
 export interface RetriedRequest {
   /** Called for each try, because a body that is a stream can be sent only once. */
   readonly request: () => ServiceRequest;
-  /** The largest answer that is accepted. */
+  /** Maximum size of the answer. */
   readonly maxBytes: number;
   readonly signal?: AbortSignal | undefined;
-  /** Statuses that count as refusals in this call, although they usually lead to another try. */
+  /** Statuses after which this call is not repeated but rejects as refused. Other calls are repeated after these statuses. */
   readonly finalStatuses?: readonly number[] | undefined;
 }
 
 /** Errors after which a call is not repeated. */
 const finalErrors = [Superseded, ServiceRefusal, AnswerTooLarge, UnreadableBody] as const;
 
-/** Maximum number of bytes that are read of an error answer. */
+/** Maximum number of bytes that are read of the body of an error answer. */
 const maxErrorBytes = 64 * 1024;
 
 /** Maximum wait after the service's `Retry-After`. */

@@ -8,7 +8,7 @@ export interface CheckpointMoment {
   /** Time since the last checkpoint ended, or since the first checkpoint became possible. */
   readonly sinceMs: number;
   readonly intervalMs: number;
-  /** Time that the last checkpoint took. */
+  /** Duration of the last checkpoint. */
   readonly tookMs: number;
   /** Number of checkpoints that failed since the last successful one. */
   readonly failures: number;
@@ -16,13 +16,13 @@ export interface CheckpointMoment {
   readonly isQuiet: boolean;
 }
 
-/** Checkpoints take at most this share of the run's time. */
+/** Maximum share of the run's time that checkpoints may take. */
 const share = 1 / 10;
 const longestDoubling = 6;
 
 /**
- * Returns true if a checkpoint is due. After the interval, it is due as soon as no action is in progress, because then no file changes.
- * After two intervals, it is due in any case. The interval becomes longer if a checkpoint takes long, or fails.
+ * Returns true if a checkpoint is due. After the interval, a checkpoint is due as soon as no action is in progress, because files then
+ * do not change. After two intervals, a checkpoint is due in any case. The interval becomes longer if checkpoints take long or fail.
  */
 export function isDue({ sinceMs, intervalMs, tookMs, failures, isQuiet }: CheckpointMoment): boolean {
   const waitMs = Math.max(intervalMs, tookMs / share) * 2 ** Math.min(failures, longestDoubling);
@@ -36,7 +36,7 @@ export interface CheckpointsOptions {
   readonly reporter: Pick<Reporter, 'emit' | 'flush'>;
   /** Returns the number of the current turn. */
   readonly turn: () => number;
-  /** Called when a checkpoint fails and the one before it had not failed. */
+  /** Called when a checkpoint fails after a successful checkpoint, or when the first checkpoint fails. */
   readonly onFailed: (reason: string) => void;
   /** Ends all checkpoints. */
   readonly signal: AbortSignal;

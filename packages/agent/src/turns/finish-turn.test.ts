@@ -22,7 +22,7 @@ afterEach(() => {
   for (const folder of [workspace, home]) rmSync(folder, { recursive: true });
 });
 
-/** Imitates the service. `answer` returns the answers to reports of turns. */
+/** Opens a reporter and a saver with a fake service. `answer` returns the service's answer to the report of a turn. */
 async function open(
   answer: (body: FinishTask) => Partial<FinishTaskResponse> | Error,
   { restored = false, maxBytes = 1000 } = {},
@@ -73,13 +73,13 @@ async function open(
   return { calls, finish };
 }
 
-test('reports the last events and the empty workspace with the end of the turn, and sends no further request', async () => {
+test('the report of a turn contains the last events and the empty workspace, and the agent sends no further request', async () => {
   const { calls, finish } = await open(() => ({ acknowledged: 1 }));
   expect(await finish()).toBe('leave');
   expect(calls).toEqual([{ path: 'finish-task', seqs: [1], workspace: 'empty' }]);
 });
 
-test('saves a workspace that is not empty, or changed after the end of the turn', async () => {
+test('the agent saves a workspace that is not empty or that changed after the end of the turn', async () => {
   writeFileSync(join(workspace, 'file'), '');
   const { calls, finish } = await open(() => ({ acknowledged: 1 }));
   await finish();
@@ -96,13 +96,16 @@ test('saves a workspace that is not empty, or changed after the end of the turn'
   expect(later.calls[1]).toEqual({ path: 'workspace of undefined bytes' });
 });
 
-test.each([{ restored: true }, { maxBytes: 0 }])('does not report an empty workspace if %o', async (how) => {
-  const { calls, finish } = await open(() => ({ acknowledged: 1 }), how);
-  await finish();
-  expect(calls[0]).toEqual({ path: 'finish-task', seqs: [1], workspace: undefined });
-});
+test.each([{ restored: true }, { maxBytes: 0 }])(
+  'the report of a turn does not contain the empty workspace if %o',
+  async (how) => {
+    const { calls, finish } = await open(() => ({ acknowledged: 1 }), how);
+    await finish();
+    expect(calls[0]).toEqual({ path: 'finish-task', seqs: [1], workspace: undefined });
+  },
+);
 
-test('sends the events separately if the service refuses events in the report', async () => {
+test('the agent sends the events separately if the service refuses events in the report of a turn', async () => {
   const refusal = new ServiceRefusal(400, '/finish-task', '{}');
   const { calls, finish } = await open(({ events }) => (events === undefined ? {} : refusal));
   await finish();
@@ -114,7 +117,7 @@ test('sends the events separately if the service refuses events in the report', 
   ]);
 });
 
-test('sends the events again if the service ignores the events in the report', async () => {
+test('the agent sends the events again if the service ignores the events in the report of a turn', async () => {
   const { calls, finish } = await open(() => ({}));
   await finish();
   expect(calls.map(({ path }) => path).sort()).toEqual(['events', 'finish-task', 'workspace of 0 bytes']);

@@ -3,8 +3,8 @@ import { ServiceRefusal } from '../service/errors.ts';
 import type { TurnsOptions } from './turns-options.ts';
 
 /**
- * Reports the end of a turn. The report includes the last events, and says whether the workspace is empty, so that a short run needs few
- * requests. If the service refuses these additions, the events are sent separately.
+ * Reports the end of a turn. To save requests in a short run, the report includes the last events, and it states whether the workspace
+ * is empty. If the service refuses these additions, the events are sent separately.
  */
 export async function finishTurn(
   report: FinishTask & { turn: number },
@@ -21,7 +21,8 @@ export async function finishTurn(
         ...(isEmpty ? { workspace: 'empty' as const } : {}),
       });
       acknowledged = answer.acknowledged ?? 0;
-      // A service that does not support events in a report does not support the workspace in a report either.
+      // Count the workspace as reported only if the service stored the events of the report. An older service that ignores these events
+      // also ignores the workspace.
       if (isEmpty && acknowledged > 0) saver.noteEmpty(report.turn);
       return answer.next;
     } catch (error) {

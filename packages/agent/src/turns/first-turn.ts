@@ -58,15 +58,17 @@ export async function runFirstTurn(
     for (const { name } of servers) runner.addOpeningNotice('mcp_server_skipped', { name, reason });
   } else await mcp.start(servers, { use: capabilities.mcpServers, step, signal: stop.signal });
   for (const server of mcp.leftOut) runner.addOpeningNotice('mcp_tools_left_out', server);
-  // The earlier archive counts as complete only if no attachments arrived since. Otherwise they would be missing in the next execution.
+  // If attachments arrived after the earlier archive, this archive does not count as complete. Otherwise the attachments would be missing
+  // in the next execution.
   const isOwn = task.workspace?.kind !== 'archive' || task.workspace.run_id === undefined;
   await saver.begin(task, { restored, isSaved: restored && isOwn && attachments.length === 0 });
   await options.beginCheckpoints(task);
   const { driver } = await (early ?? harness.start(restored ? task : withNothingDone(task)));
-  // A failure is ignored here, because the turn reports the same failure.
+  // Ignore a failure here, because the turn reports the same failure.
   if (capabilities.ownProcess) await step('harness', name, () => driver.initialised).catch(() => {});
   stop.signal.throwIfAborted();
-  // Pass the decision only now. The decision is about the task, and must not apply to messages in the sandbox of a failed setup.
+  // Pass the decision only after the setup has succeeded. The decision is about the task, and must not apply to messages that a person
+  // sends after a failed setup.
   approvals.begin(task.agent_config.approval_policy, task.decision);
   return await runner.run(driver, {
     message: firstMessage(task),
@@ -77,7 +79,10 @@ export async function runFirstTurn(
   });
 }
 
-/** Returns the task with no command of its runbook counted as done, because the files of the checkpoint were not restored. */
+/**
+ * Returns the task of a lost machine with the number of finished runbook commands set to 0, because the files of the checkpoint were not
+ * restored.
+ */
 function withNothingDone(task: AgentTask): AgentTask {
   return task.loss === undefined ? task : { ...task, loss: { ...task.loss, done_blocks: 0 } };
 }
@@ -91,13 +96,12 @@ function variablesOf({ environment }: AgentTask): Record<string, string> {
 }
 
 /**
- * Returns true if the harness can start while the workspace is prepared. The harness must wait for setup commands, which may install it,
- * for a restored home, which has its state, and for a working directory that the setup may create. A harness in a separate process reads
- * the files of its project when it starts.
+ * Returns true if the harness can start while the workspace is still being prepared. The harness must wait for setup commands, because
+ * they may install it; for a restored home, because the home has its state; and for a working directory that the setup may create.
  */
 function canStartEarly(task: AgentTask): boolean {
   if (setupCommands(task).length > 0 || task.workspace !== undefined) return false;
   if (task.environment?.config.working_directory !== undefined) return false;
-  // An external harness reads skills and the files of its project when it starts.
+  // A harness in a separate process must also wait for repositories and skills, because it reads their files when it starts.
   return (task.repositories.length === 0 && task.skills === undefined) || !harnessProfile(task).capabilities.ownProcess;
 }

@@ -2,18 +2,18 @@ import type { AgentAttachment } from '@runyard/contract/agent/agent-inbox';
 import type { FollowUp } from '../service/inbox.ts';
 import type { WrittenAttachment } from '../workspace/attachments.ts';
 
-/** The files of follow-ups in the workspace. */
+/** Writes the attached files of follow-ups into the workspace. */
 export interface FollowUpFiles {
   /**
-   * Writes the files of a follow-up, at the first call only. A second call is possible: a follow-up that was read as an answer can become
-   * a separate turn. If writing failed, the next call tries again.
+   * Writes the files of a follow-up. A second call for the same follow-up returns the files that are already written: such a call
+   * happens if a follow-up that was taken as an answer also becomes a turn. If writing failed, the next call tries again.
    */
   written(followUp: FollowUp): Promise<readonly WrittenAttachment[]>;
-  /** Forgets a follow-up that is not needed any more. */
+  /** Forgets the files of a follow-up that has been handled. */
   forget(followUp: FollowUp): void;
 }
 
-/** `write` writes files into the workspace under names that do not exist there yet. */
+/** Creates the writer of files. `write` writes files into the workspace under names that do not exist there yet. */
 export function followUpFiles(
   write: (files: readonly AgentAttachment[]) => Promise<readonly WrittenAttachment[]>,
 ): FollowUpFiles {

@@ -3,9 +3,12 @@ import type { FollowUp } from '../service/inbox.ts';
 /** Follow-ups that wait for their turn. */
 export interface FollowUpQueue {
   add(followUp: FollowUp): void;
-  /** Ends the queue. It accepts no more follow-ups and does not return those that still wait. */
+  /** Ends the queue. From now on, the queue accepts no follow-ups and also drops the waiting follow-ups. */
   end(): void;
-  /** Waits for the next follow-up that `accept` accepts, and drops the others. Returns undefined when the queue has ended. */
+  /**
+   * Waits for the next follow-up for which `accept` returns true, and drops the follow-ups before it. Returns undefined when the queue has
+   * ended.
+   */
   next(accept: (followUp: FollowUp) => boolean): Promise<FollowUp | undefined>;
 }
 

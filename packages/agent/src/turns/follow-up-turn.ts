@@ -17,7 +17,7 @@ export interface FollowUpTurnOptions {
   readonly setupFailure: string | undefined;
 }
 
-/** Runs the turn of a follow-up. The files of the follow-up are written into the workspace first. */
+/** Runs the turn of a follow-up. Writes the files of the follow-up into the workspace before the turn. */
 export async function runFollowUpTurn(
   task: AgentTask,
   followUp: FollowUp,
@@ -31,7 +31,7 @@ export async function runFollowUpTurn(
     attachments = await files.written(followUp);
     files.forget(followUp);
   } catch (error) {
-    // Only this turn fails, because the setup of the sandbox was successful.
+    // Fail only this turn, because the setup of the sandbox was successful.
     if (error instanceof SetupFailure) return { kind: 'failed', summary: '', message: error.message };
     throw error;
   }

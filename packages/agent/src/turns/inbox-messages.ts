@@ -34,7 +34,7 @@ export function receiveInbox({ turns, runner, followUps, files }: InboxMessagesO
     signal: turns.reporting,
     onCancel: () => stop.stop('cancelled'),
     onSuperseded: turns.onSuperseded,
-    // Ends a turn that waits for a person, so that the harness's memory is saved.
+    // End the turn that waits for a person, so that the memory of the harness is saved before the agent exits.
     onLeave: () => {
       followUps.end();
       runner.endForLeave();

@@ -15,8 +15,8 @@ import { turnRunner } from './turn-runner.ts';
 import type { TurnsOptions } from './turns-options.ts';
 
 /**
- * Runs the turns of an execution one after another: first the prompt of the run, then each follow-up until the service has no more.
- * Rejects when the run is stopped, and for faults of the agent itself.
+ * Runs the turns of an execution one after another: first the prompt of the run, then each follow-up, until the service says that no
+ * more follow-ups come. Rejects when the run is stopped, and if the agent itself has a fault.
  */
 export async function runTurns(options: TurnsOptions): Promise<void> {
   const { client, workspace, position, stop, reporter, approvals, saver } = options;
@@ -37,8 +37,8 @@ export async function runTurns(options: TurnsOptions): Promise<void> {
   }
 
   /**
-   * Returns true if this sandbox may handle the follow-up. After a failed setup, only messages about the failure are handled here. Other
-   * messages wait for a sandbox whose setup succeeds.
+   * Returns true if the agent may handle the follow-up in this sandbox. After a failed setup, it handles only messages about the
+   * failure. Other messages wait for a sandbox whose setup succeeds.
    */
   const belongsHere = (followUp: FollowUp) => setupFailure === undefined || followUp.debug === true;
 
@@ -76,7 +76,7 @@ export async function runTurns(options: TurnsOptions): Promise<void> {
   }
 }
 
-/** Returns the report of the end of a turn for the service. */
+/** Returns the report that tells the service how a turn ended. */
 function turnReport(outcome: HarnessOutcome, turn: number): FinishTask & { turn: number } {
   switch (outcome.kind) {
     case 'succeeded':

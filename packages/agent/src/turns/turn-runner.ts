@@ -12,7 +12,7 @@ export interface TurnInput {
   readonly attachments: readonly WrittenAttachment[];
   /**
    * Called in the first turn, before its first event. The harness gets the prompt only after the service has stored that the agent has
-   * started. Before that, the service would launch the run again if the sandbox is lost, and the agent's work would be repeated.
+   * started. Otherwise, if the sandbox is lost, the service would launch the run again and the work of the agent would be repeated.
    */
   readonly onStarted?: () => void;
   /** Session of an earlier process that the harness should load. */
@@ -26,7 +26,7 @@ export interface TurnRunner {
   addOpeningNotice(name: string, data: unknown): void;
   /** Interrupts the turn with this number, even if the harness has not begun it yet. */
   interrupt(turn: number): void;
-  /** Ends the turn that is in progress, because the sandbox must end. */
+  /** Ends the turn in progress. Called when the sandbox must end. */
   endForLeave(): void;
 }
 

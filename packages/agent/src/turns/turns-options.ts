@@ -12,11 +12,11 @@ import type { ServiceClient } from '../service/client.ts';
 import type { Stopping } from '../stopping.ts';
 import type { DeferredSaver } from '../workspace-archive/deferred-saver.ts';
 
-/** The turn that an execution has reached. */
+/** The latest turn of an execution. */
 export interface TurnPosition {
   /** Number of the turn in this execution, from 1. */
   turn: number;
-  /** Step of the last turn that began; empty if no turn began. */
+  /** Id of the conversation step of the last turn that began; empty if no turn has begun. */
   stepId: string;
 }
 
@@ -30,9 +30,12 @@ export interface TurnsOptions {
   readonly ownFolders: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly network: NetworkAccess;
-  /** The variables of `env` with the address of the proxy for the allowed hosts. Empty if there is no proxy. */
+  /**
+   * The variables of `env` that contain the address of the proxy through which programs reach the allowed hosts. Empty if there is no
+   * proxy.
+   */
   readonly proxyVariables: Readonly<Record<string, string>>;
-  /** Adds variables to `env`, for everything that starts later. */
+  /** Adds variables to `env`, for all processes that start later. */
   readonly addToEnv: (variables: Readonly<Record<string, string>>) => void;
   /** Updated during the turns. */
   readonly position: TurnPosition;
@@ -51,7 +54,7 @@ export interface TurnsOptions {
   /** Returns the other runs in the tree of this task's run. */
   readonly treeOf: (task: AgentTask) => OrchestratingRunTree;
   readonly notice: (name: string, data: unknown) => void;
-  /** Resolves when all reports of a turn other than its events, such as artifacts, are sent. */
+  /** Resolves when all reports of a turn except events are sent, for example the artifacts for pull requests. */
   readonly sideReports: () => Promise<void>;
   readonly onSuperseded: () => void;
   /** Time in which a harness must end its turn when the sandbox must end. */

@@ -1,5 +1,6 @@
 /**
- * Rehearses a run: the agent loads and compiles everything that a run needs up to its first command, so that a later run starts at once.
+ * Rehearses a run before the agent gets a real run. The agent loads and compiles all code that a run needs up to its first command, so that
+ * the real run starts at once.
  */
 import type { AgentInbox, AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { FinishTaskResponse } from '@runyard/contract/agent/finish-task';
@@ -15,8 +16,8 @@ import { connectToService, type ServiceConnection, type ServiceRequest } from '.
 type Answer = AgentTask | z.infer<typeof AgentEventAck> | AgentInbox | FinishTaskResponse | object;
 
 /**
- * A task whose command cannot be started, because it contains a NUL. A real process would take more processor time than the rehearsal
- * saves. The task allows saving the workspace, like most tasks.
+ * The task of the rehearsal. Its command cannot be started, because it contains a NUL: a real process would take more processor time
+ * than the rehearsal saves. Like most tasks, it allows saving the workspace.
  */
 const task: AgentTask = { ...rehearsalTask, prompt: '```sh\n\0\n```\n', max_workspace_bytes: 1 };
 
@@ -66,7 +67,7 @@ async function answerTo({ path, body, signal }: ServiceRequest): Promise<Answer>
     const { events = [] } = JSON.parse(String(body)) as { events?: { seq: number }[] };
     return { acknowledged: Math.max(0, ...events.map(({ seq }) => seq)) };
   }
-  // The request for the inbox stays open until the run ends.
+  // Let the request for the inbox stay open until the run ends.
   if (path.includes('/inbox'))
     await new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
   return {};

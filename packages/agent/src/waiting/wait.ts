@@ -8,7 +8,7 @@ import { rehearse } from './rehearse.ts';
 export interface GivenRun {
   /** Arguments of the agent program. */
   readonly args: readonly string[];
-  /** Variables of this run, in addition to those from the start of the agent. */
+  /** Environment variables of this run. They are added to the variables with which the agent started. */
   readonly env: Readonly<Record<string, string>>;
   readonly runToken: string;
 }
@@ -17,8 +17,9 @@ export interface GivenRun {
 const rehearsalMs = 10_000;
 
 /**
- * Prepares everything that a run needs, writes a line break to the descriptor of the run token, and waits on this descriptor for a run.
- * The process does no other work while it waits. Returns undefined if the descriptor is closed without a run, because the worker is gone.
+ * Rehearses a run, writes a line break to the descriptor of the run token to show that the agent is ready, and waits until a run arrives on
+ * this descriptor. The process uses no processor time while it waits. Returns undefined if the descriptor is closed without a run, because
+ * the worker is gone.
  */
 export async function waitForRun(env: NodeJS.ProcessEnv, serverRoot: string): Promise<GivenRun | undefined> {
   const rehearsal = rehearse({

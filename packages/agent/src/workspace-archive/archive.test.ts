@@ -51,7 +51,7 @@ const unpack = (bytes: Buffer, folders: readonly ArchivedFolder[]) =>
   unpackFolders(Readable.from([bytes]), folders, { sha256: sha256(bytes), env, signal: never });
 
 describe('an archive', () => {
-  test('omits lock files of git, because their processes have ended', async () => {
+  test('omits lock files of git, because the processes that made them have ended when the archive is restored', async () => {
     const from = newFolders();
     const git = (cwd: string, ...args: string[]) =>
       execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], { cwd, encoding: 'utf8' });
@@ -71,7 +71,7 @@ describe('an archive', () => {
     expect(readdirSync(restored)).toContain('index.lock');
   });
 
-  test('restores files, modes, times, links, hidden and unusual names of workspace and home', async () => {
+  test('restores the files of workspace and home, with modes, times, links, and hidden and unusual names', async () => {
     const from = newFolders();
     mkdirSync(join(from.workspace, 'deep/er'), { recursive: true });
     const long = 'n'.repeat(200);
@@ -137,7 +137,7 @@ describe('an archive', () => {
     expect(zstdDecompressSync(bytes).length).toBeLessThan(1_000_000);
   });
 
-  test('fails if it would be larger than the limit', async () => {
+  test('is not made if it would be larger than the limit', async () => {
     const { workspace, folders } = newFolders();
     execFileSync('sh', ['-c', 'head -c 300000 /dev/urandom > big'], { cwd: workspace });
     await expect(pack(folders, 200_000)).rejects.toBeInstanceOf(ArchiveTooLarge);
@@ -150,7 +150,7 @@ describe('an archive', () => {
     const whole = await pack(folders);
     await expect(unpack(whole.subarray(0, whole.length - 20), newFolders().folders)).rejects.toThrow();
     const changed = Buffer.from(whole);
-    // Changes many bytes, because some bits of compressed data have no effect.
+    // Change many bytes, because some bits of compressed data have no effect.
     changed.fill(0, 100, 120);
     await expect(unpack(changed, newFolders().folders)).rejects.toThrow();
     const other = { sha256: '0'.repeat(64), env, signal: never };
@@ -158,7 +158,7 @@ describe('an archive', () => {
     await expect(unpack(Buffer.from('no archive'), newFolders().folders)).rejects.toThrow();
   });
 
-  test('stops when it is aborted', async () => {
+  test('stops when its signal aborts', async () => {
     const { workspace, folders } = newFolders();
     execFileSync('sh', ['-c', 'head -c 200000000 /dev/urandom > big'], { cwd: workspace });
     const abort = new AbortController();
@@ -187,7 +187,7 @@ describe('an archive', () => {
   });
 });
 
-describe('the fingerprint', () => {
+describe('the fingerprint of the folders', () => {
   const look = (folders: readonly ArchivedFolder[]) => fingerprint(folders, never);
 
   test("changes with every change of a file, even if the file's time is set back", async () => {

@@ -3,11 +3,11 @@ import { relative, resolve } from 'node:path';
 /** A folder that is archived. */
 export interface ArchivedFolder {
   readonly path: string;
-  /** Paths below the folder that are left out; each begins with `./`. */
+  /** Paths below the folder that the archive omits; each path begins with `./`. */
   readonly excluded: readonly string[];
 }
 
-/** The reason to report if the worker did not create the folders for the run, so that nothing is saved or restored. */
+/** The reason why nothing is saved or restored if the worker did not create the folders for the run. It is reported. */
 export const foreignFolders =
   'The worker started the agent in a folder that was not made for this run, so nothing of it is kept. Let the worker make an empty folder for each run, named after the run.';
 
@@ -28,7 +28,9 @@ const caches = [
   'go/pkg',
 ].map((path) => `./${path}`);
 
-/** Returns the workspace and the home. The home contains the sessions and settings of harnesses, and files that setup commands installed. */
+/**
+ * Returns the workspace and the home. The home contains the sessions and settings of harnesses, and files that setup commands installed.
+ */
 export function archivedFolders(workspace: string, home: string | undefined): ArchivedFolder[] {
   const folders: ArchivedFolder[] = [{ path: workspace, excluded: [] }];
   if (home === undefined || !home.startsWith('/')) return folders;

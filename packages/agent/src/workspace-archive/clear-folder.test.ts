@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../../test/agent.ts';
 import { clearFolder } from './clear-folder.ts';
 
-/** Root ignores permission bits. So the test runs with the rights of another user, like agents. */
+/** Run the test with the rights of an ordinary user, because root ignores permission bits. */
 const other = 65_534;
 
 async function withoutRoot(act: () => Promise<void>): Promise<void> {

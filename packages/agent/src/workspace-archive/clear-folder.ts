@@ -1,7 +1,7 @@
 import { chmod, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Empties a folder after a failed restore, because part of a workspace is worse than an empty one. */
+/** Empties a folder after a failed restore, because an incomplete workspace is worse than an empty workspace. */
 export async function clearFolder(folder: string): Promise<void> {
   await chmod(folder, 0o700).catch(() => {});
   for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {

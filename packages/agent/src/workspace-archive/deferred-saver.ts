@@ -8,7 +8,10 @@ export interface DeferredSaverOptions extends Omit<SaverOptions, 'folders' | 'ma
   readonly ownFolders: boolean;
 }
 
-/** Saves the workspace after turns. The code of the saver is loaded at the end of the first turn, so that it does not delay the start. */
+/**
+ * Saves the workspace after turns. The code of the real saver is loaded only at the end of the first turn, so that it does not delay the
+ * start of the run.
+ */
 export interface DeferredSaver {
   /**
    * Called when the workspace is prepared, so that it can be saved. `restored`: the workspace comes from an earlier execution. `isSaved`:
@@ -20,19 +23,21 @@ export interface DeferredSaver {
   ): Promise<void>;
   /** Returns true if the folders to save are empty and were never saved before. */
   isEmpty(): boolean;
-  /** Records that the service has stored that the folders were empty after this turn. */
+  /** Records that the service knows that the folders were empty after this turn. */
   noteEmpty(turn: number): void;
   /** Saves the workspace as it is after this turn. Does nothing before `begin`. Never rejects. */
   save(turn: number): Promise<void>;
   /** Saves the workspace as it is in the middle of this turn. Does nothing before `begin`. Rejects if the workspace was not saved. */
   checkpoint(turn: number, marks: CheckpointMarks): Promise<void>;
-  /** Stops saving, because the next turn begins. */
+  /** Stops the current saving. Called when the next turn begins. */
   abort(): Promise<void>;
 }
 
 export function deferredSaver(options: DeferredSaverOptions): DeferredSaver {
   let saver: (() => Promise<WorkspaceSaver>) | undefined;
-  /** The folders, as long as only their files have to be saved. Undefined if there may be more to save. */
+  /**
+   * The folders, as long as nothing was saved. Undefined: even empty folders may have to be saved, because an earlier archive may exist.
+   */
   let plain: readonly ArchivedFolder[] | undefined;
   let emptyTurn: number | undefined;
   const isEmpty = (): boolean =>

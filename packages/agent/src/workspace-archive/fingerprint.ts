@@ -1,7 +1,10 @@
 import { fs } from '../builtin-modules.ts';
 import type { ArchivedFolder } from './archived-folders.ts';
 
-/** Maximum number of entries, whose states take about three seconds to read. Folders with more entries always count as changed. */
+/**
+ * Maximum number of entries in the folders. Reading the states of so many entries takes about three seconds. Folders with more entries
+ * always count as changed.
+ */
 const maxEntries = 500_000;
 
 /** Number of entries that are read before other work of the agent may run. */

@@ -1,10 +1,10 @@
 /**
- * Combines several byte streams into one. Each stream is split into frames. A frame is a length (4 bytes, big-endian) and as many bytes. A frame
- * of length 0
- * ends the stream. Workspace and home are two tar streams, because their paths differ between sandboxes.
+ * Combines several byte streams into one. Each stream is split into frames. A frame is a length (4 bytes, big-endian) and then this
+ * number of bytes. A frame of length 0 ends the stream. Workspace and home are two tar streams, because their paths can differ in the
+ * next sandbox.
  */
 
-/** Limit of a frame, so that a damaged archive cannot announce gigabytes. */
+/** Maximum size of a frame, because a damaged archive could announce a frame of gigabytes. */
 const maxFrameBytes = 16 * 1024 * 1024;
 
 /** Returns the framed form of the streams. */
@@ -32,7 +32,7 @@ export function unframed(source: AsyncIterable<Buffer>): { next(): AsyncGenerato
   const chunks = source[Symbol.asyncIterator]();
   let buffered: Buffer = Buffer.alloc(0);
 
-  /** Returns between 1 and `most` bytes; null at the end of the source. */
+  /** Returns the next bytes of the source, at least 1 and at most `most`; null at the end of the source. */
   async function some(most: number): Promise<Buffer | null> {
     while (buffered.length === 0) {
       const { done, value } = await chunks.next();

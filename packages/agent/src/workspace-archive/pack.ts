@@ -19,12 +19,15 @@ export interface PackOptions {
   signal: AbortSignal;
 }
 
-/** With the checksums, the reader detects a damaged archive. */
+/** Add checksums to the compressed data, so that the reader detects a damaged archive. */
 const compression = {
   params: { [constants.ZSTD_c_compressionLevel]: 3, [constants.ZSTD_c_checksumFlag]: 1 },
 };
 
-/** Returns the folders as one compressed archive. The stream fails if the archive cannot be created or grows too large, and on abort. */
+/**
+ * Returns the folders as one compressed archive. The stream fails if the archive cannot be created, if the archive becomes too large, or if
+ * the signal aborts.
+ */
 export function packFolders(folders: readonly ArchivedFolder[], options: PackOptions): Readable {
   const archive = new PassThrough();
   let bytes = 0;
@@ -46,8 +49,8 @@ export function packFolders(folders: readonly ArchivedFolder[], options: PackOpt
 }
 
 /**
- * Returns a folder as a tar stream. Links stay links and sockets are left out. If a file changes while it is read, the archive has the
- * bytes that were read.
+ * Returns a folder as a tar stream. Links stay links and sockets are left out. If a file changes while it is being read, the archive
+ * has the bytes that were read.
  */
 async function* tarOf(
   { path: folder, excluded }: ArchivedFolder,
@@ -58,7 +61,7 @@ async function* tarOf(
     [
       '--create',
       '--file=-',
-      // Stores times to the nanosecond, because build tools compare them.
+      // This format stores times to the nanosecond, because build tools compare times.
       '--format=pax',
       '--pax-option=delete=atime,delete=ctime',
       '--ignore-failed-read',
@@ -84,7 +87,7 @@ async function* tarOf(
   try {
     for await (const chunk of child.stdout) yield chunk as Buffer;
     const [code] = await closed;
-    // The exit code 1 means that a file changed while it was read.
+    // Accept the exit code 1: it means that a file changed while tar read it.
     if (code !== 0 && code !== 1) throw new UnreadableBody(`tar ended with ${code}: ${errorOutput.trim()}`);
   } finally {
     signal.removeEventListener('abort', stop);

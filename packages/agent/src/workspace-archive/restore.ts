@@ -18,7 +18,7 @@ export interface RestoreOptions {
 const tries = 3;
 
 /**
- * Restores the folders of an earlier execution, as a step of the setup. If this fails, empties the folders and returns the reason.
+ * Restores the folders of an earlier execution, as a step of the setup. If the restore fails, empties the folders and returns the reason.
  */
 export async function restoreWorkspace(archive: Archive, options: RestoreOptions): Promise<string | undefined> {
   const { folders, signal } = options;

@@ -16,8 +16,8 @@ export interface UnpackOptions {
 }
 
 /**
- * Unpacks an archive of `packFolders` into the same number of folders. Throws if the archive is damaged; some of its files may have been
- * written. The contents come from untrusted code. So this function runs inside the sandbox, with the same rights as that code.
+ * Unpacks an archive of `packFolders` into the same number of folders. Throws if the archive is damaged; some files may already be
+ * written then. Runs inside the sandbox, because the contents of the archive come from untrusted code of an earlier sandbox.
  */
 export async function unpackFolders(
   archive: Readable,
@@ -46,14 +46,16 @@ export async function unpackFolders(
 }
 
 /**
- * Lock files of git. The processes that created these locks have ended, and git refuses to work while lock files exist. A ref cannot have
- * such a name (git-check-ref-format).
+ * Lock files of git. The processes that created these locks have ended, and git refuses to work while lock files exist. No branch is
+ * lost with them, because the name of a ref cannot end with `.lock` (git-check-ref-format).
  */
 const locks = ['index', 'HEAD', 'config', 'packed-refs', 'shallow', 'refs/*', 'logs/*', 'worktrees/*', 'modules/*'].map(
   (name) => `--exclude=.git/${name}.lock`,
 );
 
-/** Unpacks a tar stream into a folder. Tar refuses names with `..`, cuts a leading `/`, and makes links last. */
+/**
+ * Unpacks a tar stream into a folder. Tar itself makes this safe: it refuses names with `..`, cuts a leading `/`, and creates links last.
+ */
 async function untar(tar: AsyncIterable<Buffer>, folder: string, { env }: UnpackOptions): Promise<void> {
   const child = spawn(
     'tar',
@@ -77,14 +79,14 @@ async function untar(tar: AsyncIterable<Buffer>, folder: string, { env }: Unpack
   });
   try {
     await pipeline(Readable.from(tar, { objectMode: false }), child.stdin).catch((error: NodeJS.ErrnoException) => {
-      // The pipe breaks if tar ends early. In this case, the message of tar is more precise.
+      // Ignore a broken pipe. It means that tar has ended early, and the message of tar is more precise.
       if (error.code !== 'EPIPE') throw error;
     });
     const [code] = await closed;
     if (code !== 0) throw new Error(`tar ended with ${code}: ${errorOutput.trim()}`);
   } finally {
     child.kill('SIGKILL');
-    // Waits until tar has ended. The caller may empty the folder afterwards, and no process may then write into it.
+    // Wait until tar has ended, because the caller may empty the folder afterwards, and tar must not write into it any more.
     await closed.catch(() => undefined);
   }
 }

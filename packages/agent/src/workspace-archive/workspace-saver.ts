@@ -6,10 +6,10 @@ import { fingerprint } from './fingerprint.ts';
 export interface SaverOptions {
   readonly client: Pick<ServiceClient, 'upload' | 'uploadSnapshot'>;
   readonly workspace: string;
-  /** Absent if the folders were not created for the run. Then only files that the agent hands off are sent. */
+  /** The folders to save. Absent if they were not created for the run; then only files that the agent hands off are sent. */
   readonly folders: readonly ArchivedFolder[] | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Maximum size of the archive. With 0, no archive is made. */
+  /** Maximum size of the archive. 0: no archive is made. */
   readonly maxBytes: number;
   /** True: the workspace comes from an earlier execution, which may have left a snapshot. */
   readonly restored: boolean;
@@ -17,27 +17,27 @@ export interface SaverOptions {
   readonly handedOff: () => readonly string[];
   /** Reports the changed files of the workspace. */
   readonly reportChanges: (signal: AbortSignal) => Promise<void>;
-  /** Returns the session of the harness, if another process can load it. */
+  /** Returns the id of the harness's session; undefined if another process cannot load the session. */
   readonly session: () => string | undefined;
   /** Called for each file or patch that the snapshot leaves out. */
   readonly onLeftOut: (name: string, reason: string) => void;
   /** Called when the archive was not saved. */
   readonly onNotSaved: (reason: string) => void;
-  /** Ends all saving. */
+  /** Stops all saving when it aborts. */
   readonly signal: AbortSignal;
 }
 
 /** Reports the beginning and the end of a checkpoint to the service. */
 export interface CheckpointMarks {
-  /** Marks the current position in the conversation. Resolves with the number of the checkpoint when the service has stored the mark. */
+  /** Marks the current position in the conversation. When the service has stored the mark, resolves with the number of the checkpoint. */
   begin(): Promise<number>;
   /** Reports that the files have not changed since the last archive. */
   unchanged(): void;
 }
 
 /**
- * Saves the workspace and the home with the run. The archive is for the next execution. The snapshot of patches and files is for people
- * who continue the work elsewhere.
+ * Saves the workspace and the home with the run. The next execution restores the archive. The snapshot of patches and files is for
+ * people who continue the work outside of a sandbox.
  */
 export interface WorkspaceSaver {
   /** Marks the current state of the folders as saved. */
@@ -58,7 +58,7 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
   let archivedState: string | undefined;
   /** True: this execution has itself sent an archive. */
   let hasArchive = false;
-  /** True: the service has the last archive as a checkpoint. */
+  /** True: the last archive that this execution sent was a checkpoint. */
   let isCheckpoint = false;
   let snapshotState: string | undefined;
   let hasSnapshot = options.restored;
@@ -76,7 +76,7 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
   }
 
   async function takeCheckpoint(turn: number, marks: CheckpointMarks, signal: AbortSignal): Promise<void> {
-    // Mark the position before the files are read. The files then contain the effects of all events before the mark.
+    // Mark the position before reading the files, so that the archive contains the effects of all events before the mark.
     const checkpoint = await marks.begin();
     const state = await stateOfFolders(signal);
     if (state === undefined || state !== archivedState) return await send({ turn, checkpoint }, state, signal);
@@ -97,7 +97,7 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
     const ofCheckpoint = checkpoint === undefined ? '' : `&checkpoint=${checkpoint}`;
     const path = `/api/v1/harness-support/workspace?turn=${turn}${ofCheckpoint}${ofSession}`;
     const type = 'application/octet-stream';
-    // Set before the upload: the service may store the checkpoint even if its answer is lost.
+    // Set the variable before the upload, because the service may store the checkpoint even if its answer is lost.
     isCheckpoint ||= checkpoint !== undefined;
     if (state === 'empty') {
       await client.upload(path, () => Readable.from([]), 0, type, { signal });

@@ -9,7 +9,7 @@ import type { ServiceClient } from '../service/client.ts';
 import { AnswerTooLarge, ServiceRefusal } from '../service/errors.ts';
 import { SetupFailure } from '../setup-failure.ts';
 
-/** Limit of a download in the agent. The contract itself allows only 10 MB. */
+/** Maximum size of a download. The contract allows attachments of only 10 MB, so this limit only protects the agent. */
 const maxAttachmentBytes = 32 * 1024 * 1024;
 
 export interface WrittenAttachment {
@@ -29,7 +29,7 @@ export async function writeAttachments(
   options: { client: Pick<ServiceClient, 'download'>; workspace: string; signal?: AbortSignal },
 ): Promise<WrittenAttachment[]> {
   const folder = join(options.workspace, 'attachments');
-  // An error is ignored here. If the name belongs to something other than a folder, the next check reports it.
+  // Ignore an error here. If `attachments` exists and is not a folder, the next check reports it.
   await mkdir(folder).catch(() => {});
   if (!(await lstat(folder).catch(() => undefined))?.isDirectory())
     throw new SetupFailure(`${folder} is not a folder, so attachments cannot be written there.`);

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../../test/agent.ts';
 import { nameGitAuthor } from './git-author.ts';
 
-test('the author may have any characters, and settings of the repository and of the home override it', () => {
+test('the git author may have any characters, and an author in the settings of the repository or of the home has priority', () => {
   const folder = testFolder();
   const author = { name: 'Ada "the\u0007 first"\\ <Lövelace>\n[alias]', email: 'ada@example.com' };
   const env = { PATH: process.env.PATH, HOME: folder, ...nameGitAuthor(author, join(folder, 'agent.sock')) };

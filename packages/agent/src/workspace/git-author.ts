@@ -2,7 +2,10 @@ import { dirname, join } from 'node:path';
 import type { TaskAuthor } from '@runyard/contract/agent/agent-protocol';
 import { fs } from '../builtin-modules.ts';
 
-/** Configuration files of the machine, which the file of the run replaces and includes. Git skips included files that do not exist. */
+/**
+ * The machine's configuration files of git. The run's own file replaces them, so it includes them. Git skips included files that do not
+ * exist.
+ */
 const ofMachine = ['/etc/gitconfig', '/usr/local/etc/gitconfig'];
 
 /**
@@ -16,8 +19,9 @@ const quoted = (value: string): string =>
     .replaceAll(/["\\]/g, '\\$&')}"`;
 
 /**
- * Writes the author into a configuration file next to the agent's socket, where it is not saved with the workspace. Returns the variable
- * with the path of the file. Git reads this file as its system configuration, so settings of a repository and of the home have priority.
+ * Writes the author into a configuration file next to the agent's socket, so that the file is not saved with the workspace. Returns the
+ * environment variable with the path of the file. Git reads this file as its system configuration, so settings of a repository and of the
+ * home have priority.
  */
 export function nameGitAuthor({ name, email }: TaskAuthor, socketPath: string): Record<string, string> {
   const file = join(dirname(socketPath), 'gitconfig');

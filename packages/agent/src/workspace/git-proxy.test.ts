@@ -27,7 +27,7 @@ const variables = await startGitProxy({
 });
 const base = new URL(/^url\.(.*)\.insteadOf$/.exec(variables.GIT_CONFIG_KEY_0 ?? '')?.[1] ?? '');
 
-/** Sends a path unchanged, and returns the status. */
+/** Sends a request without normalising its path, and returns the status. */
 const ask = (path: string, method = 'GET', headers = {}): Promise<number> =>
   new Promise((resolve, reject) => {
     const sent = request({ host: base.hostname, port: base.port, path: base.pathname + path, method, headers });

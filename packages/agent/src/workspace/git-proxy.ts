@@ -11,11 +11,14 @@ export interface GitProxyOptions {
 }
 
 /**
- * Matches the end of the path in a request of git (gitprotocol-http). Other paths could lead out of the repository, because a server in
- * front of the service may normalise `..`. Such a request would have the run token.
+ * Matches the end of the path in a request of git (gitprotocol-http). The proxy forwards no other path. With `..` in the path, a
+ * request with the run token could reach another endpoint, because a server in front of the service may normalise the path.
  */
 const gitRequest = /^\/(?:info\/refs\?service=git-(?:upload|receive)-pack|git-(?:upload|receive)-pack)$/;
-/** A code host may pack a large repository for minutes before it answers. The timeout of the gateway is shorter. */
+/**
+ * A code host may pack a large repository for minutes before it answers. The time is longer than the timeout of the gateway, so that the
+ * gateway reports a timeout.
+ */
 const idleTimeoutMs = 660_000;
 const getHeaders = ['accept', 'user-agent', 'git-protocol'];
 const postHeaders = [...getHeaders, 'content-type', 'content-encoding', 'content-length'];
@@ -24,8 +27,8 @@ const answerHeaders = ['content-type', 'content-length', 'content-encoding', 'ca
 /**
  * Starts a proxy on loopback through which git in the sandbox reaches only the repositories of the run. The proxy adds the run token, so
  * no program of the sandbox needs the token. The gateway adds the credential of the code host. Returns variables that make git use the
- * proxy; `.git/config` keeps the public URLs. The path of the proxy contains a secret, which only these variables have. So other users of
- * the machine cannot use the proxy.
+ * proxy, while `.git/config` keeps the public URLs. The URL of the proxy contains a secret that is only in these variables. So other
+ * users of the machine cannot use the proxy.
  */
 export async function startGitProxy(options: GitProxyOptions): Promise<Record<string, string>> {
   const { connection, repositories, signal } = options;
@@ -77,7 +80,8 @@ async function passOn(
   const answer = await of.connection.open({
     method,
     path,
-    // A GET is sent without a body. If the header stayed, the agent's next request would be read as its body.
+    // A GET is forwarded without its body. If `content-length` were forwarded, the service would read the agent's next request as this
+    // body.
     headers: pick(request.headers, method === 'POST' ? postHeaders : getHeaders),
     ...(method === 'POST' ? { body: request } : {}),
     signal: disconnect.signal,
@@ -108,6 +112,6 @@ function gitVariables(url: string, repositories: AgentTask['repositories']): Rec
   };
 }
 
-/** Returns the public URL of a repository, which its clone has as origin. */
+/** Returns the public URL of a repository. The clone of the repository has this URL as its origin. */
 export const publicUrl = ({ owner, repo }: { readonly owner: string; readonly repo: string }): string =>
   `https://github.com/${owner}/${repo}.git`;

@@ -8,15 +8,16 @@ import { runCommand } from '../commands/run-command.ts';
 import type { KeptObject, WorkerCache } from './worker-cache.ts';
 
 /*
- * A mirror contains the newest commit of a repository and its files: the line `COMMIT\n`, then a pack of git. Git runs only in the sandbox, and
- * names each object by the hash of its content. So a damaged or forged mirror cannot replace files of the code host.
+ * A mirror is a copy of one commit of a repository, with its files, that the worker keeps for later clones. It consists of the line
+ * `COMMIT\n` and a pack of git. Git reads a mirror only in the sandbox and checks the hash of each object, so a damaged or forged
+ * mirror cannot replace files of the code host.
  */
 
 export interface MirrorOptions {
   readonly cache: WorkerCache;
   /** Name of the mirror in the cache. */
   readonly name: string;
-  /** Options of git that precede each subcommand. */
+  /** Options of git, which are placed before each subcommand. */
   readonly gitOptions: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
@@ -26,15 +27,15 @@ export interface MirrorOptions {
 const mirrorRef = 'refs/runyard/mirror';
 const lineBytes = 41;
 
-/** `unusable`: the mirror was not used, for this reason. The folder may contain files. */
+/** `unusable`: the reason why the mirror was not used. The folder may still contain files. */
 export type MirrorOutcome =
   | { readonly kind: 'cloned'; readonly commit: string }
   | { readonly kind: 'none' }
   | { readonly kind: 'unusable'; readonly reason: string };
 
 /**
- * Fills the folder `target`, which does not exist yet, from the mirror, and fetches later commits from the code host. The result equals a
- * shallow clone of the branch.
+ * Creates the folder `target` from the mirror, and fetches newer commits from the code host. The result is the same as a shallow clone
+ * of the branch.
  */
 export async function cloneFromMirror(
   target: string,
@@ -97,7 +98,7 @@ async function* mirrorOf(clone: string, commit: string, options: MirrorOptions):
   }
 }
 
-/** Splits the mirror into the commit of its first line and the pack. Throws if the first line is not a commit. */
+/** Splits the mirror into the commit in the first line and the pack after it. Throws if the first line is not a commit. */
 async function readMirror(content: Readable): Promise<{ commit: string; pack: AsyncIterable<Buffer> }> {
   const chunks: AsyncIterator<Buffer> = content[Symbol.asyncIterator]();
   let start = Buffer.alloc(0);
@@ -131,7 +132,7 @@ async function indexPack(pack: AsyncIterable<Buffer>, target: string, options: M
   const closed = once(child, 'close') as Promise<[number | null]>;
   closed.catch(() => {});
   try {
-    // A broken pipe is ignored. If git refuses the pack, the exit code of git shows it.
+    // Ignore a broken pipe, because the exit code of git shows whether git refused the pack.
     await pipeline(Readable.from(pack), child.stdin).catch(() => child.stdin.destroy());
     const [code] = await closed;
     if (code !== 0) throw new Error(`git index-pack ended with ${code}`);

@@ -11,11 +11,11 @@ export interface PrepareOptions {
   task: AgentTask;
   client: ServiceClient;
   workspace: string;
-  /** True: the working folder and the home were created for this run. Other folders must not be filled from an archive. */
+  /** True: the working folder and the home were created for this run. An archive must not be restored into other folders. */
   ownFolders: boolean;
   env: Readonly<Record<string, string | undefined>>;
   network: NetworkAccess;
-  /** The variables of `env` with the address of the proxy for the allowed hosts. */
+  /** The variables of `env` that contain the address of the proxy through which programs reach the allowed hosts. */
   proxyVariables: Readonly<Record<string, string>>;
   /** Secrets for the setup commands. The clone of repositories does not get these secrets. */
   variables: Readonly<Record<string, string>>;
@@ -28,26 +28,26 @@ export interface Prepared {
   attachments: WrittenAttachment[];
   /** True if workspace and home come from an earlier execution. */
   restored: boolean;
-  /** The reason why the workspace was not restored, if there should be an archive. */
+  /** The reason why the workspace was not restored although the task names an earlier workspace. */
   notRestored?: string;
 }
 
 /**
- * Restores the workspace of an earlier execution. If there is no such workspace or the restore fails, clones the repositories and runs the setup
- * commands. Throws a `SetupFailure` that says which step failed and why.
+ * Restores the workspace of an earlier execution. If there is no such workspace or the restore fails, clones the repositories and runs the
+ * setup commands. Throws a `SetupFailure` that says which step failed and why.
  */
 export async function prepareWorkspace(options: PrepareOptions): Promise<Prepared> {
   const notRestored = await restore(options);
   const restored = options.task.workspace !== undefined && notRestored === undefined;
   const attachments = await attach(options, restored);
   if (!restored) await setUp(options);
-  // Write the skills after the setup, because the result of the setup is also kept for runs with other skills.
+  // Write the skills after the setup, because the worker keeps the result of the setup for later runs, which may have other skills.
   await laySkills(options);
   await checkWorkingFolder(options.workspace, options.task);
   return { attachments, restored, ...(notRestored === undefined ? {} : { notRestored }) };
 }
 
-/** Restores the workspace, or returns the reason why an earlier workspace cannot be restored. */
+/** Restores the workspace of an earlier execution. If this is not possible, returns the reason. */
 async function restore(options: PrepareOptions): Promise<string | undefined> {
   const { task, client, workspace, ownFolders, env, step, signal } = options;
   switch (task.workspace?.kind) {
@@ -82,7 +82,7 @@ async function attach(
   return written.filter((_, index) => files[index]?.earlier !== true);
 }
 
-/** Skills are also written into a restored home folder, because an archive omits some folders. */
+/** Write the skills even into a restored home folder, because an archive omits some folders. */
 async function laySkills({ task, env, step }: PrepareOptions): Promise<void> {
   const { skills = [] } = task;
   if (skills.length === 0) return;

@@ -45,7 +45,7 @@ async function prepare(more: Record<string, string> = {}) {
   return { prepared, names, isKept: () => isKept };
 }
 
-test('stores a workspace that was prepared with the proxy for allowed hosts', async () => {
+test('the worker stores a prepared workspace if the setup used the proxy for allowed hosts', async () => {
   const { prepared, names, isKept } = await prepare(proxyVariables);
   mkdirSync(join(top, 'tmp/node-compile-cache'));
   await prepared?.keep(true);
@@ -54,7 +54,7 @@ test('stores a workspace that was prepared with the proxy for allowed hosts', as
 });
 
 test.each([{ HTTPS_PROXY: 'http://user:secret@proxy' }, { TOKEN: 'x' }])(
-  'does not store a setup that had the variable %j of unknown origin',
+  'the worker does not store a prepared workspace if the setup had the variable %j, whose origin is unknown',
   async (variables) => {
     expect((await prepare({ ...proxyVariables, ...variables })).prepared).toBeUndefined();
   },

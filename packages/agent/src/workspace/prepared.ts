@@ -19,11 +19,14 @@ export interface PreparedOptions {
   readonly signal: AbortSignal;
 }
 
-/** The prepared workspace that the worker may have for this task's setup. */
+/** The result of an earlier run's setup that was the same as the setup of this task. The worker may have stored it. */
 export interface PreparedWorkspace {
   /** Fills the workspace and the home. Returns false if there is no usable prepared workspace; both folders are then empty. */
   restore(): Promise<boolean>;
-  /** Stores the workspace and the home for later runs, if only the setup has changed them. Rejects only on abort. */
+  /**
+   * Stores the workspace and the home for later runs, unless something other than the setup has changed them. Rejects only if the signal
+   * aborts.
+   */
   keep(hasExpectedCommits: boolean): Promise<void>;
 }
 
@@ -38,14 +41,14 @@ const maxNamedFiles = 3;
 const ofSandbox = new Set(['PATH', 'USER', 'LANG', 'TERM', 'PWD', 'SHLVL', '_']);
 
 /**
- * Returns the prepared workspace of a task; undefined if the result of the setup must not be reused. The result may depend only on the
- * repositories, the setup commands and the variables of the environment. It must not depend on existing files, attachments, or a variable
- * of unknown origin, which may be a secret of this run.
+ * Returns the prepared workspace of a task; undefined if the result of the setup must not be reused. The result of the setup may be
+ * reused only if it depends on nothing but the repositories, the setup commands and the variables of the environment. Existing files,
+ * attachments, or a variable of unknown origin, which may be a secret of this run, prevent the reuse.
  */
 export async function preparedWorkspace(options: PreparedOptions): Promise<PreparedWorkspace | undefined> {
   const { task, cache, workspace, env, proxyVariables, step, signal } = options;
   const name = task.prepared_workspace?.name;
-  // Includes the whole home, because package managers store installed packages in folders that the archive of a run omits.
+  // Include the whole home, because package managers store installed packages in folders that the archive of a run omits.
   const folders = archivedFolders(workspace, env.HOME).map(({ path }) => ({ path, excluded: [] }));
   if (name === undefined || folders.length !== 2 || task.attachments.length > 0) return undefined;
   if (hasUnknownVariable(task, env, proxyVariables)) return undefined;
@@ -90,7 +93,7 @@ export async function preparedWorkspace(options: PreparedOptions): Promise<Prepa
         const against = await reasonAgainst(hasExpectedCommits);
         if (against === undefined) {
           const { packFolders } = await import('../workspace-archive/pack.ts');
-          // The worker enforces the limit.
+          // No limit is set here, because the worker limits the size.
           const archive = packFolders(folders, { env, maxBytes: Number.MAX_SAFE_INTEGER, signal });
           if (await cache.put(name, archive, signal)) return;
         }

@@ -20,19 +20,19 @@ export interface CloneOptions {
   signal: AbortSignal;
   /** Absent if there are no mirrors. */
   cache?: WorkerCache | undefined;
-  /** True: existing mirrors are not used, but replaced. */
+  /** True: existing mirrors are not used, but new mirrors replace them. */
   refresh?: boolean | undefined;
   tries?: number;
   firstRetryMs?: number;
 }
 
-/** Messages of git for failures that may be temporary: the request itself was correct. */
+/** Messages of git for failures that may be temporary, because the request itself was correct. */
 const temporaryFailure =
   /Could not resolve|Connection refused|Connection reset|timed out|early EOF|RPC failed|unexpected disconnect|error: (?:408|429|5\d\d)|Failed to connect/i;
 
 /**
  * Git settings that make a hostile repository harmless during its clone: submodules are not fetched, hooks are not run, and symbolic links
- * are created only below the clone. Filters such as LFS are only run if the machine configures them.
+ * are created only below the clone. Git runs filters such as LFS only if they are configured on the machine.
  */
 const harmless = [
   '-c',
@@ -62,7 +62,10 @@ export async function cloneRepositories(
   return areExpected;
 }
 
-/** Returns a folder for each repository: its name, or `owner-repo` if the name is taken. */
+/**
+ * Returns the name of a folder for each repository: the name of the repository, or `owner-repo` if another repository already has this
+ * name.
+ */
 function folderNames(repositories: AgentTask['repositories']): string[] {
   const lower = repositories.map(({ repo }) => repo.toLowerCase());
   return repositories.map(({ owner, repo }, index) =>
@@ -154,8 +157,8 @@ async function useMirror(
 }
 
 /**
- * Marks the cloned commit with a ref, so that the patch of the run has a base even after branches have moved. Stores a new mirror if the
- * commit differs from the mirror's commit. Returns the commit.
+ * Marks the cloned commit with a ref, so that the patch of the run can start from it even after branches have moved. If the mirror has
+ * another commit, stores a new mirror. Returns the commit.
  */
 async function finish(
   target: string,

@@ -3,9 +3,9 @@ import { fs } from '../builtin-modules.ts';
 
 /** The folders that a run works in. */
 export interface RunFolders {
-  /** Working folder of everything that the run starts. */
+  /** Working folder of all processes that the run starts. */
   readonly workspace: string;
-  /** `HOME` of everything that the run starts. */
+  /** `HOME` of all processes that the run starts. */
   readonly home: string;
   /**
    * True: both folders were created only for this run. The agent sends only the contents of such folders to the service.
@@ -33,7 +33,7 @@ const ofWorker = /^(oz-env-.*|\.gitconfig)$/;
  * - In an empty folder with the name of the run, such as `oz-agent-worker` makes, the agent creates the folders `workspace` and `home`.
  * - In any other folder, the run works in the folder itself, but no content of the folder is sent. The home is a new temporary folder.
  *
- * `RUNYARD_AGENT_HOME` names another home, which is not sent either.
+ * `RUNYARD_AGENT_HOME` names another home. The contents of this home are not sent either.
  */
 export function openRunFolders({ cwd, runId, env, temporaryFolder }: RunFoldersRequest): RunFolders {
   const nothing = () => {};

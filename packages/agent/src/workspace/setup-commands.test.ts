@@ -35,7 +35,7 @@ test.each([
   expect(await failureOf(command, 'open')).not.toContain('no network');
 });
 
-test('does not mention the network if a command fails for another reason', async () => {
+test('the error of a setup command does not mention the network if the command fails for another reason', async () => {
   const message = await failureOf('echo no lockfile; exit 1', 'none');
   expect(message).toContain('Fix the command');
   expect(message).not.toContain('network');

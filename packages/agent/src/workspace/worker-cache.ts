@@ -12,7 +12,7 @@ export interface KeptObject {
 }
 
 /**
- * Stores objects of runs on the worker for later runs. No result depends on these objects: if the cache fails, the agent does the work
+ * Stores objects of runs on the worker for later runs. A run does not need these objects: if the cache fails, the agent does the work
  * itself.
  */
 export interface WorkerCache {

@@ -7,7 +7,7 @@ export function workingFolder(workspace: string, task: Pick<AgentTask, 'environm
   return join(workspace, task.environment?.config.working_directory ?? '');
 }
 
-/** Throws a `SetupFailure` if the folder does not exist, or leads out of the workspace by a link of a repository. */
+/** Throws a `SetupFailure` if the folder does not exist, or if it is outside of the workspace because a repository contains a link. */
 export async function checkWorkingFolder(workspace: string, task: Pick<AgentTask, 'environment'>): Promise<void> {
   const named = task.environment?.config.working_directory;
   if (named === undefined) return;

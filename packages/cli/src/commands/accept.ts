@@ -1,4 +1,7 @@
-/** Commands for accepting contents that other people wrote, before the caller's runs use them. */
+/**
+ * The command `accept`. Runs of the caller use contents of other people, such as prompts, only after the caller has accepted them with
+ * this command.
+ */
 import type { ContentDifference, ContentKind, WaitingContent } from '@runyard/contract/runs/acceptances';
 import { Argument, type Command } from 'commander';
 import { connect } from '../api.ts';
@@ -11,7 +14,7 @@ import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
 import { wholeNumber } from '../options.ts';
 
-/** Lists the contents that wait for the acceptance of the caller. */
+/** Lists the contents that the caller has not accepted yet. */
 export async function listWaiting(context: Context, options: { readonly json?: true }): Promise<void> {
   const found = await connect(context).listAcceptances({ query: {} });
   const now = Date.now();
@@ -29,7 +32,7 @@ export async function listWaiting(context: Context, options: { readonly json?: t
 interface AcceptOptions {
   /** Does not ask. */
   readonly yes?: true;
-  /** The revision to accept; absent: the current revision. */
+  /** The revision to accept. Default: the current revision. */
   readonly revision?: number;
 }
 
@@ -69,11 +72,12 @@ const linesOfMember = ({ path, before, after }: ContentDifference): string[] => 
 ];
 
 /**
- * Returns a line unchanged, or with escapes if it has characters that a terminal would not show, because a person must see the whole line.
+ * Returns the line. If it has characters that a terminal would not show, writes them as escapes, because the person must see the whole
+ * line.
  */
 const visibleLine = (line: string): string => (harmless(line) === line ? line : harmlessJson(line).slice(1, -1));
 
-/** Returns a value as lines: each item of a list, and each line of a text. */
+/** Returns the lines in which a value is shown: one for each item of a list, and one for each line of a text. */
 function textsOf(value: unknown): string[] {
   if (value === undefined || value === null) return [];
   if (typeof value === 'string') return value.split('\n');

@@ -40,7 +40,7 @@ export async function send(
 }
 
 /**
- * Approves or denies the open request of the run. The decision does not apply to a later request.
+ * Approves or denies the open request of the run. The decision applies only to this request and not to a later one.
  * @throws Failure if the run asks no question
  */
 async function decide(
@@ -64,8 +64,8 @@ async function decide(
 }
 
 /**
- * Sends the answer and confirms it. With `follow`, shows later events until the run ends, and then sets the exit code. Ctrl-C stops only
- * the display and not the run.
+ * Sends the answer and prints a confirmation. With `follow`, shows later events until the run ends, and then sets the exit code.
+ * Ctrl-C stops only this command and not the run.
  */
 async function answered(
   context: Context,

@@ -11,13 +11,13 @@ test.each([
   ['https://evil.example/x', '/api/v1/https://evil.example/x'],
   ['@evil.example/x', '/api/v1/@evil.example/x'],
   ['/../../healthz', '/healthz'],
-])('sends %j to the service', (path, expected) => {
+])('urlOf makes a URL of the service from the path %j', (path, expected) => {
   const url = urlOf(origin, path);
   expect(url.origin).toBe(origin);
   expect(url.pathname + url.search).toBe(expected);
 });
 
-test.each(['get', 'Post', 'DELETE'])('sends the method %s in capital letters', (word) => {
+test.each(['get', 'Post', 'DELETE'])('methodOf returns the method %s in capital letters', (word) => {
   expect(methodOf(word)).toBe(word.toUpperCase());
 });
 
@@ -25,6 +25,6 @@ test.each(['FOO', '/agent/runs', 'GET /agent/runs', ''])('refuses the method %j 
   expect(() => methodOf(word)).toThrow(/ is not a method; give one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS/);
 });
 
-test.each(['foo', ': a', 'a b: c', ''])('refuses the header %j', (pair) => {
+test.each(['foo', ': a', 'a b: c', ''])('setHeader refuses the header %j', (pair) => {
   expect(() => setHeader(new Headers(), pair)).toThrow("--header takes 'Name: value'");
 });

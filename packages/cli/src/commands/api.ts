@@ -21,7 +21,7 @@ interface ApiOptions {
 }
 
 /**
- * Sends one request to the API with the key and prints the body of the answer; prints a stream while it arrives.
+ * Sends one request with the key to the API, and prints the body of the answer. A stream is printed while it arrives.
  * @throws Failure for an answer with status 400 or above, after its body is printed
  */
 async function callApi(context: Context, method: string, path: string, options: ApiOptions): Promise<void> {
@@ -111,7 +111,7 @@ function head(response: Response): string {
   return `${harmless(lines.join('\n'))}\n\n`;
 }
 
-/** Prints the body and returns the text of a JSON body. In a terminal, indents JSON; otherwise prints it unchanged. */
+/** Prints the body of the answer. Indents a JSON body if the output is a terminal. Returns the text if the body is JSON. */
 async function print(context: Context, response: Response): Promise<string> {
   if (/[/+]json\b/.test(response.headers.get('content-type') ?? '')) {
     const text = await response.text();

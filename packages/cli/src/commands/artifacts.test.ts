@@ -17,15 +17,15 @@ test.each([
   ['', 'artifact'],
   ['a\u001b[2Jb\nc.txt', 'ab c.txt'],
   ['C:x?.txt', 'C_x_.txt'],
-])('gives the artifact %j the file name %j', (name, expected) => expect(safeFileName(name)).toBe(expected));
+])('the artifact %j is stored in the file %j', (name, expected) => expect(safeFileName(name)).toBe(expected));
 
-test('keeps the extension of a name that is too long for a file system', () => {
+test('safeFileName shortens a name that is too long for a file system, and keeps the extension', () => {
   const name = safeFileName(`${'語'.repeat(300)}.txt`);
   expect(Buffer.byteLength(name)).toBeLessThanOrEqual(200);
   expect(name).toMatch(/^語+\.txt$/);
 });
 
-test('removes the incomplete file of a download that broke off, but does not remove a device', async () => {
+test('a download that breaks off removes the incomplete file, but does not remove a device', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'runyard-artifacts-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const nowhere = path.join(folder, 'nowhere');
@@ -54,7 +54,7 @@ const artifact = (uid: string, filename: string, title?: string): ArtifactItem =
   },
 });
 
-test('finds an artifact by its title if no file has that name', () => {
+test('pickArtifact finds an artifact by the title if no file has this name', () => {
   const artifacts = [
     artifact('a', 'one.txt', 'Report'),
     artifact('b', 'Report', 'two.txt'),

@@ -17,7 +17,7 @@ import { formatAgo } from '../live/times.ts';
 import { asJson, runHelp } from '../options.ts';
 import { resolveRunId } from '../run-id.ts';
 
-/** Lists what a run has produced. */
+/** Lists the artifacts of a run. */
 async function listArtifacts(context: Context, run: string, options: { readonly json?: true }): Promise<void> {
   const { artifacts } = await readArtifacts(context, run);
   const now = Date.now();
@@ -38,9 +38,9 @@ async function listArtifacts(context: Context, run: string, options: { readonly 
 }
 
 /**
- * Downloads an artifact; the argument is its file name, its title, its path in the workspace or its uid. Writes it to `output` (`-`:
- * standard output), or else to a new file with its name in the current folder.
- * @throws Failure if no artifact has the name, several have, or the file exists
+ * Downloads an artifact. `name` is the file name, the title, the path in the workspace or the uid of the artifact. Writes the bytes to
+ * `output` (`-`: standard output) or, if it is absent, to a new file with the artifact's name in the current folder.
+ * @throws Failure if no artifact or more than one artifact has this name, or if the new file already exists
  */
 export async function getArtifact(
   context: Context,
@@ -68,7 +68,7 @@ async function readArtifacts(context: Context, run: string) {
   return { client, artifacts };
 }
 
-/** Writes an artifact to the place that `getArtifact` describes. After a failure it removes the file. */
+/** Writes the bytes of an artifact to the place that `getArtifact` describes. If this fails, removes the incomplete file. */
 export async function writeBytes(
   context: Pick<Context, 'out'>,
   bytes: Readable,
@@ -153,8 +153,8 @@ function sizeOf(item: ArtifactItem): number | undefined {
 }
 
 /**
- * Returns a name for a file in the current folder. An agent chose the original name: it may hold a path, escape sequences, or the name of a
- * file that programs read automatically, such as `.bashrc`.
+ * Returns a harmless name for a file in the current folder. The name of the artifact is not used unchanged, because an agent chose it.
+ * It may contain a path or escape sequences, or may be the name of a file that programs read automatically, such as `.bashrc`.
  */
 export function safeFileName(name: string): string {
   const base = path.posix.basename(harmless(name).replaceAll('\\', '/').replaceAll('\n', ' ').trim());

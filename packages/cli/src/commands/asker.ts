@@ -11,12 +11,15 @@ import { answerOf, promptOf } from '../live/question.ts';
 
 /** Shows the requests of a run to the person at this terminal, and sends the answers. */
 export interface Asker {
-  /** Reads the open question of the run again if the event may have changed the question. Then opens, keeps or removes the prompt. */
+  /** If the event may have changed the open question of the run, reads the question again. Then opens, keeps or removes the prompt. */
   update(event: LiveEvent): Promise<void>;
   isAsking(): boolean;
-  /** Calls `show`, and keeps its output separate from an open prompt and the text that the person has typed. */
+  /**
+   * Calls `show`, which prints something. Removes an open prompt before this and shows it again after it, with the text that the person
+   * has typed.
+   */
   around(show: () => void): void;
-  /** Aborted when the person ends the input with Ctrl-D. */
+  /** This signal is aborted when the person ends the input with Ctrl-D. */
   readonly left: AbortSignal;
   /** Removes an open prompt. */
   close(): void;
@@ -33,10 +36,10 @@ interface Prompt {
   readonly lines: readline.Interface;
 }
 
-/** After this time without input, assume that all text that was typed before the prompt has been read. */
+/** If no input arrives for this time, all text that was typed before the prompt has been read. */
 const quietMs = 50;
 
-/** Returns the terminal of this process; undefined if its input or output is not a terminal. */
+/** Returns the terminal of this process. Returns undefined if standard input or standard output is not a terminal. */
 export function ownTerminal(): Terminal | undefined {
   const { stdin, stdout } = process;
   return stdin.isTTY && stdout.isTTY ? { input: stdin, output: stdout } : undefined;
@@ -51,9 +54,12 @@ export function createAsker(
   interrupted: AbortSignal,
 ): Asker {
   const left = new AbortController();
-  /** Requests that this asker has answered, or is answering. */
+  /** Ids of the requests that this asker has answered or is answering. */
   const answered = new Set<string>();
-  /** Requests that the screen already shows. This is remembered, because the state BLOCKED can arrive before the event of its request. */
+  /**
+   * Ids of the requests that the screen already shows. The ids are needed, because the state BLOCKED can arrive before the event with the
+   * request.
+   */
   const printedIds = new Set<string>();
   let prompt: Prompt | undefined;
 
@@ -151,7 +157,10 @@ export function createAsker(
   };
 }
 
-/** Drops text that was typed before the question was shown, because it cannot be the answer. A Ctrl-C in this text still interrupts the command. */
+/**
+ * Drops text that was typed before the question was shown, because this text cannot be the answer. A Ctrl-C in the text still interrupts
+ * the command.
+ */
 async function dropTypedAhead(input: ReadStream): Promise<void> {
   let lastAt = performance.now();
   const drop = (data: Buffer) => {

@@ -22,7 +22,7 @@ function statusOf({ enabled, problems, last_spawn_error: error }: Automation): s
   return problems ? 'has problems' : 'enabled';
 }
 
-/** Returns the next time of an automation; an empty text if it has none. */
+/** Returns the next time at which a schedule of the automation fires. Returns an empty text if there is none. */
 function nextOf({ schedules = [] }: Automation): string {
   const times = schedules.flatMap(({ next_run: time }) => time ?? []);
   return times.toSorted()[0] ?? '';
@@ -71,7 +71,7 @@ export async function createAutomation(context: Context, factoryUid: string, fil
   reportProblems(context, created);
 }
 
-/** Enables or disables an automation. From now on, its runs act as the caller, as after every change. */
+/** Enables or disables an automation. After this, as after every change, runs of the automation act as the caller. */
 async function setAutomation(context: Context, action: 'enable' | 'disable', uid: string): Promise<void> {
   const client = connect(context);
   const {
@@ -101,7 +101,7 @@ async function setAutomation(context: Context, action: 'enable' | 'disable', uid
   context.out(`${automationUid} is ${action}d\n`);
 }
 
-/** Replaces an automation by the JSON of a request. Its runs act as the caller from now on. */
+/** Replaces an automation by the JSON of a request. After this, runs of the automation act as the caller. */
 export async function updateAutomation(context: Context, uid: string, file: string): Promise<void> {
   const body = jsonFrom(file) as CreateAutomationRequest;
   const client = connect(context);

@@ -1,4 +1,4 @@
-/** The budget of the team, and its use of models. */
+/** The commands `budget` and `usage`: the budget of the team, and how much the team uses models. */
 import type {
   TeamBudget,
   UpdateTeamBudgetRequest,
@@ -34,7 +34,7 @@ async function showBudget(context: Context, options: { readonly json?: true }): 
   printBudget(context, await connect(context).getTeamBudget(), options);
 }
 
-/** Returns the number in an option; null for `none`. */
+/** Returns the number in the value of an option. Returns null for the value `none`. */
 function amountOf(option: string, text: string | undefined): number | null | undefined {
   if (text === undefined) return undefined;
   if (text === 'none') return null;
@@ -44,7 +44,7 @@ function amountOf(option: string, text: string | undefined): number | null | und
   return amount;
 }
 
-/** Changes the limits that are given, and shows the budget. */
+/** Changes the limits that the options name, and shows the budget. */
 async function setBudget(
   context: Context,
   options: { readonly monthly?: string; readonly credits?: string; readonly json?: true },
@@ -61,7 +61,10 @@ async function setBudget(
 
 const nameOf = (profile: UserProfile | undefined): string => profile?.display_name ?? profile?.uid ?? '';
 
-/** Returns the name or UID of a row's thing. Returns `none` if the runs had no such thing, and `not known` if the service does not know it. */
+/**
+ * Returns how a row of the usage names the thing to which it belongs, such as an automation: by name or UID. Returns `none` if the runs
+ * of the row had no such thing, and `not known` if the service does not know it.
+ */
 const thingText = (thing: UsageThing | undefined): string =>
   thing?.kind === 'known' ? (thing.name ?? thing.uid ?? '') : thing?.kind === 'none' ? 'none' : 'not known';
 

@@ -3,7 +3,7 @@ import { delay } from '@runyard/system/backoff';
 
 const cancelPatienceMs = 35_000;
 
-/** Cancels a run. Retries while the run is being assigned to a worker (PENDING, at most 30 s), because it cannot be cancelled then. */
+/** Cancels a run. While the service assigns the run to a worker (PENDING, at most 30 s), it refuses to cancel the run, so retries. */
 export async function cancelWithPatience(client: Client, runId: string): Promise<void> {
   const deadline = performance.now() + cancelPatienceMs;
   for (;;) {

@@ -41,14 +41,14 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-test('stores a token from standard input for the team and an owner, and prints no part of the token', async () => {
+test('addCodeHost stores a token from standard input for the team and an owner, and prints no part of the token', async () => {
   await addCodeHost(context, { team: true, owner: 'acme', file: '-' }, () => ' github_pat_x\n');
   expect(bodies.at(-1)).toEqual({ scope: 'team', kind: 'token', owner: 'acme', token: 'github_pat_x' });
   expect(printed.join()).toContain('github.com/acme');
   expect(printed.join()).not.toContain('github_pat_x');
 });
 
-test("stores the private key of a GitHub App from a file for the caller's own runs", async () => {
+test("addCodeHost stores the private key of a GitHub App from a file, for the caller's own runs", async () => {
   const file = path.join(folder, 'app.pem');
   writeFileSync(file, 'KEY\nOF APP\n');
   await addCodeHost(context, { appId: '7', installation: '8', file });
@@ -64,7 +64,7 @@ test("stores the private key of a GitHub App from a file for the caller's own ru
 test.each([
   ['an empty input', '-', 'is empty'],
   ['a file that does not exist', '/nonexistent', 'there is no file'],
-])('refuses %s without a request to the service', async (_, file, message) => {
+])('addCodeHost refuses %s without a request to the service', async (_, file, message) => {
   const before = bodies.length;
   await expect(addCodeHost(context, { file }, () => ' ')).rejects.toThrow(message);
   expect(bodies).toHaveLength(before);

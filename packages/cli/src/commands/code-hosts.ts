@@ -45,7 +45,7 @@ interface AddOptions {
   readonly json?: true;
 }
 
-/** Stores a credential. Reads its secret part from a file or standard input, so that no argument list contains the secret. */
+/** Stores a credential. Reads the secret part from a file or standard input, because other users of the machine can read arguments. */
 export async function addCodeHost(
   context: Context,
   options: AddOptions,
@@ -60,7 +60,7 @@ export async function addCodeHost(
   );
 }
 
-/** A terminal would show the secret while it is typed. */
+/** Reads the secret from a pipe. Refuses a terminal, because it would show the secret while a person types. */
 function readPiped(): string {
   if (process.stdin.isTTY)
     throw new Failure(

@@ -4,7 +4,7 @@ import { commandTable } from '../completion/command-table.ts';
 import { fishCompletion } from '../completion/fish.ts';
 import { zshCompletion } from '../completion/zsh.ts';
 
-/** Shells that have a script. */
+/** Shells for which the command has a completion script. */
 const completedShells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof completedShells)[number];
 const scripts = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } satisfies Record<Shell, unknown>;

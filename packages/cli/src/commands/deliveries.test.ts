@@ -1,4 +1,4 @@
-/** The commands print deliveries without control characters of their senders, and show why a delivery started nothing. */
+/** Tests that commands print deliveries without control characters from the sender, and show why a delivery started no run. */
 import { createHmac } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ const { create: automate } = testAutomations(service, factory.uid);
 const folder = mkdtempSync(path.join(tmpdir(), 'runyard-deliveries-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Returns the output of the command, and its failure. */
+/** Runs the command. Returns its output and, if it fails, the message of the failure. */
 async function printedBy(command: (context: Context) => Promise<void>): Promise<string> {
   const printed: string[] = [];
   const print = (text: string) => void printed.push(text);
@@ -35,13 +35,13 @@ async function printedBy(command: (context: Context) => Promise<void>): Promise<
 }
 
 /**
- * Escape sequences that clear the screen, set the title and write the clipboard, a one-byte start of a sequence, and a reversal of the text
- * direction.
+ * Text that attacks a terminal: escape sequences that clear the screen, set the title and write the clipboard, a one-byte start of a
+ * sequence, and characters that reverse the direction of the text or draw over it.
  */
 const hostile = '\u001b[2J\u001b]0;title\u0007\u001b]52;c;eA==\u0007\u009b31m\u202edrow\r\b\u2028';
 const obeyed = /(?!\n|\t)[\p{Cc}\u2028\u202a-\u202e\u2066-\u2069]/u;
 
-describe('a sender that aims at the terminal', () => {
+describe('a sender of control characters', () => {
   let webhook: Awaited<ReturnType<typeof create>>;
   let automation: Awaited<ReturnType<typeof automate>>;
   let delivery: string;
@@ -68,14 +68,14 @@ describe('a sender that aims at the terminal', () => {
     ['webhooks simulate', (context) => simulateDelivery(context, webhook.uid, { payload: file })],
     ['automations list', (context) => listAutomations(context, {})],
     ['automations dry-run', (context) => dryRunAutomation(context, automation.uid, { delivery })],
-  ])('cannot reach the terminal with: %s', async (_name, command) => {
+  ])('cannot send them to the terminal through %s', async (_name, command) => {
     const printed = await printedBy(command);
     expect(printed.length).toBeGreaterThan(20);
     expect(printed).not.toMatch(obeyed);
   });
 });
 
-describe('a delivery that started nothing', () => {
+describe('a delivery that started no run', () => {
   test('is listed and shown with the reason of each automation', async () => {
     const webhook = await create();
     const filter = { webhook_ids: [webhook.uid], payload: { status: ['firing'] } };
@@ -111,7 +111,7 @@ describe('a delivery that started nothing', () => {
     );
   });
 
-  test('is explained by its automation, also after its webhook was deleted', async () => {
+  test('is shown with its reason by the automation, also after the webhook was deleted', async () => {
     const webhook = await create();
     const { uid } = await automate([on(webhook)]);
     await printedBy((context) => updateWebhook(context, webhook.uid, { name: 'Renamed' }));
@@ -123,7 +123,7 @@ describe('a delivery that started nothing', () => {
     expect(listed.join('\n')).toContain(problem);
   });
 
-  test('is predicted when an automation is created', async () => {
+  test('is predicted when an automation is created that cannot fire', async () => {
     const file = path.join(folder, 'automation.json');
     const triggers = [{ provider: 'webhok', event: 'received' }];
     writeFileSync(file, JSON.stringify({ name: 'Misspelt', prompt: 'Look.', triggers }));
@@ -137,14 +137,14 @@ describe('a delivery that started nothing', () => {
   });
 });
 
-describe('a webhook with rules of its own', () => {
+describe('a webhook with its own rules', () => {
   const rulesOf = async (uid: string) => {
     const { body } = await service.request<Webhook>('GET', `/factory/${factory.uid}/webhooks/${uid}`);
     const { auth_mode, signature_scheme, signature, delivery_id_path, event_header, duplicate_window_seconds } = body;
     return { auth_mode, signature_scheme, signature, delivery_id_path, event_header, duplicate_window_seconds };
   };
 
-  test('is created and changed with options, and its log has event and reason', async () => {
+  test('is created and changed with options, and the log of deliveries shows event and reason', async () => {
     const secretFile = path.join(folder, 'secret');
     writeFileSync(secretFile, 'secret-of-acme');
     const options = {

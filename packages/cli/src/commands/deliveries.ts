@@ -1,4 +1,4 @@
-/** Shows the log of a webhook. */
+/** Shows the log of deliveries to a webhook. */
 import type {
   AutomationOutcome,
   WebhookDeliveryLabel as Label,
@@ -24,7 +24,7 @@ const refusalOf: Readonly<Record<Exclude<Label, 'ACCEPTED'>, string>> = {
 };
 const notSelected = 'no automation selects the webhook';
 
-/** Returns, on one line, why some automations of a delivery started no run; an empty text if all automations started a run. */
+/** Returns one line that says why automations started no run for a delivery. Returns an empty text if all automations started a run. */
 function whyNot({ label, automations = [], reason: why }: WebhookDelivery): string {
   if (why !== undefined) return why;
   if (label !== 'ACCEPTED') return refusalOf[label];
@@ -51,7 +51,7 @@ async function labelFrom(text: string): Promise<Label> {
   throw new Failure(`--label: it must be one of ${WebhookDeliveryLabel.options.join(', ')}`);
 }
 
-/** Lists deliveries, newest first, each with the reason why it started nothing. */
+/** Lists deliveries, newest first. If a delivery started no run, its line has the reason. */
 export async function listDeliveries(
   context: Context,
   uid: string,

@@ -8,7 +8,7 @@ import { asJson } from '../options.ts';
 
 interface DoctorOptions {
   readonly json?: true;
-  /** URL of a service that is checked from the outside, instead of this machine. */
+  /** URL of a service. If it is set, this service is checked from the outside, and this machine is not checked. */
   readonly url?: string;
 }
 
@@ -19,7 +19,7 @@ async function findingsOf(context: Context, url: string | undefined): Promise<Fi
     const { checkFromOutside } = await import('../doctor/from-outside.ts');
     return await checkFromOutside(reading.value, context.settings.RUNYARD_API_KEY);
   }
-  // Imports the checks only here, because they import large parts of service and worker.
+  // Imports the checks only here, because they import large parts of the service and the worker.
   const { runChecks } = await import('../doctor/checks.ts');
   return await runChecks(context);
 }
@@ -29,7 +29,10 @@ const endings = {
   outside: ['The service works from here.', 'Something does not work from here until you fix the lines with ✗.'],
 } as const;
 
-/** Prints the results, and how to fix problems. Exit code 0 if runs can work, or the service works from here, else 1. */
+/**
+ * Prints the results, and how to fix problems. The exit code is 0 if no result prevents runs (or, with a URL, the use of the service from
+ * here), and otherwise 1.
+ */
 export async function doctor(context: Context, options: DoctorOptions): Promise<void> {
   const findings = await findingsOf(context, options.url);
   const works = findings.every((finding) => finding.level !== 'bad');

@@ -11,7 +11,7 @@ import { type Claim, drainSignal, readClaim } from '../supervise/claim.ts';
 import { readServiceFile } from '../supervise/service-file.ts';
 import { type LiveRuns, readLiveRuns } from './live-runs.ts';
 
-/** Longest wait for programs that were asked to stop at once. It is longer than worker and service together need. */
+/** Longest wait for programs that were asked to stop at once. It is longer than the worker and the service need one after the other. */
 const patienceMs = 45_000;
 const pollMs = 1_000;
 
@@ -25,9 +25,10 @@ interface DownOptions {
 type Choice = 'wait' | 'force';
 
 /**
- * Stops the programs that `run` or `up` started for this data folder, and returns when they are gone. While runs are live, asks in a
- * terminal whether to wait for the runs or to end them. A worker that was started separately first finishes its runs, without a time limit,
- * unless `force` is set. @throws Failure if runs are live, and neither an option nor a person has decided whether to wait for them
+ * Stops the programs that `run` or `up` started for this data folder, and returns when they have ended. If runs are live, asks the
+ * person at the terminal whether to wait for the runs or to end them. A worker that was started separately first finishes its runs
+ * without a time limit, unless `force` is set. @throws Failure if runs are live, and neither an option nor a person has decided
+ * whether to wait for them
  */
 export async function down(context: Context, options: DownOptions): Promise<void> {
   if (options.wait && options.force) throw new Failure('--wait and --force exclude each other', 2);
@@ -56,7 +57,10 @@ export async function down(context: Context, options: DownOptions): Promise<void
     );
 }
 
-/** Waits for programs whose supervisor was killed, and ends sandboxes that wait for the next worker. */
+/**
+ * If the supervisor of this data folder was killed, waits until its programs have ended. Then ends sandboxes that wait for the next
+ * worker.
+ */
 async function endRemains({ folder, out, report }: Context): Promise<void> {
   const deadline = performance.now() + patienceMs;
   const former = readServiceFile(folder.serviceFile);
@@ -82,7 +86,7 @@ const noRuns: LiveRuns = { count: 0, more: false, first: [] };
 const runs = ({ count, more }: LiveRuns): string =>
   more ? `more than ${count} live runs` : count === 1 ? '1 live run' : `${count} live runs`;
 
-/** Returns whether to wait for the live runs or to end them: from the options, or else from the person at the terminal. */
+/** Returns whether to wait for the live runs or to end them. If no option decides this, asks the person at the terminal. */
 async function choose(context: Context, live: LiveRuns, options: DownOptions): Promise<Choice> {
   if (options.wait) return 'wait';
   if (options.force) return 'force';
@@ -97,7 +101,7 @@ async function choose(context: Context, live: LiveRuns, options: DownOptions): P
     );
   context.report(found);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  // Ctrl-C and Ctrl-D mean the answer "stop nothing".
+  // Ctrl-C and Ctrl-D mean that the person wants to stop nothing.
   const left = new AbortController();
   terminal.on('SIGINT', () => left.abort()).on('close', () => left.abort());
   try {
@@ -137,7 +141,7 @@ async function stopNow(context: Context, claim: Claim): Promise<void> {
   await gone(context, claim, patienceMs);
 }
 
-/** Waits until a service, whose workers run elsewhere, has no live runs. Then stops the service. */
+/** For a service whose workers run elsewhere: waits until it has no live runs, and then stops the service. */
 async function noneIsLive(context: Context, claim: Claim): Promise<void> {
   while (claim.origin !== undefined && stateOf(claim) === 'alive') {
     if ((await readLiveRuns(context, claim.origin, false)).count === 0) break;
@@ -146,12 +150,12 @@ async function noneIsLive(context: Context, claim: Claim): Promise<void> {
   send(claim.pid, 'SIGTERM');
 }
 
-/** Waits until the process is gone; kills it after `patience` milliseconds. */
+/** Waits until the process has ended. Kills the process after `patience` milliseconds. */
 async function gone(context: Context, claim: Claim, patience: number): Promise<void> {
   const deadline = performance.now() + patience;
   while (stateOf(claim) === 'alive') {
     if (performance.now() > deadline) {
-      // The programs of the killed process stop by themselves, because their input closes.
+      // The programs of the killed supervisor stop by themselves, because their standard input closes.
       send(claim.pid, 'SIGKILL');
       throw new Failure(
         `process ${claim.pid} did not stop in ${patience / 1000} s and was killed; see ${context.folder.logs}`,

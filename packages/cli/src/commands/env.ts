@@ -6,11 +6,11 @@ import { asJson } from '../options.ts';
 import { requireSameSettings } from '../same-settings.ts';
 import { addressSettings } from '../supervise/running-settings.ts';
 
-/** Shells whose syntax the command writes. */
+/** The command can write the variables in the syntax of these shells. */
 const shells = ['sh', 'fish'] as const;
 
 /**
- * Prints the variables with which this command, curl and the published clients find the service: address and key.
+ * Prints environment variables with the address and the key of the service, for this command, for curl and for the published clients.
  *
  * ```sh
  * eval "$(bin/runyard env)"

@@ -23,7 +23,7 @@ const contextOf = (key: string): Context => {
   const print = (text: string) => void printed.push(text);
   return { ...createContext(env), out: print, report: () => {} };
 };
-/** Returns what the command printed. */
+/** Runs the command with the key and returns its output. */
 async function printedBy(command: (context: Context) => Promise<void>, key = service.key): Promise<string> {
   printed = [];
   await command(contextOf(key));
@@ -42,7 +42,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('invites, lists and removes a guest, who accepts, declines and leaves', async () => {
+test('the commands invite, list and remove a guest, and the guest can accept, decline and leave', async () => {
   const asGuest = (command: (context: Context) => Promise<void>) => printedBy(command, service.otherKey);
   const invite = async () => (await printedBy((context) => inviteGuest(context, uid, guest, {}))).trim();
   expect(await printedBy((context) => listGuests(context, uid, { json: true }))).toBe(
@@ -65,7 +65,7 @@ test('invites, lists and removes a guest, who accepts, declines and leaves', asy
   expect(await asGuest((context) => leaveEnvironment(context, uid))).toContain('no guest');
 });
 
-test('shares an environment by its link, and ends the sharing', async () => {
+test('the commands share an environment by a link and end the sharing', async () => {
   const link = (await printedBy((context) => shareEnvironment(context, uid, {}))).trim();
   const read = () => fetch(link, { headers: { authorization: `Bearer ${service.otherKey}` } });
   expect((await read()).status).toBe(200);

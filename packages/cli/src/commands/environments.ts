@@ -67,7 +67,7 @@ export async function deleteEnvironment(context: Context, uid: string): Promise<
   context.out(`${uid} is deleted\n`);
 }
 
-/** Lists the guests of an environment, in the order in which they accepted, and the open invitations. */
+/** Lists the guests of an environment in the order in which they accepted their invitations, and then the open invitations. */
 export async function listGuests(context: Context, uid: string, options: Printing): Promise<void> {
   const found = await connect(context).listEnvironmentGuests({ params: { uid } });
   const now = Date.now();
@@ -139,14 +139,14 @@ export async function removeGuest(context: Context, uid: string, userUid: string
   context.out(`${userUid} is no guest of ${uid}\n`);
 }
 
-/** Allows every person with the uid to use the environment, and prints its link. */
+/** Allows every person who knows the UID of the environment to use it, and prints the link to the environment. */
 export async function shareEnvironment(context: Context, uid: string, options: Printing): Promise<void> {
   const shared = await connect(context).shareEnvironment({ params: { uid } });
   context.out(options.json ? `${harmlessJson(shared)}\n` : `${shared.url}\n`);
   context.report('every person who has the uid may use the environment now, with a personal key');
 }
 
-/** Ends the sharing by link, and removes everyone who opened the environment by the link. */
+/** Ends the sharing by link, and removes all people who got the environment through the link. */
 export async function unshareEnvironment(context: Context, uid: string): Promise<void> {
   await connect(context).unshareEnvironment({ params: { uid } });
   context.out(`${uid} is not shared\n`);

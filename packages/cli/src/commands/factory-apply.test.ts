@@ -40,7 +40,7 @@ function write(files: Readonly<Record<string, string>>): string {
   return from;
 }
 
-test('applies nothing if the factory changed after the plan was made', async () => {
+test('apply changes nothing if the factory has changed after the plan was shown', async () => {
   await definitions.apply(baseFiles);
   const from = write({ ...filesOf(baseFiles), 'agents/new/agent.md': '---\n---\n' });
   const disable = async () => {
@@ -54,7 +54,7 @@ test('applies nothing if the factory changed after the plan was made', async () 
   expect(await definitions.stored()).toMatchObject({ version: 2, drift: [] });
 });
 
-test('applies a folder that also has binary files without effect, and exports only the files of the definition that are text', async () => {
+test('apply accepts binary files that have no effect, and export writes only text files of the definition', async () => {
   const kept = { ...filesOf(baseFiles), 'scorers/a.md': '\ufeffa\r\n' };
   const from = write({ ...kept, 'scorers/b.bin': '\u0000', 'README.md': 'a' });
   await applyFactory(context, from, { factory, yes: true });
@@ -65,7 +65,7 @@ test('applies a folder that also has binary files without effect, and exports on
   expect(Object.fromEntries(paths.map((file) => [file, readFileSync(path.join(to, file), 'utf8')]))).toEqual(kept);
 });
 
-test('exports no file that changes the behaviour of other programs', async () => {
+test('export writes no file that other programs would execute', async () => {
   await definitions.apply(baseFiles);
   await addStored('.envrc');
   const to = path.join(folder, 'to');
@@ -77,7 +77,7 @@ test('exports no file that changes the behaviour of other programs', async () =>
   expect(existsSync(path.join(other, 'factory.yaml'))).toBe(false);
 });
 
-/** Applies and returns the exit code and everything that was printed. */
+/** Runs `apply`, and returns the exit code and everything that was printed. */
 async function codeAndText(from: string, options: ApplyOptions) {
   let text = '';
   const print = (piece: string) => {
@@ -104,7 +104,7 @@ test('a dry run exits with 2 if something would change, and with 0 if not', asyn
   });
 });
 
-test('names automations that do not fire, and exits with 3 with --strict', async () => {
+test('apply reports automations that do not fire, and exits with 3 if --strict is set', async () => {
   const files = {
     ...filesOf(baseFiles),
     'automations/triage/automation.md':

@@ -24,11 +24,11 @@ export interface ApplyOptions {
 }
 
 /**
- * Shows the changes that the files of a folder would make, asks for confirmation, and applies them. Reads the files once, and makes the
- * plan again after the answer. The request to apply contains the version of the plan, so exactly the shown changes are applied. `confirm`
- * asks the question.
- * @throws Failure with exit code 1 if there are faults, 2 if there is no terminal for the question or a dry run would change something, 3
- * if the command is strict and an automation does not fire
+ * Shows the changes that the files of a folder would make, asks for confirmation, and applies the changes. Reads the files only once.
+ * After the answer, makes the plan again and compares it with the plan that was shown. The request to apply contains the version of
+ * the plan, so exactly the shown changes are applied. `confirm` asks the question.
+ * @throws Failure with exit code 1 if the files have faults; 2 if there is no terminal for the question, or a dry run finds changes; 3
+ * if `strict` is set and an automation does not fire
  */
 export async function applyFactory(
   context: Context,
@@ -43,7 +43,7 @@ export async function applyFactory(
   ]);
   const read = readDefinitionFolder(folder);
   const checked = readDefinition(read);
-  // Prints the faults and throws.
+  // `validateFactory` prints the faults and throws.
   if (!checked.ok) return await validateFactory(context, folder, {});
   const files = storedFiles(read);
   const client = connect(context);
@@ -68,7 +68,8 @@ export async function applyFactory(
   }
   if (!options.yes) {
     if (!(await confirm())) throw new Failure('nothing was applied');
-    // Compares the plan again: while a person reads it, another person may disable a webhook, which this apply would then enable again.
+    // Makes the plan again, because the factory may have changed while the person read the plan. For example, another person may have
+    // disabled a webhook, which this command would enable again.
     const { changes, drift } = await put({ dry_run: true });
     if (!isDeepStrictEqual({ changes, drift }, { changes: plan.changes, drift: plan.drift }))
       throw new Failure('nothing was applied: the factory has changed since the plan. Run the command again');
@@ -78,7 +79,7 @@ export async function applyFactory(
   throwForPlan(applied, options);
 }
 
-/** Returns the UID of the factory with the alias of the definition, or with its name. */
+/** Returns the UID of the factory that has the alias or, if the definition has no alias, the name of the definition. */
 async function findFactory(
   client: Client,
   { name, alias }: { readonly name: string; readonly alias?: string | undefined },
@@ -112,7 +113,7 @@ export async function exportFactory(
   const { pathFault, placeOf } = await import('@runyard/contract/factories/files/layout');
   const faults = files.flatMap(({ path: file }) => pathFault(file) ?? []);
   if (faults.length > 0) throw new Failure(`the service sent a file that cannot be written: ${faults[0]}`);
-  // Writes only files of the definition. Some other files, such as .envrc, would be executed by programs.
+  // Writes only files that belong to a definition, because other programs would execute some other files, such as .envrc.
   const own = files.filter(({ path: file }) => placeOf(file).kind !== 'other');
   for (const { path: file, content } of own) {
     const target = path.join(folder, file);

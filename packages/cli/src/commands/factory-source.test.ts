@@ -11,7 +11,7 @@ beforeEach(() => {
   uid = factory.path.split('/').at(-1) ?? '';
 });
 
-/** Returns the output of the command, and its failure. */
+/** Runs the command. Returns its output and, if it fails, the exit code and the message. */
 async function printedBy(command: (context: Context) => Promise<void>): Promise<string> {
   const printed: string[] = [];
   const print = (text: string) => void printed.push(text);
@@ -23,7 +23,7 @@ async function printedBy(command: (context: Context) => Promise<void>): Promise<
   return printed.join('');
 }
 
-test('shows the plan, and stores nothing in a dry run', async () => {
+test('a dry run shows the plan and does not set the source', async () => {
   await push(baseFiles);
   expect(await printedBy((context) => setFactorySource(context, uid, 'acme/factories', { dryRun: true }))).toBe(
     '+ factory\n+ agent foreman\n+ agent reviewer\n+ webhook alerts\nexit 2: 4 changes would be applied\n',
@@ -31,7 +31,7 @@ test('shows the plan, and stores nothing in a dry run', async () => {
   await service.problem(404, 'GET', `${factory.path}/source`);
 });
 
-test('does not set a source whose definition has faults, and prints the faults with the folder', async () => {
+test('a source whose definition has faults is not set, and the faults are printed with their folder', async () => {
   await push({ 'billing/factory.yaml': 'schemaVersion: v2\n' });
   const set = { folder: 'billing', yes: true } as const;
   const printed = await printedBy((context) => setFactorySource(context, uid, 'acme/factories', set));
@@ -39,14 +39,14 @@ test('does not set a source whose definition has faults, and prints the faults w
   await service.problem(404, 'GET', `${factory.path}/source`);
 });
 
-test('sets no source that cannot be read', async () => {
+test('a source that cannot be read is not set', async () => {
   expect(await printedBy((context) => setFactorySource(context, uid, 'acme/none', { yes: true }))).toMatch(
     /^exit 1: The code host has no repository acme\/none/,
   );
   await service.problem(404, 'GET', `${factory.path}/source`);
 });
 
-test('shows the faults of a later commit, syncs, and removes the source', async () => {
+test('the commands show the faults of a later commit, sync with the repository, and remove the source', async () => {
   const commit = await push(baseFiles);
   const set = { yes: true, every: 600 } as const;
   expect(await printedBy((context) => setFactorySource(context, uid, 'acme/factories', set))).toContain(

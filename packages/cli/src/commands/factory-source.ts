@@ -22,8 +22,9 @@ interface SetOptions extends Json {
 }
 
 /**
- * Shows the changes that a repository would make in a factory, asks for confirmation, and sets the repository as the source. @throws
- * Failure with exit code 1 if the repository cannot be read or has faults, 2 if there is no terminal for the question
+ * Shows the changes that the definition in a repository would make in a factory, asks for confirmation, and sets the repository as the
+ * source of the factory. @throws Failure with exit code 1 if the repository cannot be read or the definition has faults; 2 if there is
+ * no terminal for the question
  */
 export async function setFactorySource(
   context: Context,
@@ -48,7 +49,7 @@ export async function setFactorySource(
   throwUnlessApplied(context, folder ?? '', plan.sync);
   if (dryRun) return throwForPlan(plan.sync, { dryRun, strict });
   if (!yes && !(await isConfirmed())) throw new Failure('the source was not set');
-  // Sends the commit of the confirmed plan. If the repository has a newer commit, the service applies nothing.
+  // Sends the commit of the confirmed plan, so that the service changes nothing if the repository has a newer commit.
   const { commit } = plan.sync;
   const set = await put({ dry_run: false, ...(commit === undefined ? {} : { expected_commit: commit }) });
   if (json) context.out(`${harmlessJson(set, 2)}\n`);
@@ -64,7 +65,7 @@ export async function showFactorySource(context: Context, factoryUid: string, { 
   for (const line of sourceLines(source)) context.out(`${line}\n`);
 }
 
-/** Syncs a factory with its repository now; with `dryRun`, only shows the changes. @throws Failure if the sync could not be applied */
+/** Syncs a factory with its repository now. With `dryRun`, only shows the changes. @throws Failure if the sync failed */
 export async function syncFactorySource(
   context: Context,
   factoryUid: string,
@@ -79,7 +80,7 @@ export async function syncFactorySource(
   throwForPlan(sync, { dryRun, strict });
 }
 
-/** Detaches a factory from its repository. */
+/** Removes the repository as the source of a factory. The factory keeps its definition. */
 export async function removeFactorySource(context: Context, factoryUid: string): Promise<void> {
   await connect(context).deleteFactorySource({ params: { factoryUid } });
   context.out(`${harmlessLine(factoryUid, 100)} has no source now; its definition stays\n`);

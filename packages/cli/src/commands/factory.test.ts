@@ -32,7 +32,7 @@ async function validate(options: { json?: true } = {}) {
   }
 }
 
-test('summarizes a definition without faults, and leaves files of other programs alone', async () => {
+test('validate prints a summary of a definition without faults, and ignores files of other programs', async () => {
   write('README.md', '# Demo');
   write('node_modules/x/agents/y/agent.md', 'no front matter');
   write('agents/foreman/skills/a/SKILL.md', 'x');
@@ -42,7 +42,7 @@ test('summarizes a definition without faults, and leaves files of other programs
   });
 });
 
-test('prints faults as a compiler does, and exits with 1', async () => {
+test('validate prints faults in the form of compiler messages, and exits with 1', async () => {
   write('webhooks/ci.yaml', 'authmode: token\nsecretName: S\n');
   write('agents/notes.md', 'x');
   expect(await validate()).toEqual({
@@ -56,14 +56,14 @@ test('prints faults as a compiler does, and exits with 1', async () => {
   });
 });
 
-test('prints notices and still succeeds', async () => {
+test('validate prints notices and exits with 0', async () => {
   write('automations/n/automation.md', '---\ntriggers: [{provider: linear, event: issue_created}]\n---\nx\n');
   const { out, failure } = await validate();
   expect(out).toContain('automation.md:2:23: notice: the provider linear is not available on this service');
   expect(failure).toBeUndefined();
 });
 
-test('prints JSON for editors', async () => {
+test('validate --json prints JSON for editors', async () => {
   write('webhooks/ci.yaml', 'secretname: S\n');
   expect(JSON.parse((await validate({ json: true })).out)).toMatchObject({
     ok: false,
@@ -72,12 +72,12 @@ test('prints JSON for editors', async () => {
   });
 });
 
-test('prints no control characters of a file', async () => {
+test('validate prints no control characters from a file', async () => {
   write('webhooks/ci.yaml', '"a\\e]0;title\\a\\e[31m": 1\nsecretName: S\n');
   expect((await validate()).out).not.toMatch(/[^\P{Cc}\n]/u);
 });
 
-test('does not follow links or read pipes', async () => {
+test('validate does not follow links and does not read pipes', async () => {
   symlinkSync('/etc/passwd', path.join(folder, 'agents/foreman/passwd'));
   expect((await validate()).failure).toContain('agents/foreman/passwd: is no regular file');
   rmSync(path.join(folder, 'agents/foreman/passwd'));
@@ -85,12 +85,12 @@ test('does not follow links or read pipes', async () => {
   expect((await validate()).failure).toContain('is no regular file');
 });
 
-test('reads only the beginning of a file that is too large', async () => {
+test('validate reads only the beginning of a file that is too large', async () => {
   write('skills/a/SKILL.md', 'x'.repeat(5 * 1024 * 1024));
   expect((await validate()).out).toContain('SKILL.md:1:1: is too large; a file has at most 1048576 bytes');
 });
 
-test('runs without a service as bin/runyard factory validate, and exits with 2 without a folder', () => {
+test('bin/runyard factory validate works without a service, and exits with 2 if the folder does not exist', () => {
   const run = (dir: string) =>
     spawnSync(process.execPath, [path.join(root, 'packages/cli/src/main.ts'), 'factory', 'validate', dir], {
       encoding: 'utf8',

@@ -1,4 +1,4 @@
-/** Commands about factories that are defined by files. */
+/** The command `factory validate`, which checks the definition files of a factory. */
 import path from 'node:path';
 import type { DefinitionFault } from '@runyard/contract/factories/files/faults';
 import type { FactoryDefinition } from '@runyard/definitions/definition';
@@ -8,12 +8,13 @@ import { Failure } from '../failure.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { asJson } from '../options.ts';
 
-/** Members of the context that the command needs. They do not include the service. */
+/** The parts of the context that the command needs. It needs no service. */
 type Output = Pick<Context, 'out' | 'report'>;
 
 /**
- * Checks the definition files of a folder without a service, and prints each fault as a compiler does: `file:line:column: message`.
- * @throws Failure with exit code 1 if there are faults, 2 if the folder cannot be read
+ * Checks the definition files of a folder without a service. Prints each fault in the form of a compiler message: `file:line:column:
+ * message`.
+ * @throws Failure with exit code 1 if the files have faults; 2 if the folder cannot be read
  */
 export async function validateFactory(
   { out, report }: Output,

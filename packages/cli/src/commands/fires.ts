@@ -4,11 +4,11 @@ import type { Context } from '../context.ts';
 import type { Column } from '../live/columns.ts';
 import { printList } from '../live/list.ts';
 
-/** Returns a time in UTC to the minute; an empty text if there is no time. */
+/** Returns a time in UTC without seconds. Returns an empty text if there is no time. */
 export const inUtc = (time: string | null | undefined): string =>
   time ? `${time.slice(0, 16).replace('T', ' ')} UTC` : '';
 
-/** Prints fires, newest first. `second`: the column after the time. */
+/** Prints the fires of schedules, newest first. `second`: the column after the time. */
 export function printFires(
   context: Context,
   found: ListScheduleFiresResponse,

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('lists as many runs as requested, even if the service returns shorter pages', async () => {
+test('firstRuns returns as many runs as requested, even if the service returns shorter pages', async () => {
   const made: string[] = [];
   for (let i = 0; i < 18; i += 1) made.unshift(await service.newRun({ prompt: 'x'.repeat(1024 * 1024) }));
   const client = createClient({ baseUrl: service.baseUrl, apiKey: service.key });

@@ -34,7 +34,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-test('creates an environment and an identity from files, changes, lists and deletes them', async () => {
+test('the commands create, change, list and delete an environment and an identity', async () => {
   const environmentFile = await fileOf({ config: { name: 'Shop', setup_commands: ['true'] } });
   const environment = await printedBy((context) => createEnvironment(context, environmentFile));
   const identityFile = await fileOf({ name: 'Reviewer', environment_id: environment });
@@ -65,7 +65,7 @@ test('creates an environment and an identity from files, changes, lists and dele
   expect(await printedBy((context) => listAudit(context, {}), service.otherKey)).not.toContain(identity);
 });
 
-test('names the file that holds no JSON', async () => {
+test('createIdentity rejects a file without valid JSON, and the error names the file', async () => {
   const file = path.join(folder, 'broken.json');
   await writeFile(file, '{');
   await expect(printedBy((context) => createIdentity(context, file))).rejects.toThrow(file);

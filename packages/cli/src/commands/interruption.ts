@@ -1,11 +1,11 @@
 /** Events that ask a command to end early. */
 type InterruptionCause = 'Ctrl-C' | 'SIGTERM' | 'SIGHUP' | 'the reader of the output has gone';
 
-/** Interruptions of a command. The reason of `first` is its cause. */
+/** The interruptions of a command as signals. The reason of `first` is the cause of the first interruption. */
 export interface Interruption {
   /** Aborted by the first interruption. */
   readonly first: AbortSignal;
-  /** Aborted by a later Ctrl-C or SIGTERM: the command ends without waiting for anything. */
+  /** Aborted by a later Ctrl-C or SIGTERM. Then the command must end at once. */
   readonly second: AbortSignal;
   /** Removes the handlers. */
   restore(): void;
@@ -13,10 +13,13 @@ export interface Interruption {
 
 const causes = { SIGINT: 'Ctrl-C', SIGTERM: 'SIGTERM', SIGHUP: 'SIGHUP' } as const;
 
-/** A second SIGTERM within this time counts as the same, because timeout(1) sends SIGTERM to the command and again to its process group. */
+/**
+ * A second SIGTERM within this time is not counted as a second interruption, because timeout(1) sends SIGTERM first to the command and
+ * then again to its process group.
+ */
 const sameSignalMs = 1_000;
 
-/** Handles Ctrl-C, SIGTERM, SIGHUP and a closed standard output instead of ending the process. */
+/** Handles Ctrl-C, SIGTERM, SIGHUP and a closed standard output, which would otherwise end the process. */
 export function watchInterruptions(): Interruption {
   const first = new AbortController();
   const second = new AbortController();
@@ -28,8 +31,8 @@ export function watchInterruptions(): Interruption {
       first.abort(cause);
       return;
     }
-    // Only a second Ctrl-C or SIGTERM ends the command at once: a closing terminal may send SIGHUP more than once and also closes the
-    // output.
+    // SIGHUP and a closed output are not counted as a second interruption, because a terminal that closes may send SIGHUP more than
+    // once and also closes the output.
     const isRepeated =
       cause === 'SIGTERM' && first.signal.reason === cause && performance.now() - firstAt < sameSignalMs;
     if (cause === 'Ctrl-C' || (cause === 'SIGTERM' && !isRepeated)) second.abort(cause);

@@ -4,12 +4,12 @@ import { describeProblem } from '../api.ts';
 import { type Context, folderKey } from '../context.ts';
 import { Failure } from '../failure.ts';
 
-/** Runs that would end if the programs were stopped now. */
+/** The runs that would end if the programs were stopped now. */
 export interface LiveRuns {
   readonly count: number;
   /** True if there are more than `count`. */
   readonly more: boolean;
-  /** The first ones. */
+  /** The first of these runs. */
   readonly first: readonly RunItem[];
 }
 
@@ -17,10 +17,10 @@ const mostCounted = 100;
 const mostShown = 10;
 
 /**
- * Reads the runs on which an agent works or is about to work. Queued and BLOCKED runs are not live: queued runs begin after the next start,
- * and BLOCKED runs keep their workspace and continue after an answer. If a service does not answer, returns no live runs, because the
- * agents cannot report to it.
- * @throws Failure if the service does not show its runs, unless `anyway` is set
+ * Reads the runs on which an agent works or will work at once. Queued and BLOCKED runs are not live: queued runs begin after the next
+ * start, and BLOCKED runs keep their workspace and continue after an answer. If the service does not answer, returns no live runs,
+ * because agents cannot report to this service.
+ * @throws Failure if the service answers but refuses to list its runs, unless `anyway` is set
  */
 export async function readLiveRuns(context: Context, origin: string, anyway: boolean): Promise<LiveRuns> {
   const { RUNYARD_BOOTSTRAP_KEY, RUNYARD_API_KEY } = context.settings;

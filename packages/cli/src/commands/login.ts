@@ -1,4 +1,4 @@
-/** `runyard login` and `logout`: creates a key of the person with a browser in which the person is signed in. */
+/** The commands `login` and `logout`. `login` creates a key for the person who is signed in to the service in a browser. */
 import { constants, generateKeyPair, type KeyObject, privateDecrypt, randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -19,12 +19,12 @@ import { harmlessLine } from '../live/harmless.ts';
 import { keepLogin, type Login, loginAt } from '../logins.ts';
 import { openPrivately, whyNoBrowser } from '../start-browser.ts';
 
-/** How long the command waits for the person. */
+/** Longest time that the command waits for the person. */
 const patienceMs = 10 * 60_000;
 
 /**
- * Stores a key of the person who is signed in in the browser. With `code`, or without a browser on this machine, the person pastes the
- * encrypted key.
+ * Stores a new key of the person who is signed in to the service in the browser. The page sends the key to this command. With `code`,
+ * or if this machine has no browser, the person instead copies the encrypted key from the page and pastes it here.
  */
 async function login(context: Context, options: { readonly code?: true }): Promise<void> {
   const origin = requireOrigin(context);
@@ -57,7 +57,7 @@ const urlOf = (origin: string, query: CommandLineQuery): string =>
 const clientWith = (origin: string, { key }: Login) =>
   createClient({ baseUrl: origin, apiKey: key, userAgent: 'runyard-cli', strict: true });
 
-/** Opens the page in a browser of this machine, and waits for the request with which the page sends the key. */
+/** Opens the page in a browser on this machine, and waits for the request with which the page sends the key. */
 async function receive(context: Context, origin: string, query: CommandLineQuery): Promise<string> {
   const state = randomBytes(32).toString('base64url');
   const { promise, resolve } = Promise.withResolvers<string>();
@@ -138,7 +138,7 @@ function openSealed(privateKey: KeyObject, sealed: string): Login {
   }
 }
 
-/** Deletes the key at the service. Returns the reason if the key could not be deleted; null if it was deleted. */
+/** Deletes the key at the service. Returns null if the key was deleted, and otherwise the reason of the failure. */
 async function endKey(origin: string, login: Login): Promise<string | null> {
   return await clientWith(origin, login)
     .deleteKey({ params: { uid: login.uid } })
@@ -148,7 +148,7 @@ async function endKey(origin: string, login: Login): Promise<string | null> {
     );
 }
 
-/** Deletes the key that `login` has stored, here and at the service. */
+/** Deletes the key from `login`, in the data folder and at the service. */
 async function logout(context: Context): Promise<void> {
   const origin = requireOrigin(context);
   const login = loginAt(context.folder, origin);

@@ -15,15 +15,16 @@ import { showPast, watch } from './watch.ts';
 interface LogsOptions {
   readonly follow?: true;
   readonly json?: true;
-  /** Number of existing lines to show when the command starts. Earlier lines are not shown. */
+  /** Of the events that exist when the command starts, show only this number of last lines. */
   readonly tail?: number;
   /** Exits with the code of the run's state. */
   readonly exitStatus?: true;
 }
 
 /**
- * Shows the events of a run until now. With `follow`, continues until the run has ended or waits for a person. If the run had ended before
- * because its setup failed, continues until the current turn in its open sandbox ends. Sets the exit code.
+ * Shows the events of a run until now. With `follow`, continues until the run has ended or waits for a person. A run whose setup
+ * failed has already ended, but its sandbox stays open for follow-ups. For such a run, continues until the current turn in this
+ * sandbox ends. Sets the exit code.
  */
 export async function logs(context: Context, runId: string, options: LogsOptions): Promise<void> {
   const client = connect(context);
@@ -44,7 +45,7 @@ export async function logs(context: Context, runId: string, options: LogsOptions
   }
 }
 
-/** Shows the events of a run as `logs` does. Returns the state of the run at the end. */
+/** Shows the events for `logs`. Returns the state of the run at the end. */
 async function show(
   context: Context,
   client: Client,
@@ -55,7 +56,7 @@ async function show(
   const { run_id: runId } = before;
   const json = options.json === true;
   const follow = options.follow === true;
-  // The stream of an ended run ends by itself; if no turn is in progress, it ends at once.
+  // If the run has ended, follows the stream in `showPast`, because this stream ends by itself. It ends at once if no turn is in progress.
   const stays = follow && isTerminal(before.state);
   const past = await showPast(context, runId, { json, signal, tail: options.tail, follow: stays });
   const waits = past.lastState === 'BLOCKED';

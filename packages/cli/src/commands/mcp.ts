@@ -14,13 +14,16 @@ import { asJson, collect } from '../options.ts';
 
 type Json = { readonly json?: true };
 
-/** The options that describe a server. */
+/** The options that describe an MCP server. */
 interface ServerOptions extends Json {
   readonly name?: string;
   readonly url?: string;
   readonly command?: string;
   readonly arg?: string[];
-  /** File with a JSON object of headers or variables; `-`: standard input. The values are never in the command line. */
+  /**
+   * File with a JSON object of headers or variables, or `-` for standard input. The command line never contains the values, because they
+   * may be secrets.
+   */
   readonly values?: string;
 }
 
@@ -57,7 +60,7 @@ export async function createMcpServer(context: Context, name: string, options: S
   show(context, await connect(context).createMcpServer({ body }), options);
 }
 
-/** Changes the members of a server that the options name. */
+/** Changes those members of a server that the options name. */
 async function updateMcpServer(context: Context, serverId: string, options: ServerOptions): Promise<void> {
   const client = connect(context);
   const { url } = await client.getMcpServer({ params: { serverId } });
@@ -92,7 +95,7 @@ function described({ url, command, arg, values }: ServerOptions, isHttp: boolean
 
 const Values = z.record(z.string(), z.string());
 
-/** Reads headers or variables. Errors do not repeat the text, which holds secrets. */
+/** Reads headers or variables. The text of the file is not part of error messages, because it contains secrets. */
 function readValues(file: string): Record<string, string> {
   const text = readInput(file).toString('utf8');
   try {

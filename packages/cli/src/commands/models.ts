@@ -10,7 +10,7 @@ import { printList } from '../live/list.ts';
 import { addListWord, asJson } from '../options.ts';
 
 /**
- * Lists the models that runs can name; with `all`, also the models that cannot be used, and the known facts about each.
+ * Lists the models that runs can name. With `all`, also lists models that cannot be used, and shows the known facts about each model.
  */
 export async function listModels(
   context: Context,

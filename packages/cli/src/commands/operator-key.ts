@@ -3,7 +3,10 @@ import { type Context, dataPlace } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { requireDatabase } from './transfer.ts';
 
-/** Makes a new operator's key in the data folder, and prints it. The old key stops working. The service may run. */
+/**
+ * Replaces the operator's key in the data folder by a new key, and prints the new key. The old key stops working. The service may run
+ * during this.
+ */
 export async function replaceKeyOfOperator(context: Context): Promise<void> {
   if (context.settings.RUNYARD_BOOTSTRAP_KEY !== undefined)
     throw new Failure("RUNYARD_BOOTSTRAP_KEY is the operator's key: change this setting, and start the service again");

@@ -6,7 +6,7 @@ import { mimeTypeOf } from '@runyard/contract/wire/mime-types';
 import { Failure } from '../failure.ts';
 import { readInput } from '../input-file.ts';
 
-/** Returns files as attachments of a prompt or a follow-up. @throws Failure that names a file which cannot be read or is too large */
+/** Reads files as attachments of a prompt or a follow-up. @throws Failure that names the file if a file cannot be read or is too large */
 export function readAttachments(files: readonly string[] = []): AttachmentInput[] {
   if (files.length > maxAttachments) throw new Failure(`at most ${maxAttachments} files can be attached`);
   return files.map(readAttachment);

@@ -14,15 +14,15 @@ import { readPrompt } from './read-prompt.ts';
 import { configFrom, type RunOptions } from './run-request.ts';
 import { withIds } from './with-ids.ts';
 
-/** Options that replace members of the run. Other members of its configuration stay unchanged. */
+/** Options that change parts of the run. All other parts of the run's configuration stay unchanged. */
 interface RerunChanges extends Omit<RunOptions, 'attach'> {
-  /** A file, `-` for standard input, or the text itself. */
+  /** The prompt: the name of a file, `-` for standard input, or the text itself. */
   readonly prompt?: string;
 }
 
 /**
- * Returns the request that the options describe. A configuration in the request replaces the whole configuration of the run. So the options
- * are applied to a copy of that configuration.
+ * Returns the request that the options describe. If a request has a configuration, it replaces the whole configuration of the earlier
+ * run. So this function applies the options to a copy of that configuration.
  */
 export async function rerunRequest(
   client: Pick<Client, 'getRun'>,
@@ -40,7 +40,7 @@ export async function rerunRequest(
   };
 }
 
-/** Starts a new run with the prompt, configuration, attachments and metadata of another run, except values that the options change. */
+/** Starts a new run with the prompt, configuration, attachments and metadata of another run. The options replace single values. */
 export async function rerun(
   context: Context,
   run: string,

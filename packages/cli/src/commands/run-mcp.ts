@@ -8,8 +8,9 @@ import { idOf } from '../named.ts';
 type Servers = NonNullable<AmbientAgentConfig['mcp_servers']>;
 
 /**
- * Returns the servers of a request. A file contains servers by their names as JSON, at the top level or, as other programs write them,
- * below the key `mcpServers`. Any other word names a stored server, whose id `withStoredServers` finds.
+ * Returns the MCP servers for a request. A word can be the name of a JSON file with servers. In this file, the servers are at the top
+ * level or, as other programs write them, below the key `mcpServers`. Any other word is the name of a stored server;
+ * `withStoredServers` finds its id.
  */
 export function mcpServersFrom(words: readonly string[]): Servers {
   const servers: Record<string, MCPServerConfig> = {};

@@ -19,26 +19,26 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('reads the whole prompt from a file', () => {
+test('buildRunRequest reads the whole prompt from a file', () => {
   expect(buildRunRequest(file('a.md', '---\nx: 1\n---\nDo it\n'), {}, noInput)).toEqual({
     prompt: '---\nx: 1\n---\nDo it\n',
     config: { idle_timeout_minutes: 0 },
   });
 });
 
-test('reads standard input for a dash, and takes other words as the prompt', () => {
+test('buildRunRequest reads the prompt from standard input for `-`, and uses other words as the prompt', () => {
   expect(buildRunRequest('-', {}, () => 'from a pipe').prompt).toBe('from a pipe');
   expect(buildRunRequest('say hello', {}, noInput).prompt).toBe('say hello');
 });
 
-test('needs no prompt with a skill', () => {
+test('buildRunRequest needs no prompt if there is a skill', () => {
   const request = buildRunRequest(undefined, { skill: 'acme/site:review' }, noInput);
   expect(RunAgentRequest.parse(request)).toEqual(request);
   expect(request).toEqual({ config: { idle_timeout_minutes: 0, skill_spec: 'acme/site:review' } });
   expect(() => buildRunRequest(undefined, {}, noInput)).toThrow('or --skill');
 });
 
-test('turns options into the request of the contract', () => {
+test('buildRunRequest converts the options into members of the request', () => {
   const request = buildRunRequest(
     'go',
     {
@@ -72,7 +72,7 @@ test('turns options into the request of the contract', () => {
   });
 });
 
-test('starts the program of a harness by a shell command', () => {
+test('buildRunRequest passes a shell command that starts the harness', () => {
   const request = buildRunRequest('go', { harness: 'command', harnessCommand: 'tr a-z A-Z' }, noInput);
   expect(RunAgentRequest.parse(request).config?.harness).toEqual({
     type: 'command',
@@ -81,7 +81,7 @@ test('starts the program of a harness by a shell command', () => {
   expect(() => buildRunRequest('go', { harnessCommand: 'tr a-z A-Z' }, noInput)).toThrow('needs --harness');
 });
 
-test('puts the limits of a run into its configuration', () => {
+test('buildRunRequest puts the limits of a run into the configuration', () => {
   const request = buildRunRequest('go', { maxCost: '1.5', maxTurns: '20', maxMinutes: '30' }, noInput);
   expect(request.config).toMatchObject({ max_cost_usd: 1.5, max_turns: 20, max_duration_minutes: 30 });
   expect(RunAgentRequest.parse(request)).toEqual(request);

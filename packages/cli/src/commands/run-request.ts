@@ -14,32 +14,33 @@ export interface RunOptions {
   readonly model?: string;
   readonly name?: string;
   readonly environment?: string;
-  /** Names of secrets. */
+  /** Names of the secrets that the run gets. */
   readonly secret?: readonly string[];
   readonly refresh?: true;
   readonly harness?: string;
   /** Shell command that starts the harness. */
   readonly harnessCommand?: string;
-  /** Skill to follow, as config.skill_spec. */
+  /** Skill that the run follows, in the form of `config.skill_spec`. */
   readonly skill?: string;
   /** The policy for the agent's permission requests. */
   readonly approval?: ApprovalPolicy;
   /** Minutes that the sandbox waits for a follow-up. */
   readonly idle?: string;
-  /** US dollars. */
+  /** Most cost in US dollars. */
   readonly maxCost?: string;
   readonly maxTurns?: string;
   readonly maxMinutes?: string;
   readonly onWorkerLoss?: WorkerLossPolicy;
-  /** Stored servers by id or name, and files with servers as JSON. */
+  /** MCP servers: ids or names of stored servers, and names of JSON files with servers. */
   readonly mcp?: readonly string[];
   readonly attach?: readonly string[];
   readonly metadata?: readonly string[];
 }
 
 /**
- * Builds the request of `run`. `source` is a file, `-` for standard input, or the prompt itself; undefined if the skill is the prompt.
- * @throws Failure with the name of the source if it cannot be read or is too large
+ * Builds the request of the command `run`. `source` is the name of a file, `-` for standard input, or the prompt itself. It is undefined
+ * if the run has only a skill.
+ * @throws Failure that names the source if the source cannot be read or is too large
  */
 export function buildRunRequest(
   source: string | undefined,
@@ -55,7 +56,7 @@ export function buildRunRequest(
     );
   if (Buffer.byteLength(prompt) > maxPromptBytes)
     throw new Failure(`the prompt is too large: ${overLimit(Buffer.byteLength(prompt), maxPromptBytes)}`);
-  // By default, the sandbox ends when the run ends, and does not wait for a follow-up.
+  // By default, the sandbox does not wait for a follow-up but ends when the run ends.
   const config = { idle_timeout_minutes: 0, ...configFrom(options) };
   const attachments = readAttachments(options.attach);
   const metadata = Object.fromEntries((options.metadata ?? []).map(parsePair));
@@ -68,7 +69,7 @@ export function buildRunRequest(
   };
 }
 
-/** Returns the members of a configuration that the options set. @throws Failure that names an option with a wrong value */
+/** Returns the members of a configuration that the options set. @throws Failure that names the option if an option has a wrong value */
 export function configFrom(options: RunOptions): AmbientAgentConfig {
   return {
     ...(options.idle === undefined ? {} : { idle_timeout_minutes: parseIdle(options.idle) }),

@@ -24,11 +24,11 @@ import { withIds } from './with-ids.ts';
 interface RunCommandOptions extends RunOptions {
   readonly json?: true;
   readonly detach?: true;
-  /** An interruption stops only this command, and does not cancel the run. */
+  /** If this is set, an interruption stops only this command and does not cancel the run. */
   readonly detachOnSignal?: true;
 }
 
-/** Creates a run and shows the agent's actions until the run ends. Starts Runyard first if it does not run. Sets the exit code. */
+/** Creates a run and shows the agent's actions until the run ends. If Runyard does not run, starts it first. Sets the exit code. */
 export async function run(context: Context, source: string | undefined, options: RunCommandOptions): Promise<void> {
   const request = buildRunRequest(source, options, () => readInput('-').toString('utf8'));
   const interruption = watchInterruptions();
@@ -56,7 +56,7 @@ export async function run(context: Context, source: string | undefined, options:
     if (!options.json) context.out(`${context.colours.bold('run')} ${created.run_id}\n`);
     const { withheld = [] } = options.json ? {} : await client.getRun({ params: { runId: created.run_id } });
     for (const { reason } of withheld) context.report(harmlessLine(reason, 1_000));
-    // If Runyard was just started, its worker may not be connected yet.
+    // Does not report this if Runyard was just started, because then its worker may only need a moment to connect.
     if (created.at_capacity && !isFresh)
       context.report('no worker has a free slot at the moment: the run waits for one');
     process.exitCode = await watchOwn(context, client, created.run_id, { ...options, isFresh }, interruption);
@@ -91,7 +91,8 @@ async function watchOwn(
       context.report(`could not cancel: ${harmlessLine(error instanceof Error ? error.message : String(error))}`);
     });
   };
-  // The asker must be created before the handler below, so that an interruption removes the prompt before the message is printed.
+  // The asker must be created before the handler of the interruption is added, so that an interruption removes the prompt before the
+  // message is printed.
   const terminal = options.json ? undefined : ownTerminal();
   const asker = terminal && createAsker(context, client, runId, terminal, first);
   if (first.aborted) onInterruption();
@@ -106,7 +107,10 @@ async function watchOwn(
   return exitCodeOf(item.state);
 }
 
-/** Starts service, database and worker in the background. Starts nothing if a service already runs here, or if the settings name a remote service. */
+/**
+ * Starts the service, the database and the worker in the background. Does nothing if a service already runs here or if the settings name
+ * a remote service.
+ */
 async function ensureStarted(context: Context, interrupted: AbortSignal): Promise<boolean> {
   requireSameSettings(context);
   if (serviceOrigin(context) !== null) return false;
@@ -116,7 +120,7 @@ async function ensureStarted(context: Context, interrupted: AbortSignal): Promis
     signal: interrupted,
     report: context.report,
   });
-  // Another command may have started it at the same time.
+  // Checks the settings again, because another command with other settings may have started Runyard at the same time.
   requireSameSettings(context);
   context.report(`running at ${claim.origin} (process ${claim.pid}); it stays; stop it with: bin/runyard down`);
   return true;

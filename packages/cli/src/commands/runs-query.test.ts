@@ -21,7 +21,7 @@ const context = {
 };
 const client = connect(context);
 
-test('every filter of runs sets its query parameter, and finds environments by name', async () => {
+test('runsQuery sets the query parameter of each filter, and accepts the name of an environment', async () => {
   const { uid } = await client.createEnvironment({ body: { config: { name: 'Build' } } });
   const body = { title: 'Look at lobsters', config: { environment_id: uid, name: 'n' }, metadata: { a: '1', b: '2' } };
   const { runId } = await service.startExecution(body);
@@ -44,7 +44,7 @@ test('every filter of runs sets its query parameter, and finds environments by n
   await expect(found({ source: 'NONE' })).rejects.toThrow('source');
 });
 
-test('a rerun changes the members of its options, and keeps the rest of the configuration', async () => {
+test('rerunRequest changes the members that the options name, and keeps all other members of the configuration', async () => {
   const runId = await service.newRun({ config: { name: 'n', max_turns: 3 }, metadata: { a: '1' } });
   expect(await rerunRequest(client, runId, {})).toEqual({});
   const body = await rerunRequest(client, runId, { prompt: 'Do more', maxCost: '2' });
@@ -54,7 +54,7 @@ test('a rerun changes the members of its options, and keeps the rest of the conf
   expect(createdRun).toMatchObject({ prompt: 'Do more', agent_config: { max_cost_usd: 2 }, metadata: { a: '1' } });
 });
 
-test('finds stored MCP servers by name, and reads others from a file', async () => {
+test('withStoredServers finds stored MCP servers by name, and mcpServersFrom reads other servers from a file', async () => {
   const stored = await client.createMcpServer({ body: { name: 'tickets', command: 'tickets-mcp' } });
   const file = path.join(folder, 'servers.json');
   writeFileSync(file, JSON.stringify({ mcpServers: { docs: { command: 'docs-mcp', args: ['-v'] } } }));
@@ -68,7 +68,7 @@ test('finds stored MCP servers by name, and reads others from a file', async () 
   );
 });
 
-test('sends files with a follow-up', async () => {
+test('the command send attaches files to a follow-up', async () => {
   const { runId } = await service.startExecution();
   const file = path.join(folder, 'notes.txt');
   writeFileSync(file, 'Notes');

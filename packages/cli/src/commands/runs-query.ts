@@ -51,7 +51,10 @@ const parameters = {
   order: 'sort_order',
 } as const;
 
-/** Returns the query for the list of runs. Without `--sort`, the newest run is first. Finds the ids of the things that the options name. */
+/**
+ * Returns the query for the list of runs. Without `--sort`, the newest run is first. If an option names an environment, a schedule or
+ * another thing, finds the id of this thing.
+ */
 export async function runsQuery(client: Client, filters: RunFilters): Promise<Query> {
   const queryPairs = Object.entries(parameters).flatMap(([option, parameter]) => {
     const value = filters[option as keyof typeof parameters];

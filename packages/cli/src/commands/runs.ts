@@ -36,7 +36,7 @@ export async function listRuns(
   if (page.page_info.has_next_page) context.report('there are more runs; --limit shows up to 500');
 }
 
-/** Returns a duration for a program: seconds, such as 0.034. */
+/** Returns a duration in seconds, such as 0.034, for programs that read the output. */
 function secondsOf(runTime: string | undefined): string {
   const milliseconds = runTime === undefined ? undefined : parseIsoDuration(runTime);
   return milliseconds === undefined ? '' : `${milliseconds / 1000}`;
@@ -47,7 +47,7 @@ function tookOf(runTime: string | undefined): string {
   return milliseconds === undefined ? '' : formatDuration(milliseconds);
 }
 
-/** Narrowest terminal, in columns, in which titles have enough space beside complete ids. */
+/** In a terminal with fewer columns than this, ids are shortened, because titles would not have enough space beside complete ids. */
 const widthForIds = 110;
 
 function runColumns(now: number, shown?: ReadonlyMap<string, string>): Column<RunItem>[] {
@@ -81,7 +81,7 @@ export async function getRun(context: Context, runId: string): Promise<void> {
 }
 
 /**
- * Cancels runs one after the other, and prints the outcome of each.
+ * Cancels runs one after the other, and prints the outcome for each run.
  * @throws Failure if a run was not cancelled
  */
 export async function cancel(context: Context, names: readonly string[]): Promise<void> {

@@ -17,7 +17,7 @@ const context = {
   report: () => {},
 };
 
-test('reads the prompt of a schedule from a file, and finds its environment and the schedule by their names', async () => {
+test('the commands for schedules read the prompt from a file, and accept the names of an environment and of a schedule', async () => {
   const client = connect(context);
   const { uid } = await client.createEnvironment({ body: { config: { name: 'Build' } } });
   const file = path.join(folder, 'prompt.md');

@@ -100,7 +100,7 @@ async function withEnvironment(client: Client, options: ScheduleOptions): Promis
   return { ...options, environment: await idOf.environment(client, options.environment) };
 }
 
-/** Returns the configuration that the options describe; undefined if no option describes one. */
+/** Returns the configuration that the options describe. Returns undefined if no option concerns the configuration. */
 function configOf(
   { environment, model }: ScheduleOptions,
   before?: ScheduledAgentItem['agent_config'],
@@ -115,7 +115,7 @@ function configOf(
   };
 }
 
-/** Changes the members of the given options and keeps the rest. */
+/** Changes the members of a schedule that the options name. All other members stay unchanged. */
 export async function updateSchedule(context: Context, id: string, options: ScheduleOptions): Promise<void> {
   const client = connect(context);
   const { json, ...changes } = options;
@@ -155,7 +155,7 @@ async function setSchedule(
   print(context, item, options, next ? `${id} is active; its next time is ${inUtc(next)}` : `${id} is paused`);
 }
 
-/** Deletes a schedule; its runs stay. */
+/** Deletes a schedule. The runs that it has started are not deleted. */
 export async function deleteSchedule(context: Context, id: string): Promise<void> {
   await connect(context).deleteSchedule({ params: { scheduleId: id } });
   context.out(`${id} is deleted\n`);

@@ -36,7 +36,7 @@ function secretColumns(now: number): Column<Secret>[] {
 /** Source of a secret's value, and the people who may use it. */
 interface SetSecretOptions {
   readonly scope: SecretScope;
-  /** File with the value; absent: standard input. */
+  /** File with the value. Default: standard input. */
   readonly file?: string;
   /** Service accounts whose runs may name the secret. */
   readonly agent?: readonly string[];
@@ -44,8 +44,8 @@ interface SetSecretOptions {
 }
 
 /**
- * Sets a secret to the text of a file or of standard input, without one line break at its end. A value is never an argument, because other
- * users of the machine can read arguments.
+ * Sets a secret to the text of a file or of standard input. Removes one line break at the end of the text. The value is never an
+ * argument, because other users of the machine can read arguments.
  */
 async function setSecret(context: Context, name: string, options: SetSecretOptions): Promise<void> {
   const { scope, file, agent } = options;
@@ -79,7 +79,10 @@ export async function deleteSecret(
   context.out(`${name} is deleted\n`);
 }
 
-/** Changes the key in the data folder that encrypts secrets. A running service then encrypts the stored secrets with the new key. */
+/**
+ * Replaces the key in the data folder with which secrets are encrypted. A running service then encrypts the stored secrets again with the
+ * new key.
+ */
 async function rotateSecretsKey(context: Context): Promise<void> {
   if (context.settings.RUNYARD_SECRETS_KEY !== undefined)
     throw new Failure(

@@ -1,4 +1,4 @@
-/** Shows what deliveries would start. Nothing is created. */
+/** Shows which runs a delivery or a schedule would start. Creates nothing. */
 import type { SimulatedStart } from '@runyard/contract/webhooks/simulations';
 import type { Command } from 'commander';
 import { connect } from '../api.ts';
@@ -38,7 +38,7 @@ function show(
   for (const text of run?.prompt.split('\n') ?? []) context.out(`    ${harmless(text)}\n`);
 }
 
-/** Shows what a delivery to a webhook would start. */
+/** Shows which runs a delivery to a webhook would start. */
 export async function simulateDelivery(context: Context, uid: string, options: SimulationOptions): Promise<void> {
   const client = connect(context);
   const body = bodyOf(options);
@@ -51,7 +51,7 @@ export async function simulateDelivery(context: Context, uid: string, options: S
 
 interface DryRunOptions extends SimulationOptions {
   readonly webhook?: string;
-  /** Name of a schedule trigger; true: the trigger without a name. */
+  /** Name of a schedule trigger. True means the trigger without a name. */
   readonly schedule?: string | true;
 }
 

@@ -16,7 +16,7 @@ async function print(key: string): Promise<string> {
   return parts.join('');
 }
 
-test('shows the workers that the key may see, and warns that runs wait while no worker is connected', async () => {
+test('status shows the workers that the caller may see, and warns if no worker is connected, because then runs wait', async () => {
   expect(await print(service.key)).toContain('no worker of the service is connected: runs wait for one');
   const insert = (workerId: string, teamId: string | null, more: object) =>
     service.deps.db.query(

@@ -11,7 +11,7 @@ import { readClaim } from '../supervise/claim.ts';
 interface Status {
   readonly running: boolean;
   readonly ready: boolean;
-  /** Why the service is not ready, or which part of a ready service does not work. */
+  /** Why the service is not ready, or which part of a ready service does not work. Null if there is no problem. */
   readonly problem: string | null;
   readonly origin: string | null;
   readonly pid: number | null;
@@ -20,16 +20,19 @@ interface Status {
   readonly data_dir: string;
   readonly logs: string;
   readonly has_key: boolean;
-  /** Workers that are connected to the service; null: no key may read them, or the service did not answer. */
+  /** Workers that are connected to the service. Null if there is no key that may read them, or if the service did not answer. */
   readonly workers: Connected | null;
 }
 
 type Connected = Awaited<ReturnType<Client['listConnectedWorkers']>>;
 
-/** Longest wait for the service. It is short, because people often use the command when a service does not answer. */
+/** Longest wait for an answer of the service. It is short, because people often use this command when the service does not answer. */
 const patienceMs = 3000;
 
-/** Reads the workers of the service; null if no key may read them, or the service did not answer. */
+/**
+ * Reads the workers that are connected to the service. Returns null if there is no key that may read them, or if the service did not
+ * answer.
+ */
 async function readWorkers(context: Context): Promise<Connected | null> {
   if (apiKey(context) === null) return null;
   try {
@@ -38,7 +41,7 @@ async function readWorkers(context: Context): Promise<Connected | null> {
       signal: AbortSignal.timeout(patienceMs),
     });
     const { workers, hosted_workers: hosted } = found;
-    // Returns null for the answer of an older service, which does not describe connections.
+    // Returns null if the answer does not describe connections, because it comes from an older version of the service.
     if (![...(workers ?? [{}]), ...(hosted ?? [])].every((worker) => 'connections' in worker)) return null;
     return { ...found, workers: workers ?? [] };
   } catch {
@@ -77,8 +80,8 @@ function printWorkers(context: Context, { workers, hosted_workers: hosted }: Con
 }
 
 /**
- * Shows the service that commands talk to and the programs of this data folder. Exit code 0 if that service is ready,
- * else 1.
+ * Shows the service that commands use and the programs of this data folder. The exit code is 0 if this service is ready, and otherwise
+ * 1.
  */
 export async function status(context: Context, options: { readonly json?: true }): Promise<void> {
   const claim = readClaim(context.folder.supervisorFile);

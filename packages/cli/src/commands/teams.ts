@@ -33,21 +33,21 @@ export async function createTeam(context: Context, name: string, options: Option
   context.report(`team ${harmlessLine(team.name)}. To act in it: export RUNYARD_TEAM=${team.uid}`);
 }
 
-/** Renames the team that commands act in. */
+/** Renames the team in which commands act. */
 export async function renameTeam(context: Context, name: string): Promise<void> {
   const params = { teamUid: await currentTeam(context) };
   const team = await connect(context).updateTeam({ params, body: { name } });
   context.out(`${team.uid} is now ${harmlessLine(team.name)}\n`);
 }
 
-/** Joins a team with the key of an invitation. The person of the API key becomes the member. */
+/** Joins a team with the key of an invitation. The person to whom the API key belongs becomes a member. */
 export async function joinTeam(context: Context, invitation: string): Promise<void> {
   const team = await connect(context).joinTeam({ body: { key: invitation } });
   context.out(`${team.uid}\n`);
   context.report(`you are ${team.role} of ${harmlessLine(team.name)}. To act in it: export RUNYARD_TEAM=${team.uid}`);
 }
 
-/** Returns the UID of the team in which commands act: the team of RUNYARD_TEAM, or else the team of the key. */
+/** Returns the UID of the team in which commands act. This is the team of RUNYARD_TEAM or, if it is not set, the team of the key. */
 export async function currentTeam(context: Context): Promise<string> {
   const { teams } = await connect(context).listTeams();
   const team = teams.find(({ is_current }) => is_current);

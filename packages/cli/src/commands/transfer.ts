@@ -9,7 +9,10 @@ import { formatCount } from '../live/amounts.ts';
 import { readClaim } from '../supervise/claim.ts';
 import { readServiceFile } from '../supervise/service-file.ts';
 
-/** Writes tables and blobs into one file, into a new file in a folder, or to standard output (`-`). The services may run during the backup. */
+/**
+ * Writes a backup with all tables and blobs. `name` is a file, a folder in which a new file is made, or `-` for standard output. The
+ * service may run during the backup.
+ */
 async function backUpAll(context: Context, name: string): Promise<void> {
   const target = name === '-' ? process.stdout : fileOfBackup(path.resolve(name));
   if (target === process.stdout && process.stdout.isTTY)
@@ -26,7 +29,7 @@ async function backUpAll(context: Context, name: string): Promise<void> {
   );
 }
 
-/** Returns the path of the file to write. If the path is a folder, the name of the file in it is the current time. */
+/** Returns the path of the file to write. If `target` is a folder, this is a new file in the folder with the current time as its name. */
 function fileOfBackup(target: string): string {
   const isFolder = statSync(target, { throwIfNoEntry: false })?.isDirectory() === true;
   const time = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
@@ -41,7 +44,10 @@ export function requireDatabase({ folder, settings }: Context): void {
   throw new Failure(`there is no database in ${folder.path}; set RUNYARD_DATA_DIR to the data folder`);
 }
 
-/** Fills an empty database and blob store from a backup, or from standard input (`-`); the service must not run. */
+/**
+ * Fills an empty database and an empty blob store from a backup. `-` reads the backup from standard input. The service must not run
+ * during this.
+ */
 async function restoreAll(context: Context, file: string): Promise<void> {
   const source = file === '-' ? process.stdin : path.resolve(file);
   if (typeof source === 'string' && !existsSync(source)) throw new Failure(`there is no file ${source}`);
@@ -81,7 +87,7 @@ function describe(result: Awaited<ReturnType<typeof backUp>>): string {
   return `${formatCount(result.rows)} rows of ${result.tables} tables, ${formatCount(result.blobs)} blobs`;
 }
 
-/** Copies the blobs of RUNYARD_BLOBS_FROM to RUNYARD_BLOBS, while the services run. */
+/** Copies the blobs of RUNYARD_BLOBS_FROM to RUNYARD_BLOBS. The service may run during this. */
 async function moveAll(context: Context): Promise<void> {
   const { moveBlobs } = await import('@runyard/service/transfer');
   let reported = 0;
@@ -106,7 +112,7 @@ export function declareBlobs(command: Command): void {
     });
 }
 
-/** Ends the pause of a restored installation; the service may run. */
+/** Ends the pause of an installation that was restored from a backup. The service may run during this. */
 async function resumeAll(context: Context): Promise<void> {
   requireDatabase(context);
   const { resume } = await import('@runyard/service/installation-commands');
@@ -114,7 +120,7 @@ async function resumeAll(context: Context): Promise<void> {
   context.out(ended ? 'queued runs, schedules and deliveries start now\n' : 'the installation is not paused\n');
 }
 
-/** Makes the database use the secrets key and blobs of the data folder. */
+/** Makes the database use the secrets key and the blobs of this data folder. */
 async function useFolder(context: Context): Promise<void> {
   requireDatabase(context);
   const commands = await import('@runyard/service/installation-commands');

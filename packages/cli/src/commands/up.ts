@@ -5,7 +5,7 @@ import { requireSameSettings } from '../same-settings.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
 import { AlreadyRunning, supervise } from '../supervise/supervise.ts';
 
-/** Starts service, database and worker, prints how to use them, and runs until Ctrl-C. */
+/** Starts the service, the database and the worker, prints how to use them, and runs until Ctrl-C. */
 export async function up(context: Context): Promise<void> {
   await ensureSandboxTool(context.settings, context.env, context.report);
   context.report('starting ...');
@@ -22,7 +22,7 @@ export async function up(context: Context): Promise<void> {
   context.report('stopped');
 }
 
-/** Starts only the service (with the embedded database unless RUNYARD_DATABASE_URL names a server). */
+/** Starts only the service. Also starts the embedded database, unless RUNYARD_DATABASE_URL names a server. */
 async function serviceOnly(context: Context): Promise<void> {
   await inForeground(context, { worker: false });
   context.report('stopped');
@@ -49,12 +49,12 @@ function welcome(
 ): string {
   const { bold, dim, cyan } = context.colours;
   const key = programKey(context);
-  // Prints the file or variable that contains the key, and not the key itself, because screens are shared and logs are stored.
+  // Prints the name of the file or variable with the key. Does not print the key itself, because screens are shared and logs are stored.
   const { RUNYARD_API_KEY: ofCaller, RUNYARD_BOOTSTRAP_KEY: ofService } = context.settings;
   const variable = ofCaller ? 'RUNYARD_API_KEY' : ofService ? 'RUNYARD_BOOTSTRAP_KEY' : undefined;
   const file = context.folder.bootstrapKeyFile;
-  // The key may be in another data folder: the first key of a database is made once, in the data folder of the first service that used the
-  // database.
+  // If `key` is null, the key is in another data folder: the first key of a database is stored only once, in the data folder of the
+  // first service that used the database.
   const isElsewhere = key === null;
   const word = isElsewhere
     ? '$RUNYARD_API_KEY'

@@ -40,7 +40,7 @@ async function listUsers(context: Context, options: Options): Promise<void> {
     );
 }
 
-/** Invites a person and shows the key of the invitation once. */
+/** Invites a person and shows the key of the invitation, which cannot be shown again. */
 async function inviteUser(
   context: Context,
   request: { readonly role: Role; readonly note?: string },
@@ -55,13 +55,13 @@ async function inviteUser(
   );
 }
 
-/** Accepts an invitation as a new person and shows the first API key once. */
+/** Accepts an invitation as a new person and shows the person's first API key, which cannot be shown again. */
 async function acceptInvitation(
   context: Context,
   request: { readonly key: string; readonly display_name: string; readonly email?: string },
   options: Options,
 ): Promise<void> {
-  // Sends no API key: the new person has no key yet, and a key in the environment belongs to another person.
+  // Sends no API key, because the new person has no key yet, and a key in the environment belongs to another person.
   const client = createClient({ baseUrl: requireOrigin(context), userAgent: 'runyard-cli', strict: true });
   const accepted = await client.acceptTeamInvitation({ body: request });
   if (options.json) return context.out(`${harmlessJson(accepted)}\n`);
@@ -79,8 +79,8 @@ async function setUserRole(context: Context, userUid: string, role: Role): Promi
 }
 
 /**
- * Removes a person from the team; the person's keys of the team stop working at once. Asks whether to delete the agent keys and worker
- * pools that the person made. Without a terminal, prints these keys and pools with the commands that delete them.
+ * Removes a person from the team. The person's keys of this team stop working at once. Then asks whether to delete the agent keys and
+ * worker pools that the person has made. Without a terminal, prints these keys and pools with the commands that delete them.
  */
 async function removeUser(
   context: Context,

@@ -12,10 +12,10 @@ import { createLiveView, type LiveView } from '../live/view.ts';
 import { showWaits } from '../live/wait-notes.ts';
 import type { Asker } from './asker.ts';
 
-/** The position in a run's events up to which a command has shown them. */
+/** Up to which event a command has shown the events of a run. */
 interface Shown {
   readonly view: LiveView;
-  /** Undefined: nothing was shown yet. */
+  /** Id of the last event that was shown. Undefined if no event was shown yet. */
   readonly lastEventId: string | undefined;
   readonly lastState: RunState | undefined;
 }
@@ -23,7 +23,7 @@ interface Shown {
 interface WatchOptions {
   readonly json: boolean;
   readonly signal: AbortSignal;
-  /** Asks the run's questions at this terminal; absent: the command stops when the run is BLOCKED. */
+  /** Asks the person at this terminal if the run has a question. If it is absent, the command ends when the run is BLOCKED. */
   readonly asker?: Asker | undefined;
   /** Milliseconds during which the command does not print why the run waits. */
   readonly quietMs?: number;
@@ -40,8 +40,8 @@ const textOf = (view: LiveView, event: LiveEvent, json: boolean): string =>
   json ? `${harmlessJson(event)}\n` : view.render(event);
 
 /**
- * Shows the events that exist now; with `tail`, only their last `tail` lines. With `follow`, waits for the end of the stream, from which
- * `tail` counts. So the stream must end by itself.
+ * Shows the events that exist now. With `tail`, shows only their last `tail` lines. With `follow`, shows all events until the end of
+ * the stream; the lines are counted from this end, so the stream must end by itself.
  */
 export async function showPast(
   context: Context,
@@ -67,8 +67,8 @@ export async function showPast(
 }
 
 /**
- * Shows a run's further events until the run has ended, or until it is BLOCKED and there is no asker. Then shows a summary. @returns the
- * run at the end, or `null` if `signal` stopped the command earlier
+ * Shows further events of a run until the run has ended, or until the run is BLOCKED and there is no asker. Then shows a summary.
+ * @returns the run at the end, or `null` if `signal` stopped the command earlier
  */
 export async function watch(
   context: Context,
@@ -91,12 +91,12 @@ export async function watch(
   try {
     for await (const { event } of followRun(here, runId, { signal, ...(lastEventId ? { lastEventId } : {}) })) {
       const settled = event.type === 'state' && isSettled(event.state);
-      // Prints no line for a settled state, because the prompt or the first line of the summary shows it.
+      // Prints no line for a state in which the command ends or asks, because the summary or the prompt shows this state.
       const text = json || !settled ? textOf(view, event, json) : '';
       if (text !== '') around(() => context.out(asker?.isAsking() ? text + view.end() : text));
       await asker?.update(event);
       if (!settled) continue;
-      // Reads the present state: the event may be old, because a run that was BLOCKED or had ended may have continued since then.
+      // Reads the present state of the run, because the event may be old: the run may have continued after it was BLOCKED or had ended.
       item = await client.getRun({ params: { runId } });
       if (isTerminal(item.state) || (item.state === 'BLOCKED' && !asker)) break;
     }
@@ -115,7 +115,7 @@ export async function watch(
   return item;
 }
 
-/** Adds the download URL to each file-like artifact that still exists. */
+/** Adds the download URL to each artifact that has a file and still exists. */
 async function withDownloads(client: Client, items: readonly SummaryArtifact['item'][]): Promise<SummaryArtifact[]> {
   return await Promise.all(
     items.map(async (item): Promise<SummaryArtifact> => {

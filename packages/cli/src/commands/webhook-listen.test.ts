@@ -1,4 +1,4 @@
-/** Forwards deliveries of a real service to a program of the test. */
+/** Tests that the command forwards deliveries of a real service to a program, which is a server of the test. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -45,14 +45,17 @@ const to = `http://127.0.0.1:${(program.address() as AddressInfo).port}/hook`;
 
 type Webhook = Awaited<ReturnType<typeof create>>;
 
-/** Listens until `count` deliveries were forwarded. `whenReady` runs when the command listens. Returns the output of the command. */
+/**
+ * Runs the command until it has forwarded `count` deliveries. Calls `whenReady` when the command has begun to listen. Returns the output
+ * of the command.
+ */
 async function listen(webhook: Webhook, whenReady: () => Promise<unknown>, { count = 1, secretFile = '' } = {}) {
   const reports: string[] = [];
   const lines: string[] = [];
   let ready: Promise<unknown> | undefined;
   const report = (text: string) => {
     reports.push(text);
-    // The command starts to listen after its second report.
+    // When the command has printed its second report, it listens.
     if (reports.length === 2) ready = whenReady();
   };
   const out = (text: string) => {
@@ -67,7 +70,10 @@ async function listen(webhook: Webhook, whenReady: () => Promise<unknown>, { cou
   return { reports, lines, secret };
 }
 
-/** JSON that changes if a program parses and writes it again: numbers above 2^53, two equal keys, white space, and text that is not ASCII. */
+/**
+ * JSON that would change if a program parsed it and wrote it again: it has numbers above 2^53, two equal keys, white space, and text that
+ * is not ASCII.
+ */
 const body = '{ "n": 12345678901234567890, "n":1e999,\r\n\t"a" : "\\u00e4ä\\ud800" }\n';
 
 const signed = (scheme: string, secret: string) => ({ auth_mode: 'signature', signature_scheme: scheme, secret });
@@ -78,7 +84,7 @@ interface Sender {
   readonly webhook: Record<string, unknown>;
   readonly sent: () => Promise<Sent>;
   readonly kept: Record<string, string>;
-  /** Throws or returns false if the program cannot verify the delivery. */
+  /** Verifies a forwarded delivery in the same way as a receiving program. Throws or returns false if the delivery is not valid. */
   readonly check: (delivery: Got, secret: string) => unknown;
 }
 
@@ -147,9 +153,9 @@ const senders: Record<string, Sender> = {
   },
 };
 
-describe('a delivery', () => {
+describe('a forwarded delivery', () => {
   test.each(Object.entries(senders))(
-    'reaches the program byte for byte, with its headers and a signature of the scheme: %s',
+    'has the same bytes and headers and a valid signature of the scheme %s',
     async (name, { webhook: members, sent, kept, check }) => {
       const webhook = await create(members);
       const isToken = members.auth_mode === undefined;
@@ -168,7 +174,7 @@ describe('a delivery', () => {
     },
   );
 
-  test("is signed with the user's secret, which is not printed", async () => {
+  test('is signed with the secret of --secret-file, which is not printed', async () => {
     const webhook = await create(senders.stripe?.webhook);
     const secretFile = path.join(folder, 'secret');
     writeFileSync(secretFile, 'whsec_local\n');
@@ -178,7 +184,7 @@ describe('a delivery', () => {
     expect(senders.stripe?.check(got[0] as Got, 'whsec_local')).toBe(true);
   });
 
-  test('is forwarded after a late commit or a replay, but not if it belongs to another webhook or is older than the start', async () => {
+  test('can come from a late commit or a replay, but not from another webhook or from before the start', async () => {
     const [webhook, other] = [await create(), await create()];
     const { delivery_id: before } = (await send(webhook, { body: '"before"' })).body;
     const { lines } = await listen(
@@ -187,7 +193,7 @@ describe('a delivery', () => {
         await send(other, { body: '"other"' });
         const { delivery_id: first } = (await send(webhook, { body: '"first"' })).body;
         await expect.poll(() => got.length).toBe(1);
-        // This delivery gets an older id than the first delivery, as if its transaction had taken longer.
+        // This delivery appears later than the first delivery but has an older id, as if its transaction had taken longer.
         const late = `${first.slice(0, -12)}000000000000`;
         await service.deps.db.query(
           `INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, payload) SELECT '${late}', uid, team_id, 'ACCEPTED', 6, '"late"' FROM webhooks WHERE uid = $1`,
@@ -209,7 +215,7 @@ describe('a delivery', () => {
     expect([lines[0]?.trim().split(' ')[1], got.length]).toEqual(['302', 1]);
   });
 
-  test('and the answer of the program cannot send control characters to the terminal', async () => {
+  test('cannot send control characters to the terminal, and the answer of the program cannot either', async () => {
     const webhook = await create({ name: 'W \u001b[2J' });
     answer = { status: 418, text: 'I am a teapot' };
     const { lines, reports } = await listen(webhook, () =>

@@ -26,7 +26,10 @@ interface ListenOptions {
   readonly secretFile?: string;
 }
 
-/** Forwards each delivery that is accepted from now on to an address, unchanged, until the command is interrupted. */
+/**
+ * Forwards each delivery that the service accepts from now on to a URL until the command is interrupted. Does not change the body of a
+ * delivery.
+ */
 export async function listenToWebhook(context: Context, uid: string, options: ListenOptions): Promise<void> {
   const { to } = options;
   if (!/^https?:$/.test(URL.parse(to)?.protocol ?? ''))
@@ -47,15 +50,15 @@ export async function listenToWebhook(context: Context, uid: string, options: Li
   }
 }
 
-/** Makes a secret in the form of the scheme. */
+/** Makes a secret in the form that the signature scheme requires. */
 const newSecret = (sender: Sender): string =>
   schemeOf(sender.signature_scheme, sender)?.key === 'whsec'
     ? `whsec_${randomBytes(32).toString('base64')}`
     : randomBytes(32).toString('hex');
 
 /**
- * Explains how the program can verify the deliveries. `made`: the secret that the command created; absent if the user
- * gave one.
+ * Returns a text that explains how the receiving program can verify the deliveries. `made`: the secret that the command has created;
+ * undefined if the user named a file with a secret.
  */
 function proofOf({ auth_mode: mode, signature_scheme: scheme }: Sender, made: string | undefined): string {
   const source = made === undefined ? 'the secret of --secret-file' : `this secret, until Ctrl-C: ${made}`;
@@ -65,14 +68,15 @@ function proofOf({ auth_mode: mode, signature_scheme: scheme }: Sender, made: st
 }
 
 /**
- * Returns a function that lists the deliveries since its last call, oldest first. A delivery gets its id before it is committed, so it may
- * appear after another delivery with a later id.
+ * Returns a function that returns the deliveries since its last call, oldest first. The last id alone does not show which deliveries
+ * are new: a delivery gets its id before its transaction commits, so it may appear after a delivery with a later id.
  */
 async function watchLog(client: Client, params: WebhookParams): Promise<() => Promise<string[]>> {
   const read = async () =>
     (await client.listWebhookDeliveries({ params, query: page })).deliveries.map(({ delivery_id: id }) => id);
   const first = await read();
-  // Ignores deliveries that are older than the first page: they move into the page when others are deleted. Ids sort by time.
+  // Ignores deliveries that are older than the first page, because they appear in the page when newer deliveries are deleted. Ids sort by
+  // time.
   const oldest = first.length < page.limit ? '' : (first.at(-1) ?? '');
   let seen = new Set(first);
   return async () => {
@@ -89,7 +93,7 @@ interface Target {
   readonly secret: string;
 }
 
-/** Sends the bytes of a delivery. Returns the status of the answer, or the reason why there is no answer. */
+/** Sends a delivery to the program. Returns the status of the program's answer, or the reason why there is no answer. */
 async function forward(
   client: Client,
   params: WebhookParams & { readonly deliveryId: string },
@@ -115,13 +119,13 @@ async function forward(
     await answer.body?.cancel();
     return String(answer.status);
   } catch (error) {
-    // The message of the error itself is only "fetch failed".
+    // Uses the cause of the error, because the message of the error is only "fetch failed".
     const cause = error instanceof Error ? (error.cause ?? error) : undefined;
     return cause instanceof Error ? harmlessLine(cause.message) : 'no answer';
   }
 }
 
-/** Returns body and headers of a delivery; null if they are not stored any more. */
+/** Returns the body and the headers of a delivery. Returns null if the service does not store them any more. */
 async function readDelivery(client: Client, params: WebhookParams & { readonly deliveryId: string }) {
   try {
     const { headers = {} } = await client.getWebhookDelivery({ params });

@@ -18,7 +18,7 @@ import { declareListen } from './webhook-listen.ts';
 
 type Json = { readonly json?: true };
 
-/** Reads a secret from a file, so that it is in no argument. */
+/** Reads a secret from a file, because other users of the machine could read an argument. */
 export function secretFrom(file: string | undefined): { secret?: string } {
   if (file === undefined) return {};
   const secret = readInput(file).toString('utf8').trim();
@@ -46,15 +46,15 @@ export async function listWebhooks(context: Context, options: Json): Promise<voi
 }
 
 interface RuleOptions {
-  /** False: removes the webhook's own value, so that the value of its scheme applies. */
+  /** False: removes the value of the webhook, so that the value of its signature scheme is used. */
   readonly deliveryIdPath?: string | false;
   readonly eventHeader?: string | false;
   readonly duplicateWindow?: number;
-  /** JSON */
+  /** JSON text of an HMAC signature with its own rules. */
   readonly signature?: string;
 }
 
-/** Returns the members of a request that define how deliveries are read. */
+/** Returns the members of a request that define how the service reads the deliveries. */
 function rulesFrom({ deliveryIdPath: path, eventHeader: header, duplicateWindow, signature }: RuleOptions) {
   return {
     ...(path ? { delivery_id_path: path } : {}),
@@ -109,7 +109,7 @@ export async function createWebhook(
 interface UpdateOptions extends RuleOptions {
   readonly name?: string;
   readonly secretName?: string;
-  /** False: removes the name of the header, so that no header has the id of a delivery. */
+  /** False: removes the name of the header, so that deliveries have no id in a header. */
   readonly deliveryIdHeader?: string | false;
 }
 

@@ -5,7 +5,7 @@ import { ensureSandboxTool } from '../sandbox-tool.ts';
 import { supervise } from '../supervise/supervise.ts';
 import { watchConnection } from '../supervise/watch-connection.ts';
 
-/** Starts only a worker, for the service at RUNYARD_BASE_URL with RUNYARD_API_KEY. Returns when the worker has ended. */
+/** Starts only a worker, which connects to the service at RUNYARD_BASE_URL with RUNYARD_API_KEY. Returns when the worker has ended. */
 async function workerOnly(context: Context): Promise<void> {
   const origin = requireOrigin(context);
   const key = requireApiKey(context, programKey(context));

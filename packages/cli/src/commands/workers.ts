@@ -22,7 +22,7 @@ const columnsWith = (connections: ReadonlyMap<string, number>): Column<WorkerPoo
   },
 ];
 
-/** Lists the pools of self-hosted workers, each with the people and agents whose keys may connect. */
+/** Lists the pools of self-hosted workers. Each pool has the people and agents with whose keys workers may connect. */
 async function listWorkerPools(context: Context, options: { readonly json?: true }): Promise<void> {
   const client = connect(context);
   const [{ pools }, { workers }] = await Promise.all([client.listWorkerPools(), client.listConnectedWorkers()]);
@@ -45,7 +45,7 @@ async function denyWorkers(context: Context, poolName: string, principalUid: str
   context.out(`workers of ${principalUid} do not connect as ${poolName} any more\n`);
 }
 
-/** Deletes a pool; the next connection under its name creates it again. */
+/** Deletes a pool. The next worker that connects under its name creates the pool again. */
 async function deleteWorkerPool(context: Context, poolName: string): Promise<void> {
   await connect(context).deleteWorkerPool({ params: { poolName } });
   context.out(`${poolName} is deleted\n`);

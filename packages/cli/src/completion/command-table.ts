@@ -5,26 +5,26 @@ export type Value =
   | { readonly kind: 'choices'; readonly choices: readonly string[] }
   | { readonly kind: 'file' }
   | { readonly kind: 'run' }
-  /** Any text; no completions are offered. */
+  /** Any text, for which shells offer no completions. */
   | { readonly kind: 'text' };
 
 export interface OptionEntry {
   readonly names: readonly string[];
   readonly description: string;
-  /** Absent: the option takes no value. */
+  /** Kind of the value. Absent if the option has no value. */
   readonly value?: Value;
 }
 
 /** One command, with the words that can follow it. */
 export interface CommandEntry {
-  /** Words after `runyard`, such as `runs get`, with a slash before each: `/runs/get`; empty for the command itself. */
+  /** The words after `runyard`, each with a slash before it: `/runs/get` for `runyard runs get`. Empty for `runyard` itself. */
   readonly path: string;
   readonly subcommands: readonly { readonly name: string; readonly description: string }[];
   readonly options: readonly OptionEntry[];
   readonly values: readonly Value[];
 }
 
-/** Returns the table of all commands and options, from the same definitions that parse the arguments. */
+/** Returns the table of all commands and options, which is made from the same definitions that parse the arguments. */
 export function commandTable(program: Command, path = ''): CommandEntry[] {
   const subcommands = program.commands.filter((command) => command.name() !== 'help');
   const entry: CommandEntry = {

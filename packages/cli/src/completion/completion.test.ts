@@ -1,5 +1,5 @@
 /**
- * The completions in real shells. bash is on every test machine; other shells are tested if they are installed.
+ * Tests the completions in real shells. bash must be installed; zsh and fish are tested only if they are installed.
  */
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ beforeAll(async () => {
     scripts[shell] = stdout;
     writeFileSync(path.join(folder, `script.${shell}`), stdout);
   }
-  // Replaces the command that lists runs.
+  // This script replaces the command `runyard` with which the completion lists runs.
   writeFileSync(path.join(folder, 'runyard'), '#!/bin/sh\nprintf "019d-one\\tQUEUED\\n019e-two\\tFAILED\\n"\n', {
     mode: 0o755,
   });
@@ -58,13 +58,13 @@ test.each([
   ],
   [['./runyard', 'logs', '--follow', '019e'], ['019e-two']],
   [['runyard', 'run', '--title', ''], []],
-])('completes %j in bash', (words, expected) => {
+])('the completion in bash completes %j', (words, expected) => {
   expect(offered(...words).sort()).toEqual([...expected].sort());
 });
 
-test('offers every command that the help lists', async () => {
+test('the completion in bash offers every command that the help lists', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [main, '--help']);
-  // Each command belongs to a named group.
+  // Commander prints this heading only if a command belongs to no group.
   expect(stdout).not.toContain('\nCommands:');
   const groups = stdout.slice(stdout.indexOf('\nRuns:'), stdout.indexOf('\nSettings are'));
   const listed = [...groups.matchAll(/^ {2}([\w-]+)/gm)].map(([, name]) => name);

@@ -1,7 +1,10 @@
 import { shellQuote } from '../curl-example.ts';
 import type { CommandEntry, Value } from './command-table.ts';
 
-/** Returns the script that completes the command in zsh, for `eval` after `compinit` and for a file `_runyard` in `$fpath`. */
+/**
+ * Returns the script that completes the command in zsh. A user can run it with `eval` after `compinit`, or store it as the file
+ * `_runyard` in a folder of `$fpath`.
+ */
 export function zshCompletion(table: readonly CommandEntry[]): string {
   return `#compdef runyard
 # Completions of runyard for zsh. Use: eval "$(bin/runyard completion zsh)"

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { createContext } from '../context.ts';
 import { checkDatabase } from './database.ts';
 
-test('expects no database on a machine that only has a worker', async () => {
+test('doctor reports no problem if a machine that only has a worker has no database', async () => {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-doctor-'));
   const elsewhere = { RUNYARD_DATA_DIR: dataDir, RUNYARD_BASE_URL: 'https://runyard.example.com' };
   expect(await checkDatabase(createContext(elsewhere))).toMatchObject({ level: 'fact' });

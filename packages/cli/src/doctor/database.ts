@@ -8,8 +8,8 @@ import type { Finding } from './finding.ts';
 const name = 'database';
 
 /**
- * Checks that the embedded PostgreSQL is installed, or that the server of RUNYARD_DATABASE_URL answers and is new enough. If the machine
- * uses the service of RUNYARD_BASE_URL and has no database, there is nothing to check.
+ * Checks that the embedded PostgreSQL is installed or, if RUNYARD_DATABASE_URL is set, that this server answers and is new enough.
+ * Checks nothing if the machine uses the service of RUNYARD_BASE_URL and has no database.
  */
 export async function checkDatabase(context: Context): Promise<Finding> {
   const { RUNYARD_BASE_URL: service, RUNYARD_DATABASE_URL: server } = context.settings;
@@ -40,7 +40,7 @@ export async function checkDatabase(context: Context): Promise<Finding> {
   }
 }
 
-/** Checks that the bucket of RUNYARD_BLOBS can be used. Without a bucket, there is nothing to check. */
+/** Checks that the buckets of RUNYARD_BLOBS and RUNYARD_BLOBS_FROM can be used. Checks nothing if there is no bucket. */
 export async function checkBlobs(context: Context): Promise<Finding[]> {
   const { RUNYARD_BLOBS: present, RUNYARD_BLOBS_FROM: from } = context.settings;
   const buckets = [present, from].flatMap((place) => (place?.kind === 's3' ? [place.bucket] : []));
@@ -53,15 +53,15 @@ export async function checkBlobs(context: Context): Promise<Finding[]> {
   return [{ name: 'blobs', level: 'bad', detail: problem, fix }];
 }
 
-/** Age from which a backup is old. By then, a nightly backup has failed more than once. */
+/** If the last backup is older than this, doctor reports it, because then a nightly backup has failed several times. */
 const oldBackupMs = 7 * 24 * 3600 * 1000;
 
-/** Returns how old the last backup is. Returns nothing if the database does not answer. */
+/** Reports how old the last backup is. Reports nothing if the database does not answer. */
 export async function checkLastBackup(context: Context, now: Date): Promise<Finding[]> {
   const { readLastBackup } = await import('@runyard/service/installation-commands');
   const at = await readLastBackup(dataPlace(context));
   if (at === undefined) return [];
-  // For a database server, this is only information: the server may have its own backups, which Runyard does not see.
+  // With a database server, the finding is only information, because the server may have its own backups, which Runyard does not see.
   const level = context.settings.RUNYARD_DATABASE_URL === undefined ? 'note' : 'fact';
   const fix = 'make one each night: bin/runyard backup FOLDER (docs/backup.md)';
   if (at === null) return [{ name: 'backup', level, detail: 'none was made with bin/runyard backup', fix }];

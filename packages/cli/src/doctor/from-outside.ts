@@ -1,4 +1,7 @@
-/** Checks a service, and the proxy in front of it, from outside: with requests that need no access to their machines. */
+/**
+ * Checks a service and the proxy in front of it from outside. It only sends requests, so it needs no access to the machines of the
+ * service and the proxy.
+ */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { apiPrefix } from '@runyard/contract/wire/route';
@@ -6,9 +9,9 @@ import { untrustedCertificate } from '@runyard/system/untrusted-certificate';
 import type { Finding } from './finding.ts';
 
 const answerMs = 10_000;
-/** Time for the first bytes of a stream. The service sends them at once, and the next bytes after 15 s. */
+/** Time limit for the first bytes of a stream. The service sends the first bytes at once, and the next bytes only after 15 s. */
 const streamMs = 5_000;
-/** Size of a body that the service accepts, but that most proxies refuse with their default settings. */
+/** The service accepts a body of this size, but most proxies refuse it with their default settings. */
 const probeBytes = 20 * 1024 * 1024;
 const page = 'docs/proxy.md';
 
@@ -18,7 +21,7 @@ interface Probe {
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: Buffer;
   readonly timeoutMs?: number;
-  /** True: only the text that arrives first is read. */
+  /** If it is true, only the first text of the answer is read. */
   readonly isStream?: true;
 }
 
@@ -27,13 +30,13 @@ interface Answer {
   readonly type: string;
   readonly location?: string | undefined;
   readonly text: string;
-  /** Address from which the request was sent. */
+  /** Local IP address from which the request was sent. */
   readonly localAddress: string | undefined;
-  /** End of the validity of the certificate. */
+  /** Time until which the certificate is valid. */
   readonly validTo?: string | undefined;
 }
 
-/** Sends a request. Throws if no answer comes. An accepted upgrade to WebSocket is returned as status 101. */
+/** Sends a request and returns the answer. Throws if no answer comes. If the server accepts an upgrade to WebSocket, the status is 101. */
 function ask(origin: string, probe: Probe): Promise<Answer> {
   const url = new URL(`${origin}${probe.path}`);
   const { request: send } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http');
@@ -69,7 +72,7 @@ function ask(origin: string, probe: Probe): Promise<Answer> {
     });
     request.on('error', (error) => {
       clearTimeout(late);
-      // A proxy that refuses a body may close the connection before the body was sent.
+      // Ignores errors after the answer, because a proxy that refuses a body may close the connection before the whole body was sent.
       if (!answered) reject(error);
     });
     request.end(body);
@@ -79,7 +82,7 @@ function ask(origin: string, probe: Probe): Promise<Answer> {
 const isProblem = ({ type }: Answer): boolean => type.startsWith('application/problem+json');
 
 /**
- * Returns the findings about the service at `origin`. Without `key`, skips the checks that need a key.
+ * Checks the service at `origin` and returns the findings. Without `key`, skips the checks that need a key.
  */
 export async function checkFromOutside(origin: string, key: string | undefined): Promise<Finding[]> {
   const reached = await checkReachable(origin);
@@ -164,7 +167,8 @@ async function checkWebSocket(origin: string): Promise<Finding> {
   };
   const fix = `nginx: proxy_http_version 1.1, proxy_set_header Upgrade $http_upgrade, proxy_set_header Connection "upgrade" (${page})`;
   try {
-    // Sends no key. If the Upgrade header arrives, the service answers with 401; otherwise it reports the missing header.
+    // Sends no key. If the service gets the Upgrade header, it answers with 401. If a proxy has removed the header, the service reports
+    // the missing header.
     const answer = await ask(origin, { path: `${apiPrefix}/selfhosted/worker/ws?worker_id=doctor`, headers });
     if (answer.status === 401 && isProblem(answer)) return { name, level: 'good', detail: 'workers can connect' };
     return {
@@ -179,8 +183,8 @@ async function checkWebSocket(origin: string): Promise<Finding> {
 }
 
 /**
- * Sends a body that is not JSON. With a key, the service reads the whole body and then refuses it. Without a key, it may refuse the body
- * before its end.
+ * Sends a large body that is not JSON. With a key, the service reads the whole body and then refuses it. Without a key, the service
+ * may refuse the request before it has read the whole body.
  */
 async function checkBody(origin: string, key: string | undefined): Promise<Finding> {
   const name = 'body size';

@@ -5,7 +5,7 @@ import { parseSettings } from '@runyard/contract/settings/settings';
 import { expect, test } from 'vitest';
 import { checkHarnesses } from './harnesses.ts';
 
-test('reports each program that is not installed, and names the command that installs it', async () => {
+test('doctor reports each harness program that is not installed, and the command that installs the program', async () => {
   const parsed = parseSettings({ RUNYARD_HARNESS_DIR: '/nonexistent' });
   if (!parsed.ok) throw new Error(parsed.problems.join());
   const findings = await checkHarnesses({ settings: parsed.settings });

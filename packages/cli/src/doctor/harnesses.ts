@@ -4,7 +4,7 @@ import { findProgram, isOlder } from '@runyard/worker/find-harness';
 import type { Context } from '../context.ts';
 import type { Finding } from './finding.ts';
 
-/** Reports the built-in harness, and for each preset whether the sandboxes of this machine find a usable program. */
+/** Reports the built-in harness. Also reports, for each harness preset, whether sandboxes on this machine can find a usable program. */
 export async function checkHarnesses({ settings }: Pick<Context, 'settings'>): Promise<Finding[]> {
   const { RUNYARD_HARNESS_DIR: dir, RUNYARD_SANDBOX_MEMORY_MB: memoryMb } = settings;
   const findings = await Promise.all(

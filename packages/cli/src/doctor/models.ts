@@ -5,7 +5,7 @@ import type { Finding } from './finding.ts';
 import { checkServiceModels, waysToAddModel } from './service-models.ts';
 
 const name = 'models';
-/** Longest wait for an answer: a laptop loads even a small model slowly. */
+/** Longest wait for an answer of a local endpoint. It is long, because a laptop loads even a small model slowly. */
 const patienceMs = 30_000;
 
 const providers = [
@@ -15,8 +15,9 @@ const providers = [
 ] as const;
 
 /**
- * Reports the models of the running service, and how they would change after a restart. If no service runs, reports which providers have a
- * key. Also reports whether the local endpoint of this environment answers and calls tools. Does not show the keys, and does not test them.
+ * Reports the models of the running service, and how a restart in this environment would change them. If no service runs, reports
+ * which providers have a key. Also reports whether the local endpoint of this environment answers and calls tools. Does not show the
+ * keys of providers, and does not test whether they are valid.
  */
 export async function checkModels(context: Context): Promise<Finding[]> {
   const { RUNYARD_MODEL_BASE_URL: base, RUNYARD_MODEL_KEY: key } = context.settings;
@@ -25,7 +26,8 @@ export async function checkModels(context: Context): Promise<Finding[]> {
     base === undefined ? [] : checkLocal(base, key).then((finding) => [finding]),
   ]);
   if (ofService === null) return [...ofEnvironment(context, base !== undefined), ...ofEndpoint];
-  // Runs use the models of the service. An endpoint of this environment may be for the next start only.
+  // Runs use the models of the running service. A problem with the endpoint of this environment is therefore only a note, because the
+  // endpoint may be meant for the next start.
   return [...ofService, ...ofEndpoint.map(asNote)];
 }
 

@@ -14,7 +14,7 @@ function contextOf(env: Record<string, string>) {
 }
 const daysLater = (days: number) => new Date(Date.parse(catalogueMadeOn) + days * 86_400_000);
 
-test('warns about an old price catalogue, but not if a file of the operator is newer', async () => {
+test('doctor warns about an old price catalogue, but not if the file of the operator is newer', async () => {
   expect(await checkModelCatalogue(contextOf({}), daysLater(90))).toMatchObject([{ level: 'fact' }]);
   expect(await checkModelCatalogue(contextOf({}), daysLater(91))).toMatchObject([
     { level: 'note', detail: expect.stringContaining('91 days ago') },
@@ -24,7 +24,7 @@ test('warns about an old price catalogue, but not if a file of the operator is n
   expect(await checkModelCatalogue(context, daysLater(91))).toMatchObject([{ level: 'fact' }]);
 });
 
-test('names the line and the fault of a file that stops the start', async () => {
+test('doctor reports the line and the fault of a file with which the service would not start', async () => {
   await writeFile(file, 'models:\n  - id: gpt-5\n');
   const models = await checkModelCatalogue(contextOf({ RUNYARD_MODELS_FILE: file }), daysLater(0));
   expect(models).toMatchObject([{ level: 'bad', detail: expect.stringContaining('line 2: models.0.id: must begin') }]);

@@ -33,7 +33,7 @@ export async function checkContentPolicy(context: Pick<Context, 'settings'>): Pr
   return [{ name, level: 'good', detail: `${rules.length} rules${classifier ? ' and a classifier (not asked)' : ''}` }];
 }
 
-/** Reports faults of RUNYARD_OIDC_FILE. Sends nothing to the providers. */
+/** Reports faults of RUNYARD_OIDC_FILE. Sends no requests to the providers. */
 export async function checkSignOn(context: Pick<Context, 'settings'>): Promise<Finding[]> {
   const name = 'single sign-on';
   const file = context.settings.RUNYARD_OIDC_FILE;

@@ -7,7 +7,7 @@ import type { Finding } from './finding.ts';
 
 const name = 'sandbox';
 
-/** Starts a sandbox as a worker would, and reports how well it isolates and which features are missing, each with the reason. */
+/** Starts a sandbox in the same way as a worker. Reports how well the sandbox is isolated, and why features are missing. */
 export async function checkSandbox(context: Context): Promise<Finding[]> {
   const { ok, reasons, level, about = [] } = await probeSandbox(context.settings);
   const facts = about.map((detail): Finding => ({ name: '  about', level: 'fact', detail: harmlessLine(detail) }));

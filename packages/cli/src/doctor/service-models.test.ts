@@ -37,7 +37,7 @@ describe('the models of a running service', () => {
     });
   });
 
-  test('are shown with the facts that the service has found out about the model of its local endpoint', () => {
+  test('are shown with the results of the test of the local endpoint', () => {
     const description = 'Context window: 40,960 tokens. Probe at the start: it streams its answer and calls tools.';
     const list = { default_model_id: 'local/qwen3', models: [model('local/qwen3', { description }), model('runbook')] };
     expect(findingOfService(list)).toMatchObject({
@@ -47,7 +47,7 @@ describe('the models of a running service', () => {
     });
   });
 
-  test('are a fault if the default cannot be used', () => {
+  test('are reported as a fault if the default model cannot be used', () => {
     const description = 'The models of 127.0.0.1:9 are not known: connection refused.';
     const unlisted = model('local/auto', { disable_reason: 'PROVIDER_OUTAGE', description });
     const list = { default_model_id: 'local/auto', models: [unlisted, model('runbook')] };
@@ -57,15 +57,15 @@ describe('the models of a running service', () => {
   });
 });
 
-describe('the changes that a restart would make', () => {
-  test('are none if the environment is the one that the service was started with', () => {
+describe('the finding about a restart', () => {
+  test('is absent if the service was started with the same settings', () => {
     expect(findingAfterRestart(runbookOnly, settings({}))).toBeNull();
     expect(findingAfterRestart(anthropic, settings({ RUNYARD_ANTHROPIC_API_KEY: 'sk-secret' }))).toBeNull();
     const chosen = { RUNYARD_ANTHROPIC_API_KEY: 'sk-secret', RUNYARD_DEFAULT_MODEL: 'claude' };
     expect(findingAfterRestart(anthropic, settings(chosen))).toBeNull();
   });
 
-  test('name each setting that is set only here or only in the service, and show no key', () => {
+  test('names each setting that is set only here or only in the service, and shows no key', () => {
     const found = findingAfterRestart(anthropic, settings({ RUNYARD_OPENAI_API_KEY: 'sk-secret' }));
     expect(found?.detail).toContain('adds the models of OpenAI: RUNYARD_OPENAI_API_KEY is set here');
     expect(found?.detail).toContain('removes the models of Anthropic: RUNYARD_ANTHROPIC_API_KEY is set in the service');
@@ -73,7 +73,7 @@ describe('the changes that a restart would make', () => {
     expect(findingAfterRestart(anthropic, settings({}))?.detail).toContain('makes runs use `runbook`');
   });
 
-  test('name a different default model', () => {
+  test('names the default model if it would change', () => {
     const here = { RUNYARD_ANTHROPIC_API_KEY: 'k', RUNYARD_DEFAULT_MODEL: 'runbook' };
     expect(findingAfterRestart(anthropic, settings(here))?.detail).toContain(
       'changes the default from anthropic/claude to runbook (RUNYARD_DEFAULT_MODEL)',

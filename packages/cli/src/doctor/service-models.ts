@@ -14,9 +14,9 @@ export const waysToAddModel =
 
 interface Provider {
   readonly name: string;
-  /** First part of the ids of the provider's models. */
+  /** The ids of the provider's models begin with this text. */
   readonly prefix: string;
-  /** The setting that configures it. */
+  /** The setting that makes the provider available. */
   readonly setting: SettingName;
 }
 
@@ -27,13 +27,13 @@ const providers: readonly Provider[] = [
   { name: 'your own endpoint', prefix: 'local/', setting: 'RUNYARD_MODEL_BASE_URL' },
 ];
 
-/** Returns true if the service that gave this list has the setting of the provider. */
+/** Returns true if the service with this list of models has the setting of the provider. */
 const isConfigured = ({ models }: ListModelsResponse, { prefix }: Provider): boolean =>
   models.some(({ id, disable_reason }) => id.startsWith(prefix) && disable_reason !== 'ADMIN_DISABLED');
 
 /**
- * Reports the models of the running service, and how they would change after a restart with this environment. Returns `null` if no service
- * is known, or there is no key for the service. Values of keys are not compared.
+ * Reports the models of the running service, and how a restart in this environment would change them. Does not compare the values of
+ * provider keys. Returns `null` if no service is known, or if there is no key for the service.
  */
 export async function checkServiceModels(context: Context): Promise<Finding[] | null> {
   if (serviceOrigin(context) === null || apiKey(context) === null) return null;
@@ -49,7 +49,7 @@ export async function checkServiceModels(context: Context): Promise<Finding[] | 
   return [findingOfService(list), ...(change ? [change] : [])];
 }
 
-/** Returns what runs of the service use now. */
+/** Returns the finding about the models that runs of the service use now. */
 export function findingOfService(list: ListModelsResponse): Finding {
   const chosen = list.models.find(({ id }) => id === list.default_model_id);
   const id = harmlessLine(list.default_model_id);
@@ -81,7 +81,7 @@ export function findingOfService(list: ListModelsResponse): Finding {
   };
 }
 
-/** Returns the facts that the service found at its start about the models of its endpoints, one line for each model. */
+/** Returns, for each model of an endpoint, a line with the facts that the service found when it tested the model at its start. */
 function probesOf({ models }: ListModelsResponse): string[] {
   return models.flatMap(({ id, description = '' }) => {
     const [, found] = description.split(probeWords);
@@ -89,7 +89,10 @@ function probesOf({ models }: ListModelsResponse): string[] {
   });
 }
 
-/** Returns how the models would change if the service were started again in this environment; `null` if they would not. */
+/**
+ * Returns the finding that says how the models would change if the service was started again in this environment. Returns `null` if they
+ * would not change.
+ */
 export function findingAfterRestart(list: ListModelsResponse, settings: Settings): Finding | null {
   const lines: string[] = [];
   for (const provider of providers) {

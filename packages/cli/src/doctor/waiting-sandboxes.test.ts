@@ -20,7 +20,7 @@ test.each([
   ['fact', { wanted: 0, ready: 0, taken: 0, failed: 0 }, '0 of 0 ready'],
   ['fact', { wanted: 2, ready: 1, taken: 0, failed: 1, failure: 'it ended' }, 'last failure: it ended'],
   ['note', { wanted: 2, ready: 0, taken: 0, failed: 9, failure: 'no \u001b[31mdisk' }, 'last failure: no disk'],
-])('shows the pool of the running worker as %s', (level, pool, detail) => {
+])('doctor shows the pool of the running worker as %s', (level, pool, detail) => {
   const stop = keepWaitingFile(path.join(dataDir, 'worker'), () => pool, console.error);
   expect(checkWaitingSandboxes({ folder })).toMatchObject([
     { name: 'warm sandboxes', level, detail: expect.stringContaining(detail) },

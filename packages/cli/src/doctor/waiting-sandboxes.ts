@@ -4,8 +4,8 @@ import { harmlessLine } from '../live/harmless.ts';
 import type { Finding } from './finding.ts';
 
 /**
- * Reports the sandboxes of this data folder's worker in which agents wait for runs. Reports nothing if no worker runs, or if its sandboxes
- * cannot wait.
+ * Reports the sandboxes in which agents of this data folder's worker wait for runs. Reports nothing if no worker runs, or if the
+ * worker has no such sandboxes.
  */
 export function checkWaitingSandboxes({ folder }: Pick<Context, 'folder'>): Finding[] {
   const state = readWaitingFile(folder.path);

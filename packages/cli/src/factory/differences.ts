@@ -1,10 +1,10 @@
-/** Lists the differences between an old and a new value of a member, so that a person sees each difference even in large values. */
+/** Finds the single differences between the old and the new value of a member, so that a person sees each of them even in large values. */
 import { isDeepStrictEqual } from 'node:util';
 import { shorten } from '@runyard/contract/wire/shorten';
 
-/** A difference. `before` is undefined if there was no value, and `after` is undefined if there is none any more. */
+/** A difference. `before` is undefined if there was no old value, and `after` is undefined if there is no new value. */
 export interface Difference {
-  /** Place in the member, such as `.filter.labels.in[1]`; empty: the member itself. */
+  /** Place in the member, such as `.filter.labels.in[1]`. Empty for the whole member. */
   readonly at: string;
   readonly before: unknown;
   readonly after: unknown;
@@ -13,7 +13,10 @@ export interface Difference {
 const isTree = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 const isPlainName = (name: string): boolean => /^\w+$/.test(name);
 
-/** Returns the differences between two JSON values, at the deepest level possible. Two values of different kinds are one difference. */
+/**
+ * Returns the differences between two JSON values. Looks into maps and lists, so that each difference is as small as possible. Two values
+ * of different kinds are one difference.
+ */
 export function differencesOf(before: unknown, after: unknown, at = ''): Difference[] {
   if (isDeepStrictEqual(before, after)) return [];
   if (!isTree(before) || !isTree(after) || Array.isArray(before) !== Array.isArray(after))
@@ -24,7 +27,7 @@ export function differencesOf(before: unknown, after: unknown, at = ''): Differe
   return names.flatMap((name) => differencesOf(before[name], after[name], at + partAt(name)));
 }
 
-/** Neighbouring lines of two texts that differ. */
+/** Lines in a row that differ between two texts. */
 export interface ChangedLines {
   /** Number of the first removed line in the old text, counted from 1. */
   readonly line: number;
@@ -32,10 +35,10 @@ export interface ChangedLines {
   readonly added: readonly string[];
 }
 
-/** Limit for the product of the two numbers of lines. Larger texts are shown as one change. */
+/** If the product of the numbers of lines of both texts is larger than this, the whole texts are one change. */
 const maxCompared = 1_000_000;
 
-/** Returns the smallest changes between two texts: as many lines as possible count as unchanged. */
+/** Returns the changed lines between two texts. As many lines as possible count as unchanged. */
 export function changedLines(before: string, after: string): ChangedLines[] {
   const [a, b] = [before.split('\n'), after.split('\n')];
   let start = 0;
@@ -72,7 +75,7 @@ function changesBetween(a: readonly string[], b: readonly string[], firstLine: n
   return changes;
 }
 
-/** Characters before the first difference that are shown of two long texts. */
+/** If two long texts are cut, this number of characters before their first difference is shown. */
 const shownBefore = 20;
 
 /** Cuts two texts to `max` characters around their first difference. */

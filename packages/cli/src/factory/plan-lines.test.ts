@@ -2,11 +2,11 @@ import type { FactoryChange } from '@runyard/contract/factories/factory-definiti
 import { expect, test } from 'vitest';
 import { planLines } from './plan-lines.ts';
 
-/** Returns the lines of one member that changes. */
+/** Returns the lines that show the change of one member. */
 const linesOf = (member: string, before: unknown, after: unknown): string[] =>
   planLines([{ kind: 'automation', name: 'a', action: 'change', members: [{ member, before, after }] }]).slice(1);
 
-test('shows each change, and for a changed thing the members that differ', () => {
+test('planLines returns each change, and the members that differ if the change is an update', () => {
   expect(
     planLines([
       { kind: 'factory', name: 'factory', action: 'create' },
@@ -39,7 +39,7 @@ const trigger = (labels: readonly string[], more: object = {}) => ({
   ...more,
 });
 
-test('shows only the parts of a large value that differ', () => {
+test('planLines returns only the parts of a large value that differ', () => {
   expect(linesOf('triggers', [trigger(['ready'])], [trigger(['ready', 'urgent'], { 'x.y': 1 })])).toEqual([
     '    triggers[0].filter.labels.in[1]: nothing → "urgent"',
     '    triggers[0]["x.y"]: nothing → 1',
@@ -50,7 +50,7 @@ test('shows only the parts of a large value that differ', () => {
   ]);
 });
 
-test('shows the lines of texts that differ', () => {
+test('planLines returns only the lines of a text that differ', () => {
   const before = `Look at the alert.\n${'Be careful.\n'.repeat(20)}Write a report.\nSend it.`;
   const after = before.replace('Write a report.', 'Write a report. \nDelete the others.');
   expect(linesOf('prompt', before, after)).toEqual([
@@ -70,12 +70,12 @@ test('shows the lines of texts that differ', () => {
   expect(linesOf('prompt', 'a\n', 'a')).toEqual(['    prompt, line 2:', '      - ""']);
 });
 
-test('shows where two long texts of one line differ', () => {
+test('planLines returns the parts around the first difference of two long lines', () => {
   const [line = ''] = linesOf('prompt', `${'same '.repeat(100)}old words`, `${'same '.repeat(100)}new words`);
   expect(line).toBe('    prompt: …same same same same old words" → …same same same same new words"');
 });
 
-test('cuts the lines of a text that is replaced', () => {
+test('planLines returns at most 40 lines of a text that is replaced, and the number of further lines', () => {
   const lines = linesOf('prompt', 'a\n'.repeat(500), 'b\n'.repeat(500));
   expect(lines).toHaveLength(41);
   expect(lines.at(-1)).toBe('    … and 961 more lines; --json shows all of them');
@@ -108,7 +108,7 @@ test.each<[string, FactoryChange[]]>([
       },
     ],
   ],
-])('writes no control characters: %s', (_, changes) => {
+])('planLines returns no control characters from %s', (_, changes) => {
   for (const line of planLines(changes)) {
     expect(line).not.toMatch(/[\p{Cc}\u202e]/u);
     expect(line.length).toBeLessThan(200);

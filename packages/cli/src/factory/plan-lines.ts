@@ -8,7 +8,7 @@ const maxLineLength = 160;
 /** Most lines that are shown for one member. */
 const maxLines = 40;
 
-/** Returns a line for each change, and below each update a line for each changed member. */
+/** Returns a line for each change. The line of an update is followed by lines for each changed member. */
 export function planLines(changes: readonly FactoryChange[]): string[] {
   return changes.flatMap(({ kind, name, action, members = [] }) => [
     `${signs[action]} ${kind}${kind === 'factory' ? '' : ` ${harmlessLine(name, 400)}`}`,
@@ -34,7 +34,7 @@ function differenceLines(member: string, { at, before, after }: Difference): str
 
 const written = (value: unknown): string => (value === undefined ? 'nothing' : harmlessJson(value));
 
-/** Returns the lines in which two texts differ. Each line is quoted, so that white space at its ends is visible. */
+/** Returns the lines in which two texts differ. Each line is in quotation marks, so that white space at the end of a line is visible. */
 function textLines(place: string, before: string, after: string): string[] {
   return changedLines(before, after).flatMap(({ line, removed, added }) => {
     const pairs = Array.from({ length: Math.max(removed.length, added.length) }, (_, index) =>

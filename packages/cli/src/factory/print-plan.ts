@@ -13,7 +13,7 @@ Exit code: 0 applied, or no changes; 1 faults, or not confirmed; 2 with --dry-ru
 
 export const strict = ['--strict', 'exit with 3 if an automation does not fire; the files are still applied'] as const;
 
-/** A fault in the form in which the service returns it. */
+/** A fault of a definition file, as the service returns it. */
 export interface AnsweredFault {
   readonly path: string;
   readonly line?: number | undefined;
@@ -21,7 +21,10 @@ export interface AnsweredFault {
   readonly message: string;
 }
 
-/** Prints a line for each fault. Returns the error to throw. `folder`: the folder of the files, printed before their paths. */
+/**
+ * Prints a line for each fault. Returns the error that the caller throws. `folder`: the folder of the files, which is printed before
+ * their paths.
+ */
 export function printFaults(context: Context, folder: string, errors: readonly AnsweredFault[] = []): Failure {
   for (const { path: file, line = 1, column = 1, message } of errors)
     context.out(`${harmlessLine(`${path.join(folder, file)}:${line}:${column}: ${message}`, 1_000)}\n`);
@@ -34,17 +37,23 @@ type Plan = Pick<ApplyDefinitionResponse, 'changes' | 'drift' | 'notices' | 'pro
   readonly version?: number | undefined;
 };
 
-/** Returns whether a plan changes nothing. The first definition of a factory always changes something. */
+/** Returns whether a plan changes nothing. The first definition of a factory (version 0 before it) always counts as a change. */
 export const isSame = ({ version = 0, changes, drift }: Plan): boolean =>
   version > 0 && changes.length + drift.length === 0;
 
-/** Prints the parts of a definition that have no effect on the service. `folder`: the folder of the files, printed before their paths. */
+/**
+ * Prints which parts of a definition have no effect on the service. `folder`: the folder of the files, which is printed before their
+ * paths.
+ */
 export function showNotices(context: Context, folder: string, notices: Plan['notices']): void {
   for (const { file, line, column, message } of notices)
     context.report(harmlessLine(`${path.join(folder, file)}:${line}:${column}: notice: ${message}`, 1_000));
 }
 
-/** Prints the changes of a definition, and the automations that do not fire. `folder`: the folder of the files, printed before their paths. */
+/**
+ * Prints the changes of a definition, and the automations that do not fire. `folder`: the folder of the files, which is printed before
+ * their paths.
+ */
 export function showPlan(context: Context, folder: string, plan: Plan, isDryRun = false): void {
   const { changes, drift, notices, problems } = plan;
   showNotices(context, folder, notices);
@@ -62,8 +71,8 @@ const pendingCode = 2;
 const problemsCode = 3;
 
 /**
- * Throws if the exit code must show the result of a plan that was shown or applied. @throws Failure with exit code 3 if automations do not
- * fire and the command is strict, 2 if a dry run would change something
+ * Throws if the result of a plan must be visible in the exit code of the command. @throws Failure with exit code 3 if `strict` is set
+ * and automations do not fire; 2 if a dry run finds changes
  */
 export function throwForPlan(
   plan: Plan,

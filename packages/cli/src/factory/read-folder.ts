@@ -10,8 +10,8 @@ import { Failure } from '../failure.ts';
 const maxDepth = 12;
 
 /**
- * Returns `factory.yaml` and the files beside it that a definition may have. Skips files of other programs. Stops reading a file as soon as
- * it is larger than allowed.
+ * Returns `factory.yaml` and the other files in its folder that may belong to a definition. Skips files of other programs. Stops
+ * reading a file as soon as it is larger than allowed.
  */
 export function readDefinitionFolder(folder: string): DefinitionFile[] {
   const files: DefinitionFile[] = [];
@@ -26,7 +26,7 @@ export function readDefinitionFolder(folder: string): DefinitionFile[] {
 function readInto(files: DefinitionFile[], folder: string, within: string, depth: number): void {
   if (depth > maxDepth) throw new Failure(`${within}: has folders more than ${maxDepth} levels deep`);
   for (const entry of list(path.join(folder, within))) {
-    // Reads one file more than a definition may have, so that the check of the definition reports that there are too many.
+    // Reads one file more than a definition may have, so that the check of the definition reports too many files.
     if (files.length > maxDefinitionFiles) return;
     const relative = `${within}/${entry.name}`;
     if (entry.isDirectory()) readInto(files, folder, relative, depth + 1);
@@ -45,7 +45,7 @@ function list(folder: string) {
   }
 }
 
-/** Reads one file. Refuses links, which may lead out of the folder, and pipes, which may never end. */
+/** Reads one file. Refuses links, because they may lead out of the folder, and pipes, because they may never end. */
 function readOne(folder: string, relative: string, isFile: boolean): DefinitionFile {
   if (!isFile) throw new Failure(`${relative}: is no regular file; definitions have no links and no devices`);
   try {

@@ -12,7 +12,7 @@ const files: readonly (readonly [FactoryFileName, string, string])[] = [
   ['runner', '`runners/<name>.yaml`', 'The machine that runs are executed on.'],
 ];
 
-/** Returns `docs/factory-files.md`, written from the schemas of the files. */
+/** Returns the text of `docs/factory-files.md`, which is made from the schemas of the files. */
 export function renderFactoryFilesPage(): string {
   const schemas = factoryFileSchemas();
   const tables = files.map(([name, title, text]) => `## ${title}\n\n${text}\n\n${keyTable(schemas[name])}`);
@@ -104,7 +104,10 @@ function keyTable(schema: Schema): string {
   return `| key | needed | meaning |\n|---|---|---|\n${rowsOf(schema, '').join('\n')}\n`;
 }
 
-/** Rows of the keys of a schema, each before the keys inside of it. Triggers have a section of their own. */
+/**
+ * Returns the table rows for the keys of a schema. The row of a key is followed by the rows of the keys inside it. The keys of triggers
+ * are omitted, because triggers have their own section.
+ */
 function rowsOf(schema: Schema, parent: string): string[] {
   const properties = (schema.properties ?? {}) as Readonly<Record<string, Schema>>;
   const required = (schema.required ?? []) as readonly string[];
@@ -117,8 +120,8 @@ function rowsOf(schema: Schema, parent: string): string[] {
 }
 
 /**
- * Returns the schema whose keys are shown below a key: the key's schema, the schema of its list elements, or the
- * alternative that is not null.
+ * Returns the schema whose keys are shown below a key. This is the schema of the key, the schema of its list elements or, if the key
+ * may be null, the other alternative.
  */
 function insideOf(schema: Schema): Schema {
   const alternatives = (schema.anyOf ?? []) as readonly Schema[];

@@ -7,7 +7,7 @@ import { renderFactoryFilesPage } from './factory-files-page.ts';
 import { renderLimitsPage } from './limits-page.ts';
 import { renderSettingsPage } from './settings-page.ts';
 
-test('the settings page names every setting, marks the secret ones and gives the defaults', () => {
+test('the settings page names every setting, marks secret settings and shows the defaults', () => {
   const page = renderSettingsPage();
   for (const name of Object.keys(settingsTable)) expect(page).toContain(`| \`${name}\` |`);
   expect(page).toMatch(/`RUNYARD_PORT` \| `4180` \|/);

@@ -1,6 +1,6 @@
 import { limits } from '@runyard/contract/limits-table/limits-table';
 
-/** Returns `docs/limits.md`, written from the table of limits. */
+/** Returns the text of `docs/limits.md`, which is made from the table of limits. */
 export function renderLimitsPage(): string {
   const rows = limits.map(({ of, most, above }) => `| ${of} | ${most} | ${above} |`);
   return `<!-- Written by bin/generate from packages/contract/src/limits-table/limits-table.ts. -->

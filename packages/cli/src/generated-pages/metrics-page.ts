@@ -29,7 +29,7 @@ function describeLabel(name: string, { description, values }: MetricLabel): stri
 
 const kinds = { counter: 'counter', histogram: 'histogram', gauge: 'gauge', database: 'gauge, from the database' };
 
-/** Returns `docs/metrics.md` with the tables of all metrics and spans. `page` is its present text. */
+/** Returns the text of `docs/metrics.md` with new tables of all metrics and spans. `page` is the present text of the page. */
 export function renderMetricsPage(page: string): string {
   const rows = Object.entries(metricsTable).map(([name, { kind, unit, description, labels }]: [string, Metric]) => {
     const described = Object.entries(labels).map(([label, each]) => describeLabel(label, each));

@@ -2,7 +2,7 @@ import { settingsTable } from '@runyard/contract/settings/settings';
 
 const programs = { service: 'service', worker: 'worker', cli: 'command line' } as const;
 
-/** Returns `docs/settings.md`, written from the table of settings. */
+/** Returns the text of `docs/settings.md`, which is made from the table of settings. */
 export function renderSettingsPage(): string {
   const rows = Object.entries(settingsTable).map(([name, setting]) => {
     const fallback = 'default' in setting && setting.default !== '' ? `\`${setting.default}\`` : '';

@@ -10,7 +10,10 @@ export function formatDuration(milliseconds: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Returns the milliseconds of an ISO 8601 duration (`PT1M2.5S`); `undefined` for years, months, weeks and anything else. */
+/**
+ * Returns the milliseconds of an ISO 8601 duration such as `PT1M2.5S`. Returns `undefined` if the text has years, months or weeks, or is
+ * not a duration.
+ */
 export function parseIsoDuration(text: string): number | undefined {
   const match = /^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$/.exec(text);
   if (!match || text === 'P' || text.endsWith('T')) return undefined;
@@ -18,7 +21,7 @@ export function parseIsoDuration(text: string): number | undefined {
   return (((days ?? 0) * 24 + (hours ?? 0)) * 60 + (minutes ?? 0)) * 60_000 + (seconds ?? 0) * 1000;
 }
 
-/** Formats a price with enough digits that a cheap run does not look free: `$0.0042`, `$1.20`. */
+/** Formats a price: `$0.0042`, `$1.20`. Small prices have more digits, so that a cheap run does not look free. */
 export function formatUsd(usd: number): string {
   if (usd === 0) return '$0';
   return usd < 0.01 ? `$${usd.toPrecision(2)}` : `$${usd.toFixed(2)}`;

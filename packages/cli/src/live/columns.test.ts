@@ -20,21 +20,21 @@ const rows: Row[] = [
   { id: 'c', size: 0, title: 'a family 👨‍👩‍👧 and a flag 🇯🇵 and e\u0301 and more words than there is room for' },
 ];
 
-test('lays out a table with a header', () => {
+test('a table has a header', () => {
   expect(table(columns, rows.slice(0, 1), 80, noColours)).toBe('ID  SIZE  TITLE\na    5 B  short\n');
 });
 
-test.each([[80], [50], [31]])('fits a terminal of %d columns, also with wide characters', (width) => {
+test.each([[80], [50], [31]])('a table fits a terminal of %d columns, even if it has wide characters', (width) => {
   for (const line of table(columns, rows, width, noColours).trimEnd().split('\n'))
     expect(stringWidth(line)).toBeLessThanOrEqual(width);
 });
 
-test('puts columns that do not fit on an extra line below their row', () => {
+test('a table shows columns that do not fit on an extra line below the row', () => {
   const lines = table(columns, rows, 22, noColours).split('\n');
   expect(lines.slice(0, 5)).toEqual(['ID    SIZE', 'a      5 B', '  TITLE short', 'bb  1234 B', '  TITLE']);
 });
 
-test('shows sentences whole, and omits empty ones', () => {
+test('a table never cuts sentences, and omits empty sentences', () => {
   const facts: Column<Row>[] = [
     ...columns.slice(0, 2),
     {
@@ -58,9 +58,9 @@ test.each([
   ['日本語', 4, '日…'],
   ['👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧', 5, '👨‍👩‍👧👨‍👩‍👧…'],
   ['one two', 5, 'one…'],
-])('cuts %j to %d columns as %j', (text, room, expected) => expect(fit(text, room)).toBe(expected));
+])('fit cuts %j to %d columns as %j', (text, room, expected) => expect(fit(text, room)).toBe(expected));
 
-test('separates values by tabs for programs, whatever characters they contain', () => {
+test('tabSeparated separates values by tabs, whatever characters the values contain', () => {
   const hostile = { id: 'a\tb\nc\u001b[31m', size: 5, title: '' };
   expect(tabSeparated(columns, [hostile, ...rows.slice(0, 1)])).toBe('a b c\t5\t\na\t5\tshort\n');
 });
@@ -72,7 +72,7 @@ const printed = (options: { json?: true }, screen: object) => {
   return written.join('');
 };
 
-test('prints a table only in a terminal', () => {
+test('printList prints a table only in a terminal', () => {
   expect(printed({}, { isTTY: true, columns: 80 })).toContain('TITLE');
   expect(printed({}, {})).toBe('a\t5\tshort\n');
   expect(printed({ json: true }, { isTTY: true, columns: 80 })).toBe('{"rows":1}\n');

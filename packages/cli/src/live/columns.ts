@@ -1,4 +1,4 @@
-/** Lays out lists: in a terminal as a table that fits the width, otherwise as lines with tabs between the values. */
+/** Lays out lists. In a terminal, a list is a table that fits the width. Otherwise it has lines with tabs between the values. */
 import { createRequire } from 'node:module';
 import type { Colours } from './colours.ts';
 import { harmlessLine } from './harmless.ts';
@@ -6,8 +6,8 @@ import { harmlessLine } from './harmless.ts';
 let width: typeof import('string-width').default | undefined;
 
 /**
- * Returns the width of a text in a terminal. Loads the module only for the first table: it compiles large regular expressions, which takes
- * an eighth of the time that a command needs to start.
+ * Returns the width of a text in a terminal. Loads the module `string-width` only when it is needed, because it compiles large regular
+ * expressions. This takes an eighth of the time that a command needs to start.
  */
 function stringWidth(text: string): number {
   width ??= (createRequire(import.meta.url)('string-width') as typeof import('string-width')).default;
@@ -18,19 +18,22 @@ export interface Column<T> {
   readonly header: string;
   /** Text of a cell, for a person. */
   readonly text: (row: T) => string;
-  /** Text of a cell for a program; absent: the same as `text`. */
+  /** Text of a cell for a program. Default: the same as `text`. */
   readonly raw?: (row: T) => string;
   readonly paint?: (row: T, colours: Colours) => (text: string) => string;
-  /** `right` is for numbers. */
+  /** `right` aligns numbers. Default: left. */
   readonly align?: 'right';
-  /** True: the column becomes narrower if the table is wider than the terminal. */
+  /** If it is true, the column becomes narrower if the table is wider than the terminal. */
   readonly flexible?: true;
-  /** True: the text is a sentence, which is never cut. If the table is wider than the terminal, the sentence is on a line below its row. */
+  /**
+   * If it is true, the text is a sentence, which is never cut. If the table is wider than the terminal, the sentence is shown on a line
+   * below the row.
+   */
   readonly sentence?: true;
 }
 
 const gap = '  ';
-/** Narrowest flexible column. */
+/** A flexible column never becomes narrower than this. */
 const narrowest = 12;
 
 /** Returns one line per row with tabs between the values, without a header. Tabs and line breaks inside a value become spaces. */
@@ -43,8 +46,8 @@ const totalOf = (widths: readonly number[]): number =>
   widths.reduce((sum, each) => sum + each, gap.length * (widths.length - 1));
 
 /**
- * Returns a header and one line per row, at most `width` columns wide. Flexible columns become narrower first. Columns for which there is
- * no space are shown below the line of their row: each non-empty value after the name of its column.
+ * Returns a header and one line for each row, at most `width` characters wide. First, flexible columns become narrower. If this is not
+ * enough, some columns are shown below the line of each row, as the name of the column and its value. Empty values are omitted there.
  */
 export function table<T>(columns: readonly Column<T>[], rows: readonly T[], width: number, colours: Colours): string {
   const natural = new Map(
@@ -63,8 +66,8 @@ export function table<T>(columns: readonly Column<T>[], rows: readonly T[], widt
 const cellOf = <T>({ text }: Column<T>, row: T): string => harmlessLine(text(row), 1_000);
 
 /**
- * Returns the columns that fit beside each other. Omits columns from the last to the first: sentences, then flexible columns, then other
- * columns.
+ * Returns the columns that fit beside each other. Until they fit, removes columns from the last to the first: at first only sentences,
+ * then flexible columns, and then other columns.
  */
 function columnsBeside<T>(
   columns: readonly Column<T>[],
@@ -82,7 +85,7 @@ function columnsBeside<T>(
   return beside;
 }
 
-/** Returns the values of the columns, wrapped to lines of at most `width` columns. Only a longer word makes a longer line. */
+/** Returns the values of the columns, wrapped to lines of at most `width` characters. Only a line with one longer word is longer. */
 function linesBelow<T>(columns: readonly Column<T>[], row: T, width: number, colours: Colours): string[] {
   const values = columns.flatMap((column) => {
     const cell = cellOf(column, row);
@@ -152,10 +155,10 @@ function shrink(columns: readonly Column<never>[], widths: number[], width: numb
 
 let graphemes: Intl.Segmenter | undefined;
 
-/** Returns the text. If it is wider than `room` columns of a terminal, cuts it and adds an ellipsis. */
+/** Returns the text. If the text is wider than `room` characters of a terminal, cuts it and adds an ellipsis. */
 export function fit(text: string, room: number): string {
   if (stringWidth(text) <= room) return text;
-  // Created only when a text must be cut, because it loads the tables of Unicode.
+  // Creates the segmenter only when a text must be cut, because the segmenter loads the tables of Unicode.
   graphemes ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' });
   let result = '';
   let used = 1;

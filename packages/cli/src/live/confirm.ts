@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { Failure } from '../failure.ts';
 
-/** Asks a question at the terminal. @throws Failure with exit code 2 if there is no terminal */
+/** Asks a question at the terminal, and returns whether the answer is yes. @throws Failure with exit code 2 if there is no terminal */
 export async function isConfirmed(question = 'Apply? [y/N] '): Promise<boolean> {
   if (!process.stdin.isTTY) throw new Failure('there is no terminal for the question; apply the plan with --yes', 2);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });

@@ -19,20 +19,20 @@ test.each([
   ['a character that draws nothing', 'a\u00adb\u200bc\u{e0041}d\u3164e', 'abcde'],
   ['a sequence that a newline cuts off', `${esc}[31\nafter`, '\nafter'],
   ['a string that never ends, up to the next line', `${esc}]0;title\nafter`, '\nafter'],
-])('%s is removed', (_, text, clean) => {
+])('harmless removes %s', (_, text, clean) => {
   expect(harmless(text)).toBe(clean);
 });
 
-test('keeps text, tabs, newlines and letters of all scripts', () => {
+test('harmless keeps text, tabs, newlines and letters of all scripts', () => {
   const text = 'tab\tline\nÄ → 漢字 👩‍💻 ⚠️ می\u200cخواهم \u0601 é ⠀⠂\n';
   expect(harmless(text)).toBe(text);
 });
 
-test('shows each redrawn line as a separate line, and CRLF as one newline', () => {
+test('harmless converts each redrawn line into a separate line, and CRLF into one newline', () => {
   expect(harmless('10%\r50%\rdone\r\nnext\n')).toBe('10%\n50%\ndone\nnext\n');
 });
 
-test('removes all control characters except tab and newline, however the text is split', () => {
+test('a cleaner removes all control characters except tab and newline, wherever the text is split', () => {
   const nasty = fc.constantFrom(
     esc,
     '\u009b',
@@ -68,17 +68,17 @@ test('removes all control characters except tab and newline, however the text is
   );
 });
 
-test('removes a sequence that is split over two chunks', () => {
+test('a cleaner removes an escape sequence that is split over several chunks', () => {
   const cleaner = createCleaner();
   expect(cleaner.clean(`a${esc}`) + cleaner.clean('[3') + cleaner.clean('1mb')).toBe('ab');
 });
 
-test('shortens a title to one harmless line of limited length', () => {
+test('harmlessLine shortens a title to one harmless line', () => {
   expect(harmlessLine(`two\nlines ${esc}[2J  here`)).toBe('two lines here');
   expect(harmlessLine('x'.repeat(50), 10)).toBe(`${'x'.repeat(9)}…`);
 });
 
-test('JSON for a terminal escapes every control and reordering character and reads back the same', () => {
+test('harmlessJson escapes all control characters and reordering characters, and parsing the JSON returns the same value', () => {
   const value = { text: `${esc}[31m\u009b2J\u202e\u007f\u00ad\u{e0041}"\\` };
   const json = harmlessJson(value);
   expect(json).toMatch(/^[\x20-\x7e]+$/);

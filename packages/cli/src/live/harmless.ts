@@ -1,7 +1,7 @@
 /**
- * Makes text from a sandbox harmless for a terminal. An agent can print escape sequences that recolour the text, move the cursor over
- * existing text, set the window title, write the clipboard (OSC 52), or make the terminal type an answer. All escape sequences are removed.
- * ECMA-48 defines their forms.
+ * Makes text from a sandbox harmless for a terminal. An agent can print escape sequences that change colours, move the cursor over
+ * existing text, set the window title, write the clipboard (OSC 52), or make the terminal send input as if a person typed it. So all
+ * escape sequences are removed. ECMA-48 defines their forms.
  */
 
 import { shorten } from '@runyard/contract/wire/shorten';
@@ -26,7 +26,7 @@ const escapeOf = (char: string): string =>
     .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
     .join('');
 
-/** Longest string command (OSC, DCS, APC, PM, SOS). The rest of a longer string is shown as text. */
+/** Longest string of an escape sequence that contains a string (OSC, DCS, APC, PM, SOS). The rest of a longer string is shown as text. */
 const longestString = 4096;
 
 export function createCleaner(): Cleaner {
@@ -95,7 +95,8 @@ export function createCleaner(): Cleaner {
     clean(piece) {
       let result = '';
       for (const char of piece) {
-        // A carriage return without a newline draws over the line, as in progress bars. Each redraw becomes a separate line.
+        // After a carriage return without a newline, a terminal draws over the line, for example for a progress bar. Here each redrawn
+        // line becomes a separate line.
         if (afterReturn && char !== '\n' && char !== '\r') result += '\n';
         afterReturn = where === 'text' && char === '\r';
         if (!afterReturn) result += step(char);
@@ -116,7 +117,7 @@ export function harmlessLine(text: string, max = 200): string {
   return shorten(line, max);
 }
 
-/** Makes a command or a question harmless, on one line of at most `max` characters. A mark shows the end of each of its lines. */
+/** Makes a command or a question harmless, on one line of at most `max` characters. Marks each place at which the text had a line break. */
 export function harmlessLines(text: string, max = 200): string {
   return harmlessLine(
     harmless(text)

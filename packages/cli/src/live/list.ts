@@ -9,7 +9,8 @@ export interface Screen {
 }
 
 /**
- * Prints a list: as JSON if requested, in a terminal as a table, otherwise as lines with tabs between the values and times in RFC 3339.
+ * Prints a list. If requested, prints JSON. Otherwise prints a table in a terminal, and for programs lines with tabs between the values
+ * and with times in RFC 3339.
  */
 export function printList<T>(
   context: {
@@ -22,7 +23,7 @@ export function printList<T>(
     readonly rows: readonly T[];
     /** The value that `--json` prints. */
     readonly json: unknown;
-    /** Tells a person that the list is empty. */
+    /** Message for a person if the list is empty. */
     readonly none: string;
   },
   options: { readonly json?: true },

@@ -1,7 +1,10 @@
 /** Shortens long texts for a terminal: the first lines, the size of the cut part, and the last lines. */
 import { leftOutMark } from '@runyard/contract/wire/left-out';
 
-/** Returns the lines of a text, at most `max` of them plus a mark; two thirds come from the beginning. */
+/**
+ * Returns the lines of a text. If it has more than `max` lines, returns `max` of them with a mark for the lines left out; two thirds are
+ * the first lines, and the others are the last lines.
+ */
 export function linesAround(text: string, max: number): string[] {
   const lines = text.trimEnd().split('\n');
   if (lines.length <= max) return lines;
@@ -12,7 +15,7 @@ export function linesAround(text: string, max: number): string[] {
   return [...lines.slice(0, head), leftOutMark(bytes, missing.length), ...lines.slice(tail)];
 }
 
-/** Returns the last `count` lines of a text. A last line without a newline counts. */
+/** Returns the last `count` lines of a text. A last line without a newline also counts as a line. */
 export function lastLines(text: string, count: number): string {
   if (count === 0) return '';
   let at = text.endsWith('\n') ? text.length - 1 : text.length;

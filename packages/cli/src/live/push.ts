@@ -1,6 +1,6 @@
 import { harmlessLine } from './harmless.ts';
 
-/** Returns the text of a `git_push`: the repository, and each branch with its result. */
+/** Returns the text of an event `git_push`: the repository, and the result for each branch. */
 export function pushText({ repository, branches }: Readonly<Record<string, unknown>>): string {
   const texts = (Array.isArray(branches) ? branches : []).map((each: unknown) => {
     const { branch, result, reason } = Object(each) as Record<string, unknown>;

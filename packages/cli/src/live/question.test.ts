@@ -7,11 +7,11 @@ test.each([
   ['n', { decision: 'deny' }],
   ['yes, but not that', { decision: 'deny', message: 'yes, but not that' }],
   ['use npm ci', { decision: 'deny', message: 'use npm ci' }],
-])('%j at the prompt of a permission request is %j', (text, answer) => {
+])('answerOf converts the text %j for a permission request into %j', (text, answer) => {
   expect(answerOf({ kind: 'permission', request_id: 'q' }, text)).toEqual({ request_id: 'q', ...answer });
 });
 
-test('the text that a person types for a question is the answer, even if it is y', () => {
+test('answerOf returns any text for a question as the answer, even `y`', () => {
   expect(answerOf({ kind: 'question', request_id: 'q' }, 'y')).toEqual({ request_id: 'q', message: 'y' });
 });
 
@@ -51,12 +51,12 @@ describe('the lines of a permission request', () => {
     expect(lines(title, input)).toEqual(expected);
   });
 
-  test('do not repeat a command that is already shown above, but show the other members', () => {
+  test('do not repeat a command that the screen already shows, but show the other members of the action', () => {
     expect(lines('rm x', { command: 'rm x' }, true)).toEqual(['asks for permission to use shell']);
     expect(lines('rm x', { command: 'rm x', cwd: '/etc' }, true)).toEqual([head, '  {"cwd":"/etc"}']);
   });
 
-  test('show a long action completely, and its command only once', () => {
+  test('show a long action completely, and the command only once', () => {
     const command = 'rm x\n'.repeat(40);
     const shown = lines(`${command.slice(0, 100)}…`, { command, note: 'n'.repeat(3_000), cwd: '/etc' });
     expect(shown.filter((line) => line === '  rm x')).toHaveLength(40);
@@ -68,12 +68,12 @@ describe('the lines of a permission request', () => {
     expect(lines('Say it', { command })).toEqual([head, '  Say it', '  echo safe[30000 spaces][U+001B][8m; rm x']);
   });
 
-  test('have no characters that reorder the text', () => {
+  test('contain no characters that reorder the text', () => {
     expect(lines('Run ls', { command: 'ls \u202egnp.x', note: '\u2066' }).join()).not.toMatch(/[\u202e\u2066]/);
   });
 });
 
-test('of a decision are the same as those of its request', () => {
+test('decisionLines returns the same lines for the request as questionLines', () => {
   expect(decisionLines('approve', 'echo safe\nrm -rf important\n')).toEqual([
     'approved:',
     '  echo safe',

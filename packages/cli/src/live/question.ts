@@ -1,4 +1,4 @@
-/** Texts about the request of a run and the ways to answer it. */
+/** Returns texts about a request of a run, and about the ways to answer it. */
 import type { BlockedOn, Decision } from '@runyard/contract/runs/approvals';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { visible } from '@runyard/contract/wire/visible';
@@ -6,8 +6,8 @@ import type { Colours } from './colours.ts';
 import { harmlessJson, harmlessLine } from './harmless.ts';
 
 /**
- * Returns the whole request as lines, so that a person sees everything that they approve. `isCommandShown`: earlier lines already show the
- * whole command, so the command is omitted.
+ * Returns lines with the whole request, so that a person sees everything that an approval allows. `isCommandShown`: true if earlier
+ * lines already show the whole command, so that the command is omitted here.
  */
 export function questionLines(
   asked: Pick<BlockedOn, 'kind' | 'title' | 'options' | 'action'>,
@@ -30,7 +30,7 @@ export function questionLines(
 
 type Asked = Pick<BlockedOn, 'title' | 'action'>;
 
-/** Returns whether the title is only the beginning of the command. */
+/** Returns whether the title contains only the beginning of the command. */
 function isCut({ title, action }: Asked): boolean {
   const command = commandOf(action?.input);
   return command !== undefined && title.endsWith('…') && command.trimStart().startsWith(title.slice(0, -1).trimStart());
@@ -42,7 +42,7 @@ const commandOf = (input: unknown): string | undefined =>
     : undefined;
 
 /**
- * Returns the parts of the action that are not visible yet. The command is one of them if neither earlier lines nor the title show it.
+ * Returns the parts of the action that are not shown yet. The command is among them if neither earlier lines nor the title show it.
  */
 function unshownInput({ title, action }: Asked, isCommandShown: boolean): string[] {
   const input = action?.input;
@@ -55,13 +55,13 @@ function unshownInput({ title, action }: Asked, isCommandShown: boolean): string
   return [...(isShown ? [] : linesOf(command)), ...(Object.keys(rest).length > 0 ? jsonOf(rest) : [])];
 }
 
-/** Returns whether the title is the command and nothing else, perhaps behind "Run" and in quotation marks. */
+/** Returns whether the title consists only of the command. "Run" before the command and quotation marks around it are ignored. */
 const isTitleOf = (command: string, title: string): boolean =>
   [title, title.replace(/^run /i, '')].some((text) => text.trim().replace(/^([`'"])(.*)\1$/s, '$2') === command.trim());
 
 const linesOf = (text: string): string[] => visible(text).trimEnd().split('\n');
 
-/** Characters of JSON that are shown on one line. */
+/** JSON with at most this number of characters is shown on one line. */
 const longestLine = 200;
 
 function jsonOf(value: unknown): string[] {
@@ -69,20 +69,23 @@ function jsonOf(value: unknown): string[] {
   return linesOf(line.length > longestLine ? harmlessJson(value, 2) : line);
 }
 
-/** Returns the decision, with the unchanged lines of the request. */
+/** Returns lines with the decision and the request. The lines of the request are the same as in `questionLines`. */
 export function decisionLines(decision: Decision, title: string): string[] {
   const word = decision === 'approve' ? 'approved' : 'denied';
   const lines = linesOf(title.trim());
   return lines.length === 1 ? [`${word}: ${lines[0]}`] : [`${word}:`, ...lines.map((line) => `  ${line}`)];
 }
 
-/** Returns the request on one line, not yet made harmless. The status message of a run that is not BLOCKED is about its failed setup. */
+/**
+ * Returns the request on one line. The caller must make the line harmless. The status message is used only if the run is BLOCKED, because
+ * in other states it is about the failed setup of the run.
+ */
 export function questionLine({ state, status_message }: RunItem, { kind, title, action }: BlockedOn): string {
   if (state === 'BLOCKED' && status_message) return status_message.message;
   return kind === 'question' ? `asks: ${title}` : `asks for permission to use ${action?.name ?? 'something'}: ${title}`;
 }
 
-/** Returns one line for each way to answer. */
+/** Returns one line for each command with which a person can answer. */
 export function answerLines(runId: string, kind: BlockedOn['kind'], colours: Colours): string[] {
   const command = (words: string, about: string) =>
     `${colours.cyan(`bin/runyard ${words}`)}${about ? colours.dim(`  ${about}`) : ''}`;
@@ -97,7 +100,8 @@ export function promptOf({ kind, action }: Pick<BlockedOn, 'kind' | 'action'>): 
 }
 
 /**
- * Returns the follow-up for the text that a person typed. Only `y` and `yes` approve; any other text denies, and the text is the reason.
+ * Returns the follow-up for the text that a person has typed. For a permission request, only `y` and `yes` approve. Any other text denies
+ * the request, and the text is the reason.
  */
 export function answerOf(
   { kind, request_id }: Pick<BlockedOn, 'kind' | 'request_id'>,

@@ -17,7 +17,7 @@ const run: RunItem = {
   run_time: 'PT1M3.52S',
 };
 
-test('a run that succeeded shows its time, files with a link, usage and page', () => {
+test('the summary of a run that succeeded shows the run time, links to files, the usage and the page of the run', () => {
   const item = {
     artifact_type: 'FILE',
     created_at: run.created_at,
@@ -43,7 +43,7 @@ test('a run that succeeded shows its time, files with a link, usage and page', (
   );
 });
 
-test('a run that failed shows code and message without control characters', () => {
+test('the summary of a run that failed shows the error code and the message without control characters', () => {
   const failed: RunItem = {
     ...run,
     state: 'FAILED',
@@ -54,12 +54,12 @@ test('a run that failed shows code and message without control characters', () =
   );
 });
 
-test('an interrupted run shows that it waits for a message', () => {
+test('the summary of an interrupted run shows its status message', () => {
   const interrupted: RunItem = { ...run, status_message: { message: 'The turn was interrupted.' } };
   expect(renderSummary(interrupted, [], noColours)).toContain('SUCCEEDED in 1 min 3 s\n  The turn was interrupted.\n');
 });
 
-test('a waiting run shows its question and how to answer it', () => {
+test('the summary of a BLOCKED run shows the question and how to answer it', () => {
   const blocked: RunItem = {
     ...run,
     state: 'BLOCKED',

@@ -1,4 +1,4 @@
-/** The summary of an ended run: its state, artifacts, usage and page. */
+/** Renders the summary of an ended run: the state, the artifacts, the usage and the URL of the run's page. */
 import type { ArtifactItem } from '@runyard/contract/runs/artifacts';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { formatBytes } from '@runyard/contract/wire/byte-size';
@@ -9,7 +9,7 @@ import { answerLines, questionLine } from './question.ts';
 
 export interface SummaryArtifact {
   readonly item: ArtifactItem;
-  /** Signed URL of the artifact's bytes; absent for artifacts that are links or text. */
+  /** Signed URL of the artifact's bytes. Absent for artifacts that are links or text. */
   readonly downloadUrl?: string;
 }
 

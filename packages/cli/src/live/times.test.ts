@@ -12,4 +12,4 @@ test.each([
   ['2026-11-20T12:00:00Z', '2 d ago'],
   ['2026-10-01T12:00:00Z', '2026-10-01'],
   ['2027-01-01T00:00:00Z', '2027-01-01'],
-])('says of %s: %s', (time, expected) => expect(formatAgo(time, now)).toBe(expected));
+])('formatAgo describes %s as %s', (time, expected) => expect(formatAgo(time, now)).toBe(expected));

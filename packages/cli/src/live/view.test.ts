@@ -34,7 +34,7 @@ function draw(...events: LiveEvent[]): string {
   return events.map((event) => view.render(event)).join('');
 }
 
-test('a whole run is shown in the order of its events', () => {
+test('the view shows the events of a run in their order', () => {
   expect(
     draw(
       state('QUEUED'),
@@ -65,8 +65,8 @@ test('a whole run is shown in the order of its events', () => {
   );
 });
 
-describe('output', () => {
-  test('is shown as it arrives, even before its line is complete', () => {
+describe('the output of a command', () => {
+  test('is shown as it arrives, even before a line is complete', () => {
     const view = createLiveView(noColours);
     view.render(command('a', 'make'));
     expect(view.render(output('a', 'compiling'))).toBe('  │ compiling');
@@ -74,7 +74,7 @@ describe('output', () => {
     expect(view.render(result('a', 2))).toBe('\n  ✗ exit 2 · 12 ms\n');
   });
 
-  test('of two concurrent commands never shares a line', () => {
+  test('never shares a line with the output of another concurrent command', () => {
     expect(
       draw(
         command('a', 'one'),
@@ -86,7 +86,7 @@ describe('output', () => {
     ).toBe('$ one\n$ two\n  │ from a\n  │ from b\n  │ more\n');
   });
 
-  test('cannot reach the terminal with escape sequences, also split over events', () => {
+  test('is shown without escape sequences, even if a sequence is split over several events', () => {
     const text = draw(
       command('a', 'printf \u001b[2J'),
       output('a', 'x\u001b]0;ow'),
@@ -96,7 +96,7 @@ describe('output', () => {
     expect(text).toBe('$ printf\n  │ xy\nred\n');
   });
 
-  test('is shown again completely if the result does not begin with the streamed output', () => {
+  test('is shown completely again if the result does not begin with the streamed output', () => {
     const done = (text: string) =>
       agent({ type: 'action_result', action_id: 'a', state: 'completed', output: text, duration_ms: 1 });
     expect(draw(command('a', 'x'), output('a', 'one\ntw'), done('one\ntwo\nthree\n'))).toBe(
@@ -107,7 +107,7 @@ describe('output', () => {
     );
   });
 
-  test('of a command that only the result contains shows its first and last lines', () => {
+  test('is shown with only its first and last lines if it was not streamed and is long', () => {
     const lines = Array.from({ length: 1000 }, (_, index) => `line ${index}`);
     const done = agent({ type: 'action_result', action_id: 'a', state: 'completed', output: lines.join('\n') });
     const text = draw(command('a', 'x'), done);
@@ -115,7 +115,7 @@ describe('output', () => {
     expect(text).toContain('  │ line 999\n');
   });
 
-  test('of a command that only the result contains is shown once, with the size of the omitted part', () => {
+  test('is shown once, with the size of the omitted part, if it was not streamed and a part was omitted', () => {
     const done = agent({
       type: 'action_result',
       action_id: 'a',
@@ -135,7 +135,7 @@ test('a command of several lines is shown whole up to a limit', () => {
   expect(long.endsWith('  line 39\n')).toBe(true);
 });
 
-test('a failed setup step shows the end of its output, and no step is shown twice', () => {
+test('the view shows the end of the output of a failed setup step, and shows no step twice', () => {
   const step = agent({
     type: 'setup_step_finished',
     step_id: 'x',
@@ -158,7 +158,7 @@ test('a failed setup step shows the end of its output, and no step is shown twic
   expect(draw(step, timelineEvent)).toBe('  ✗ setup npm ci  exit 1 · 2.3 s\n  │ no lockfile\n');
 });
 
-test('shows the start of an external program as the start of a harness', () => {
+test('the view shows the setup step that starts an external program as the start of a harness', () => {
   const step = {
     type: 'setup_step_finished',
     step_id: 'x',
@@ -169,11 +169,11 @@ test('shows the start of an external program as the start of a harness', () => {
   expect(draw(agent(step))).toBe('  ✓ harness command  25 ms\n');
 });
 
-test('warns about a run without isolation', () => {
+test('the view warns about a run without isolation', () => {
   expect(draw(ready({ backend: 'none', spawn_ms: 3 }))).toContain('no isolation');
 });
 
-test('a tool call that is not a command shows its tool and main argument', () => {
+test('the view shows the tool and the main argument of a tool call that is not a command', () => {
   const edit = agent({
     type: 'action',
     step_id: 's',
@@ -185,11 +185,11 @@ test('a tool call that is not a command shows its tool and main argument', () =>
   expect(draw(edit)).toBe('● edit src/a.ts\n');
 });
 
-test('shows the same state once', () => {
+test('the view shows a repeated state only once', () => {
   expect(draw(state('QUEUED'), state('QUEUED'))).toBe('  queued\n');
 });
 
-test('uses colours only for terminals that support them', () => {
+test('coloursFor returns colours only for a terminal, and not if NO_COLOR is set', () => {
   expect(coloursFor({ isTTY: true }, {}).red('x')).toBe('\u001b[31mx\u001b[39m');
   expect(coloursFor({ isTTY: true }, { NO_COLOR: '1' }).red('x')).toBe('x');
   expect(coloursFor({}, {}).red('x')).toBe('x');
@@ -211,7 +211,7 @@ describe('a request', () => {
       ...(message ? { message } : {}),
     });
 
-  test('shows a request and its outcome, and does not repeat a command that is shown above', () => {
+  test('is shown with its outcome, and without a command that is already shown above', () => {
     expect(
       draw(
         command('a', 'rm x'),
@@ -240,7 +240,7 @@ describe('a request', () => {
   });
 });
 
-test('a push shows its branches with their results, without control characters', () => {
+test('the view shows the result for each branch of a push, without control characters', () => {
   const branches = [
     { branch: 'a', to: '1', result: 'pushed' },
     { branch: 'main\u001b[2J', result: 'refused', reason: 'main is protected' },

@@ -1,4 +1,4 @@
-/** Turns the live events of a run into text for a terminal. It only returns text. */
+/** Converts the live events of a run into text for a terminal. Only returns the text and does not print it. */
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { LiveEvent } from '@runyard/contract/runs/live-events';
 import type { RunState } from '@runyard/contract/runs/states';
@@ -13,7 +13,7 @@ import { deniedText, refusedHosts } from './network.ts';
 import { pushText } from './push.ts';
 import { questionLines } from './question.ts';
 
-/** Renders one run. Pass its events in order; each call returns the text to write next. */
+/** Renders one run. The caller passes the events of the run in order, and prints the text that each call returns. */
 export interface LiveView {
   render(event: LiveEvent): string;
   /** Returns the end of a line that is still open. */
@@ -21,17 +21,17 @@ export interface LiveView {
 }
 
 interface Action {
-  /** True: the lines that were shown at the start contain the whole command. */
+  /** True if the lines that were shown when the command started contain the whole command. */
   readonly isShownWhole: boolean;
   readonly cleaner: Cleaner;
   readonly key: string;
-  /** The output that was shown, unchanged. */
+  /** The output that was already shown, before escape sequences were removed. */
   shown: string;
 }
 
 const margin = '  ';
 const outputMargin = '  │ ';
-/** Lines that are shown of a command, and of an output that was not streamed. */
+/** Most lines that are shown of a command, and of an output that was not streamed. */
 const longestCommand = 30;
 const longestOutput = 200;
 
@@ -53,7 +53,7 @@ export function createLiveView(colours: Colours): LiveView {
   const finishedSteps = new Set<string>();
   let lastState: RunState | undefined;
   let turns = 0;
-  /** Key of the text that owns the unfinished line; `undefined`: the cursor is at the start of a line. */
+  /** Key of the text to which the unfinished line belongs. `undefined` if the cursor is at the start of a line. */
   let openLine: string | undefined;
 
   const endLine = (): string => {
@@ -64,7 +64,10 @@ export function createLiveView(colours: Colours): LiveView {
   const line = (text: string): string => `${endLine()}${text}\n`;
   const dimLine = (text: string): string => line(`${margin}${colours.dim(text)}`);
 
-  /** Continues the text of `key`, or starts it on a new line. Each line begins with the margin. */
+  /**
+   * Continues the text with this key. If the unfinished line belongs to another text, first begins a new line. Each line begins with the
+   * margin.
+   */
   function flow(key: string, text: string, lineMargin: string): string {
     if (text === '') return '';
     let result = openLine === key ? '' : endLine();
@@ -136,7 +139,7 @@ export function createLiveView(colours: Colours): LiveView {
   }
 
   function text(event: Extract<AgentEvent, { type: 'text' }>): string {
-    // Skips the prompt, because `turn_started` has already shown it.
+    // Skips the prompt, because it was already shown for the event `turn_started`.
     if (event.role === 'user') return '';
     const cleaner = messages.get(event.message_id) ?? createCleaner();
     const key = `message ${event.message_id}`;
@@ -270,7 +273,7 @@ export function createLiveView(colours: Colours): LiveView {
   };
 }
 
-/** Returns the part of a whole output that was not shown. If the output does not begin with the shown text, the whole output is returned. */
+/** Returns the part of the output that was not shown yet. Returns the whole output if it does not begin with the shown text. */
 function restOf(output: string, shown: string): string {
   if (output.startsWith(shown)) return output.slice(shown.length);
   return shown.startsWith(output.trimEnd()) ? '' : output;

@@ -14,7 +14,10 @@ afterEach(() => {
 const waiting = { state: 'QUEUED', status_message: { message: 'no worker\u001b[2J is connected' } } as RunItem;
 const begun = { state: 'INPROGRESS' } as RunItem;
 
-/** Answers each read of the run with the next of `readings`, and returns the written text. */
+/**
+ * Calls `showWaits` with a fake client that answers each read of the run with the next item of `readings`. Returns the text that was
+ * printed.
+ */
 async function notesOf(readings: readonly (RunItem | Error)[], rounds = readings.length): Promise<string> {
   let written = '';
   const out = (text: string) => {
@@ -33,20 +36,20 @@ async function notesOf(readings: readonly (RunItem | Error)[], rounds = readings
   return written;
 }
 
-test('writes each reason for the wait of a run once, without control characters', async () => {
+test('showWaits prints each reason for the wait of a run once, without control characters', async () => {
   const later = { ...waiting, status_message: { message: 'all slots are taken' } } as RunItem;
   expect(await notesOf([waiting, waiting, later, begun])).toBe('  no worker is connected\n  all slots are taken\n');
 });
 
-test('writes nothing about a run that has begun, and stops reading it', async () => {
+test('showWaits prints nothing about a run that has begun, and stops reading the run', async () => {
   expect(await notesOf([begun], 3)).toBe('');
 });
 
-test('reads again after a failure; the stream of events reports the failure', async () => {
+test('showWaits ignores a failed read and reads again', async () => {
   expect(await notesOf([new Error('no answer'), waiting])).toBe('  no worker is connected\n');
 });
 
-test('writes nothing during the quiet time, in which a worker starts', async () => {
+test('showWaits prints nothing during the quiet time, in which a worker starts', async () => {
   let written = '';
   const out = (text: string) => {
     written += text;

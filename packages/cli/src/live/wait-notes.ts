@@ -1,4 +1,4 @@
-/** Prints why a run waits while it has not begun. */
+/** While a run has not begun, prints why it waits. */
 import type { Client } from '@runyard/client';
 import type { RunState } from '@runyard/contract/runs/states';
 import type { Colours } from './colours.ts';
@@ -17,7 +17,7 @@ export const isWaiting = (state: RunState): boolean => state === 'QUEUED' || sta
 export const waitLines = (message: string): string[] => harmless(message).trimEnd().split('\n');
 
 /**
- * Reads the run every 2 s until it begins, and prints each reason for the wait once; prints nothing in the first `quietMs`.
+ * Reads the run every 2 s until it begins, and prints each reason for the wait once. Prints nothing in the first `quietMs` milliseconds.
  * `endLine` ends a line of the view that is still open.
  */
 export function showWaits(
@@ -43,7 +43,7 @@ export function showWaits(
         }
         again();
       },
-      // Ignores a failed read, because the reader of the event stream reports a lost connection.
+      // Ignores a failed read, because the function that reads the event stream reports a lost connection.
       () => again(),
     );
   };

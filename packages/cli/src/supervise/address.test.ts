@@ -7,11 +7,11 @@ test.each([
   ['0.0.0.0', 'http://127.0.0.1:4180'],
   ['::', 'http://[::1]:4180'],
   ['localhost', 'http://localhost:4180'],
-])('a service that listens on %s has the address %s', (host, origin) =>
+])('reachableOrigin of a service that listens on %s is %s', (host, origin) =>
   expect(reachableOrigin(host, 4180)).toBe(origin),
 );
 
-test('refuses a port of another program, and names the remedy', async () => {
+test('checkPort refuses a port on which another program listens, and says what to do', async () => {
   const server = net.createServer();
   const port = await new Promise<number>((resolve) => {
     server.listen(0, '127.0.0.1', () => resolve((server.address() as net.AddressInfo).port));
@@ -27,12 +27,12 @@ test('refuses a port of another program, and names the remedy', async () => {
   }
 });
 
-test('finds a free port for port 0', async () => {
+test('checkPort finds a free port for port 0', async () => {
   const found = await checkPort('127.0.0.1', 0);
   expect(found.ok && found.port).toBeGreaterThan(0);
 });
 
-test('refuses an address that this machine does not have', async () => {
+test('checkPort refuses an address that this machine does not have', async () => {
   const found = await checkPort('192.0.2.1', 0);
   expect(found.ok).toBe(false);
   if (!found.ok)

@@ -1,8 +1,8 @@
 import net from 'node:net';
 
 /**
- * Returns the origin under which this machine can connect to the host. If the host means all addresses, the origin has the loopback
- * address.
+ * Returns the origin with which programs on this machine can connect to a service that listens on `host`. If `host` means all
+ * addresses, the origin has the loopback address.
  */
 export function reachableOrigin(host: string, port: number): string {
   const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;

@@ -4,11 +4,11 @@ const get = (url: string, timeoutMs: number) =>
   sendPlain(url, { method: 'GET', headers: {}, signal: AbortSignal.timeout(timeoutMs) }, () => {});
 const isOk = (status: number): boolean => status >= 200 && status < 300;
 
-/** Answer of a service's `/readyz`. */
+/** The answer of a service to `/readyz`. */
 export interface Readiness {
   readonly answered: boolean;
   readonly ready: boolean;
-  /** Why the service is not ready, or which part of a ready service does not work; null: no problem. */
+  /** Why the service is not ready, or which part of a ready service does not work. Null if there is no problem. */
   readonly problem: string | null;
 }
 

@@ -1,4 +1,4 @@
-/** Main file of the background process that runs service and worker for `run`. */
+/** Main file of the background process that the command `run` starts, and which runs the service and the worker. */
 import { Failure } from '../failure.ts';
 import { dataFolder } from '../installation.ts';
 import { readSettings } from '../read-settings.ts';

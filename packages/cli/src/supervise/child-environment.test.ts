@@ -14,7 +14,7 @@ const everything: Record<string, string> = {
   ...Object.fromEntries(Object.keys(settingsTable).map((name) => [name, 'value'])),
 };
 
-test('gives the worker no key of a model provider, no database address and no other variable of the shell', () => {
+test('the worker gets no key of a model provider, no database address and no other variables of the shell', () => {
   const env = childEnvironment('worker', everything, {});
   expect(Object.keys(env).sort()).toEqual(
     [
@@ -35,7 +35,7 @@ test('gives the worker no key of a model provider, no database address and no ot
   }
 });
 
-test("gives the service its settings and the proxy, but not the worker's key", () => {
+test('the service gets its settings and the proxy variables, but not the key of the worker', () => {
   const env = childEnvironment('service', everything, {});
   expect(env).toHaveProperty('RUNYARD_ANTHROPIC_API_KEY');
   expect(env).toHaveProperty('HTTPS_PROXY');
@@ -45,17 +45,17 @@ test("gives the service its settings and the proxy, but not the worker's key", (
   }
 });
 
-test('gives the service, but not the worker, the variables of the AWS SDK if its blobs are in a bucket', () => {
+test('the service gets the variables of the AWS SDK if blobs are in a bucket, but the worker does not', () => {
   const env = { ...everything, RUNYARD_BLOBS: 's3://bucket' };
   expect(childEnvironment('service', env, {})).toHaveProperty('AWS_SECRET_ACCESS_KEY');
   expect(childEnvironment('worker', env, {})).not.toHaveProperty('AWS_SECRET_ACCESS_KEY');
 });
 
-test('prefers the values of the supervisor to the values of the shell', () => {
+test('values of the supervisor have priority over values of the shell', () => {
   expect(childEnvironment('service', everything, { RUNYARD_PORT: '5000' }).RUNYARD_PORT).toBe('5000');
 });
 
-test('passes the variable with the file of a secret to the programs that use the secret, if the value of the secret is not set', () => {
+test('a program gets the variable with the file of a secret only if it uses the secret and gets no value of it', () => {
   const env = { RUNYARD_DATABASE_URL_FILE: '/run/secrets/database', RUNYARD_API_KEY_FILE: '/run/secrets/key' };
   expect(childEnvironment('service', env, {})).toEqual({ RUNYARD_DATABASE_URL_FILE: '/run/secrets/database' });
   expect(childEnvironment('worker', env, { RUNYARD_API_KEY: 'k' })).toEqual({ RUNYARD_API_KEY: 'k' });

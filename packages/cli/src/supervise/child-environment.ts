@@ -18,7 +18,10 @@ const common = [
   'SSL_CERT_DIR',
 ];
 
-/** Variables for the service, because it calls model providers and code hosts, possibly through a proxy whose URL has a password. */
+/**
+ * Variables that only the service gets, because only the service calls model providers and code hosts. The URL of a proxy may contain a
+ * password.
+ */
 const onlyService = [
   'HTTP_PROXY',
   'HTTPS_PROXY',
@@ -29,18 +32,19 @@ const onlyService = [
   'NODE_USE_ENV_PROXY',
 ];
 
-/** Returns the variables of the AWS SDK, if the service stores blobs in a bucket. */
+/** Returns the names of the variables of the AWS SDK if the service stores blobs in a bucket. */
 const forBucket = (env: Readonly<Record<string, string | undefined>>): string[] =>
   [env.RUNYARD_BLOBS, env.RUNYARD_BLOBS_FROM].some((place) => place?.startsWith('s3:'))
     ? Object.keys(env).filter((name) => name.startsWith('AWS_'))
     : [];
 
-/** Standard variables of OpenTelemetry, for the service. The headers in them can have a credential of the collector. */
+/** Matches the standard variables of OpenTelemetry. Only the service gets them, because they may contain a credential for the collector. */
 const ofTelemetry = /^OTEL_[A-Z_]+$/;
 
 /**
- * Returns the environment of a child program: the settings that the table assigns to the program, and the variables that every program
- * needs. So the worker gets no key of a model provider and no database address, and no program gets other variables of the user's shell.
+ * Returns the environment of a child program: the settings that the settings table assigns to this program, and the variables that
+ * every program needs. So the worker gets no key of a model provider and no database address, and no program gets other variables of
+ * the user's shell.
  */
 export function childEnvironment(
   program: 'service' | 'worker',

@@ -28,7 +28,7 @@ const staleClaim = (pid: number, ticks: number) =>
     }),
   );
 
-test('keeps a claim until it is released, and leaves only the lock file', () => {
+test('takeClaim fails until the earlier claim is released, and a released claim leaves only the lock file', () => {
   const first = takeClaim(file, 'foreground');
   expect(first.ok).toBe(true);
   const second = takeClaim(file, 'background');
@@ -38,13 +38,13 @@ test('keeps a claim until it is released, and leaves only the lock file', () => 
   expect(existsSync(file)).toBe(false);
 });
 
-test('shows other processes the description of the holder', () => {
+test('readClaim returns the description that the holder has announced', () => {
   const ownClaim = takeClaim(file, 'background');
   if (ownClaim.ok) ownClaim.claim.announce('http://127.0.0.1:4180', ['service', 'worker']);
   expect(readClaim(file)).toMatchObject({ origin: 'http://127.0.0.1:4180', programs: ['service', 'worker'] });
 });
 
-test('takes over the claim of a process that ended', async () => {
+test('takeClaim takes the claim of a process that has ended', async () => {
   const child = spawn(process.execPath, ['-e', '']);
   const pid = child.pid ?? 0;
   const ticks = startTicks(pid) ?? 0;
@@ -54,18 +54,18 @@ test('takes over the claim of a process that ended', async () => {
   expect(takeClaim(file, 'background').ok).toBe(true);
 });
 
-test('does not confuse a new process with a dead process of the same id', () => {
+test('readClaim does not mistake a new process for an ended process with the same id', () => {
   staleClaim(process.pid, 1);
   expect(readClaim(file)).toBeNull();
   expect(takeClaim(file, 'background').ok).toBe(true);
 });
 
-test('replaces a damaged claim file', () => {
+test('takeClaim replaces a damaged claim file', () => {
   writeFileSync(file, 'half a cla');
   expect(takeClaim(file, 'background').ok).toBe(true);
 });
 
-test('lets only one of many processes take over a stale claim', async () => {
+test('only one of many processes can take a stale claim', async () => {
   staleClaim(process.pid, 1);
   const module = new URL('claim.ts', import.meta.url).href;
   const script = `import { takeClaim } from ${JSON.stringify(module)};
@@ -97,7 +97,7 @@ test('lets only one of many processes take over a stale claim', async () => {
 describe.skipIf(namespaceProblem)(
   namespaceProblem ? `between containers (skipped: ${namespaceProblem})` : 'between containers',
   () => {
-    test('the first of two processes with the same pid holds the claim until it ends', async () => {
+    test('of two processes with the same pid, the first one has the claim until it ends', async () => {
       const module = path.join(import.meta.dirname, 'claim.ts');
       const script = `
         import { takeClaim } from ${JSON.stringify(module)};
@@ -118,7 +118,7 @@ describe.skipIf(namespaceProblem)(
   },
 );
 
-test('returns no URL of a service after the parent of the service has ended', () => {
+test('urlOfService returns null if the parent of the service has ended', () => {
   const serviceFile = path.join(folder, 'service.json');
   const base_url = 'http://127.0.0.1:1';
   const write = (parent?: object) =>

@@ -4,17 +4,17 @@ import { readHolder, tryClaim } from '@runyard/system/claim';
 import { tryLockFile } from '@runyard/system/file-lock';
 import { isIdentity, type ProcessIdentity, stateOf, thisProcess } from '@runyard/system/process-identity';
 
-/** The supervisor of a data folder. */
+/** The description of the process that supervises a data folder, and which has the claim on the folder. */
 export interface Claim extends ProcessIdentity {
   readonly mode: 'foreground' | 'background';
   readonly started_at: string;
-  /** Origin under which this machine reaches the service; absent until all programs are started. */
+  /** Origin with which programs on this machine reach the service. Absent until all programs have started. */
   readonly origin?: string;
-  /** Programs that it keeps running. */
+  /** Names of the programs that the supervisor keeps running. */
   readonly programs?: readonly string[];
 }
 
-/** Checks the file by hand, because nearly every command reads it and zod takes long to load. */
+/** Checks the content of the file by hand, because nearly every command reads the file, and loading zod takes long. */
 function isClaim(value: unknown): value is Claim {
   if (!isIdentity(value)) return false;
   const { mode, started_at, origin, programs }: Partial<Record<keyof Claim, unknown>> = value;
@@ -27,17 +27,17 @@ function isClaim(value: unknown): value is Claim {
   );
 }
 
-/** Signal that makes a supervisor let its worker finish its runs and then stop. */
+/** When a supervisor gets this signal, its worker finishes its runs, and then all programs stop. */
 export const drainSignal = 'SIGUSR2';
 
 /** A claim of this process. */
 export interface SupervisorClaim {
-  /** Records for other processes that all programs have started, and the origin of the service. */
+  /** Writes into the file, for other processes, that all programs have started, and the origin of the service. */
   announce(origin: string, programs: readonly string[]): void;
   release(): void;
 }
 
-/** Returns the claim in this file if its process lives, here or in another container; otherwise `null`. */
+/** Returns the claim in this file if its process still runs, here or in another container. Otherwise returns `null`. */
 export function readClaim(file: string): Claim | null {
   const claim = readHolder(file, isClaim);
   if (claim === undefined) return null;
@@ -52,8 +52,8 @@ export function readClaim(file: string): Claim | null {
 }
 
 /**
- * Makes this process the supervisor. If several processes try at the same time, the lock `{file}.lock` decides which process gets the
- * claim. The file itself only names the holder. @returns the claim, or the claim of another process
+ * Makes this process the supervisor. If several processes try this at the same time, the lock `{file}.lock` decides which of them gets
+ * the claim. The file itself only describes the holder. @returns the new claim, or the claim of another process
  */
 export function takeClaim(
   file: string,
@@ -77,7 +77,8 @@ export function takeClaim(
     }
     const holder = readHolder(file, isClaim);
     if (holder !== undefined && stateOf(holder) !== 'gone') return { ok: false, holder };
-    // Tries again: the other process has just taken the lock and not written the file yet, or it only tests the lock in `isLocked`.
+    // Tries again, because there are two possible reasons: another process has just taken the lock and has not written the file yet, or
+    // it only tests the lock in `isLocked`.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
   }
 }

@@ -30,7 +30,7 @@ const patient = `
 const logged = (text: string) =>
   vi.waitFor(() => expect(readFileSync(logFile, 'utf8')).toContain(text), { timeout: 60_000 });
 
-test('asks a program to stop, gives it only its own environment, and lets it write its own log', async () => {
+test('a started program gets only its own environment, writes its own log, and stops when it is asked to', async () => {
   const running = await program(`console.log(JSON.stringify(process.env), process.argv.slice(2)); ${patient}`)();
   await logged('up');
   expect(await running.stop(60_000)).toEqual({ code: 0, signal: null });
@@ -41,7 +41,7 @@ test('asks a program to stop, gives it only its own environment, and lets it wri
   expect(log).not.toContain('VITEST');
 });
 
-test('passes flags of Node to Node, not to the program', async () => {
+test('startProgram passes flags of Node to Node and not to the program', async () => {
   const script = path.join(folder, 'program.mjs');
   writeFileSync(script, `console.log(JSON.stringify([process.execArgv, process.argv.slice(2)])); ${patient}`);
   const start = { script, args: ['more'], nodeFlags: serviceNodeFlags, env: {}, cwd: folder, logFile };
@@ -51,13 +51,13 @@ test('passes flags of Node to Node, not to the program', async () => {
   expect(readFileSync(logFile, 'utf8')).toContain(JSON.stringify([serviceNodeFlags, ['--stop-with-parent', 'more']]));
 });
 
-test('kills a program that does not stop in time', async () => {
+test('a program that does not stop in time is killed', async () => {
   const running = await program(`setInterval(() => {}, 1000); process.stdin.resume(); console.log('up');`)();
   await logged('up');
   expect(await running.stop(100)).toEqual({ code: null, signal: 'SIGKILL' });
 });
 
-test('ends a program when its parent is killed with kill -9, and the program can see that it was not asked to stop', async () => {
+test('a program ends when its parent is killed, and can see that it was not asked to stop', async () => {
   const script = path.join(folder, 'program.mjs');
   writeFileSync(script, `${patient} console.log('pid ' + process.pid);`);
   const parent = `import { startProgram } from ${JSON.stringify(new URL('program.ts', import.meta.url).href)};
@@ -71,7 +71,7 @@ test('ends a program when its parent is killed with kill -9, and the program can
   expect(readFileSync(logFile, 'utf8')).toContain('bye, crashed');
 });
 
-test('restarts and reports a program that dies, until the program is stopped', async () => {
+test('keepRunning restarts a program that ends, and reports this, until the program is stopped', async () => {
   const start = program(patient);
   const reports: string[] = [];
   const first = await start();
@@ -92,7 +92,7 @@ test('restarts and reports a program that dies, until the program is stopped', a
   expect(reports).toHaveLength(2);
 });
 
-test('waits longer after each end of a program, even if a restart fails', async () => {
+test('keepRunning waits longer after each end of a program, even if a restart fails', async () => {
   const start = program('process.exit(3)');
   const reports: string[] = [];
   let starts = 0;
@@ -120,7 +120,7 @@ test('waits longer after each end of a program, even if a restart fails', async 
   expect(waits[3]).toContain('in 0.04 s');
 });
 
-test('sends a signal and waits for the program to finish', async () => {
+test('endBy sends a signal and waits until the program has ended', async () => {
   const start = program(
     `process.on('SIGTERM', () => { console.log('finishing'); setTimeout(() => process.exit(0), 50); }); ${patient}`,
   );
@@ -133,7 +133,7 @@ test('sends a signal and waits for the program to finish', async () => {
   expect(reports).toEqual([]);
 });
 
-test('describes an exit by its code or signal', () => {
+test('describeExit names the exit code or the signal', () => {
   expect(describeExit({ code: 1, signal: null })).toBe('exit code 1');
   expect(describeExit({ code: null, signal: 'SIGKILL' })).toBe('signal SIGKILL');
 });

@@ -3,9 +3,9 @@ import { describeExit, type Program } from './program.ts';
 
 /** A program that is restarted whenever it ends by itself. */
 export interface RestartedProgram {
-  /** Returns the running program; `undefined` while it is being restarted. */
+  /** Returns the running program, or `undefined` while the program is being restarted. */
   current(): Program | undefined;
-  /** Stops the restarts, and sends the signal with which the program finishes its work and ends. Waits for the end. */
+  /** Stops the restarts, and sends the signal that makes the program finish its work and end. Waits until the program has ended. */
   endBy(signal: NodeJS.Signals): Promise<void>;
   /** Stops the restarts and the program. */
   stop(graceMs: number): Promise<void>;
@@ -14,20 +14,23 @@ export interface RestartedProgram {
 export interface KeepRunning {
   readonly name: string;
   readonly first: Program;
-  /** Starts the program again and resolves when it is ready. If the start fails or is aborted, leaves no process behind. */
+  /**
+   * Starts the program again and resolves when the program is ready. If the start fails or is aborted, no process of the program may be
+   * left.
+   */
   readonly restart: (signal: AbortSignal) => Promise<Program>;
   readonly report: (message: string) => void;
-  /** First wait. The wait doubles up to 30 s while the program keeps ending. */
+  /** Milliseconds before the first restart. If the program ends again and again, each wait is twice the previous one, up to 30 s. */
   readonly firstWaitMs?: number;
-  /** If a program ran for at least this time, the next wait is `firstWaitMs` again. */
+  /** If the program ran for at least this time, the next wait is `firstWaitMs` again. */
   readonly healthyMs?: number;
 }
 
 const longestWaitMs = 30_000;
-/** Only this process starts the program, so no jitter is needed. */
+/** The waits are not changed at random, because only this process restarts the program. */
 const noJitter = () => 0.5;
 
-/** Restarts a program whenever it ends by itself, with growing waits, and reports each restart. */
+/** Restarts a program whenever it ends by itself. The waits before restarts grow. Reports each restart. */
 export function keepRunning(keep: KeepRunning): RestartedProgram {
   const waits = { firstMs: keep.firstWaitMs ?? 500, longestMs: longestWaitMs };
   const stopping = new AbortController();
@@ -71,7 +74,7 @@ export function keepRunning(keep: KeepRunning): RestartedProgram {
     async stop(graceMs) {
       stopping.abort();
       await current?.stop(graceMs);
-      // Stops the program again, because a restart that finished at the same time may have started a new one.
+      // Stops the program again, because a restart may have started a new process at the same time.
       await Promise.resolve();
       await current?.stop(graceMs);
       await watching;

@@ -10,14 +10,14 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(path.dirname(file), { recursive: true }));
 
-test('reads only lines after the given position, and returns only the message of a JSON line', () => {
+test('readLogTail returns only lines after the given position, and only the message of a JSON line', () => {
   writeFileSync(file, 'old\n');
   const from = sizeOf(file);
   writeFileSync(file, '{"level":50,"msg":"port taken"}\nplain words\n', { flag: 'a' });
   expect(readLogTail(file, from)).toBe('port taken\nplain words');
 });
 
-test('reads only the end of a long log', () => {
+test('readLogTail reads only the end of a long log', () => {
   writeFileSync(
     file,
     `${'x'.repeat(100_000)}\n${Array.from({ length: 50 }, (_, index) => `line ${index}`).join('\n')}\n`,
@@ -25,11 +25,11 @@ test('reads only the end of a long log', () => {
   expect(readLogTail(file, 0, 3)).toBe('line 47\nline 48\nline 49');
 });
 
-test('returns nothing for a missing log', () => {
+test('readLogTail returns an empty text for a missing log', () => {
   expect(readLogTail(path.join(path.dirname(file), 'none.log'), 0)).toBe('');
 });
 
-test('includes the message of an error in a log line', () => {
+test('readableLogLine adds the message of the error in a log line', () => {
   expect(readableLogLine('{"msg":"could not start","err":{"message":"disk full"}}')).toBe('could not start: disk full');
   expect(readableLogLine('{"half":')).toBe('{"half":');
 });

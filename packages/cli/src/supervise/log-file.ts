@@ -1,6 +1,6 @@
 import { closeSync, copyFileSync, fstatSync, openSync, readSync, statSync, truncateSync } from 'node:fs';
 
-/** Size at which a log is rotated. One older part is kept. */
+/** A log of this size is rotated. One older part of the log is kept. */
 const largestLogBytes = 32 * 1024 * 1024;
 
 /** Returns the size of the file in bytes; 0 if it does not exist. */
@@ -8,7 +8,10 @@ export function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Copies a full log to `{file}.1` and empties it. The writers append, so they continue at the start of the emptied file. */
+/**
+ * Copies a full log to `{file}.1` and empties the log. Programs that write the log append to it, so they continue at the start of the
+ * emptied file.
+ */
 export function rotateFullLog(file: string): void {
   if (sizeOf(file) < largestLogBytes) return;
   copyFileSync(file, `${file}.1`);
@@ -16,7 +19,7 @@ export function rotateFullLog(file: string): void {
 }
 
 /**
- * Returns the last lines after the byte `from`, at most 4 KB. Returns the message of a JSON log line, or another line
+ * Returns the last lines after the byte `from`, at most 4 KB. For a JSON log line, returns only the message. Other lines are
  * unchanged.
  */
 export function readLogTail(file: string, from: number, lines = 12): string {
@@ -38,7 +41,7 @@ export function readLogTail(file: string, from: number, lines = 12): string {
   }
 }
 
-/** Returns the message of a pino line; any other line unchanged. */
+/** Returns the message of a log line of pino. Returns any other line unchanged. */
 export function readableLogLine(line: string): string {
   if (!line.startsWith('{')) return line;
   try {

@@ -13,7 +13,7 @@ export interface Program {
   readonly exited: Promise<ProgramExit>;
   hasExited(): boolean;
   signal(name: NodeJS.Signals): void;
-  /** Asks the program to stop by a word on its standard input, and kills it after `graceMs`. Resolves when the program has ended. */
+  /** Asks the program to stop with a word on its standard input. Kills the program after `graceMs`. Resolves when the program has ended. */
   stop(graceMs: number): Promise<ProgramExit>;
 }
 
@@ -24,14 +24,18 @@ export interface ProgramStart {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** The program itself appends standard output and error to this file, so its log survives the end of this process. */
+  /**
+   * Standard output and standard error of the program are this file. The program itself writes to it, so the log is complete even if this
+   * process ends first.
+   */
   readonly logFile: string;
 }
 
 /**
- * Starts a program with this Node. The program has a separate session, so that Ctrl-C in the terminal reaches only this process.
- * Its standard input is a pipe: when this process ends, even by kill -9, the pipe closes and the program ends
- * (`--stop-with-parent`). The program distinguishes a stop from a crash of this process by the word that `stop` writes.
+ * Starts a program with the same Node as this process. The program has a separate session, so that Ctrl-C in the terminal reaches only
+ * this process. The standard input of the program is a pipe from this process. When this process ends, even by SIGKILL, the pipe
+ * closes and the program ends (`--stop-with-parent`). `stop` writes a word into the pipe before, so that the program can distinguish a
+ * stop from a crash of this process.
  * @throws if the process cannot be started
  */
 export async function startProgram(start: ProgramStart): Promise<Program> {
@@ -47,7 +51,7 @@ export async function startProgram(start: ProgramStart): Promise<Program> {
   } finally {
     closeSync(log);
   }
-  // Ignores write errors, because the program may have ended already.
+  // Ignores write errors, because the program may have already ended.
   child.stdin?.on('error', () => {});
   let hasEnded = false;
   const exited = new Promise<ProgramExit>((resolve) => {

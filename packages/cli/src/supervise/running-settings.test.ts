@@ -19,7 +19,7 @@ test.each([
     { RUNYARD_OPENAI_API_KEY: 'sk-canary-two', RUNYARD_ANTHROPIC_API_KEY: 'sk-canary-three' },
     ['RUNYARD_ANTHROPIC_API_KEY: set, not set', 'RUNYARD_OPENAI_API_KEY: set, another value'],
   ],
-])('reports %s that the running programs do not have', (_, running, env, expected) => {
+])('differencesTo reports %s that the running programs do not have', (_, running, env, expected) => {
   const found = differencesTo(running, env, both).map((each) => `${each.name}: ${each.here}, ${each.running}`);
   expect(found).toEqual(expected);
 });
@@ -34,17 +34,17 @@ test.each([
   ],
   ['a setting that only the programs have', { RUNYARD_OPENAI_API_KEY: 'sk-canary' }, {}],
   ['the key and the folder of the command itself', {}, { RUNYARD_API_KEY: 'x', RUNYARD_DATA_DIR: 'elsewhere' }],
-])('finds no difference for %s', (_, running, env) => {
+])('differencesTo finds no difference for %s', (_, running, env) => {
   expect(differencesTo(running, env, both)).toEqual([]);
 });
 
-test('compares only the settings of programs that run, and only the requested settings', () => {
+test('differencesTo compares only settings of programs that run, and only the requested settings', () => {
   const env = { RUNYARD_WORKER_SLOTS: '3', RUNYARD_PORT: '5000' };
   expect(differencesTo({}, env, ['service']).map(({ name }) => name)).toEqual(['RUNYARD_PORT']);
   expect(differencesTo({}, { RUNYARD_LOG: 'debug' }, both, addressSettings)).toEqual([]);
 });
 
-test('reads the environment that a process was started with', async () => {
+test('readEnvironmentOf returns the environment with which a process was started', async () => {
   const child = spawn(process.execPath, ['-e', "process.stdin.on('end', () => {}).resume(); console.log('up')"], {
     env: { RUNYARD_MODEL_KEY: 'a=b\nc' },
   });

@@ -5,23 +5,24 @@ import { type SettingName, settingsTable } from '@runyard/contract/settings/sett
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A setting of a command that is missing in the environment of the running programs, or has another value there. */
+/** A setting of a command that the running programs do not have, or that has another value in their environment. */
 export interface Difference {
   readonly name: SettingName;
-  /** Values as a user would write them. For a secret, only whether it is set. */
+  /** The values here and in the running programs, as a user would write them. For a secret, only whether it is set. */
   readonly here: string;
   readonly running: string;
 }
 
-/** Settings that are not compared, because they belong to a command or are the same for all programs of a data folder. */
+/** Settings that are not compared, because they are meant for commands or are always the same for all programs of a data folder. */
 const ofCommand: ReadonlySet<string> = new Set(['RUNYARD_API_KEY', 'RUNYARD_BASE_URL', 'RUNYARD_DATA_DIR']);
 
-/** Settings that decide where the service is. */
+/** Settings that determine the address of the service. */
 export const addressSettings = ['RUNYARD_HOST', 'RUNYARD_PORT'] as const satisfies readonly SettingName[];
 
 /**
- * Returns the environment that a process was started with; `undefined` if this user cannot read it. Only the process's own user and root
- * can read it, so the comparison needs no file with a secret or with the hash of a secret (proc_pid_environ(5)).
+ * Returns the environment with which a process was started, or `undefined` if this user cannot read it. Only the user of the process
+ * and root can read this environment (proc_pid_environ(5)). So secrets can be compared without a file that contains them or their
+ * hashes.
  */
 export function readEnvironmentOf(pid: number): Environment | undefined {
   let text: string;
@@ -35,8 +36,8 @@ export function readEnvironmentOf(pid: number): Environment | undefined {
 }
 
 /**
- * Returns the settings that `env` sets to another value than `running` has. Compares only `names`, if they are given, and only settings
- * that at least one of `programs` uses. A setting that `env` does not have is not a difference.
+ * Returns the settings that have another value in `env` than in `running`. Compares only the settings in `names` that at least one of
+ * `programs` uses. A setting that is not in `env` is not a difference.
  */
 export function differencesTo(
   running: Environment,
@@ -48,7 +49,7 @@ export function differencesTo(
     const setting: Setting<unknown> = settingsTable[name];
     const here = env[name];
     if (!here || ofCommand.has(name) || !setting.usedBy.some((program) => programs.includes(program))) return [];
-    // Port 0 means any free port, so it equals each port.
+    // Port 0 means any free port, so it does not differ from any port.
     if (name === 'RUNYARD_PORT' && Number(here) === 0) return [];
     const there = running[name] || setting.default;
     if (there !== undefined && isSame(setting, here, there)) return [];

@@ -4,7 +4,7 @@ import { isIdentity, type ProcessIdentity, stateOf } from '@runyard/system/proce
 /** The file that the service writes about itself while it listens. */
 export interface ServiceFile extends ProcessIdentity {
   readonly base_url: string;
-  /** The process with which the service ends; absent: the service runs alone. */
+  /** The parent process of the service. When it ends, the service ends too. Absent if the service was started without a supervisor. */
   readonly parent?: ProcessIdentity;
 }
 
@@ -14,15 +14,18 @@ const isServiceFile = (value: unknown): value is ServiceFile =>
   typeof value.base_url === 'string' &&
   (!('parent' in value) || isIdentity(value.parent));
 
-/** Returns the service of this data folder; `null` if no service runs here. A crash can leave a file that names a dead process. */
+/**
+ * Returns the running service of this data folder. Returns `null` if no service runs here, even if a crash has left a file that names a
+ * dead process.
+ */
 export function readServiceFile(file: string): ServiceFile | null {
   const service = readHolder(file, isServiceFile);
   return service !== undefined && stateOf(service) === 'alive' ? service : null;
 }
 
 /**
- * Returns the URL of the service of this data folder; `null` if no service runs here. Also returns `null` if the service's parent was
- * killed, because such a service is stopping although it still answers for a moment.
+ * Returns the URL of the service of this data folder, or `null` if no service runs here. Also returns `null` if the parent of the
+ * service was killed. Such a service is stopping, although it still answers for a moment.
  */
 export function urlOfService(file: string): string | null {
   const service = readServiceFile(file);

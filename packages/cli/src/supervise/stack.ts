@@ -1,4 +1,4 @@
-/** Starts service and worker in order, keeps them running, and stops them in the opposite order. */
+/** Starts first the service and then the worker, keeps both running, and stops them in the opposite order. */
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Settings } from '@runyard/contract/settings/settings';
@@ -13,9 +13,10 @@ import { describeExit, type Program, startProgram } from './program.ts';
 import { readServiceFile } from './service-file.ts';
 
 /**
- * Node's flags for the service. The flags limit each half of the space for young objects to 4 MB. Without the limit, many requests or
- * streams make both halves several times as large, and the halves stay large while the service is idle. The flags also let the space for
- * old objects grow only by half before the next collection. See `docs/decisions/node-flags.md`.
+ * Flags of Node for the service, which save memory. The first flag limits the size of each semi-space, where V8 puts new objects, to 4
+ * MB. Without this limit, many requests or streams make the semi-spaces several times as large, and they stay large while the service
+ * is idle. With the second flag, V8 collects garbage when the space for old objects has grown by half. See
+ * `docs/decisions/node-flags.md`.
  */
 export const serviceNodeFlags: readonly string[] = ['--max-semi-space-size=4', '--heap-growing-percent=50'];
 
@@ -32,28 +33,31 @@ export interface StackStart {
 }
 
 export interface Stack {
-  /** Origin under which this machine reaches the service, without `/api/v1`. */
+  /** Origin with which programs on this machine reach the service, without `/api/v1`. */
   readonly origin: string;
-  /** Lets the worker finish its runs; resolves when the worker has ended. */
+  /** Lets the worker finish its runs. Resolves when the worker has ended. */
   drain(): Promise<void>;
   /**
-   * Ends the worker in the same way as an upgrade. The worker leaves its sandboxes to the next worker, and sandboxes that can run without a
-   * worker continue.
+   * Ends the worker as for an upgrade: the worker leaves its sandboxes to the next worker, and sandboxes that can run without a worker
+   * continue.
    */
   leave(): Promise<void>;
-  /** Stops worker and service; resolves when both are gone. Calls `between` when the worker is gone. */
+  /** Stops the worker, then calls `between`, and then stops the service. Resolves when both have ended. */
   stop(between?: () => Promise<void>): Promise<void>;
 }
 
 /** Time limit for the start of a program. It is long, because the first start creates a database, perhaps on a slow disk. */
 const serviceStartMs = 90_000;
-/** Time for the worker to stop. A worker that is killed cannot clean up its sandboxes. */
+/** A worker that has not stopped after this time is killed. It gets enough time, because a killed worker cannot clean up its sandboxes. */
 const workerGraceMs = 6_000;
-/** Time for the service to stop. The last checkpoint of its database may take 20 s. */
+/**
+ * A service that has not stopped after this time is killed. It gets enough time, because the last checkpoint of its database may take 20
+ * s.
+ */
 const serviceGraceMs = 30_000;
 const logCheckMs = 60_000;
 
-/** Starts the programs. @throws Failure if a program does not start, with its last log lines */
+/** Starts the programs. @throws Failure with the last log lines of the program if a program does not start */
 export async function startStack(start: StackStart): Promise<Stack> {
   const { settings, folder } = start;
   const logFile = (name: string) => path.join(folder.logs, `${name}.log`);
@@ -137,7 +141,7 @@ export async function startStack(start: StackStart): Promise<Stack> {
       try {
         rotateFullLog(logFile(name));
       } catch (error) {
-        // The disk may be full. The next check rotates the log when there is room again.
+        // Only reports the error, for example of a full disk, because the next check tries again.
         start.report(`the ${name}'s log cannot be rotated: ${error instanceof Error ? error.message : error}`);
       }
     }
@@ -160,8 +164,8 @@ export async function startStack(start: StackStart): Promise<Stack> {
 }
 
 /**
- * Waits for the end of an earlier service of this data folder whose supervisor was killed. Such a service ends by itself, as soon as its
- * database has stopped.
+ * If the supervisor of an earlier service of this data folder was killed, waits until this service has ended. It ends by itself, as
+ * soon as its database has stopped.
  */
 async function formerServiceGone({ folder, report, signal }: StackStart): Promise<void> {
   const deadline = performance.now() + serviceGraceMs;
@@ -175,7 +179,8 @@ async function formerServiceGone({ folder, report, signal }: StackStart): Promis
 }
 
 /**
- * Returns a check that succeeds after `milliseconds`. With wrong settings or without a sandbox backend, a program ends before this time.
+ * Returns a check that succeeds after `milliseconds`. A program that still runs after this time counts as started, because with wrong
+ * settings or without a sandbox backend, it would have ended before.
  */
 function settled(milliseconds: number): () => Promise<boolean> {
   const startedAt = performance.now();
@@ -202,7 +207,7 @@ async function startUntilReady(
       if (signal.aborted) throw new Failure('stopped', 130);
       if (program.hasExited()) throw fail(`did not start (${describeExit(await program.exited)})`);
       if (performance.now() > deadline) throw fail(`was not ready after ${serviceStartMs / 1000} s`);
-      // If a service waits for its database or for the operator, this function waits without a limit.
+      // Extends the deadline again and again while the service waits for its database or for the operator.
       if (found === 'waiting') deadline = performance.now() + serviceStartMs;
       await sleep(found === 'waiting' ? 250 : 25);
     }

@@ -12,12 +12,13 @@ import { type Claim, readClaim } from './claim.ts';
 import { readLogTail, sizeOf } from './log-file.ts';
 import { makeFolders } from './make-folders.ts';
 
-/** Longest wait for the start. It is longer than the time limit for the start of both programs. */
+/** Longest wait for the start of the service and the worker. It is longer than the supervisor's own time limit for the start. */
 const patienceMs = 120_000;
 
 /**
- * Starts service, database and worker in the background. The programs continue when this process and its terminal are gone. If another
- * process starts them at the same time, waits for that process. An aborted `signal` stops the programs that were started here.
+ * Starts the service, the database and the worker in the background. The programs continue when this process has ended and its
+ * terminal is closed. If another process starts the programs at the same time, waits for that process. An aborted `signal` stops the
+ * programs that this function has started.
  * @throws Failure with the last log lines of the program that did not start
  */
 export async function startInBackground(
@@ -72,7 +73,7 @@ export async function startInBackground(
   }
 }
 
-/** Returns the variables that the two programs need, without other variables of the user's shell. */
+/** Returns the environment variables that the service and the worker need, without other variables of the user's shell. */
 function supervisorEnvironment(
   folder: DataFolder,
   env: Readonly<Record<string, string | undefined>>,

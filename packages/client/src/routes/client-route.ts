@@ -1,4 +1,7 @@
-/** The part of the contract's routes that the client needs. Imports only types: the contract's table loads every schema. */
+/**
+ * The part of the contract's routes that the client needs. Imports only types, because the contract's route table would load every
+ * schema.
+ */
 
 import type { RouteName, routes } from '@runyard/contract/routes';
 import type { AllowKeys } from '@runyard/contract/wire/access';

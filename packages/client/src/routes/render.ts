@@ -3,7 +3,7 @@ import type { Route } from '@runyard/contract/wire/route';
 
 const isCalled = ({ allow }: Route): boolean => 'user' in allow || ('anyone' in allow && allow.anyone === 'always');
 
-/** Returns `table.ts`, written from the contract's table. */
+/** Returns the text of `table.ts`, made from the contract's route table. */
 export function renderTable(): string {
   const entries = Object.entries<Route>(routes)
     .filter(([, route]) => isCalled(route))

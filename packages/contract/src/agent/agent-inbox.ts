@@ -1,4 +1,7 @@
-/** Items that wait in an agent's inbox, with one schema for each kind; `InboxItem` of `agent-protocol.ts` is their union. */
+/**
+ * Items that an agent can find in its inbox, with one schema for each kind. `InboxItem` in `agent-protocol.ts` is the union of these
+ * schemas.
+ */
 import { z } from 'zod';
 import { Decision } from '../runs/approvals.ts';
 import { RunMode } from '../runs/run-request.ts';

@@ -1,6 +1,7 @@
 /**
- * Messages between agent and service over HTTP under `/api/v1/harness-support/`, with the run token of
- * one assignment as bearer key. If the token's execution has ended or was superseded, the service answers 401. The agent then stops at once.
+ * Messages between the agent and the service over HTTP below the path `/api/v1/harness-support/`. The agent sends the run token of its
+ * assignment as the bearer key. If the execution of the token has ended or was superseded, the service answers 401, and the agent
+ * stops at once.
  */
 import { z } from 'zod';
 import { EnvironmentConfig } from '../environments/environments.ts';
@@ -13,8 +14,8 @@ import { CancelItem, ChangesItem, FollowUpItem, InterruptItem, LeaveItem, TaskAt
 import { TaskConversation, TaskPreparedWorkspace, TaskRepository, TaskWorkspace } from './task-workspace.ts';
 
 /**
- * Header with an error code. The gateway sets it in an answer of its own, when several tries to connect to the provider have failed. The
- * gateway removes a header of this name from answers of providers.
+ * Header with an error code. The gateway sets this header only in its own answer after several failed tries to connect to the
+ * provider. It removes a header with this name from the answers of providers.
  */
 export const gatewayErrorHeader = 'x-runyard-error-code';
 
@@ -204,15 +205,15 @@ export const AgentTask = z
   .meta({ id: 'AgentTask', description: 'Task of the agent, with everything that it needs to begin' });
 export type AgentTask = z.infer<typeof AgentTask>;
 
-/** An item that waits for the agent. */
+/** An item in the inbox of the agent. */
 const InboxItem = z
   .discriminatedUnion('type', [CancelItem, LeaveItem, InterruptItem, ChangesItem, FollowUpItem])
   .meta({ id: 'InboxItem', description: 'An item that waits for the agent' });
 export type InboxItem = z.infer<typeof InboxItem>;
 
 /**
- * `GET /harness-support/inbox?wait_ms=25000&after=POSITION&interrupted=TURN`: answers at once if items wait, and otherwise after
- * `wait_ms`. `after` and `interrupted` say which items the agent already has. Each request renews the lease.
+ * `GET /harness-support/inbox?wait_ms=25000&after=POSITION&interrupted=TURN`: answers at once if the inbox has new items, and
+ * otherwise after `wait_ms`. `after` and `interrupted` name the items that the agent already has. Each request renews the lease.
  */
 export const AgentInbox = z
   .object({ items: z.array(InboxItem).describe('Items that the agent does not have yet') })
@@ -220,8 +221,9 @@ export const AgentInbox = z
 export type AgentInbox = z.infer<typeof AgentInbox>;
 
 /**
- * `POST /harness-support/report-shutdown` → `{}`: the agent's last call before it exits. With `exited`, the call is from the program that
- * started the agent. The report ends the execution if the worker does not report the ends of its sandboxes.
+ * `POST /harness-support/report-shutdown` → `{}`: the last call of the agent before it exits. With `exited`, the program that started
+ * the agent makes the call, after the agent has exited. The report ends the execution if its worker does not report the ends of
+ * sandboxes.
  */
 export const ReportShutdown = z
   .object({

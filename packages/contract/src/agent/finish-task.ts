@@ -16,8 +16,8 @@ const FinishTaskError = z
   .meta({ id: 'FinishTaskError', description: 'Why a turn failed' });
 
 /**
- * `POST /harness-support/finish-task` → `{next}`. The agent sends it at the end of each turn, with the events that are not acknowledged
- * yet. A repeated report is not an error.
+ * `POST /harness-support/finish-task` → `{next}`. The agent sends this report at the end of each turn, with the events that the
+ * service has not acknowledged yet. The agent may repeat a report if the answer was lost.
  */
 export const FinishTask = z
   .object({

@@ -1,6 +1,6 @@
 import type { AgentTask } from './agent-protocol.ts';
 
-/** The smallest task that runs all code that every run needs. It has one command and no model. */
+/** A minimal task with one command and without a model. Running it executes all code that every run needs. */
 export const rehearsalTask: AgentTask = {
   run_id: '00000000-0000-7000-8000-000000000001',
   execution_id: '00000000-0000-7000-8000-000000000002',

@@ -32,8 +32,8 @@ const foreign =
   'The environment or MCP server does not exist or belongs to another team, or a secret belongs to others';
 
 /**
- * Members of the team are accepted, but agent keys are not. An automation starts runs with the rights of its last editor for as long as it
- * exists.
+ * Members of the team are accepted, but agent keys are not. The reason: as long as an automation exists, it starts runs with the
+ * rights of the person who edited it last.
  */
 const members = { user: 'member' } as const;
 

@@ -6,7 +6,7 @@ export const deniedReasonNames = Object.keys(deniedReasons) as [DeniedReason, ..
 
 /** A connection that the proxy of a sandbox denied, with the number of tries. */
 export const DeniedConnection = z.object({
-  /** The host in the program's spelling, shortened. */
+  /** The host as the program wrote it, shortened. */
   host: z.string().max(300),
   /** The port; 0 if the program named no port. */
   port: z.int().min(0).max(65_535),
@@ -20,7 +20,10 @@ export type DeniedConnection = z.infer<typeof DeniedConnection>;
  * one final message with all counts.
  */
 export const DeniedConnections = z.object({
-  /** 1 to `maxDeniedShown`: the first try to a host. `maxDeniedShown` + 1: the counts at the end of the sandbox. */
+  /**
+   * Number of the message. 1 to `maxDeniedShown`: the message is about the first try to reach a host. `maxDeniedShown` + 1: it has the
+   * counts at the end of the sandbox.
+   */
   number: z
     .int()
     .min(1)

@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** A host in the normalised spelling, which comparisons use. */
+/** A host in the normalised spelling. Comparisons of hosts use this spelling. */
 export interface Host {
   readonly kind: 'name' | 'address';
   /** Lower case, without a trailing dot or brackets. IPv6 in the form of RFC 5952. */
@@ -10,8 +10,8 @@ export interface Host {
 const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 /**
- * Returns the host that a client names, or undefined if the text is not a host. A name whose last label is a number is refused, because
- * `2130706433`, `0x7f.1` and `0177.0.0.1` are names for a name server but addresses for `inet_aton`.
+ * Returns the host that a client names; undefined if the text is not a host. Refuses a name whose last label is a number, such as
+ * `2130706433`, `0x7f.1` or `0177.0.0.1`, because a name server takes such a text for a name, but `inet_aton` takes it for an address.
  */
 export function readHost(text: string): Host | undefined {
   if (text.length > 300) return undefined;

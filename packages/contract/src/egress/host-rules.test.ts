@@ -104,6 +104,6 @@ test.each([
   expect(EnvironmentNetwork.safeParse(network).success).toBe(false);
 });
 
-test('uses the same pattern for IPv6 addresses as zod', () => {
+test('the pattern for IPv6 addresses is the same as the pattern of zod', () => {
   expect(`^${ipv6Pattern}$`).toBe(z.regexes.ipv6.source);
 });

@@ -1,22 +1,22 @@
-/** Rules about hosts. This file does not load zod: every command reads the settings, and one of the settings contains such rules. */
+/** Rules about hosts. This file does not load zod, because every command reads the settings, and one setting contains such rules. */
 import { readAuthority, readHost } from './host-name.ts';
 
 /** Hosts and ports that a sandbox may connect to. */
 export interface HostRule {
-  /** Host in the form of `readHost`; for a wildcard, the part after `*.`. */
+  /** Host in the spelling that `readHost` returns. For a wildcard, only the part after `*.`. */
   readonly host: string;
   /** True: the rule covers all names below `host`, but not `host` itself. */
   readonly isWildcard: boolean;
   readonly ports: readonly number[];
 }
 
-/** The ports of a rule without a port. */
+/** The ports that a rule without a port covers. */
 export const defaultPorts: readonly number[] = [443, 80];
 
 const labelPattern = '[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?';
 const topPattern = '[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
 const bytePattern = '(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])';
-/** The pattern of zod for IPv6 addresses; a test compares the two. */
+/** A copy of the pattern of zod for IPv6 addresses. A test checks that both patterns are the same. */
 export const ipv6Pattern =
   '(([0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}|([0-9a-fA-F]{1,4}:){1,7}:|([0-9a-fA-F]{1,4}:){1,6}:[0-9a-fA-F]{1,4}|([0-9a-fA-F]{1,4}:){1,5}(:[0-9a-fA-F]{1,4}){1,2}|([0-9a-fA-F]{1,4}:){1,4}(:[0-9a-fA-F]{1,4}){1,3}|([0-9a-fA-F]{1,4}:){1,3}(:[0-9a-fA-F]{1,4}){1,4}|([0-9a-fA-F]{1,4}:){1,2}(:[0-9a-fA-F]{1,4}){1,5}|[0-9a-fA-F]{1,4}:((:[0-9a-fA-F]{1,4}){1,6})|:((:[0-9a-fA-F]{1,4}){1,7}|:))';
 const hostPattern = [
@@ -26,7 +26,7 @@ const hostPattern = [
   `\\[(?:${ipv6Pattern})\\]`,
 ].join('|');
 const portPattern = '(?:6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3})';
-/** The pattern has no look-ahead, because generators of requests do not support it. */
+/** Pattern of a rule. It has no look-ahead, because programs that generate requests from the OpenAPI document do not support look-ahead. */
 export const hostRulePattern = new RegExp(`^(?:${hostPattern})(?::${portPattern})?$`);
 
 /** Parses a rule: `example.com`, `*.example.com`, `203.0.113.7` or `[2001:db8::1]`, each with or without `:port`. */

@@ -41,7 +41,7 @@ export const EnvironmentNetwork = z
   });
 export type EnvironmentNetwork = z.infer<typeof EnvironmentNetwork>;
 
-/** Returns the rules of an environment, including those of its presets, without duplicates. */
+/** Returns the host rules of an environment and of its presets, without duplicates. */
 export function allowedHostsOf(network: EnvironmentNetwork | null | undefined): string[] {
   const ofPresets = (network?.presets ?? []).flatMap((name) => networkPresets[name].hosts);
   return [...new Set([...(network?.allowed_hosts ?? []), ...ofPresets])];

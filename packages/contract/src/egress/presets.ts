@@ -4,13 +4,16 @@ export type NetworkPresetName = (typeof networkPresetNames)[number];
 
 /** Hosts from which a package manager installs packages. An environment can allow all of them with one name. */
 interface NetworkPreset {
-  /** Rules as in `allowed_hosts`. */
+  /** Host rules in the same form as in `allowed_hosts`. */
   readonly hosts: readonly string[];
-  /** Page that names the hosts. */
+  /** Address of the page that documents these hosts. */
   readonly source: string;
 }
 
-/** The hosts of the public registries. A person who may publish on such a registry can also receive data there. */
+/**
+ * The hosts of the public registries. A person who may publish packages on a registry can get data there from a sandbox that reaches
+ * the registry.
+ */
 export const networkPresets: Readonly<Record<NetworkPresetName, NetworkPreset>> = {
   npm: {
     hosts: ['registry.npmjs.org:443', 'registry.yarnpkg.com:443'],

@@ -51,7 +51,7 @@ export const InviteEnvironmentGuestRequest = z
   .meta({
     id: 'InviteEnvironmentGuestRequest',
     description: 'A person to invite',
-    // The union is inside allOf, because client generators create no class for a schema that is itself a union.
+    // The alternatives are inside `allOf`, because generators of clients create no class for a schema that is a union at its top level.
     allOf: [{ oneOf: [{ required: ['user_uid'] }, { required: ['email'] }] }],
   });
 export type InviteEnvironmentGuestRequest = z.infer<typeof InviteEnvironmentGuestRequest>;

@@ -8,7 +8,7 @@ import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
 import { Scope, UserProfile } from '../wire/profiles.ts';
 import { ProviderTools } from './provider-tools.ts';
 
-/** Name of a repository or of its owner. The name cannot be a path or consist only of dots. */
+/** Name of a repository or of the repository's owner. The name cannot be a path or consist only of dots. */
 export const RepositoryName = z
   .string()
   .regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, { error: 'must be 1 to 100 characters of [A-Za-z0-9_.-], not only dots' });
@@ -38,7 +38,10 @@ const ProtectedBranches = z
     description: `Branches that runs cannot push to, at most ${maxProtectedBranches}: names, or patterns in which \`*\` stands for any characters. \`HEAD\` is the default branch of each repository. Absent: \`["HEAD"]\`. Empty: none is protected. \`["*"]\`: runs push nothing. Branches that hold the definition of a factory are always protected`,
   });
 
-/** A relative path without a part `..`. The pattern has no look-ahead, because generators of requests do not support it. */
+/**
+ * A relative path without a part `..`. The pattern has no look-ahead, because programs that generate requests from the OpenAPI document do
+ * not support look-ahead.
+ */
 const pathPart =
   '(?:[^/.\\u0000-\\u001f\\u007f-\\u009f][^/\\u0000-\\u001f\\u007f-\\u009f]*|\\.(?:[^/.\\u0000-\\u001f\\u007f-\\u009f][^/\\u0000-\\u001f\\u007f-\\u009f]*|\\.[^/\\u0000-\\u001f\\u007f-\\u009f]+)?)';
 const folderInWorkspace = new RegExp(`^${pathPart}(?:/+${pathPart})*/*$`, 'u');

@@ -74,7 +74,7 @@ export const factoryRoutes = {
     allow: { user: 'member' },
     params: factory,
     body: ApplyDefinitionRequest,
-    // Twice the size of the files, because JSON needs two bytes for a line end or a quote.
+    // Twice the maximum size of the files, because a line end or a quote takes two bytes in JSON.
     bodyLimitBytes: 2 * maxDefinitionBytes,
     answer: {
       status: 200,

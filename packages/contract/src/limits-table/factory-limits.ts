@@ -33,7 +33,7 @@ import { invalid, type Limit, setting, size, tooLarge } from './limit-rows.ts';
 
 const definitionFault = 'a fault of the definition';
 
-/** In the order of the page. */
+/** The limits, in the order of the page `docs/limits.md`. */
 export const factoryLimits: readonly Limit[] = [
   {
     of: 'definition files of a factory',

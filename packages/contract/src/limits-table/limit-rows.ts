@@ -5,7 +5,7 @@ import { serviceSettings } from '../settings/service.ts';
 export interface Limit {
   readonly of: string;
   readonly most: string;
-  /** The text that says what happens above the limit. */
+  /** What the service does with a request above the limit. */
   readonly above: string;
 }
 
@@ -13,7 +13,7 @@ type Megabytes = {
   [N in keyof typeof serviceSettings]: N extends `${string}_MB` ? N : never;
 }[keyof typeof serviceSettings];
 
-/** Returns the name of the setting that defines the limit, and its default. */
+/** Returns the name and the default of the setting that defines a limit. */
 export const setting = (name: Megabytes): string => `\`${name}\` (${serviceSettings[name].default} MB)`;
 
 /** Returns bytes in whole MB or KB. */

@@ -77,7 +77,7 @@ import { serviceSettings } from '../settings/service.ts';
 import { factoryLimits } from './factory-limits.ts';
 import { invalid, type Limit, setting, size, tooLarge } from './limit-rows.ts';
 
-/** In the order of the page. */
+/** The limits, in the order of the page `docs/limits.md`. */
 export const limits: readonly Limit[] = [
   {
     of: 'conversation and setup events of a run',

@@ -1,19 +1,23 @@
-/** The type of a metric. This file does not load zod, because generators also read the table of metrics. */
+/** The type of a metric. This file does not load zod, because scripts that generate documentation also load the table of metrics. */
 
 /**
- * A label with a limited set of values. Any other value counts as `other`, so that callers cannot increase the number of series.
+ * A label with a limited set of values. Any other value counts as `other`, so that callers cannot create new time series with values of
+ * their choice.
  */
 export interface MetricLabel {
   readonly description: string;
   /**
-   * The allowed values. `known`: the service knows the values at run time, such as the models of its catalogue. There are at most
-   * `atMost` values.
+   * The allowed values: a list, or a set that the service knows only at run time, such as the models of its catalogue. `known`
+   * describes this set, and `atMost` is its maximum size.
    */
   readonly values: readonly string[] | { readonly known: string; readonly atMost: number };
 }
 
 export interface Metric {
-  /** `counter` and `histogram` belong to one process; `database` is a gauge that each process reads from the database. */
+  /**
+   * Each process has its own values of a `counter`, a `histogram` and a `gauge`. `database` is a gauge whose value each process reads from
+   * the database.
+   */
   readonly kind: 'counter' | 'histogram' | 'gauge' | 'database';
   /** Base unit in the notation of UCUM, which OTLP uses. */
   readonly unit: string;

@@ -1,6 +1,6 @@
 /**
- * The table of all metrics: names, units and labels exist only here. The service records them, and `docs/metrics.md` is generated from
- * them.
+ * The table of all metrics. No other code defines their names, units and labels. The service records these metrics, and
+ * `docs/metrics.md` is generated from the table.
  */
 
 import { deniedReasons } from '../egress/denied-reasons.ts';
@@ -344,7 +344,7 @@ type NamesOf<Kind extends Metric['kind']> = {
 }[MetricName];
 export type CounterName = NamesOf<'counter'>;
 export type HistogramName = NamesOf<'histogram'>;
-/** Metrics whose value is read from the database when it is needed. */
+/** Names of the metrics whose value is read when an exporter asks for it. */
 export type GaugeName = NamesOf<'gauge' | 'database'>;
-/** The labels of a metric. A value that is not in the table counts as `other`. */
+/** The values for the labels of a metric. A value that the table does not list counts as `other`. */
 export type LabelsOf<N extends MetricName> = { readonly [L in keyof Table[N]['labels']]: string };

@@ -1,6 +1,6 @@
 /** Names of spans and attributes of traces. The names for models and tools follow the semantic conventions of OpenTelemetry 1.45.0. */
 
-/** The kinds of spans, each with its meaning. `name` is the whole name, or its beginning. */
+/** The kinds of spans, each with its meaning. `name` is the whole name of such a span, or the beginning of the name. */
 export const spanNames = {
   request: {
     name: 'create_run',

@@ -1,4 +1,4 @@
-/** Requests as shell commands, for readers of the reference. */
+/** Writes the example requests of the API reference as shell commands. */
 
 import { type Example, exampleIds } from '../wire/example.ts';
 import { apiPrefix, type Route } from '../wire/route.ts';
@@ -6,7 +6,7 @@ import { apiPrefix, type Route } from '../wire/route.ts';
 /** Converts a member of a path, such as `runId`, to a shell variable, such as `RUN_ID`. */
 const variableOf = (member: string): string => member.replaceAll(/([A-Z])/g, '_$1').toUpperCase();
 
-/** Two operations call their parameter `uid`. The shell variable for it names the thing that the id belongs to. */
+/** Returns the shell variable for a path parameter with the name `uid`, which two paths have. The variable names the kind of the id. */
 const ownVariable = (path: string): string => (path.startsWith('/keys') ? 'KEY_UID' : 'ENVIRONMENT_UID');
 
 /** Returns the shell variable for a member of a request's path. */
@@ -14,18 +14,18 @@ function pathVariable(path: string, member: string): string {
   return member === 'uid' ? ownVariable(path) : variableOf(member);
 }
 
-/** Returns the example of a member of a route's path. */
+/** Returns the example value of a parameter in the path of a route. */
 export function examplePathValue(path: string, member: string): string {
   const values: Readonly<Record<string, string>> = { ...exampleIds, KIND: 'artifact', ID: exampleIds.ARTIFACT_UID };
   return values[pathVariable(path, member)] ?? '';
 }
 
-/** Returns a text in single quotes for a POSIX shell; example ids in the text become shell variables. */
+/** Returns a text in single quotes for a POSIX shell, with a shell variable in place of each example id. */
 function quoted(text: string): string {
   return withVariables(`'${text.replaceAll("'", "'\\''")}'`, (name) => `'"$${name}"'`);
 }
 
-/** Path values that are not replaced: they are too short to be ids, so other texts contain them too. */
+/** Example values that are not replaced by variables: they are so short that other texts contain them by chance. */
 const fixedValues: readonly string[] = ['SCHEMA_VERSION', 'DOCUMENT', 'MESSAGE_SEQ'];
 const ids = Object.entries(exampleIds).filter(([name]) => !fixedValues.includes(name));
 
@@ -45,7 +45,7 @@ function bodyOf(route: Route, example: Example): string[] {
   return ["-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(example.body))}`];
 }
 
-/** Converts the value of a parameter to pairs of a query. */
+/** Converts a query parameter into pairs of name and value. */
 function pairsOf(name: string, value: unknown): [string, string][] {
   if (Array.isArray(value)) return value.map((each) => [name, String(each)]);
   if (typeof value !== 'object' || value === null) return [[name, String(value)]];
@@ -61,8 +61,8 @@ function urlOf(route: Route, example: Example, baseUrl: string): string {
 }
 
 /**
- * Returns the example of a route as a command line of curl. The shell variables in it are set by the caller: RUNYARD_API_KEY or RUN_TOKEN,
- * and the ids of the things in the path.
+ * Returns the example of a route as a command line of curl. The person who runs the command must set its shell variables:
+ * RUNYARD_API_KEY or RUN_TOKEN, and the ids in the path.
  */
 export function curlCommand(route: Route, example: Example, baseUrl: string): string {
   const body = bodyOf(route, example);

@@ -25,7 +25,10 @@ function accessProblems(allow: Allow): Record<number, string> {
   };
 }
 
-/** Returns the problems that a route may answer because of its callers, its input, or its own errors. */
+/**
+ * Returns the problems with which a route may answer. They follow from the accepted callers, from the input, and from `errors` of the
+ * route.
+ */
 export function problems(route: Route): Record<number, string> {
   const takesInput = Boolean(route.body ?? route.query ?? route.once);
   const unknownNames = 'With `Prefer: handling=strict`: an unknown query parameter';
@@ -56,8 +59,8 @@ export function problems(route: Route): Record<number, string> {
 }
 
 /**
- * A route without parameters, body and checked callers answers from memory. So do the routes of the schemas of definition files and the
- * route that begins a sign-on.
+ * Returns true if a route answers without the database. These are the routes for anyone that have no parameters and no body, the
+ * routes of the schemas of definition files, and the route that begins a sign-on.
  */
 const answersFromMemory = ({ allow, body, params, path }: Route): boolean =>
   isOpen(allow) && (path === '/sign-on' || path.startsWith('/factory-files/schemas/') || (!body && !params));

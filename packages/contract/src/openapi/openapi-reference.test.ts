@@ -44,7 +44,7 @@ const operations = [...Object.values(document.paths), ...Object.values(document.
 const called = Object.values(document.paths).flatMap((methods) => Object.values(methods));
 
 const nameOf = (schema: Schema): string => schema.$ref?.split('/').at(-1) ?? '';
-/** If a reference has no description, the description of its schema counts. */
+/** Returns true if a schema has a description. For a reference without a description, looks at the schema that it refers to. */
 const isDescribed = (schema: Schema): boolean => Boolean(schema.description ?? schemas[nameOf(schema)]?.description);
 
 const bodiesOf = (operation: Operation) => [
@@ -56,7 +56,10 @@ const bodiesOf = (operation: Operation) => [
   ),
 ];
 
-/** Returns each inline schema of the document, with its place. Skips `allOf`, because it contains conditions on members of the schema itself. */
+/**
+ * Returns each inline schema of the document, with its place. Skips `allOf`, because it contains conditions on members of the schema
+ * itself.
+ */
 function* inlineSchemas(): Generator<readonly [string, Schema]> {
   function* below(at: string, schema: Schema): Generator<readonly [string, Schema]> {
     for (const [name, member] of Object.entries(schema.properties ?? {})) yield* own(`${at}.${name}`, member);
@@ -76,19 +79,19 @@ function* inlineSchemas(): Generator<readonly [string, Schema]> {
 }
 
 describe('schemas', () => {
-  test('have a named component for each object and each enumeration, so that generated clients have one type for each', () => {
+  test('of objects and enumerations are all named components, so that a generated client has one type for each', () => {
     const unnamed = [...inlineSchemas()].filter(
       ([, { properties, enum: values }]) => properties ?? (values?.[1] && values),
     );
     expect(unnamed.map(([at]) => at)).toEqual([]);
   });
 
-  test('all have a description', () => {
+  test('of the document all have a description', () => {
     const without = Object.entries(schemas).filter(([, { description }]) => !description);
     expect(without.map(([name]) => name)).toEqual([]);
   });
 
-  test('have a description for each of their members', () => {
+  test('have a description of each member', () => {
     const without = Object.entries(schemas).flatMap(([name, { properties }]) =>
       Object.entries(properties ?? {})
         .filter(([, member]) => !isDescribed(member))
@@ -97,7 +100,7 @@ describe('schemas', () => {
     expect(without).toEqual([]);
   });
 
-  test('have conditions only on members that are described', () => {
+  test('have conditions only on members that have a description', () => {
     const membersIn = (schema: Schema): string[] => [
       ...Object.keys(schema.properties ?? {}),
       ...[...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])].flatMap(membersIn),
@@ -109,7 +112,7 @@ describe('schemas', () => {
 });
 
 describe('operations', () => {
-  test('each parameter has a description', () => {
+  test('have a description of each parameter', () => {
     const without = operations.flatMap(({ operationId, parameters }) =>
       parameters
         .filter(({ description, schema }) => !description && !isDescribed(schema))
@@ -118,7 +121,7 @@ describe('operations', () => {
     expect(without).toEqual([]);
   });
 
-  test('each has an example as a command, and an example for each required parameter', () => {
+  test('have an example as a command, and an example of each required parameter', () => {
     const without = called.flatMap(({ operationId, parameters, 'x-codeSamples': samples }) => [
       ...(samples?.[0]?.source.startsWith('curl ') ? [] : [operationId]),
       ...parameters
@@ -128,7 +131,7 @@ describe('operations', () => {
     expect(without).toEqual([]);
   });
 
-  test('each body of a request and of an answer has an example', () => {
+  test('have an example of each body of a request and of an answer', () => {
     const without = operations.flatMap(bodiesOf).filter(([at, type, { example }]) => {
       const isPart = at.endsWith(' 206');
       return type !== 'application/problem+json' && !isPart && example === undefined;
@@ -151,7 +154,7 @@ describe('examples', () => {
     expect(schema && problemsOf(schema, example)).toBe('');
   });
 
-  test('fail the check if a body does not match its schema', () => {
+  test('of bodies that do not match their schema fail the check of this file', () => {
     expect(problemsOf({ $ref: '#/components/schemas/RunAgentRequest' }, { prompt: 7 })).not.toBe('');
     expect(problemsOf({ $ref: '#/components/schemas/RunAgentRequest' }, { title: 'No prompt' })).not.toBe('');
   });
@@ -165,7 +168,7 @@ describe('examples', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('need no language model for the first request', () => {
+  test('begin with a request to create a run that needs no language model', () => {
     const [first] = called;
     expect(first?.operationId).toBe('createRun');
     expect(first?.requestBody?.content['application/json']?.example).toMatchObject({ config: { model_id: 'runbook' } });

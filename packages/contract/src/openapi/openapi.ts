@@ -14,12 +14,14 @@ import { problems } from './openapi-problems.ts';
 
 type Json = Record<string, unknown>;
 
-/** Named schemas that were found while the paths were written, by component name. */
+/** Named schemas by component name. They are collected while the paths of the document are written. */
 type Components = Map<string, Json>;
 
 const refPrefix = '#/components/schemas/';
 
-/** No schema forbids unknown members: requests may contain them, and future answers may have more members. */
+/**
+ * Converts a schema. The result never forbids unknown members, because requests may contain them and future answers may have more members.
+ */
 function toJsonSchema(schema: z.ZodType, io: 'input' | 'output', components: Components): Json {
   const {
     $schema: _dialect,
@@ -31,7 +33,7 @@ function toJsonSchema(schema: z.ZodType, io: 'input' | 'output', components: Com
     override: ({ jsonSchema }) => {
       if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
       delete jsonSchema.id;
-      // The pattern of zod is left out, because it is very long and the format is enough.
+      // Omit the pattern of zod, because it is very long and the format says enough.
       if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
     },
   }) as Json & { $defs?: Record<string, Json> };
@@ -45,7 +47,7 @@ function toJsonSchema(schema: z.ZodType, io: 'input' | 'output', components: Com
 function addComponent(name: string, definition: Json, components: Components): void {
   const { id: _id, $id: _uri, ...rest } = withComponentRefs(definition) as Json;
   const known = components.get(name);
-  // A self-reference inside a definition appears as "#".
+  // zod writes a reference of a definition to itself as "#".
   const text = JSON.stringify(rest).replaceAll('"$ref":"#"', `"$ref":"${refPrefix}${name}"`);
   if (known && JSON.stringify(known) !== text) throw new Error(`schema ${name} differs between requests and answers`);
   components.set(name, JSON.parse(text));
@@ -55,7 +57,7 @@ function withComponentRefs(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value).replaceAll('"$ref":"#/$defs/', `"$ref":"${refPrefix}`));
 }
 
-/** If the example is `undefined`, no example is written. */
+/** Returns the content of a JSON body. If `example` is `undefined`, the document has no example. */
 const jsonContent = (schema: Json, example: unknown) => ({ 'application/json': { schema, example } });
 
 function parameters(route: Route, example: Example, components: Components): Json[] {
@@ -131,7 +133,8 @@ function operation(name: RouteName, components: Components, baseUrl: string): Js
   const route: Route = routes[name];
   const example = examples[name];
   const { answer } = route;
-  // OpenAPI 3.1 cannot describe the events of a stream. Their schema is a component, and the description of the answer names it.
+  // OpenAPI 3.1 cannot describe the events of a stream. So the schema of the events is added as a component, and the description of the
+  // answer names this component.
   if (answer.eventSchema) toJsonSchema(answer.eventSchema, 'output', components);
   const content = answer.schema
     ? jsonContent(toJsonSchema(answer.schema, 'output', components), example.answer)
@@ -245,7 +248,7 @@ export function openApiDocument(baseUrl: string): Json {
   }
   const webhooks = { runEvent: eventWebhook(components) };
   const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description });
-  // The conversion to JSON removes members without a value.
+  // Convert the document to JSON and back, because this removes members without a value.
   return JSON.parse(
     JSON.stringify({
       openapi: '3.1.0',

@@ -8,7 +8,7 @@ import {
   ListAcceptancesResponse,
 } from './acceptances.ts';
 
-// Agent keys cannot accept contents: a program in a sandbox may have such a key, and a person must read the accepted content.
+// Agent keys cannot accept contents. A person must have read an accepted content, but a program in a sandbox may have an agent key.
 export const acceptanceRoutes = {
   listAcceptances: {
     method: 'GET',

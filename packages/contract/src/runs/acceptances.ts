@@ -1,4 +1,7 @@
-/** Revisions of contents that runs execute, and their acceptance by people. A person accepts a content before runs of this person execute it. */
+/**
+ * Revisions of contents that runs execute, such as prompts and skills. Before runs of a person execute a content that somebody else has
+ * changed, this person must accept the revision.
+ */
 import { z } from 'zod';
 import { maxWaitingContents } from '../limits.ts';
 import { NonBlank, Timestamp } from '../wire/primitives.ts';
@@ -47,7 +50,7 @@ export const RunRightKind = z.enum(['secret', 'code_host_credentials', 'environm
     '`secret`: a stored secret. `code_host_credentials`: the personal credentials of the executor for code hosts. `environment`: an environment of another team of which the executor is a guest; without this right, a run is refused',
 });
 
-/** A right that a run lacks because its executor lacks it. */
+/** A right that a run does not get because the person or agent with whose rights it is executed does not have it. */
 export const WithheldRight = z
   .object({
     right: RunRightKind,

@@ -1,4 +1,4 @@
-/** Events in the sandbox of a run, with one schema for each kind; `AgentEvent` is their union. */
+/** Events that an agent reports from the sandbox of a run, with one schema for each kind. `AgentEvent` is the union of these schemas. */
 import { z } from 'zod';
 import { EventId, TurnNumber } from '../wire/primitives.ts';
 import { AgentRequest, Decision, RequestKind } from './approvals.ts';
@@ -220,7 +220,7 @@ export const TranscriptEvent = z
   })
   .meta({ id: 'TranscriptEvent', description: 'A line of the raw transcript' });
 
-/** One event in the sandbox. */
+/** One event that an agent reports from its sandbox. */
 export const AgentEvent = z
   .discriminatedUnion('type', [
     AgentStartedEvent,

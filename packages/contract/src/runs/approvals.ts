@@ -6,7 +6,9 @@ import { EventId, Timestamp } from '../wire/primitives.ts';
 import { askedInputFault } from './asked-input.ts';
 import { ActionCategory } from './conversations.ts';
 
-/** The policy for the agent's permission requests: a person decides, or all are approved or denied. */
+/**
+ * The policy for permission requests of the agent: a person decides about each request, or all requests are approved, or all are denied.
+ */
 export const ApprovalPolicy = z
   .enum(approvalPolicies, {
     error: 'must be ask (the run waits, BLOCKED, for a person), auto-approve (the default) or auto-deny',
@@ -50,7 +52,7 @@ const action = {
   input: z.unknown().describe('Arguments of the tool call; all of them, because a person decides about them'),
 };
 
-/** An action that waits for an answer, in the form that the agent reports. */
+/** An action about which an agent asks, in the form in which the agent reports it to the service. */
 const AskedAction = z
   .object({
     ...action,
@@ -60,7 +62,9 @@ const AskedAction = z
     }),
     /** Id of the conversation's action that waits for the answer. */
     id: EventId.optional().describe("Id of the conversation's action that waits for the answer"),
-    /** SHA-256 of the name and the whole input. With this hash, another sandbox recognises an approved action. */
+    /**
+     * SHA-256 of the action's name and whole input. With this hash, the agent in another sandbox recognises an action that was approved.
+     */
     fingerprint: z
       .string()
       .max(100)
@@ -69,10 +73,10 @@ const AskedAction = z
   })
   .meta({ id: 'AskedAction', description: 'An action that waits for an answer, as the agent reports it' });
 
-/** An action that waits for an answer, in the form that is shown to a person. */
+/** An action about which an agent asks, in the form in which a person sees it. */
 const BlockedAction = z.object(action).meta({ id: 'BlockedAction', description: 'An action that waits for an answer' });
 
-/** A request of an agent, in the form that the agent reports to the service. */
+/** A request of an agent to a person, in the form in which the agent reports it to the service. */
 export const AgentRequest = z
   .object({
     ...asked,

@@ -1,5 +1,6 @@
 /**
- * Decides which actions a person can be asked about. This file imports only constants, because every agent loads it when it starts.
+ * Decides whether the input of an action is small enough to be shown whole to a person. This file imports only constants, because every
+ * agent loads it when it starts.
  */
 import { maxAskedInputBytes, maxAskedInputDepth } from '../limits.ts';
 

@@ -45,15 +45,15 @@ export const MCPServerConfig = z
 export type MCPServerConfig = z.infer<typeof MCPServerConfig>;
 
 /**
- * The name of a skill in requests. The pattern is only for readers of the OpenAPI document: the service itself explains what is wrong with a
- * name.
+ * The name of a skill in requests. The pattern is only for readers of the OpenAPI document: the service itself explains what is wrong with
+ * a name.
  */
 export const SkillSpec = NonBlank.meta({
   maxLength: 500,
   pattern: '^([^:/]+/)?[^:/]+:([a-z0-9]+(-[a-z0-9]+)*|([^/]+/)*SKILL\\.md)$',
 });
 
-/** The harness of a run. `command` and `env` are our extensions. */
+/** The harness of a run. The public service does not have the members `command` and `env`. */
 export const HarnessConfig = z
   .looseObject({
     type: NonBlank.optional().meta({
@@ -77,14 +77,14 @@ export const HarnessConfig = z
   .meta({ id: 'HarnessConfig', description: 'Program that works on the prompt' });
 export type HarnessConfig = z.infer<typeof HarnessConfig>;
 
-/** Members of the configuration that a child run may set only if its parent's configuration permits it. */
+/** Members of a child run's configuration that its parent may set only if the configuration of the parent permits this. */
 export const ChildOverride = z
   .enum(['worker_host', 'environment_id', 'child_runs'])
   .meta({ id: 'ChildOverride', description: 'Member of the configuration that a child run may set itself' });
 export type ChildOverride = z.infer<typeof ChildOverride>;
 
 /**
- * Whether the agent may start child runs, the maximum number of live child runs, and the members of their configuration that it may set.
+ * Defines whether the agent may start child runs, how many of them may be live, and which members of their configuration the agent may set.
  */
 export const ChildRunsConfig = z
   .looseObject({
@@ -105,7 +105,7 @@ const MaxCost = z.number().positive({ error: 'must be more than 0' }).max(1_000_
 const MaxTurns = z.int().min(1).max(1_000_000);
 const MaxDuration = z.number().positive({ error: 'must be more than 0' }).max(100_000);
 
-/** Limits of a configuration that apply to a run and all runs below it. */
+/** Limits that apply to a run together with all runs below it. */
 export interface RunBudget {
   readonly max_cost_usd?: number;
   readonly max_turns?: number;
@@ -119,8 +119,7 @@ const StoredBudget = z.object({
 });
 
 /**
- * Reads the limits of a stored configuration. The configuration may be older than these members, so they may be missing or have other
- * types.
+ * Reads the limits of a stored configuration. An old configuration may lack these members or have other types in them.
  */
 export function budgetOf(config: Readonly<Record<string, unknown>>): RunBudget {
   const entries = Object.entries(StoredBudget.parse(config)).filter(([, value]) => value !== undefined);

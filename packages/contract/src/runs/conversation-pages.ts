@@ -1,4 +1,4 @@
-/** Pages of a run's conversation, from its end. */
+/** Pages of a run's conversation. The first page has the end of the conversation. */
 import { z } from 'zod';
 import { Text } from '../wire/primitives.ts';
 import { ActionOutputEvent, ActionResultEvent } from './agent-events.ts';
@@ -40,7 +40,7 @@ export const PagedStep = Step.omit({ messages: true, steps: true })
   });
 export type PagedStep = z.infer<typeof PagedStep>;
 
-/** A piece of an action that is on an older page. */
+/** A piece of an action whose beginning is on an older page. */
 const ContinuedEvent = z
   .discriminatedUnion('type', [ActionOutputEvent, ActionResultEvent])
   .meta({ id: 'ContinuedEvent', description: 'Output or result of an action that began on an older page' });

@@ -64,7 +64,7 @@ export const ActionResultBlock = z
   })
   .meta({ id: 'ActionResultBlock', description: 'The result of a tool call' });
 
-/** Any other report of the harness. */
+/** A report of the harness that is neither text nor an action. */
 export const EventBlock = z
   .object({
     type: z.literal('event').describe('Kind of the block'),
@@ -100,7 +100,7 @@ export const Message = z
   .meta({ id: 'Message', description: 'A message of a conversation' });
 export type Message = z.infer<typeof Message>;
 
-/** One user prompt and the agent's work on it; the work of subagents is nested. */
+/** One prompt of a user and the agent's work on this prompt. The work of subagents is nested in the step. */
 export const Step = z
   .object({
     id: z.string().describe('Id of the step'),

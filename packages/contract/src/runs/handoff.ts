@@ -1,11 +1,11 @@
-/** Snapshots: files of a sandbox for a person who continues its work elsewhere. */
+/** Snapshots: files from a sandbox for a person who continues the work of the run outside of the sandbox. */
 
 import { z } from 'zod';
 import { maxSnapshotFileBytes, maxSnapshotFiles } from '../limits.ts';
 import { NonBlank, TurnNumber } from '../wire/primitives.ts';
 import { AttachmentInput } from './run-request.ts';
 
-/** A file for a person who continues the work of a run elsewhere. */
+/** A file for a person who continues the work of a run outside of its sandbox. */
 export const HandoffAttachment = z
   .object({
     attachment_id: z.string().describe('Id of the file'),
@@ -23,7 +23,7 @@ export const HandoffAttachments = z
   .meta({ id: 'HandoffAttachments', description: "Files for continuing a run's work elsewhere" });
 export type HandoffAttachments = z.infer<typeof HandoffAttachments>;
 
-/** A file of a snapshot that is announced. */
+/** A file that an agent announces before it uploads the snapshot. */
 export const SnapshotFile = z
   .object({
     filename: NonBlank.max(255).describe('Name of the file, at most 255 characters'),

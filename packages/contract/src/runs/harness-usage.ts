@@ -59,7 +59,7 @@ const envelope = <H extends string, T extends z.ZodType>(harness: H, tokens: T, 
     })
     .meta({ id: name, description: `Usage of a run with the harness ${harness}` });
 
-/** `GET /agent/runs/{runId}/harness-usage`. Its members have the same names as in the public service. */
+/** `GET /agent/runs/{runId}/harness-usage`. The members of the answer have the same names as in the public service. */
 export const HarnessUsage = z
   .object({
     available: z.boolean().describe('False: the harness has no such counters, or no request to a model has ended'),

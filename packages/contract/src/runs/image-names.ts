@@ -42,7 +42,7 @@ export function readImageName(given: string): ReadImageName {
     return problem(
       'its parts between `/` must consist of lower-case letters and digits, with single `.`, `_` or `-` between them',
     );
-  // Such a name is refused, because the engine would read it as the id of any image.
+  // Refuse such a name, because the container engine would take it for the id of an image.
   if (!hasRegistry && tag === undefined && digest === undefined && /^[a-f0-9]{64}$/.test(path))
     return problem('it is an id');
   const whole = !hasRegistry && !path.includes('/') ? `library/${path}` : path;

@@ -1,4 +1,4 @@
-/** Files that are uploaded first and then named by a follow-up. */
+/** Files that a caller uploads before sending the follow-up that names them. */
 import { z } from 'zod';
 import { maxPreparedOfFollowup } from '../limits.ts';
 import { AttachmentInput } from './run-request.ts';

@@ -3,7 +3,7 @@ import { Timestamp } from '../wire/primitives.ts';
 import { RunFilters } from './run-list.ts';
 import { runStates } from './run-states.ts';
 
-/** Steps of time, in milliseconds. */
+/** Lengths of the steps of time into which counts can be divided, in milliseconds. */
 export const countSteps = {
   '1m': 60_000,
   '5m': 300_000,
@@ -14,9 +14,9 @@ export const countSteps = {
 } as const;
 export type CountStep = keyof typeof countSteps;
 
-/** Steps in an answer. */
+/** Maximum number of steps in one answer. */
 export const maxCountSteps = 500;
-/** Maximum number of runs that are counted: with a limit on their time, and without such a limit. */
+/** Maximum number of runs that one request counts: `inTime` if the request limits the time of the runs, `ever` if it does not. */
 export const maxCounted = { inTime: 20_000, ever: 1_000 } as const;
 
 /** Query of `GET /agent/runs/counts`. */

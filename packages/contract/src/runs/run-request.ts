@@ -6,8 +6,10 @@ import { RequestedAgentConfig, SkillSpec } from './config.ts';
 import { RunState } from './states.ts';
 
 const utf8Bytes = (text: string): number => new TextEncoder().encode(text).length;
-/** A string of n UTF-16 units has n to 3n bytes in UTF-8. So most texts need not be encoded to check their size. */
-/** Returns a check of a text's size in UTF-8. */
+/**
+ * Returns a check of a text's size in UTF-8. A string of n UTF-16 units has n to 3n bytes in UTF-8, so the check need not encode most
+ * texts.
+ */
 export const atMostBytes = (max: number) => (text: string) =>
   text.length <= max && (text.length * 3 <= max || utf8Bytes(text) <= max);
 
@@ -55,7 +57,7 @@ export const RunMetadata = z
     maxProperties: maxMetadataKeys,
   });
 
-/** How an agent works on a prompt: with `plan`, it changes nothing and answers with a plan. */
+/** How an agent works on a prompt. With `plan`, the agent changes nothing and answers with a plan. */
 export const RunMode = z.enum(['normal', 'plan', 'orchestrate']).meta({
   id: 'RunMode',
   description:
@@ -147,7 +149,7 @@ export const RunAgentRequest = z
   });
 export type RunAgentRequest = z.infer<typeof RunAgentRequest>;
 
-/** `POST /agent/runs/{runId}/rerun`: the members that replace members of the original run. */
+/** Body of `POST /agent/runs/{runId}/rerun`. Its members replace those of the original run. */
 export const RerunRequest = z
   .object({
     prompt: NonBlank.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' })

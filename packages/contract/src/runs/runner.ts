@@ -61,8 +61,7 @@ export type RunnerConfig = z.infer<typeof RunnerConfig>;
 const StoredRunner = RunnerConfig.optional().catch(undefined);
 
 /**
- * Returns the runner of a stored configuration. The configuration may be older than this member, so the member may be missing or have
- * another type.
+ * Returns the runner of a stored configuration. An old configuration may lack this member or have another type in it.
  */
 export const runnerOf = (config: Readonly<Record<string, unknown>>): RunnerConfig | undefined =>
   StoredRunner.parse(config.runner_config);

@@ -97,7 +97,7 @@ export const AgentSkill = z
   })
   .meta({ id: 'AgentSkill', description: 'The skill that a run follows' });
 
-/** Amount of a run's output that was not stored. */
+/** The amount of a run's output that the service did not store. */
 export const DroppedOutput = z
   .object({
     events: z.int().describe('Events of the conversation that were not stored'),

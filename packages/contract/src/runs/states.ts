@@ -42,8 +42,9 @@ export type RunSourceType = z.infer<typeof RunSourceType>;
 const ofPrograms = ['API', 'CLI', 'WEB_APP', 'CLOUD_MODE'] as const satisfies readonly RunSourceType[];
 
 /**
- * Sources that a request may name in X-Oz-Api-Source, by the kind of owner of its key. The service itself sets the other sources.
- * Requests with keys of people cannot name GITHUB_ACTION, because a run with this source cannot be cancelled.
+ * Sources that a request may name in the header X-Oz-Api-Source. They depend on whether the key of the request belongs to a person or
+ * an agent. The service itself sets the other sources. A person's request cannot name GITHUB_ACTION, because a run with this source
+ * cannot be cancelled.
  */
 export const claimableSources = {
   user: ofPrograms,
@@ -69,7 +70,7 @@ export const RunExecutionLocation = z
   .meta({ id: 'RunExecutionLocation', description: 'Where a run executes. REMOTE: on a worker of the service' });
 export type RunExecutionLocation = z.infer<typeof RunExecutionLocation>;
 
-/** The five artifact types of the interface. */
+/** The five artifact types of the API. */
 export const ArtifactType = z
   .enum(['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'EXTERNAL_REFERENCE'])
   .meta({ id: 'ArtifactType', description: 'Kinds of artifacts' });

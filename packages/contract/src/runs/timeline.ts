@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Timestamp } from '../wire/primitives.ts';
 
-/** Kinds of timeline events; the last nine are our own. */
+/** Kinds of timeline events. The public service does not have the last nine kinds. */
 export const TimelineEventType = z
   .enum([
     'oz_run_created',

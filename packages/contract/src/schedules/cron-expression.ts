@@ -5,12 +5,12 @@ export type Expression =
   | { readonly kind: 'cron'; readonly pattern: string; readonly everyHour: boolean }
   | { readonly kind: 'every'; readonly intervalMs: number };
 
-/** `problem` is the reason why the text is refused, as the end of a sentence about the text. */
+/** `problem` is the reason why the expression is refused. It is the rest of a sentence about the expression. */
 export type ParsedExpression =
   | { readonly ok: true; readonly expression: Expression }
   | { readonly ok: false; readonly problem: string };
 
-/** The words of Go's robfig/cron, whose expressions the interface accepts. */
+/** The words that may replace five fields. They are from the Go library robfig/cron, whose expressions the API accepts. */
 const shorthands: Readonly<Record<string, string>> = {
   '@yearly': '0 0 1 1 *',
   '@annually': '0 0 1 1 *',
@@ -56,7 +56,7 @@ function parseCron(pattern: string): ParsedExpression {
     return refuse(
       `must have five fields (minute, hour, day of the month, month, day of the week), not ${fields.length}`,
     );
-  // Only portable characters are accepted. croner gives further characters its own meanings.
+  // Accept only characters that every cron program knows, because croner gives meanings of its own to further characters.
   if (fields.some((field) => !/^(?:[0-9*,/-]|[A-Za-z]{3})+$/.test(field)))
     return refuse('has a field with something else than numbers, names of three letters, and the characters * , - /');
   try {

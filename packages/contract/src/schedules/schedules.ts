@@ -7,7 +7,7 @@ import { overlapPolicies } from '../wire/choices.ts';
 import { NonBlank, Text, Timestamp, Uuid } from '../wire/primitives.ts';
 import { PageInfo, Scope, UserProfile } from '../wire/profiles.ts';
 
-/** The policy that applies when the schedule is due while earlier runs of it are still live. */
+/** The policy for a schedule that is due while earlier runs of the schedule are still live. */
 export const OverlapPolicy = z.enum(overlapPolicies).meta({
   id: 'OverlapPolicy',
   description: `The rule for a time while \`max_live_runs\` runs of the schedule are live. \`allow\`: a run starts all the same, unless max_live_runs is set. \`skip\`: none starts. \`queue\`: it starts when one has ended; at most ${maxWaitingFires} wait. \`cancel_previous\`: the oldest live run is cancelled, and a run starts`,
@@ -57,7 +57,7 @@ function checkPrompt(schedule: WithPrompt, context: z.RefinementCtx): void {
   });
 }
 
-/** The same rule as a part of the OpenAPI document. */
+/** The rule of `checkPrompt` as a part of the OpenAPI document. */
 const promptOrSkill = {
   anyOf: [
     { required: ['prompt'], properties: { prompt: { pattern: '\\S' } } },
@@ -115,7 +115,7 @@ export const ScheduleHistory = z
   })
   .meta({ id: 'ScheduleHistory', description: 'The last and the next time of a schedule' });
 
-/** The outcome of a fire. */
+/** The outcome of a fire, which is a time at which a schedule was due. */
 export const FireOutcome = z.enum(['started', 'skipped', 'waiting', 'failed']).meta({
   id: 'FireOutcome',
   description:

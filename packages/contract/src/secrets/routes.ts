@@ -7,7 +7,7 @@ import { ListSecretsResponse, PutSecretRequest, Secret, SecretName, SecretScope 
 
 const named = z.object({ name: SecretName.describe('Name of the secret') });
 
-// Agent keys cannot set or delete secrets: a program in a sandbox may have such a key, and could give itself more secrets.
+// Agent keys cannot set or delete secrets, because a program in a sandbox may have such a key and could then give itself more secrets.
 export const secretRoutes = {
   listSecrets: {
     method: 'GET',

@@ -14,7 +14,7 @@ export const SecretName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/, {
 const reservedVariable =
   /^(?:RUNYARD_.*|LD_.*|DYLD_.*|NODE_OPTIONS|PATH|HOME|SHELL|PWD|IFS|ENV|BASH_ENV|TMPDIR|USER|LANG)$/;
 
-/** Name of the environment variable that a secret is in. */
+/** Name of the environment variable that contains a secret. */
 export const SecretVariable = SecretName.refine((name) => !reservedVariable.test(name) && isVariableName(name), {
   error: 'is a variable that the sandbox itself needs; choose another variable for the secret with "variable"',
 });
@@ -26,7 +26,7 @@ export const SecretForm = z.enum(['variable', 'file']).meta({
     'variable: the environment variable holds the value. file: the environment variable holds the path of a file with the value; the file is not stored with the workspace',
 });
 
-/** A secret that a run or an environment is granted by name. */
+/** The name of a secret that the runs of a configuration or an environment get. */
 export const SecretReference = z
   .looseObject({
     name: NonBlank.describe('Name of the secret'),
@@ -66,7 +66,7 @@ export const ListSecretsResponse = z
   .object({ secrets: z.array(Secret).describe('Secrets by name, without their values') })
   .meta({ id: 'ListSecretsResponse', description: 'Secrets that the caller may see' });
 
-/** Returns true if a value is long enough for redaction: a shorter value would also match ordinary text. */
+/** Returns true if a value is long enough for redaction. A shorter value would also match ordinary text. */
 export const isFindable = (value: string): boolean =>
   value.trim().length >= minSecretLength && new Set(value.trim()).size >= minSecretCharacters;
 
@@ -79,7 +79,8 @@ const SecretValue = Text.refine((value) => Buffer.byteLength(value) <= maxSecret
   .meta({
     minLength: minSecretLength,
     maxLength: maxSecretBytes,
-    // White space at the ends does not count. The pattern cannot express the number of different characters, so only the description has it.
+    // White space at both ends of the value does not count. A pattern cannot require a number of different characters, so only the
+    // description says how many there must be.
     pattern: String.raw`\S[\s\S]{${minSecretLength - 2},}\S`,
   });
 

@@ -2,14 +2,14 @@
 import { matching, oneOf, type ReadText, type Setting } from './setting.ts';
 
 /**
- * The place where blobs are stored: a folder with an absolute path, or a bucket with a prefix for object names. The prefix is empty or ends with
- * `/`.
+ * The place where blobs are stored: a folder with an absolute path, or a bucket with a prefix for object names. The prefix is empty or ends
+ * with `/`.
  */
 export type BlobsAddress =
   | { readonly kind: 'folder'; readonly path: string }
   | { readonly kind: 's3'; readonly bucket: string; readonly prefix: string };
 
-/** Names of buckets and the names below them that need no escaping: the characters of blob keys. */
+/** A bucket and a prefix that consist only of the characters of blob keys, so that requests need no escaping. */
 const s3Url = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[A-Za-z0-9][A-Za-z0-9._-]{0,99}){0,5})\/?$/;
 
 const blobsAddress: ReadText<BlobsAddress> = (text) => {

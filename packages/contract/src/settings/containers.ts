@@ -6,7 +6,7 @@ const imageName: ReadText<string> = (text) => {
   return read.ok ? { value: text } : { problem: read.problem };
 };
 
-/** Settings of sandboxes that are containers, which `RUNYARD_SANDBOX=docker` and other workers use. */
+/** Settings of sandboxes that are containers: with `RUNYARD_SANDBOX=docker`, and on workers of other projects. */
 export const containerSettings = {
   RUNYARD_DOCKER_HOST: {
     read: matching(/^unix:\/\/\//, 'must be a Unix socket, such as unix:///var/run/docker.sock'),

@@ -1,11 +1,14 @@
-/** The type of a setting, and kinds of values that several settings share. This file does not load zod, because every command reads settings. */
+/**
+ * The type of a setting, and kinds of values that several settings share. This file does not load zod, because every command reads
+ * settings.
+ */
 
 import { choiceMessage } from '../wire/plain-message.ts';
 
 /** The value of a setting, or the reason why its text is wrong. */
 export type Reading<T> = { readonly value: T } | { readonly problem: string };
 
-/** Reads the text of a setting, which is not empty. */
+/** Reads the text of a setting. The text is never empty. */
 export type ReadText<T> = (text: string) => Reading<T>;
 
 export interface Setting<T> {
@@ -14,20 +17,20 @@ export interface Setting<T> {
   readonly default?: string;
   readonly description: string;
   readonly usedBy: readonly ('service' | 'worker' | 'cli')[];
-  /** True: never printed. */
+  /** True: the value is never printed. */
   readonly secret?: true;
 }
 
 /** Any text, such as a name or a secret. */
 export const text: ReadText<string> = (value) => ({ value });
 
-/** Returns a reader of text that a pattern matches. */
+/** Returns a reader that accepts text that matches the pattern. */
 export const matching =
   (pattern: RegExp, problem: string): ReadText<string> =>
   (value) =>
     pattern.test(value) ? { value } : { problem };
 
-/** Returns a reader of one of these words. */
+/** Returns a reader that accepts one of these words. */
 export const oneOf =
   <const W extends string>(...words: readonly W[]): ReadText<W> =>
   (text) => {
@@ -41,7 +44,7 @@ export const httpUrl: ReadText<string> = (text) =>
     ? { value: text.replace(/\/+$/, '') }
     : { problem: 'must be an http:// or https:// URL' };
 
-/** Returns a reader of whole numbers between `min` and `max`, both included. */
+/** Returns a reader that accepts whole numbers from `min` to `max`, both included. */
 export const whole =
   (min: number, max: number): ReadText<number> =>
   (text) => {
@@ -57,7 +60,7 @@ export const itemsOf = (text: string): string[] =>
     .map((item) => item.trim())
     .filter(Boolean);
 
-/** Items between commas. */
+/** A list of texts with commas between them. */
 export const list: ReadText<string[]> = (text) => ({ value: itemsOf(text) });
 
 /** An absolute path of a file, because the programs of an installation do not share a working directory. */

@@ -37,15 +37,14 @@ export type Settings = {
 };
 
 /**
- * The settings, or the problems of the environment. A problem is one line with the name of the setting and the reason, and never contains a
- * secret's
- * value.
+ * The settings, or the problems of the environment variables. A problem is one line with the name of the setting and the reason. It
+ * never contains the value of a secret.
  */
 export type SettingsResult = { ok: true; settings: Settings } | { ok: false; problems: string[] };
 
 const isSecret = (name: string): boolean => name in settingsTable && 'secret' in settingsTable[name as SettingName];
 
-/** Returns the variable with the name of a file that has the value of a secret setting. */
+/** Returns the name of the variable that names a file. The file contains the value of the secret setting `name`. */
 export const fileVariable = (name: string): string => `${name}_FILE`;
 
 /** Returns the text of a setting from its variable or from the file in `NAME_FILE`. Removes white space at the end. */

@@ -1,6 +1,6 @@
 import { absolutePath, type Setting } from './setting.ts';
 
-/** Single sign-on. */
+/** Settings of single sign-on. */
 export const signOnSettings = {
   RUNYARD_OIDC_FILE: {
     read: absolutePath,

@@ -1,4 +1,7 @@
-/** Skills as agents that runs can be started with: `SKILL.md` files in repositories, in the Agent Skills format. */
+/**
+ * The list of agents that people can choose for a run. Each of them is a skill: a `SKILL.md` file of a repository, in the Agent Skills
+ * format.
+ */
 import { z } from 'zod';
 import { RepositoryName } from '../environments/environments.ts';
 import { Timestamp } from '../wire/primitives.ts';

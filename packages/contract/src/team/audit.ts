@@ -3,10 +3,10 @@ import { Text, Timestamp } from '../wire/primitives.ts';
 import { PageInfo, UserProfile } from '../wire/profiles.ts';
 import { QueryTime } from '../wire/query-time.ts';
 
-/** The members of a changed thing, by name. */
+/** Names and values of the members of the changed object. */
 const State = z.record(z.string(), z.unknown());
 
-/** The thing that a change was about. */
+/** The object that was changed. */
 export const AuditSubject = z
   .object({
     type: z.string().describe('Kind of the thing, such as key, member or environment'),

@@ -4,7 +4,7 @@ import { Text, Timestamp } from '../wire/primitives.ts';
 import { UserProfile } from '../wire/profiles.ts';
 import { Team } from './teams.ts';
 
-/** The code of a link expires after this time. */
+/** The code in a sign-in link expires after this number of seconds. */
 export const signInCodeSeconds = 60;
 /** Longest life of a browser session. */
 export const browserSessionHours = 8;
@@ -13,8 +13,8 @@ export const browserSessionHours = 8;
 export const signInFragment = 'sign-in=';
 
 /**
- * Name of the session's cookie. Browsers accept a cookie with this name only over TLS, and only from exactly this host (RFC 6265bis,
- * 4.1.3.2).
+ * Name of the session's cookie. Because of the prefix `__Host-`, browsers accept this cookie only over TLS and only for the host that
+ * sets it (RFC 6265bis, 4.1.3.2).
  */
 export const sessionCookie = '__Host-runyard';
 

@@ -2,12 +2,12 @@ import { type Allow, administrators } from '../wire/access.ts';
 import type { Route } from '../wire/route.ts';
 import { TeamBudget, UpdateTeamBudgetRequest, UsageQuery, UsageReport } from './budgets.ts';
 
-/** Members get a report of their own use. Agent keys are refused, because a program in a sandbox may have one. */
+/** Members get a report of their own use. Agent keys are refused, because a program in a sandbox may have an agent key. */
 const membersAlone = { user: 'member' } as const satisfies Allow;
 
 /**
- * Budgets limit money, and a report of the team shows the spending of each person, so both are for administrators. Run tokens and agent
- * keys, which sandboxes may have, are refused.
+ * Budgets and reports of a team are only for administrators, because a budget limits money and a report shows the spending of each
+ * person. Run tokens and agent keys are refused, because a sandbox may have them.
  */
 export const budgetRoutes = {
   getTeamBudget: {

@@ -5,7 +5,7 @@ import type { Route } from '../wire/route.ts';
 import { CodeHostCredential, CreateCodeHostCredentialRequest, ListCodeHostCredentialsResponse } from './code-hosts.ts';
 
 /**
- * Agent keys are refused, because a program in a sandbox may have such a key. A program must not choose the credentials for its
+ * Agent keys are refused, because a program in a sandbox may have such a key, and must not choose the credentials for its
  * repositories.
  */
 export const codeHostRoutes = {

@@ -20,8 +20,8 @@ const delivery = subscription.extend({ deliveryId: z.string().meta({ description
 const missing = { 404: 'No such subscription, or it belongs to another team' };
 
 /**
- * Administrators manage subscriptions, because a subscription sends the events of the whole team to an external address for as long as
- * it exists, and its URL may contain a secret of the receiver.
+ * Only administrators manage subscriptions, for two reasons. A subscription sends the events of the whole team to an external address,
+ * and the URL of a subscription may contain a secret of the receiver.
  */
 export const eventSubscriptionRoutes = {
   listEventSubscriptions: {

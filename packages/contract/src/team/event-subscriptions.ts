@@ -3,7 +3,7 @@ import { RunSourceType, RunState } from '../runs/states.ts';
 import { NonBlank, Text, Timestamp, Uuid, webAddressPattern } from '../wire/primitives.ts';
 import { PageInfo } from '../wire/profiles.ts';
 
-/** Events of runs to which a subscription can subscribe. */
+/** Types of events of runs that a subscription can select. */
 export const RunEventType = z.enum(['run.created', 'run.started', 'run.blocked', 'run.ended']).meta({
   id: 'RunEventType',
   description:
@@ -33,7 +33,9 @@ export const EventData = z
   })
   .meta({ id: 'EventData', description: 'The run of an event, and the change' });
 
-/** Body of a delivery, with a signature of Standard Webhooks. The body contains only ids and states. A receiver reads details with a key. */
+/**
+ * Body of a delivery, with a signature of Standard Webhooks. The body contains only ids and states. A receiver reads details with a key.
+ */
 export const EventPayload = z
   .object({
     type: DeliveredEventType,
@@ -46,7 +48,7 @@ export const EventPayload = z
   });
 export type EventPayload = z.infer<typeof EventPayload>;
 
-/** Restricts a subscription to runs that match every member. */
+/** Restricts a subscription to the runs that match every member of this filter. */
 export const SubscriptionFilter = z
   .object({
     source: RunSourceType.optional().describe('Only runs that were created this way'),

@@ -146,7 +146,7 @@ export const CreateAgentIdentityRequest = z
   .meta({ id: 'CreateAgentIdentityRequest', description: 'An agent identity to create' });
 export type CreateAgentIdentityRequest = z.infer<typeof CreateAgentIdentityRequest>;
 
-/** A member that may be missing or null. Both have the same meaning. */
+/** Returns the schema of a member that may be missing or null. Both mean the same. */
 const orNull = <T extends z.ZodType>(schema: T) =>
   schema
     .nullable()

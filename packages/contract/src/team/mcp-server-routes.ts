@@ -9,7 +9,10 @@ const path = '/agent/mcp-servers';
 const server = z.object({ serverId: z.string().meta({ description: 'Id of the MCP server' }) });
 const missing = { 404: 'No such MCP server, or it belongs to another team' };
 
-/** Agent keys cannot manage servers. Otherwise an agent could send a server's credentials to a new address. */
+/**
+ * Agent keys cannot manage servers. Otherwise an agent could change the address of a server and so get the credentials that the service
+ * sends there.
+ */
 const writes = { user: 'member' } as const;
 
 export const mcpServerRoutes = {

@@ -19,12 +19,12 @@ const maxPairs = 50;
 const fewPairs = <T extends Record<string, string>>(pairs: T) => Object.keys(pairs).length <= maxPairs;
 const manyPairs = { error: `takes at most ${maxPairs} pairs` };
 
-/** Headers of an HTTP server, which only the service sends. */
+/** Headers for an MCP server over HTTP. Only the service sends them, so a sandbox never has them. */
 export const McpHeaders = z
   .record(HeaderName, HeaderValue)
   .refine(fewPairs, manyPairs)
   .meta({ maxProperties: maxPairs });
-/** Characters of a variable of an MCP server. */
+/** Maximum number of characters of the value of a variable for an MCP server. */
 export const maxMcpVariableLength = 32_768;
 const McpVariables = z
   .record(VariableName, Text.max(maxMcpVariableLength))

@@ -9,7 +9,7 @@ export const ModelProvider = z.enum(['OPENAI', 'ANTHROPIC', 'GOOGLE', 'UNKNOWN']
 });
 export type ModelProvider = z.infer<typeof ModelProvider>;
 
-/** Why a model cannot be chosen. */
+/** The reason why a model cannot be chosen. */
 export const ModelDisableReason = z
   .enum(['PROVIDER_OUTAGE', 'OUT_OF_REQUESTS', 'ADMIN_DISABLED', 'REQUIRES_UPGRADE'])
   .meta({
@@ -49,7 +49,7 @@ export type Model = z.infer<typeof Model>;
 
 const ModelId = NonBlank.max(300);
 
-/** First words of the sentence that a probe adds at the end of a model's description. */
+/** First words of the sentence that the service adds to a model's description after a test request at its start. */
 export const probeWords = 'Probe at the start: it ';
 
 /** The models that a team has disabled or chosen as default and fallback. */

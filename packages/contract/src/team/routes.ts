@@ -38,7 +38,7 @@ export const teamRoutes = {
     allow: teamReads,
     answer: { status: 200, description: 'Teams of the caller', schema: ListTeamsResponse },
   },
-  // Only the operator creates teams, because each team has its own limits and its share of the machine.
+  // Only the operator creates teams, because each team has its own limits and gets its own share of the machine.
   createTeam: {
     method: 'POST',
     path: '/teams',
@@ -149,7 +149,7 @@ export const teamRoutes = {
     answer: { status: 200, description: 'Withdrawn', schema: DeleteResponse },
     errors: { 404: 'No such invitation in the team, or you are not in it' },
   },
-  // The key of the invitation is the credential. The inviter never sees the new API key.
+  // The key of the invitation is the credential of this request. The person who invited never sees the new API key.
   acceptTeamInvitation: {
     method: 'POST',
     path: '/team-invitations/accept',

@@ -9,7 +9,10 @@ const path = '/saved-views';
 const view = z.object({ viewId: z.string().meta({ description: 'Id of the view' }) });
 const missing = { 404: 'No such view, or it belongs to another person or team' };
 
-/** Only people are accepted, because agents do not use the dashboard. A viewer may save views, because a view affects nobody else. */
+/**
+ * Only people are accepted, because agents do not use the dashboard. Even a viewer may save views, because a saved view has no effect on
+ * other people.
+ */
 const people = { user: 'viewer' } as const satisfies AllowKeys;
 
 export const savedViewRoutes = {

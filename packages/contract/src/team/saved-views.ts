@@ -6,8 +6,8 @@ import { NonBlank, Timestamp, Uuid } from '../wire/primitives.ts';
 const Name = NonBlank.max(100).describe('Name for people, at most 100 characters');
 
 /**
- * Refuses a path that a browser would read as another origin: `//host`, `/\host`, and white space, because the browser removes white space
- * first.
+ * A path of the dashboard. Refuses `//host` and `/\host`, because a browser would go to another host. Refuses white space, because a
+ * browser removes it before it reads the path.
  */
 const Path = z
   .string()

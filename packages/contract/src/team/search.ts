@@ -1,9 +1,9 @@
-/** The search over all things of a team that have a page in the dashboard. */
+/** The search for objects of a team: all kinds that have a page in the dashboard. */
 import { z } from 'zod';
 import { RunState } from '../runs/states.ts';
 import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
 
-/** Kinds of things that a search finds, in the order of its answer. */
+/** Kinds of objects that a search finds, in the order in which the answer lists them. */
 export const SearchKind = z
   .enum(['run', 'schedule', 'automation', 'webhook', 'factory', 'environment', 'agent', 'person'])
   .meta({
@@ -22,7 +22,7 @@ export const SearchQuery = z.object({
 });
 export type SearchQuery = z.infer<typeof SearchQuery>;
 
-/** A thing that a search found. */
+/** An object that a search found. */
 export const SearchResult = z
   .object({
     kind: SearchKind,

@@ -72,7 +72,7 @@ export const UpdateTeamMemberRequest = z
   .object({ role: TeamRole.describe('New role; not above the role of the caller') })
   .meta({ id: 'UpdateTeamMemberRequest', description: 'The new role of a person' });
 
-/** An invitation that was not used yet, without its key. */
+/** An invitation that nobody has used yet, without its key. */
 export const TeamInvitation = z
   .object({
     id: z.string().describe('Id of the invitation, used to withdraw it'),
@@ -128,7 +128,7 @@ export const JoinTeamRequest = z
   .object({ key: InvitationKey })
   .meta({ id: 'JoinTeamRequest', description: 'An invitation that the person of the key accepts' });
 
-/** The choice between keeping and deleting the things that a removed person made. */
+/** The choice between keeping and deleting the objects that a removed person made. */
 export const StayOrGo = z
   .enum(['keep', 'delete'])
   .meta({ id: 'StayOrGo', description: 'Whether the things that a removed person made stay' });

@@ -1,4 +1,7 @@
-/** The public names of GitHub events and the filters that each event accepts. This file imports nothing, because every delivery uses it. */
+/**
+ * The names of GitHub events in the API, and the filters that each event accepts. This file imports nothing, because the service uses it
+ * for every delivery.
+ */
 
 /** Members of a filter. Values of `pr_numbers` are whole numbers, all others text. */
 export type GithubFilterKey =
@@ -24,7 +27,7 @@ const pullRequest = ['repos', 'base_branches', 'pr_numbers', 'paths', 'assignees
 const mention = ['repos', 'mentioned', 'writers', 'associations', 'labels'] as const;
 const assignment = ['repos', 'assignees', 'labels'] as const;
 
-/** Events, each with the members that its filter may have. */
+/** The events, each with the members that a filter for this event may have. */
 export const githubEvents = {
   push: ['repos', 'branches', 'paths'],
   issue_created: issue,
@@ -51,8 +54,8 @@ export const githubEvents = {
 export type GithubEvent = keyof typeof githubEvents;
 
 /**
- * Returns true for facts that are missing in GitHub's payload of an event: the changed files of a pull request, and, for a check, the
- * labels and author of its pull request. A filter on such a fact never matches.
+ * Returns true if GitHub's payload of the event lacks the data for this member of a filter, so that such a filter never matches. These
+ * are the changed files of a pull request, and, for a check, the labels and the author of the pull request.
  */
 export function isNotInPayload(event: GithubEvent, key: GithubFilterKey): boolean {
   if (key === 'paths') return event !== 'push';
@@ -60,7 +63,7 @@ export function isNotInPayload(event: GithubEvent, key: GithubFilterKey): boolea
   return isCheck && (key === 'labels' || key === 'authors');
 }
 
-/** Lists of values for one member. The event must have a value of `in`, and no value of `not_in`. */
+/** Lists of values for one member. The event must have a value that is in `in`, and no value that is in `not_in`. */
 export interface Matcher {
   readonly in?: readonly (string | number)[] | undefined;
   readonly not_in?: readonly (string | number)[] | undefined;

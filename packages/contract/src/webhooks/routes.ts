@@ -25,8 +25,8 @@ const noWebhook = { 404: 'No such webhook, or it belongs to another factory or t
 const noDelivery = { 404: 'No such delivery, or it belongs to another webhook' };
 
 /**
- * Members of the team are accepted, but agent keys are not. A webhook lets an external sender start agents for as long as the webhook
- * exists.
+ * Members of the team are accepted, but agent keys are not. The reason: as long as a webhook exists, an external sender can start
+ * agents through it.
  */
 const members = { user: 'member' } as const;
 

@@ -27,7 +27,9 @@ const hasOne = (request: { readonly delivery_id?: string | undefined }): boolean
 const noEvent = { error: 'comes from the delivery; leave this member out with delivery_id', path: ['event'] };
 const hasOneEvent = (request: { readonly delivery_id?: string | undefined; readonly event?: string | undefined }) =>
   request.delivery_id === undefined || request.event === undefined;
-/** JSON Schema: a stored delivery, which has its own event. */
+/**
+ * JSON Schema of a request that names a stored delivery. It cannot also name an event, because the stored delivery already has an event.
+ */
 const storedDelivery = { required: ['delivery_id'], not: { required: ['event'] } };
 
 /** `POST /factory/{factoryUid}/webhooks/{webhookUid}/simulate`. */

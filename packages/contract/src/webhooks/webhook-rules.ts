@@ -1,11 +1,11 @@
-/** Members of a webhook that say how its deliveries are signed and recognised. */
+/** Members of a webhook that define how a sender signs deliveries and where their ids and events are. */
 import { z } from 'zod';
 import { signatureAlgorithms, signatureEncodings, unsignedSchemeNames } from '../wire/choices.ts';
 
 /** Headers with credentials or signatures. Their values must not be in the log of deliveries. */
 const credentialHeader =
   /^(?:(?:proxy-)?authorization|(?:set-)?cookie|(?:x-)?api[-_]?key|.*(?:signature|secret|token|credential|password|auth|session|jwt|key).*)$/i;
-/** Headers whose names look like those of credentials, but that identify a delivery or an event. */
+/** Headers whose names look like names of credentials, but which only identify a delivery or an event. */
 const harmlessHeader = /^(?:idempotency-key|x-event-key)$/i;
 
 /** Pattern of the name of an HTTP header. */
@@ -32,13 +32,13 @@ const headerName = z
   .string()
   .regex(headerNamePattern, { error: 'must be the name of an HTTP header, at most 100 characters' });
 
-/** Pattern of the path of a member: names and places in lists, with dots between them. */
+/** Pattern of the path to a member: names of members and numbers of list items, with dots between them. */
 export const memberPathPattern = /^[^.\s]{1,100}(?:\.[^.\s]{1,100}){0,9}$/;
 
-/** Text of a signature. It has no control characters, so that it can be in a header. */
+/** Text around a signature. It has no control characters, because it is part of a header. */
 const printable = /^[\x20-\x7e]*$/;
 
-/** Schemas of the members, which the API and definition files share under their own names. */
+/** Schemas of these members. The API and definition files both use the schemas, but name the members differently. */
 export const ruleMembers = {
   deliveryIdPath: z
     .string()
@@ -108,7 +108,7 @@ const SignatureEncoding = z
   .enum(signatureEncodings)
   .meta({ id: 'SignatureEncoding', description: 'Form of the signature. Default: hex' });
 
-/** JSON Schema of text that contains a name in braces once. */
+/** Returns the JSON Schema of a text that contains this name in braces exactly once. */
 const once = (name: string) => ({ pattern: `\\{${name}\\}`, not: { pattern: `\\{${name}\\}.*\\{${name}\\}` } });
 
 export const HmacSignature = z
@@ -155,7 +155,7 @@ export const HmacSignature = z
   });
 export type HmacSignature = z.infer<typeof HmacSignature>;
 
-/** The members of a webhook that define how its deliveries are read. */
+/** The members of a webhook that define how the service reads the deliveries. */
 export interface WebhookRules {
   readonly delivery_id_path?: string | undefined;
   readonly event_header?: string | undefined;
@@ -165,7 +165,7 @@ export interface WebhookRules {
 
 export const defaultDuplicateWindowSeconds = 300;
 
-/** The members of a webhook that define how its senders are authenticated. */
+/** The members of a webhook that define how the service authenticates the senders. */
 interface Proof {
   readonly mode: string;
   readonly scheme: string | undefined;

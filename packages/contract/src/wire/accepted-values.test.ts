@@ -384,7 +384,10 @@ const titled = (value: unknown) => [(JSON.stringify(value) ?? String(value)).sli
 const ajv = new Ajv2020({ strict: false });
 addFormats.default(ajv);
 
-/** Compiles the schema of the OpenAPI document. The names of schemas in the document are not keywords of JSON Schema. */
+/**
+ * Compiles the schema in the same form as in the OpenAPI document. Unknown keywords are ignored, because the names of the document's
+ * schemas are not keywords of JSON Schema.
+ */
 function compiled(schema: z.ZodType): (value: unknown) => boolean {
   const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
   return ajv.compile(
@@ -411,7 +414,7 @@ describe.each(Object.entries(tables))('%s', (_, { schema, accepted, refused, bey
   });
 });
 
-/** Values that the service's own code refuses and that match the schemas. */
+/** Values that match the schemas of the contract but that other code of the service refuses. */
 test.each([
   ['a cron expression of four fields', CreateScheduledAgentRequest, { ...schedule, cron_schedule: '* * * *' }],
   ['a cron expression of six fields', CreateScheduledAgentRequest, { ...schedule, cron_schedule: '0 * * * * *' }],
@@ -426,7 +429,7 @@ test.each([
   expect(compiled(schema)(value)).toBe(false);
 });
 
-test('accepts a task configuration with skill_spec and skills', () => {
+test('the configuration of a run may have both skill_spec and skills', () => {
   const config = { skill_spec: 'a/b:c', skills: ['a/b:c'] };
   expect(AgentTask.shape.agent_config.parse(config)).toEqual(config);
 });

@@ -1,16 +1,16 @@
-/** Permissions of routes: the roles of a team, the kinds of callers, and the declaration that each route carries. */
+/** Permissions of routes: the roles of a team, the kinds of callers, and the declaration in which each route names its callers. */
 
-/** Roles of a team's members, the highest first. Each role may do everything that a later role in the list may do. */
+/** Roles of a team's members, the highest role first. Each role includes the rights of all roles after it. */
 export const roles = ['owner', 'admin', 'member', 'viewer'] as const;
 export type Role = (typeof roles)[number];
 
-/** Returns whether a member with the role `has` may do an action that needs the role `needed`. */
+/** Returns true if a member with the role `has` may do an action that needs the role `needed`. */
 export const isAtLeast = (has: Role, needed: Role): boolean => roles.indexOf(has) <= roles.indexOf(needed);
 
 /**
  * Kinds of callers. `user`: a person, by a personal key. `agent`: a service account of the team, by an agent key. `run`: an execution that
- * has not ended, by its run token. `worker`: a self-hosted worker, with a key that can only connect a worker. No such keys exist yet, and
- * workers connect with the keys of users and agents. `session`: a person in a browser, by the cookie of a browser session.
+ * has not ended, by its run token. `worker`: a self-hosted worker, with a key that can only connect a worker. Such keys do not exist
+ * yet, so workers connect with the keys of users and agents. `session`: a person in a browser, by the cookie of a browser session.
  */
 export const principalKinds = ['user', 'agent', 'run', 'worker', 'session'] as const;
 export type PrincipalKind = (typeof principalKinds)[number];
@@ -33,15 +33,15 @@ export interface AllowKeys {
    * of the operator refuse all sessions.
    */
   readonly session?: false | 'recent';
-  /** True: keys of workers are accepted too. */
+  /** True: the route also accepts keys of workers. */
   readonly worker?: true;
   /** A higher role that some requests need. `roles` maps values of the body's member `member` to this role. */
   readonly byBody?: { readonly member: string; readonly roles: Readonly<Record<string, Role>> };
-  /** True: a request without a key is accepted if it is for a public thing. */
+  /** True: the route also accepts a request without a key, if the object that it names is public. */
   readonly publicThings?: true;
   /**
-   * A request without a key is also accepted, with a body of at most this many bytes. The number of such requests is limited for each
-   * address and for all addresses together.
+   * Present: the route also accepts a request without a key, with a body of at most this number of bytes. The number of such requests
+   * is limited for each address and for all addresses together.
    */
   readonly keylessBytes?: number;
 }
@@ -49,7 +49,7 @@ export interface AllowKeys {
 /** Accepts run tokens while the execution is in progress, or until its end, which includes the time in which it stops. */
 export interface AllowRun {
   readonly run: 'at_work' | 'until_end';
-  /** True: only a run that may start other runs is accepted. */
+  /** True: the route accepts only runs that may start other runs. */
   readonly startsRuns?: true;
 }
 
@@ -58,16 +58,19 @@ export interface AllowAnyone {
   readonly anyone: 'always' | 'with_signature';
 }
 
-/** The callers that a route accepts. Each thing that a request names must also belong to the caller's team, or to its run. */
+/**
+ * The callers that a route accepts. In addition, each object that a request names must belong to the team of the caller, or to the run of
+ * the token.
+ */
 export type Allow = AllowKeys | AllowRun | AllowAnyone;
 
-/** Accepts every user of the team, and agent keys. For routes that only read. */
+/** For routes that only read: accepts every user of the team, and agent keys. */
 export const teamReads = { user: 'viewer', agent: true } as const satisfies Allow;
 /** Accepts users with at least the role of a member, and agent keys. */
 export const teamWrites = { user: 'member', agent: true } as const satisfies Allow;
-/** Accepts users with at least the role of a member. Accepts agent keys only for things that no person made. */
+/** Accepts users with at least the role of a member. Accepts agent keys only for objects that no person made. */
 export const teamEdits = { user: 'member', agent: 'made_by_agents' } as const satisfies Allow;
-/** Accepts the operator of the service, who set the installation up. */
+/** Accepts only the key of the operator of the service. */
 export const operatorOnly = { user: 'viewer', operator: true } as const satisfies Allow;
 /** Accepts administrators. Refuses agent keys, because a program in a sandbox may have an agent key. */
 export const administrators = { user: 'admin' } as const satisfies Allow;

@@ -1,6 +1,7 @@
 /**
- * Returns the number of changes that turn one text into the other. A change inserts, deletes or replaces a letter, or swaps two
- * neighbours (optimal string alignment). This is our own code, because reviewing a package would take longer than these lines.
+ * Returns the smallest number of changes that turn one text into the other. A change inserts, deletes or replaces a letter, or swaps
+ * two neighbouring letters (optimal string alignment). No package is used, because these few lines are easier to review than a
+ * package.
  */
 export function editDistance(from: string, to: string): number {
   let beforePrevious: number[] = [];

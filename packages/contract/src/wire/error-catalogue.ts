@@ -1,15 +1,15 @@
-/** The error codes of the interface. This file does not load zod, because every client contains it. */
+/** The error codes of the API. This file does not load zod, because every client contains this file. */
 
 /** State of a run after an error; `null` if the error is not about a run. */
 export type ErrorRunState = 'FAILED' | 'ERROR' | null;
 
-/** One row of the interface's error catalogue. */
+/** One row of the API's catalogue of errors. */
 export interface ErrorKind {
   /** HTTP status; absent if the status can differ. */
   readonly status: number;
   /** RFC 7807 `title`. */
   readonly title: string;
-  /** True: the platform may repeat the request by itself, and callers may also repeat it. */
+  /** True: the service may repeat the failed work by itself, and callers may repeat their request. */
   readonly retryable: boolean;
   /** State of a run with this error: FAILED for user errors, ERROR for platform errors. */
   readonly runState: ErrorRunState;
@@ -22,7 +22,9 @@ export interface ErrorKind {
 const userError = { retryable: false, runState: 'FAILED', extraFields: [] } as const;
 const platformError = { retryable: false, runState: 'ERROR', extraFields: [] } as const;
 
-/** All codes that an error can have, of a request and of a run. Published clients know them, so a code is never renamed or removed. */
+/**
+ * All codes that the error of a request or of a run can have. Published clients know these codes, so no code is ever renamed or removed.
+ */
 export const errorCatalogue = {
   insufficient_credits: {
     ...userError,

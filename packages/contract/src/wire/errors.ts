@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { errorCatalogue } from './error-catalogue.ts';
 
-/** Members that a code adds to a problem document and to the reason of a run's state. */
+/** Members that some error codes add to a problem document and to the reason for the state of a run. */
 export const ErrorDetail = z
   .object({
     provider: z
@@ -17,7 +17,7 @@ export const ErrorDetail = z
   .meta({ id: 'ErrorDetail', description: 'Members that an error adds' });
 export type ErrorDetail = z.infer<typeof ErrorDetail>;
 
-/** One of the 18 codes. */
+/** A code of the error catalogue. */
 export type ErrorCode = keyof typeof errorCatalogue;
 
 export const ErrorCode = z
@@ -37,7 +37,7 @@ export const InvalidMember = z
   })
   .meta({ id: 'InvalidMember', description: 'A member of a request that is not as it must be' });
 
-/** Body of every error answer: `application/problem+json`, RFC 7807, with the interface's members. */
+/** Body of every error answer: `application/problem+json` (RFC 7807), with additional members of this API. */
 export const Problem = z
   .object({
     type: z.string().meta({ description: '{base_url}/errors/{code-with-dashes}, a page that explains the code' }),
@@ -68,7 +68,7 @@ export const Problem = z
   .meta({ id: 'Problem', description: 'Body of every error answer: a problem document by RFC 7807' });
 export type Problem = z.infer<typeof Problem>;
 
-/** Last segment of a problem's `type`: the code with dashes. */
+/** Returns the last part of a problem's `type`: the error code with dashes. */
 export function errorSlug(code: ErrorCode): string {
   return code.replaceAll('_', '-');
 }

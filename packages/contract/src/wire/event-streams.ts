@@ -1,4 +1,4 @@
-/** Texts that the event streams share. */
+/** Descriptions in the OpenAPI document that several event streams use. */
 
 export const lastEventId =
   'Id of the last event that was read: the stream continues after it, without loss or repetition';

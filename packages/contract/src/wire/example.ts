@@ -1,6 +1,6 @@
 /** An example of an operation, and the values that examples share. */
 
-/** A request that works with a new service, and an example of its answer. */
+/** A request that works in a newly installed service, and an example of the answer to this request. */
 export interface Example {
   /** Query of the request: texts, numbers, lists as repeated parameters, and objects as `name[member]=value`. */
   readonly query?: Readonly<Record<string, unknown>>;
@@ -8,13 +8,13 @@ export interface Example {
   readonly body?: unknown;
   /** Body of the request, if the body is not JSON. */
   readonly bytes?: string;
-  /** True: only pages of the service may send the request, so the example has their `Origin`. */
+  /** True: only pages of the service may send the request, so the example has an `Origin` header with the address of the service. */
   readonly fromPage?: true;
   /** Body of the answer: JSON, or the text of a stream. */
   readonly answer?: unknown;
 }
 
-/** Ids in examples, by the name of the shell variable that replaces each id in a request. */
+/** Ids that the examples use. Each key is the name of the shell variable that replaces the id in a command. */
 export const exampleIds = {
   RUN_ID: '019a1c52-7d1e-7c3a-9b60-4f1f0e6d2a10',
   CHILD_RUN_ID: '019a1c53-02aa-7f41-8d27-93c5a1e40b77',

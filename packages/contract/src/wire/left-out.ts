@@ -1,12 +1,12 @@
-/** Shortens long texts to a head and a tail. A mark between head and tail names the missing part. Texts are cut between lines. */
+/** Shortens long texts to a head and a tail, and cuts between lines. A mark between head and tail states the size of the omitted part. */
 import { formatBytes } from './byte-size.ts';
 
-/** Maximum bytes that `leftOutMark` and the marks of two cut lines take together. */
+/** Maximum number of bytes of `leftOutMark` together with the `…` of two cut lines. */
 export const maxMarkBytes = 128;
 
 /**
- * Maximum number of UTF-16 units of the kept text that are dropped so that the cut is between two lines. A longer line is cut, and `…`
- * marks the cut.
+ * To cut between two lines, an incomplete line at the cut is dropped if it has at most this number of UTF-16 units. A longer line is
+ * cut, and `…` marks the cut.
  */
 const maxGivenUp = 4096;
 
@@ -23,7 +23,7 @@ export function countLines(text: string): number {
   return count;
 }
 
-/** Returns the beginning of a text up to the end of its last whole line. Of a single long line, returns the beginning. */
+/** Returns the text up to the end of its last whole line. If this would drop too much, returns the text unchanged. */
 export function wholeLinesOfHead(text: string): string {
   const end = text.lastIndexOf('\n') + 1;
   return end > 0 && text.length - end <= maxGivenUp ? text.slice(0, end) : text;
@@ -36,8 +36,8 @@ export interface Tail {
 }
 
 /**
- * Returns the end of a text from its first whole line on. Of a single long line, returns the end. The text may begin with the newline
- * that ends the part before it.
+ * Returns the text from its first whole line on. If this would drop too much, returns the text unchanged. The given text may begin
+ * with the newline of the line before it.
  */
 export function wholeLinesOfTail(text: string): Tail {
   const start = text.indexOf('\n') + 1;

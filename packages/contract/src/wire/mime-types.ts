@@ -1,6 +1,6 @@
 import { extname } from 'node:path';
 
-/** Types by the file name's extension, in lower case. */
+/** Media types by the extension of a file name, in lower case. */
 const byExtension: Readonly<Record<string, string>> = {
   '.css': 'text/css',
   '.csv': 'text/csv',
@@ -30,7 +30,7 @@ const byExtension: Readonly<Record<string, string>> = {
   '.zip': 'application/zip',
 };
 
-/** Returns the media type that a file's extension suggests. It is only a hint for downloads; no decision depends on it. */
+/** Returns the media type that a file's extension suggests. The type is only a hint for downloads, and no decision depends on it. */
 export function mimeTypeOf(path: string): string {
   return byExtension[extname(path).toLowerCase()] ?? 'application/octet-stream';
 }

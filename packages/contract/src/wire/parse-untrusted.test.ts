@@ -4,7 +4,7 @@ import { parseUntrusted } from './parse-untrusted.ts';
 
 const schema = z.object({ names: z.array(z.string().min(1).max(9)) });
 
-test("returns the schema's result", () => {
+test('parseUntrusted returns the result of the schema', () => {
   expect(parseUntrusted(schema, { names: ['a'] })).toEqual({ success: true, data: { names: ['a'] } });
   expect(parseUntrusted(schema, { names: [''] }, { error: () => 'is wrong' }).error?.issues).toMatchObject([
     { path: ['names', 0], message: 'is wrong' },
@@ -12,7 +12,7 @@ test("returns the schema's result", () => {
 });
 
 test.each(['{"toString": ""}', '{"valueOf": {}, "toString": null}', '[[{"toString": 0}]]'])(
-  'refuses a value with a length that zod cannot compare: %s',
+  'parseUntrusted refuses a value whose member length is %s, which zod cannot compare',
   (length) => {
     const value = { names: ['a', { length: JSON.parse(length) }] };
     expect(() => schema.safeParse(value), 'without it').toThrow(TypeError);
@@ -22,14 +22,14 @@ test.each(['{"toString": ""}', '{"valueOf": {}, "toString": null}', '[[{"toStrin
   },
 );
 
-test('refuses a value whose length or content is nested too deeply for the stack', () => {
+test('parseUntrusted refuses a value whose length or content is nested too deeply for the stack', () => {
   const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
   expect(parseUntrusted(schema, { names: [{ length: deep }], deep }).error?.issues).toMatchObject([
     { path: ['names', 0], message: expect.stringContaining('has a member length') },
   ]);
 });
 
-test('throws errors of the schema', () => {
+test('parseUntrusted throws an error that a function of the schema throws', () => {
   const faulty = z.string().transform(() => {
     throw new TypeError('a fault of ours');
   });

@@ -3,8 +3,9 @@ import { z } from 'zod';
 const message = 'has a member length that cannot be compared with a number, which is not accepted';
 
 /**
- * Checks an untrusted value like `schema.safeParse`, but never throws. For a value of any type, zod compares its member `length` with the
- * limits of a text or a list. It throws if `length` is an object whose `toString` is not a function, or a list with endless nesting.
+ * Checks an untrusted value like `schema.safeParse`, but never throws. This is needed because zod throws for some values: it compares
+ * the member `length` of any value with the limits of a text or a list, and throws if `length` is an object whose `toString` is not a
+ * function, or a list that is nested too deeply.
  */
 export function parseUntrusted<T>(
   schema: z.ZodType<T>,
@@ -44,7 +45,7 @@ interface Member {
 
 /** Returns the path of an object whose `length` cannot be compared; undefined if there is no such object. */
 function pathOfLength(root: unknown): (string | number)[] | undefined {
-  // Uses a list and no recursion, because a value may be nested too deeply for the stack.
+  // Use a list in place of recursion, because a value may be nested too deeply for the stack.
   const open: Member[] = [{ value: root, name: '', parent: undefined }];
   for (let member = open.pop(); member !== undefined; member = open.pop()) {
     const { value: whole } = member;

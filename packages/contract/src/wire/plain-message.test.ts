@@ -63,7 +63,7 @@ describe('plainMessage', () => {
   });
 });
 
-test('names ten of very many unknown members', () => {
+test('if a value has very many unknown members, plainMessage names only ten of them', () => {
   const many = Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`size${at}`, 1]));
   expect(messageOf(file, { file_name: 'a', ...many })?.match(/is unknown/g)).toHaveLength(10);
 });

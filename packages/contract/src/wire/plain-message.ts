@@ -32,7 +32,7 @@ function kindOf(value: unknown): string {
   return typeof value === 'boolean' ? `${value}` : (kinds[typeof value] ?? typeof value);
 }
 
-/** Returns the items with commas, and `word` before the last one. */
+/** Returns the items with commas between them, and `word` before the last item. */
 function enumerate(items: readonly string[], word: string): string {
   const unique = [...new Set(items)];
   return unique.length < 2 ? unique.join('') : `${unique.slice(0, -1).join(', ')} ${word} ${unique.at(-1)}`;
@@ -40,7 +40,7 @@ function enumerate(items: readonly string[], word: string): string {
 
 const quoteBlank = (choice: string): string => (choice.trim() === choice && choice !== '' ? choice : `"${choice}"`);
 
-/** Returns `must be one of a, b`, and suggests the choice that resembles the value. */
+/** Returns `must be one of a, b`. If a choice resembles the value, also suggests this choice. */
 export function choiceMessage(choices: readonly string[], value: unknown): string {
   const named = choices.map(quoteBlank);
   const choiceText = named.length === 1 ? `must be ${named[0]}` : `must be one of ${named.join(', ')}`;
@@ -51,7 +51,10 @@ export function choiceMessage(choices: readonly string[], value: unknown): strin
 
 type TypeIssue = Extract<RawIssue, { code: 'invalid_type' }>;
 
-/** Returns the kind that the schema expects. For a value that is not a number, zod does not report that the number must be whole. */
+/**
+ * Returns the kind of value that the schema expects. Looks at the schema, because zod's issue about a text does not say that a number must
+ * be whole.
+ */
 function expectedKind({ expected, inst }: TypeIssue): string {
   const isWhole = (inst?._zod.def as { readonly format?: string } | undefined)?.format === 'safeint';
   return kinds[isWhole ? 'int' : expected] ?? expected;
@@ -74,7 +77,7 @@ const units: Readonly<Record<string, readonly [one: string, several: string]>> =
   file: ['byte', 'bytes'],
 };
 
-/** `bound` is the word for an inclusive limit of a number, `beyond` the one for an exclusive limit. */
+/** `bound` is the word for a limit that the number may equal; `beyond` is the word for a limit that it may not equal. */
 function sizeMessage(
   { origin, exact, inclusive }: { readonly origin: string; readonly exact?: boolean; readonly inclusive?: boolean },
   limit: number | bigint,
@@ -108,7 +111,7 @@ function unknownKeysMessage(issue: Extract<RawIssue, { code: 'unrecognized_keys'
   const shape = (issue.inst?._zod.def as { readonly shape?: object } | undefined)?.shape ?? {};
   const knownNames = Object.keys(shape);
   const spelling = makeSpelling(knownNames);
-  // A body can have very many unknown members.
+  // Name only some unknown members, because a body can have very many.
   const suggestions = issue.keys.slice(0, mostNamedKeys).map((key) => ({ key, meant: spelling.suggest(key) }));
   const named = suggestions.map(({ key, meant }) =>
     meant === undefined ? `no member ${key} is known` : `the member ${key} is unknown; did you mean ${meant}?`,
@@ -139,7 +142,7 @@ function unionMessage(issue: Extract<RawIssue, { code: 'invalid_union' }>): stri
   return `must be ${enumerate(choices, 'or')}, not ${kindOf(issue.input)}`;
 }
 
-/** Returns the reason, as the rest of a sentence that begins with the name of the member. */
+/** Returns the reason why a member is wrong, as the rest of a sentence that begins with the name of the member. */
 export function plainMessage(issue: RawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
@@ -158,7 +161,7 @@ export function plainMessage(issue: RawIssue): string {
       return unknownKeysMessage(issue);
     case 'invalid_union':
       return unionMessage(issue);
-    // The issue itself only says that the name or entry is wrong. The reason is one level below.
+    // This issue only says that a name or an entry is wrong. Take the reason from the issues inside it.
     case 'invalid_key':
       return issue.issues[0]?.message ?? 'is not accepted as a name';
     case 'invalid_element':
@@ -169,8 +172,9 @@ export function plainMessage(issue: RawIssue): string {
 }
 
 /**
- * Returns the reason for a fault in a parameter of a URL. A text that looks like a number, true or false was already converted. Text
- * that does not look like one is still a string, and a parameter that is given twice is an array.
+ * Returns the reason for a fault in a parameter of a URL. Before the check, a text that looks like a number, true or false was
+ * converted to that value. So a string is a text that does not look like one of them, and an array is a parameter that was given
+ * twice.
  */
 export function plainParameterMessage(issue: RawIssue): string {
   if (issue.code !== 'invalid_type' || issue.input === undefined) return plainMessage(issue);

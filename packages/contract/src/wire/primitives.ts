@@ -13,7 +13,10 @@ export const NonBlank = Text.refine((text) => text.trim() !== '', { error: 'must
   pattern: '\\S',
 });
 
-/** Pattern of an address to which the service sends requests. http is allowed only for private networks that the operator permits. */
+/**
+ * Pattern of an address to which the service sends requests. It also matches `http`, although the service accepts `http` only in private
+ * networks that the operator permits.
+ */
 export const webAddressPattern = String.raw`^\s*[Hh][Tt][Tt][Pp][Ss]?://[^\s/?#]`;
 
 /** The key of a request. With this key, the service recognises a repeated request. */
@@ -21,7 +24,7 @@ export const IdempotencyKey = z
   .string()
   .regex(/^[\x21-\x7e]{1,255}$/, { error: 'must be 1 to 255 printable ASCII characters without spaces' });
 
-/** Id that an agent's events give a step, a message or an action. Ids come from harnesses; a longer text is not accepted as an id. */
+/** Id that an agent's events give a step, a message or an action. The length is limited, because harnesses choose the ids. */
 export const EventId = z.string().max(maxEventIdLength);
 
 /** UUIDv7 of a run, execution, conversation, artifact, schedule or delivery. */
@@ -33,5 +36,5 @@ export const Uid22 = z.string().regex(/^[A-Za-z0-9]{22}$/, { error: 'must be exa
 /** RFC 3339 in UTC with a `Z`. */
 export const Timestamp = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC, with a Z' });
 
-/** Number of a turn in its execution. The limit ensures that the number, and one more for an interrupt, fit into a database integer. */
+/** Number of a turn in its execution. With this limit, the number plus 1 (for an interrupt) fits into an integer of the database. */
 export const TurnNumber = z.int().min(1).max(1_000_000);

@@ -31,7 +31,7 @@ export const Scope = z
   .meta({ id: 'Scope', description: 'The owner of a resource' });
 export type Scope = z.infer<typeof Scope>;
 
-/** The position of a list's next page. */
+/** Tells whether a list has a next page, and where that page begins. */
 export const PageInfo = z
   .object({
     has_next_page: z.boolean().describe('True: there is a next page'),

@@ -9,14 +9,15 @@ function inUtc(text: string): string | null {
   if (!rfc3339.safeParse(upper).success) return null;
   const utc = new Date(upper).toISOString();
   if (!/^(?!0000)\d{4}-/.test(utc)) return null;
-  // Copies the fraction from the text, because a Date would cut it to milliseconds. Offsets are whole minutes and do not change the fraction.
+  // Copy the fraction of the second from the text, because a Date would cut it to milliseconds. A time zone offset has whole minutes, so it
+  // does not change the fraction.
   const fraction = /\.\d{1,6}/.exec(upper)?.[0] ?? '';
   return `${utc.slice(0, 19)}${fraction}Z`;
 }
 
 /**
- * A time in a query, converted to UTC. RFC 3339 allows offsets above 15:59, the year 0 and fractions of a hundred digits, which PostgreSQL
- * does not support.
+ * A time in a query, converted to UTC. The conversion is needed because RFC 3339 allows values that PostgreSQL does not support:
+ * offsets above 15:59, the year 0 and fractions of a hundred digits.
  */
 export const QueryTime = z
   .string()

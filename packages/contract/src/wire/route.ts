@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Allow } from './access.ts';
 
-/** Sections of the reference. */
+/** Sections of the API reference. */
 export const routeTags = {
   runs: 'Create, read, list and cancel runs',
   conversations: 'The messages and actions of a run',
@@ -35,20 +35,20 @@ export type RouteTag = keyof typeof routeTags;
 export interface RouteAnswer {
   readonly status: number;
   readonly description: string;
-  /** Schema of a JSON body; absent: no body, or one of `contentType`. */
+  /** Schema of a JSON body. Absent: the answer has no body, or a body of the type `contentType`. */
   readonly schema?: z.ZodType;
   /** Content type of a body that is not JSON. */
   readonly contentType?: string;
-  /** One event of an answer of `text/event-stream`, as the JSON in its `data`. */
+  /** Schema of the JSON in the `data` of one event. Present if the answer is a stream of events (`text/event-stream`). */
   readonly eventSchema?: z.ZodType;
-  /** Names and meanings of headers that belong to the answer. */
+  /** Names and meanings of headers that this answer has. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** One endpoint. The path and the schemas use the names of the API. Names in `{}` are the names of `params`. */
+/** One endpoint. The path and the schemas use the names of the API. Each name in braces in the path is a member of `params`. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Below `/api/v1`. */
+  /** Path below `/api/v1`. */
   readonly path: string;
   readonly tag: RouteTag;
   readonly summary: string;
@@ -60,38 +60,41 @@ export interface Route {
   /** Names and meanings of headers that only this request may have. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: z.ZodType;
-  /** Content type of a body that is not JSON; it is streamed to the handler. */
+  /** Content type of a body that is not JSON. The handler gets such a body as a stream. */
   readonly bodyType?: string;
-  /** Default: 1 MB. */
+  /** Maximum size of the body. Default: 1 MB. */
   readonly bodyLimitBytes?: number;
   readonly answer: RouteAnswer;
-  /** True: a header `Range` requests a part of the bytes (RFC 9110, 14), which is sent with 206; 416 if there is no such part. */
+  /**
+   * True: a request may ask for a part of the bytes with the header `Range` (RFC 9110, 14). The service answers 206 with this part, or 416
+   * if there is no such part.
+   */
   readonly ranges?: true;
-  /** True: the bytes may be at another address; the answer is then 302 with that address in Location. */
+  /** True: if the bytes are at another address, the service answers 302 with that address in the header Location. */
   readonly redirects?: true;
   /**
-   * True: the answer has an `ETag`, and is 304 without a body for a client that has it already (RFC 9110, 13.1.2). The handler sends
-   * it.
+   * True: the handler sends an `ETag`. If the client already has the answer with this tag, the service answers 304 without a body (RFC
+   * 9110, 13.1.2).
    */
   readonly tagged?: true;
-  /** Statuses of problems, each with its reason, in addition to those that every route with its `allow` may return. */
+  /** Further statuses of problems that this route returns, each with its reason. Statuses that follow from `allow` are not listed. */
   readonly errors?: Readonly<Record<number, string>>;
   readonly deprecated?: true;
-  /** Name of an operation that is done once for each `Idempotency-Key`. Routes with the same name count as one operation. */
+  /** Present: requests with the same `Idempotency-Key` are done only once. Routes with the same text here share their keys. */
   readonly once?: string;
-  /** True: the names of members are checked even if the caller is an agent, because the agent's model writes the names. */
+  /** True: the service checks the names of members even if the caller is an agent, because a model writes these requests. */
   readonly namesChecked?: true;
   /**
-   * True: the route ends something. Such a route works even while the disk is full and requests that store data are refused. Every DELETE
-   * works then too.
+   * True: the route ends or cancels something. It works even while the disk is full, when the service refuses requests that store
+   * data. Every DELETE also works then.
    */
   readonly endsSomething?: true;
 }
 
 /**
- * Returns true if the names in the query and the body are checked. The service then refuses a misspelt name, and lists every other unknown name
- * in the answer. Names
- * in reports of agents and in requests to signed URLs are not checked, because agents may be newer than the service.
+ * Returns true if the service checks the names in the query and the body of a request. It then refuses a misspelt name, and lists
+ * every other unknown name in the answer. It does not check reports of agents and requests to signed URLs, because an agent may be
+ * newer than the service.
  */
 export const checksNames = ({ allow, namesChecked }: Pick<Route, 'allow' | 'namesChecked'>): boolean =>
   namesChecked === true || 'user' in allow || ('anyone' in allow && allow.anyone === 'always');

@@ -15,7 +15,7 @@ test.each([
   expect(shorten(text, max)).toBe(expected);
 });
 
-test('keeps a whole number of characters of the start and of the end', () => {
+test('firstPart and lastPart never split a character', () => {
   expect(firstPart(`ab${smile}c`, 3)).toBe('ab');
   expect(firstPart(`ab${smile}c`, 4)).toBe(`ab${smile}`);
   expect(lastPart(`a${smile}bc`, 3)).toBe('bc');
@@ -23,7 +23,7 @@ test('keeps a whole number of characters of the start and of the end', () => {
   expect(lastPart('abc', 0)).toBe('');
 });
 
-test.each([2, 3, 4, 5, 64])('splits text into parts of %i units without loss', (size) => {
+test.each([2, 3, 4, 5, 64])('partsOf splits a text into parts of %i units without loss', (size) => {
   const text = `a${smile}${smile}b${smile}c`.repeat(20);
   const parts = [...partsOf(text, size)];
   expect(parts.join('')).toBe(text);

@@ -7,13 +7,13 @@ const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdf
 const splits = (text: string, index: number): boolean =>
   index > 0 && isHighSurrogate(text.charCodeAt(index - 1)) && isLowSurrogate(text.charCodeAt(index));
 
-/** Returns at most `max` UTF-16 units from the start of the text, well-formed. Half of a surrogate pair becomes U+FFFD. */
+/** Returns at most the first `max` UTF-16 units of the text, as well-formed text: half of a surrogate pair becomes U+FFFD. */
 export function firstPart(text: string, max: number): string {
   if (text.length <= max) return text.toWellFormed();
   return text.slice(0, splits(text, max) ? max - 1 : max).toWellFormed();
 }
 
-/** Returns at most `max` UTF-16 units from the end of the text, well-formed. Half of a surrogate pair becomes U+FFFD. */
+/** Returns at most the last `max` UTF-16 units of the text, as well-formed text: half of a surrogate pair becomes U+FFFD. */
 export function lastPart(text: string, max: number): string {
   if (text.length <= max) return text.toWellFormed();
   const start = text.length - max;
@@ -35,12 +35,16 @@ export function* partsOf(text: string, size: number): Generator<string> {
   }
 }
 
-/** Joins the halves of a character that two pieces of a text have split. */
+/**
+ * Returns a joiner for the pieces of a text. If a character is split between two pieces, the joiner puts the whole character into the later
+ * piece.
+ */
 export function joinHalves() {
   let half = '';
   return {
     /**
-     * Returns the piece, completed with the half of a surrogate pair from the end of the previous piece, and without a half at its own end.
+     * Returns the piece with whole characters. If the previous piece ended with half of a character, the result begins with the whole
+     * character. If this piece ends with half of a character, the joiner keeps this half for the next piece.
      */
     push(piece: string): string {
       const text = half + piece;
@@ -48,7 +52,7 @@ export function joinHalves() {
       half = text.slice(end);
       return text.slice(0, end);
     },
-    /** Ends the text: returns U+FFFD if half of a character waits for the next piece. */
+    /** Ends the text. Returns U+FFFD if the last piece ended with half of a character, and otherwise ''. */
     end(): string {
       const rest = half.toWellFormed();
       half = '';

@@ -25,7 +25,7 @@ test.each(['uri', 'en', 'r', 'titled_thing', 'tails', 'colour', 'approval', '', 
   },
 );
 
-test('suggests the nearest of several names', () => {
+test('suggests the known name that is nearest if several names are similar', () => {
   const names = makeSpelling(['created_before', 'created_after', 'updated_after']);
   expect(names.suggest('updated_aftr')).toBe('updated_after');
   expect(names.suggest('createdAfter')).toBe('created_after');

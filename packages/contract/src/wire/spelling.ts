@@ -1,14 +1,16 @@
 import { editDistance } from './edit-distance.ts';
 
-/** Returns a name without case and separators: `approvalPolicy`, `approval-policy` and `approval_policy` become the same. */
+/**
+ * Returns a name in lower case without separators, so that `approvalPolicy`, `approval-policy` and `approval_policy` give the same result.
+ */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 
 /** Maximum number of letters by which a misspelling may differ from the name. */
 const maxDistance = 2;
 
 /**
- * Returns the number of letters that may differ. At most a third of the name may differ, so that different short names do not count as the
- * same name.
+ * Returns the number of letters in which a misspelling may differ from the name: at most a third of the letters, so that two different
+ * short names do not count as the same.
  */
 const allowance = (name: string): number => Math.min(maxDistance, Math.floor(name.length / 3));
 
@@ -28,7 +30,8 @@ export function makeSpelling(known: readonly string[]): Spelling {
   const longest = Math.max(0, ...near.map(({ text }) => text.length)) + maxDistance;
   return {
     suggest(name) {
-      // Allows twice the length, because separators may be between all letters.
+      // Skip names that are too long. A name may have twice the length of the longest known name, because it may have separators between
+      // all letters.
       if (name.length > 2 * longest) return undefined;
       const plainName = plain(name);
       const same = byPlain.get(plainName);

@@ -1,8 +1,8 @@
 /** Converts values to JSON that the service can store. This file imports nothing, because every agent loads it when it starts. */
 
 /**
- * Matches, in the spelling of JSON.stringify, U+0000 and lone surrogates, which PostgreSQL's text and jsonb cannot hold, and the name that
- * the service refuses. The pattern may also match an escaped backslash before a `u`, which only costs time.
+ * Finds, in the output of JSON.stringify, U+0000 and lone surrogates, which PostgreSQL's text and jsonb cannot hold, and the name
+ * `__proto__`, which the service refuses. The pattern may also match an escaped backslash before a `u`. Such a match only costs time.
  */
 const unstorable = /\\u(?:0000|d[89a-f][0-9a-f]{2})|"__proto__"/i;
 

@@ -1,6 +1,6 @@
 /** Names of the variables that an environment may set. This file imports nothing, because the agent loads it at every start. */
 
-/** Variables that the agent, or git's connection to the gateway, needs. */
+/** Variables that an environment cannot set, because the agent or git's connection to the gateway needs them. */
 const reserved = /^(?:RUNYARD_|WARP_|OZ_|GIT_CONFIG)|^(?:HOME|TASK_ID|GIT_TERMINAL_PROMPT)$/;
 
 export const variableNamePattern = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;

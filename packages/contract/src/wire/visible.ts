@@ -1,8 +1,9 @@
 /** Shows hostile texts so that no character is hidden: on a terminal and in the dashboard (Unicode Technical Report 36). */
 
 /**
- * Characters that reorder the text around them, that are invisible, or that control a terminal. Tabs and newlines stay, variation selectors
- * in emoji, and joiners behind a character that is not ASCII: scripts and emoji need them.
+ * Characters that reorder the text around them, that are invisible, or that control a terminal. Tabs and newlines are not replaced.
+ * Variation selectors in emoji and joiners after a character that is not ASCII are not replaced either, because emoji and some scripts
+ * need them.
  */
 const deceptive =
   /(?![\t\n])\p{Cc}|(?!\u200c|\u200d|\ufe0f)\p{Default_Ignorable_Code_Point}|[\p{Zl}\p{Zp}\u2800]|(?<!\p{Emoji})\ufe0f|(?<!\P{ASCII})[\u200c\u200d]/gu;
@@ -17,8 +18,8 @@ const nameOf = (char: string): string =>
 export const visibleText = (text: string): string => text.replace(deceptive, nameOf);
 
 /**
- * Returns a text that a person must decide about. Like `visibleText`, but also replaces long white space by its length, because it could hide
- * the text after it.
+ * Returns a text about which a person must decide, in a form that hides nothing. Does the same as `visibleText`, and also replaces
+ * long white space by a note with its length, because long white space could hide the text after it.
  */
 export const visible = (text: string): string =>
   visibleText(text)

@@ -13,7 +13,7 @@ const WorkerPoolConnector = z
     description: 'Somebody besides the owner whose keys connect to a pool of workers',
   });
 
-/** A name under which self-hosted workers of a team connect. */
+/** A pool: all self-hosted workers of a team that connect under the same name. */
 export const WorkerPool = z
   .object({
     name: z.string().meta({ description: 'Name of its workers, for `config.worker_host` of a run' }),

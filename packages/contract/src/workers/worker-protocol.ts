@@ -1,7 +1,7 @@
 /**
- * Messages between service and worker: WebSocket text frames `{type, data}` on
- * `GET /api/v1/selfhosted/worker/ws?worker_id=NAME`, the wire of the public `oz-agent-worker`.
- * Members that are marked "only Runyard's workers" are optional: the public worker neither sends nor needs them.
+ * Messages between the service and workers. A message is a WebSocket text frame `{type, data}` on `GET
+ * /api/v1/selfhosted/worker/ws?worker_id=NAME`. The protocol is that of the public `oz-agent-worker`. Members that are marked "only
+ * Runyard's workers" are optional, because the public worker neither sends nor needs them.
  */
 
 import { z } from 'zod';
@@ -10,7 +10,7 @@ import { EnvironmentLimits } from '../environments/environments.ts';
 import { maxReplacedTokens } from '../limits.ts';
 import { AmbientAgentConfig } from '../runs/config.ts';
 
-/** The reason why a sandbox was not created, did not start, or failed: its phase, and a reason for programs. */
+/** The reason why a sandbox was not created, did not start, or failed: the phase of the failure, and a reason that programs can read. */
 export const TaskFailure = z.object({
   phase: z.enum(['prepare', 'spawn', 'run']),
   reason: z.string(),
@@ -18,7 +18,7 @@ export const TaskFailure = z.object({
 
 export type TaskFailure = z.infer<typeof TaskFailure>;
 
-/** Reasons why no sandbox can ever meet a run's configuration. The environment of the run must change. */
+/** Values of `reason` which mean that the run cannot work in any sandbox until a person changes the environment of the run. */
 export const unfitReasons: ReadonlySet<string> = new Set([
   'image_not_found',
   'image_no_access',
@@ -33,8 +33,8 @@ export const TaskAssignment = z.object({
     task_id: z.string(),
     execution_id: z.string(),
     /**
-     * Only Runyard's workers: id of this assignment. If the service takes an execution back, it assigns it again with
-     * another id.
+     * Only Runyard's workers: id of this assignment. If the service takes an execution back and assigns it again, the new assignment
+     * has another id.
      */
     assignment_id: z.string().optional(),
     task: z.object({
@@ -55,7 +55,7 @@ export const TaskAssignment = z.object({
       .optional(),
     additional_oz_args: z.array(z.string()).optional(),
     instance_shape: z.object({ vcpus: z.number(), memory_gb: z.number() }).optional(),
-    /** Only Runyard's workers: limits of the environment, which lower the worker's limits. */
+    /** Only Runyard's workers: limits of the environment. They can only lower the limits of the worker. */
     limits: EnvironmentLimits.optional(),
     /** Only Runyard's workers: hosts that the sandbox may reach, in the format of `EnvironmentNetwork`. */
     allowed_hosts: z.array(z.string()).optional(),
@@ -67,7 +67,7 @@ export const TaskCancellation = z.object({
   type: z.literal('task_cancellation'),
   data: z.object({
     task_id: z.string(),
-    /** Only Runyard's workers: end this execution, and no other execution of the same task. */
+    /** Only Runyard's workers: the worker ends only this execution, and no other execution of the same task. */
     execution_id: z.string().optional(),
     /**
      * Only Runyard's workers: the sandbox is killed after this many milliseconds if the agent has not ended by itself. Default: 5,000.
@@ -78,8 +78,8 @@ export const TaskCancellation = z.object({
 export type TaskCancellation = z.infer<typeof TaskCancellation>;
 
 /**
- * Only Runyard's workers: an execution becomes idle (its agent waits for a follow-up or for other runs, without a slot) or works again.
- * The service sends it only to workers that have sent a hello.
+ * Only Runyard's workers: an execution becomes idle or works again. The agent of an idle execution waits for a follow-up or for other
+ * runs, and the execution takes no slot. The service sends this message only to workers that have sent a hello.
  */
 export const TaskIdle = z.object({
   type: z.literal('task_idle'),
@@ -93,11 +93,11 @@ export const TaskIdle = z.object({
 });
 export type TaskIdle = z.infer<typeof TaskIdle>;
 
-/** Only Runyard's workers: answer to the first hello of a worker's process. */
+/** Only Runyard's workers: the service's answer to the first hello of a worker process. */
 export const WorkerWelcome = z.object({
   type: z.literal('worker_welcome'),
   data: z.object({
-    /** Secret. In later hellos it proves that the hello comes from the same process, or from its successor. */
+    /** A secret. In later hellos it proves that the hello comes from the same process, or from the process that replaced it. */
     token: z.string(),
   }),
 });
@@ -124,7 +124,7 @@ export type ServiceMessage = z.infer<typeof ServiceMessage>;
 /** Feature of workers that can run container images. */
 export const imagesFeature = 'images';
 
-/** The isolation of a worker's sandboxes. `doctor` shows it, and each run records it. */
+/** The isolation of a worker's sandboxes. The command `doctor` shows it, and the timeline of each run records it. */
 export const SandboxLevel = z.object({
   backend: z.enum(['bubblewrap', 'gvisor', 'docker', 'kubernetes', 'none']),
   /**
@@ -140,25 +140,31 @@ export type SandboxLevel = z.infer<typeof SandboxLevel>;
 const tokenOfInstance = z.string().max(100);
 
 /**
- * Only Runyard's workers: first message of our worker on each connection. Sent again when the service should compare
- * the list of executions.
+ * Only Runyard's workers: first message of a worker on each connection. The worker sends it again when the service should compare the
+ * list of executions with its own.
  */
 export const WorkerHello = z.object({
   type: z.literal('worker_hello'),
   data: z.object({
     worker_id: z.string(),
-    /** Id of this process for logs. It is new on each start and is not a credential. */
+    /** Id of the worker process, for logs. Each start of the worker has a new id. The id is not a credential. */
     instance_id: z.string(),
     /**
-     * Token from the service's `worker_welcome` to this process, or to the earlier process whose sandboxes it adopted; absent: no token has
-     * arrived yet.
+     * Token from the `worker_welcome` that this process received, or that an earlier process received whose sandboxes this process has
+     * adopted. Absent: this process has no token yet.
      */
     token: tokenOfInstance.optional(),
-    /** Tokens of earlier processes of the same data folder that have provably ended and have no sandboxes left. */
+    /**
+     * Tokens of earlier processes that used the same data folder. The worker knows for certain that these processes have ended and have no
+     * sandboxes.
+     */
     replaced_tokens: z.array(tokenOfInstance).max(maxReplacedTokens).optional(),
-    /** Maximum number of executions that work at the same time. Idle sandboxes do not count. The total is at most twice this number. */
+    /**
+     * Maximum number of executions that work at the same time. Idle executions do not count. The number of all executions together is at
+     * most twice this number.
+     */
     slots: z.int().min(0),
-    /** Executions in any phase that this process currently has. */
+    /** All executions that this process currently has, in any phase. */
     executions: z.array(
       z.object({
         task_id: z.string(),
@@ -173,8 +179,8 @@ export const WorkerHello = z.object({
     /** Version of the worker. */
     version: z.string().max(100).optional(),
     /**
-     * Seconds for which the sandboxes continue after the end of the worker's process, so that the next process can list them; absent: the
-     * sandboxes end with the process.
+     * Number of seconds for which sandboxes continue after the worker process has ended, so that the next process can adopt them.
+     * Absent: the sandboxes end with the process.
      */
     adopt_seconds: z.int().min(0).max(3600).optional(),
   }),
@@ -194,8 +200,8 @@ export const WorkerStatus = z.object({
 export type WorkerStatus = z.infer<typeof WorkerStatus>;
 
 /**
- * Only Runyard's workers: number of the message in its process. The service answers a numbered message with
- * `messages_applied`. The worker repeats an unanswered message on the next connection.
+ * Only Runyard's workers: number of the message among the messages of the worker process. The service answers a numbered message with
+ * `messages_applied`. The worker repeats a message without an answer on its next connection.
  */
 const seq = z.int().positive().optional();
 
@@ -212,23 +218,23 @@ export const TaskRejected = z.object({
 });
 
 /**
- * Maximum number of hosts in a list that a worker reports. The rules of the worker's operator can split the rules of an environment into
- * many.
+ * Maximum number of hosts in a list that a worker reports. A list can be long, because the rules of the worker's operator can split
+ * one rule of an environment into many rules.
  */
 export const maxReportedHosts = 200;
 
 /** Hosts that a sandbox may reach. */
 export const SandboxNetwork = z.object({
-  /** Rules of the environment, restricted by the worker's rules. */
+  /** Host rules of the environment, restricted to the hosts that the rules of the worker allow. */
   allowed_hosts: z.array(z.string().max(600)).max(maxReportedHosts),
-  /** Rules of the environment that the worker does not allow at all. */
+  /** Host rules of the environment for which the worker allows no host. */
   refused_hosts: z.array(z.string().max(600)).max(maxReportedHosts),
   /** False: the sandbox is not isolated from the network, so nothing is denied. */
   is_enforced: z.boolean(),
 });
 export type SandboxNetwork = z.infer<typeof SandboxNetwork>;
 
-/** Only Runyard's workers: the sandbox's first process was spawned; causes the timeline event `worker_container_ready`. */
+/** Only Runyard's workers: the first process of the sandbox has started. The service adds the timeline event `worker_container_ready`. */
 export const SandboxReady = z.object({
   type: z.literal('sandbox_ready'),
   seq,
@@ -238,7 +244,7 @@ export const SandboxReady = z.object({
     backend: z.string(),
     /** Milliseconds between the arrival of the assignment and the start of the process. */
     spawn_ms: z.number(),
-    /** Limits of the sandbox; absent: the worker's limits, which the environment does not lower. */
+    /** Limits of the sandbox. Absent: the environment does not lower the limits of the worker. */
     limits: EnvironmentLimits.optional(),
     /** Hosts that the sandbox can reach. Absent if the environment allows no hosts. */
     network: SandboxNetwork.optional(),
@@ -248,7 +254,7 @@ export const SandboxReady = z.object({
 /** Maximum number of characters of an image name that a worker reports. */
 export const maxImageName = 500;
 
-/** Only Runyard's workers: a step in pulling a container image; causes timeline events of a setup step. */
+/** Only Runyard's workers: progress in pulling a container image. The service adds timeline events of a setup step. */
 export const ImageStepped = z.object({
   type: z.literal('image_step'),
   seq,
@@ -258,19 +264,19 @@ export const ImageStepped = z.object({
     /** `finished` also ends a pull that failed. */
     step: z.enum(['started', 'progress', 'finished']),
     image: z.string().max(maxImageName),
-    /** With `progress`. */
+    /** Only if `step` is `progress`: number of bytes that are downloaded so far. */
     downloaded_bytes: z.number().min(0).optional(),
     total_bytes: z.number().min(0).optional(),
-    /** With `finished`: size of the image. */
+    /** Only if `step` is `finished`: size of the image. */
     bytes: z.number().min(0).optional(),
     duration_ms: z.number().min(0).optional(),
-    /** With `finished`: the reason why there is no image. */
+    /** Only if `step` is `finished`: the reason why the pull failed. */
     error: z.string().max(2000).optional(),
   }),
 });
 
 /**
- * Only Runyard's workers: connections of a sandbox that its proxy denied; causes the timeline event `connection_denied`.
+ * Only Runyard's workers: connections of a sandbox that the proxy denied. The service adds the timeline event `connection_denied`.
  */
 export const ConnectionsDenied = z.object({
   type: z.literal('connections_denied'),
@@ -278,7 +284,9 @@ export const ConnectionsDenied = z.object({
   data: DeniedConnections.extend({ task_id: z.string(), execution_id: z.string() }),
 });
 
-/** The agent process ended with exit code 0. This message decides the state of the run only if the agent has not reported an end. */
+/**
+ * The agent process ended with exit code 0. This message decides the state of the run only if the agent itself has not reported the end.
+ */
 export const TaskCompleted = z.object({
   type: z.literal('task_completed'),
   seq,
@@ -290,7 +298,7 @@ export const TaskCompleted = z.object({
   }),
 });
 
-/** The sandbox could not be created, or its agent ended with another exit code. */
+/** The sandbox could not be created, or the agent process ended with an exit code other than 0. */
 export const TaskFailed = z.object({
   type: z.literal('task_failed'),
   seq,
@@ -298,7 +306,7 @@ export const TaskFailed = z.object({
     task_id: z.string(),
     message: z.string(),
     failure_reason: z.string().optional(),
-    /** The exit code; 128 + signal if a signal ended the process. */
+    /** The exit code of the agent process; 128 + the signal's number if a signal ended the process. */
     exit_code: z.int().optional(),
     execution_id: z.string().optional(),
     failure: TaskFailure.optional(),

@@ -1,4 +1,4 @@
-/** Answers to requests that `public/app/early.js` started before this script was loaded. */
+/** Answers to the requests that `public/app/early.js` sends while this script is still being loaded. */
 
 declare global {
   /** The answers by path and query. Absent if the page has not loaded `early.js`, for example in tests. */
@@ -6,8 +6,8 @@ declare global {
 }
 
 /**
- * Returns and removes the early answer to a read. Returns undefined if there is no such answer or the answer is a refusal; the client then sends
- * the request again.
+ * Removes and returns the early answer to a read request. Returns undefined if there is no such answer or the answer is a refusal, so
+ * that the client sends the request itself.
  */
 export async function takeEarly(method: string | undefined, url: string): Promise<Response | undefined> {
   if (method !== 'GET') return undefined;

@@ -1,10 +1,10 @@
-/** Lists of the team that several screens read. */
+/** Reads lists of the team that several screens use. */
 
 import type { RunCountsQuery } from '@runyard/contract/runs/run-counts';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useClient, useSession } from './session.ts';
 
-/** Reads the people of the team, and the rules that manage its members. */
+/** Reads the people of the team, and the rules of single sign-on that manage the members. */
 export function useTeamPeople() {
   return useQuery(usePeopleQuery());
 }
@@ -60,7 +60,7 @@ export function useModels() {
   return useQuery({ queryKey: ['models', team.uid], queryFn: async () => await client.listModels() });
 }
 
-/** Reads the team's spending limit and its spending this month. Only administrators may read them. */
+/** Reads the team's spending limit and the team's spending this month. Only administrators may read both. */
 export function useBudget(isEnabled = true) {
   const client = useClient();
   const { team } = useSession();
@@ -71,7 +71,7 @@ export function useBudget(isEnabled = true) {
   });
 }
 
-/** Counts the runs of the team that the filters select, every 15 s. */
+/** Reads the number of runs of the team that the filters select, and reads it again every 15 s. */
 export function useRunCount(query: Partial<RunCountsQuery>) {
   const client = useClient();
   const { team } = useSession();

@@ -1,14 +1,14 @@
-/** Texts for a person whose request failed. */
+/** Converts the error of a request into texts for the person. */
 
 import { ApiError, ConnectionError } from '@runyard/client';
 
 /** The parts of a failure, in the order on the page. */
 export interface Failure {
-  /** The fault and the next step, as text. */
+  /** One text with the reason of the failure and the next step for the person. */
   readonly detail: string;
   /** The kind of error in a few words. */
   readonly title?: string;
-  /** Faults of members of the request, by the path of the member. */
+  /** The members of the request that are wrong. Each key is the path of a member, and each value is the fault. */
   readonly members: ReadonlyMap<string, { readonly message: string; readonly suggestion?: string }>;
   readonly isRetryable: boolean;
   /** Page that explains the error. */
@@ -18,7 +18,7 @@ export interface Failure {
   readonly actionUrl?: string;
 }
 
-/** Returns the failure of an error that a request threw. */
+/** Returns the texts for an error that a request threw. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof ApiError) {
     const { problem } = error;

@@ -1,4 +1,7 @@
-/** The list of runs that the person opened last, and the position in it, so that a run's screen can link to its neighbours. */
+/**
+ * Stores the list of runs that the person opened last, and the run that the person opened from it. So the screen of a run can open the run
+ * before or after it in the list.
+ */
 
 import type { ListRunsResponse } from '@runyard/contract/runs/runs';
 import { type InfiniteData, type QueryKey, useQueryClient } from '@tanstack/react-query';
@@ -19,7 +22,9 @@ export function noteRun(runId: string): void {
 /** Returns the id of the run that the page showed last. */
 export const lastRunShown = (): string | undefined => lastRun;
 
-/** Returns a function that finds the loaded run before or after a run in the list. The function returns undefined if there is no such run. */
+/**
+ * Returns a function that finds the loaded run before or after a run in the list. The function returns undefined if there is no such run.
+ */
 export function useNeighbour(runId: string): (which: 'older' | 'newer') => string | undefined {
   const queries = useQueryClient();
   return (which) => {

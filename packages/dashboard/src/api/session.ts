@@ -8,7 +8,7 @@ import { createContext, use } from 'react';
 import { takeEarly } from './early.ts';
 import type { TeamStream } from './stream.ts';
 
-/** The session that the service knows by the cookie of this browser. */
+/** The signed-in person and team of this browser. The service finds the session by the cookie of the browser. */
 export interface Session {
   readonly person: UserProfile;
   readonly teams: readonly Team[];
@@ -41,7 +41,7 @@ export const isSignedOut = (error: unknown): boolean => error instanceof ApiErro
 
 export const SessionContext = createContext<Session | null>(null);
 
-/** Returns the session. Call it only in screens below the signed-in part of the app. */
+/** Returns the session. Can be called only in screens for signed-in people. */
 export function useSession(): Session {
   const session = use(SessionContext);
   if (session === null) throw new Error('no person is signed in');

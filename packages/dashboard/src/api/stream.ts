@@ -10,13 +10,16 @@ import { apiPrefix } from '@runyard/contract/wire/route';
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { type Session, useSession } from './session.ts';
 
-/** The state of the stream: live, broken with the time of the next try, or offline since a time. Times are in milliseconds. */
+/**
+ * The state of the stream. With `waiting`, the stream has been broken since the time `since`, and the next try is at the time `until`.
+ * Times are in milliseconds.
+ */
 export type StreamStatus =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'live' }
   | { readonly kind: 'waiting'; readonly until: number; readonly since: number };
 
-/** Returns a function that opens a stream of the API with the cookie of the session. */
+/** Returns a function that opens an event stream of the API. The browser sends the cookie of the session. */
 const opens =
   (session: Pick<Session, 'team'>, path: string): Open =>
   async (headers, signal) => {
@@ -26,13 +29,16 @@ const opens =
     throw errorOf(await readError(response));
   };
 
-/** Returns the event if this page knows its kind. Does not check the other members, because the service has checked them. */
+/**
+ * Returns the event if this page knows the kind of the event, and otherwise undefined. Does not check the other members, because the
+ * service has checked them.
+ */
 const known =
   <E extends { readonly type: string }>(types: readonly E['type'][]) =>
   (data: unknown): E | undefined =>
     types.includes((data as E | null)?.type as E['type']) ? (data as E) : undefined;
 
-/** Follows a run from `lastEventId` on, until the run has ended or the signal aborts. Reports the state of the stream. */
+/** Yields the events of a run after `lastEventId`, until the run has ended or the signal aborts. Reports the state of the stream. */
 export function followRun(
   session: Session,
   runId: string,
@@ -62,13 +68,13 @@ type Message<E> =
   | { readonly kind: 'event'; readonly id: string; readonly event: E }
   | { readonly kind: 'status'; readonly status: StreamStatus }
   | { readonly kind: 'gone' }
-  /** A tab that has just opened asks the tab with the connection for the state of the stream. */
+  /** From a tab that has just opened: it asks the tab with the connection for the state of the stream. */
   | { readonly kind: 'hello' };
 
-/** Wait after a refusal of the stream, milliseconds. */
+/** Time to wait after the service has refused the stream, in milliseconds. */
 const refusedMs = 30_000;
 
-/** A stream of the team's events in one tab. */
+/** The stream of the team's events, as one tab sees it. */
 export interface TeamStream<E = TeamLiveEvent> {
   /** Calls `onEvent` for each event, and `onGone` if events were missed, so that the caller reads its data again. */
   listen(onEvent: (event: E) => void, onGone: () => void): () => void;
@@ -99,8 +105,8 @@ const ofDeliveries: SharedStream<TeamDeliveryEvent> = {
 export const openTeamStream = (session: Pick<Session, 'team'>): TeamStream => openStream(session, ofRuns);
 
 /**
- * Opens a stream of the team. One visible tab holds the browser lock and has the connection. Hidden tabs have no connection,
- * because browsers open at most six connections to a service over HTTP/1.1.
+ * Opens a stream of the team. Of all tabs, only one visible tab has the connection; it holds a lock of the browser. Other tabs have
+ * none, because a browser opens at most six connections to a service over HTTP/1.1.
  */
 function openStream<E extends { readonly type: string }>(
   session: Pick<Session, 'team'>,
@@ -145,7 +151,7 @@ function openStream<E extends { readonly type: string }>(
         endsWith: () => undefined,
         onOpen: () => {
           since = 0;
-          // Without an id, the connection may have missed events since the lists were read.
+          // Without the id of a last event, the connection may have missed events since the page read its lists.
           if (lastEventId === undefined) tell({ kind: 'gone' });
           tell({ kind: 'status', status: { kind: 'live' } });
         },
@@ -178,8 +184,8 @@ function openStream<E extends { readonly type: string }>(
       })
       .catch(() => {
         if (signal.aborted) return;
-        // The service refused the stream, for example because of too many streams. If the session has ended, the next request of the page
-        // redirects to the sign-in.
+        // The service has refused the stream, for example because there are too many streams. If the reason is that the session has
+        // ended, the next request of the page redirects to the sign-in.
         tell({ kind: 'status', status: { kind: 'waiting', until: Date.now() + refusedMs, since: Date.now() } });
         retry = setTimeout(follows, refusedMs);
       });

@@ -8,7 +8,7 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
-      // Repeats a request only if the service was busy or unreachable. A refused request would be refused again.
+      // Repeat a request only if the service was busy or unreachable, because a refused request would be refused again.
       retry: (failures, error) => isPassing(error) && failures < 5,
       retryDelay: (failures) => Math.min(10_000, 500 * 2 ** failures),
     },
@@ -16,7 +16,7 @@ const queries = new QueryClient({
   },
 });
 const router = makeRouter(queries);
-// The files of the first screen are loaded while the session is read.
+// Load the files of the first screen now, while the session is being read.
 for (const { routeId } of router.matchRoutes(router.latestLocation))
   void router.loadRouteChunk(router.routesById[routeId as keyof typeof router.routesById]);
 

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { Dialog } from '../parts/dialog.tsx';
 import { areSingleKeysOn, keyCommands, keyText, setSingleKeys } from '../parts/keys.ts';
 
-/** Lists the keyboard shortcuts of the current page, and lets the person turn off single keys. */
+/** Lists the keyboard shortcuts of the current page, and lets the person turn off shortcuts that are a single key. */
 export function KeyMap({ close }: { close: () => void }) {
   const [isOn, setOn] = useState(areSingleKeysOn());
   const [commands] = useState(keyCommands);

@@ -16,7 +16,7 @@ import { oneOf, parseSearch, type Search, writeSearch } from '../frame/search.ts
 import { Problem } from '../parts/problem.tsx';
 import { SignedIn, sessionQuery } from './signed-in.tsx';
 
-/** Does not change the members of the query: each screen reads the members that it knows. */
+/** Keeps all members of the query, because each screen reads the members that it knows. */
 const anySearch = (search: Search): Search => search;
 
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({
@@ -36,7 +36,7 @@ const shell = createRoute({
   getParentRoute: () => root,
   id: 'shell',
   component: SignedIn,
-  // After the sign-in, the browser returns to this address.
+  // Give the sign-in page the current address, so that the browser returns to it after the sign-in.
   beforeLoad: async ({ context: { queries }, location, search }) => {
     try {
       await queries.ensureQueryData(sessionQuery(oneOf(search[teamParameter])));

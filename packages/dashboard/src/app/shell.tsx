@@ -12,7 +12,7 @@ import { PersonMenu, TeamMenu } from './team-menu.tsx';
 const Palette = lazy(async () => ({ default: (await import('../screens/palette/palette.tsx')).Palette }));
 const KeyMap = lazy(async () => ({ default: (await import('./key-map.tsx')).KeyMap }));
 
-/** A screen that needs no id. */
+/** The address of a screen that needs no id. */
 type Target = Exclude<LinkProps['to'], undefined>;
 
 /** The frame of all screens: navigation at the left, the screen at the right. */
@@ -114,7 +114,7 @@ function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavig
   );
 }
 
-/** Returns the number of runs and revisions that wait for the person. */
+/** Returns the number of runs that wait for an answer and of revisions that wait for the person's acceptance. */
 function useWaiting(): number {
   const { team } = useSession();
   const client = useClient();
@@ -142,7 +142,7 @@ function Entry({
   icon: IconName;
   label: string;
   count?: number;
-  /** True: the number counts things that need a person. */
+  /** True: the number counts runs or revisions that need a person. */
   asks?: boolean;
   exact?: boolean;
 }) {

@@ -16,7 +16,10 @@ export const sessionQuery = (team: string | undefined) =>
     staleTime: 60_000,
   });
 
-/** Shows the screens to a person who is signed in. The route has already read the session. It redirects other people to the sign-in. */
+/**
+ * Shows the screens to a person who is signed in. The route has read the session before, and has redirected a person without a session to
+ * the sign-in.
+ */
 export function SignedIn() {
   const team = oneOf(useSearch({ strict: false, select: (search) => search[teamParameter] }));
   const { data } = useQuery(sessionQuery(team));
@@ -45,7 +48,7 @@ function WithSession({ answer }: { answer: SessionAnswer }) {
   }, [answer]);
   useEffect(() => () => session?.events.close(), [session]);
   useEffect(() => {
-    // A request that gets 401 because the session has ended redirects to the sign-in.
+    // Go to the sign-in page if a request gets 401, because the session has then ended.
     return queries.getQueryCache().subscribe(({ type, query }) => {
       if (type !== 'updated' || !isSignedOut(query.state.error)) return;
       queries.removeQueries({ queryKey: ['session'] });

@@ -5,7 +5,7 @@ import { initials } from '../parts/format.ts';
 import { Icon } from '../parts/icon.tsx';
 import { Menu } from '../parts/menu.tsx';
 
-/** Shows the teams of the person. A choice opens the runs of that team. */
+/** Shows a menu with the teams of the person. Choosing a team opens the runs of this team. */
 export function TeamMenu() {
   const { teams, team } = useSession();
   const navigate = useNavigate();
@@ -28,7 +28,7 @@ export function TeamMenu() {
   );
 }
 
-/** Shows the actions of a person on their own session. */
+/** Shows the menu of the person, with the actions on the person's own session. */
 export function PersonMenu() {
   const { person, csrfToken } = useSession();
   const name = person.display_name ?? person.uid;

@@ -1,7 +1,7 @@
 import { createContext, use } from 'react';
 import { Icon } from '../parts/icon.tsx';
 
-/** Opens or closes the navigation on narrow pages, where it is a drawer. */
+/** A function that opens or closes the navigation on narrow pages. On these pages, the navigation is a drawer. */
 export const DrawerContext = createContext<() => void>(() => {});
 
 /** Opens the navigation on narrow pages. */

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 
-/** Lists the possible reasons why a thing is not found, because the service gives the same answer for all of them. */
+/** Shows that an object was not found. Lists all possible reasons, because the answer of the service is the same for all of them. */
 export function NotFound({ what = 'page' }: { what?: string }) {
   return (
     <div className="pad stack">

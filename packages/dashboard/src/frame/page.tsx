@@ -2,8 +2,8 @@ import { type ReactNode, useEffect } from 'react';
 import { MenuButton } from './menu-button.tsx';
 
 /**
- * The frame of a screen. At the top is a bar with the title and the actions; tabs and content are below the bar. `crumbs` precede the
- * title; `status` and `actions` follow it.
+ * The frame of a screen. At the top is a bar with `crumbs`, the title, `status` and `actions`, in this order. Tabs and content are
+ * below the bar.
  */
 export function Page({
   title,

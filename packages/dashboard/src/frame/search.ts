@@ -1,6 +1,6 @@
-/** Reads and writes the query of the address. Members have the names of the API, and a list is a repeated member. */
+/** Reads and writes the query of the address. Its members have the same names as in the API. A list is written as a repeated member. */
 
-/** Members of a query, as the screens read and write them. */
+/** Members of a query, in the form in which screens read and write them. */
 export type Search = { readonly [name: string]: string | readonly string[] | undefined };
 
 /** Reads the query of an address. */

@@ -7,6 +7,6 @@ export function switchTheme(): void {
   try {
     localStorage.setItem('runyard.theme', root.dataset.theme);
   } catch {
-    // A browser may forbid storage. In this case, the choice is valid until the page closes.
+    // A browser may forbid storage. The choice is then valid only until the page closes.
   }
 }

@@ -8,7 +8,9 @@ export interface Attempts {
   readonly attempt: (work: () => Promise<unknown>) => Promise<boolean>;
 }
 
-/** Returns the state of a component's actions. The component itself shows their failures. */
+/**
+ * Returns a function that runs the actions of a component, and the failure of the last action. The component itself must show the failure.
+ */
 export function useAttempts(): Attempts {
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);

@@ -1,7 +1,7 @@
 import { useFault } from './form.tsx';
 import styles from './rows.module.css';
 
-/** Lets a person choose any of `options`, which are values with their labels. The form gets the values under `name`. */
+/** Lets a person choose any number of `options`. An option is a value with its label. The form gets the chosen values under `name`. */
 export function CheckGroup({
   legend,
   name,

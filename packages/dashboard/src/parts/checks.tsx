@@ -7,7 +7,7 @@ interface Check {
   readonly reason: string;
 }
 
-/** Lists conditions of a trigger, each with the found value. */
+/** Lists conditions of a trigger, each with the value that the delivery has. */
 export function Checks({ checks }: { checks: readonly Check[] }) {
   return (
     <ul className="checks">

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { Icon } from './icon.tsx';
 
-/** Copies a text. `what` names it: "Copy command". */
+/** Shows a button that copies a text. `what` is the name of the button for screen readers, such as "Copy command". */
 export function CopyButton({
   text,
   what,
@@ -23,7 +23,7 @@ export function CopyButton({
       setOutcome('copied');
       onCopied?.();
     } catch {
-      // Browsers have no clipboard on pages without TLS, except on localhost.
+      // Copying fails on pages without TLS, except on localhost, because browsers give such pages no clipboard.
       setOutcome('refused');
     }
     setTimeout(() => setOutcome(undefined), 2000);

@@ -9,7 +9,10 @@ import { useAttempts } from './attempt.ts';
 import { CommandBlock } from './copy.tsx';
 import { Problem } from './problem.tsx';
 
-/** Shows a dialog. `footer` has its buttons. Escape and a click outside call `close`; with `mustDecide` they do nothing. */
+/**
+ * Shows a dialog. `footer` has the buttons of the dialog. Escape and a click outside of the dialog call `close`, but do nothing if
+ * `mustDecide` is set.
+ */
 export function Dialog({
   title,
   children,
@@ -48,7 +51,10 @@ export function Dialog({
   );
 }
 
-/** Asks before an action that cannot be undone. `children` describe the effect of the action and its extent. The safe button has the focus. */
+/**
+ * Asks for confirmation before an action that cannot be undone. `children` describe what the action changes. The focus is on the button
+ * that does not run the action.
+ */
 export function ConfirmDialog({
   title,
   children,
@@ -91,7 +97,10 @@ export function ConfirmDialog({
   );
 }
 
-/** Shows a value that the service shows only once. Closes only after the person has copied the secret, or has confirmed that it is stored. */
+/**
+ * Shows a secret that the service shows only once. Closes only after the person has copied the secret, or has confirmed that the secret is
+ * stored.
+ */
 export function SecretOnceDialog({
   title,
   value,

@@ -3,14 +3,14 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useState } from 'react';
 
-/** A line of a diff: its number in the old or the new file, and the kind of change. */
+/** A line of a diff: its text, its number in the old or the new file, and the kind of change. */
 export interface DiffLine {
   readonly kind: 'add' | 'del' | 'same' | 'hunk';
   readonly number: number | undefined;
   readonly text: string;
 }
 
-/** Number of lines that are shown. Further lines are folded. */
+/** Number of lines that are shown at first. Further lines are shown after a click. */
 const firstLines = 400;
 
 /** Reads the hunks of one file of a patch (git-diff, "Generating patch text with -p"). Text before the first hunk is skipped. */
@@ -36,7 +36,7 @@ export function readPatch(patch: string): DiffLine[] {
   return lines;
 }
 
-/** Returns the lines that differ between two texts, with at most two equal lines before and after them. */
+/** Returns the lines that differ between two texts. Before and after each difference are at most two equal lines. */
 export function compareTexts(before: string, after: string): DiffLine[] {
   const old = before === '' ? [] : before.split('\n');
   const fresh = after === '' ? [] : after.split('\n');

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { CommandBlock } from './copy.tsx';
 
-/** Shows an empty list in one sentence, with a command that creates the first entry, and a button. */
+/** Shows a sentence in place of an empty list, with a command that creates the first entry, and a button. */
 export function Empty({
   title,
   children,
@@ -25,7 +25,7 @@ export function Empty({
   );
 }
 
-/** Holds the place of rows that load. The style sheet shows it only after 150 ms. */
+/** Shows grey rows while the real rows are being loaded. The style sheet shows the grey rows only after 150 ms. */
 export function SkeletonRows({ count = 8 }: { count?: number }) {
   return (
     <div className="skeleton" aria-hidden="true">

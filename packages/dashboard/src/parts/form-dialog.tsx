@@ -3,7 +3,7 @@ import { Button } from 'react-aria-components';
 import { Dialog } from './dialog.tsx';
 import { Form, type OnceHeaders } from './form.tsx';
 
-/** Shows a form in a dialog. It closes when `send` is done. */
+/** Shows a form in a dialog. The dialog closes when `send` has succeeded. */
 export function FormDialog({
   title,
   action,
@@ -12,7 +12,7 @@ export function FormDialog({
   children,
 }: {
   title: string;
-  /** Words of the button that sends. */
+  /** Label of the button that sends the form. */
   action: string;
   send: (data: FormData, headers: OnceHeaders) => Promise<unknown>;
   close: () => void;

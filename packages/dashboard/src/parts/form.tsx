@@ -1,4 +1,6 @@
-/** Forms. The service checks the values; a fault is shown at its field, with its suggestion as a button. */
+/**
+ * Forms. The service checks the values. A fault is shown at its field. If the service suggests another value, a button inserts this value.
+ */
 
 import {
   type ComponentProps,
@@ -24,18 +26,27 @@ interface Fault {
 
 interface FormState {
   readonly faults: ReadonlyMap<string, Fault>;
-  /** Notes that a field shows the faults of a path, until the returned function is called. */
+  /**
+   * Records that a field shows the faults of this path, so that the form does not show them. The record ends when the returned function is
+   * called.
+   */
   readonly claim: (path: string) => () => void;
 }
 
 const FormContext = createContext<FormState>({ faults: new Map(), claim: () => () => {} });
 
-/** Header of a create request: a repetition after a lost answer has the same key, so it creates nothing twice. */
+/**
+ * Header of a request that creates something. If the answer is lost, the repeated request has the same key, so that the service creates the
+ * object only once.
+ */
 export interface OnceHeaders {
   readonly 'idempotency-key': string;
 }
 
-/** Sends `send` the fields of the form. A failure is shown at the fields that it names, or else below them. */
+/**
+ * Calls `send` with the fields of the form. If `send` fails, shows each fault at the field that it is about, and other faults below the
+ * fields.
+ */
 export function Form({
   id,
   className = 'stack',
@@ -71,7 +82,7 @@ export function Form({
     }),
     [error],
   );
-  // A screen reader reads the first fault, because its field gets the focus.
+  // Put the focus on the first field with a fault, so that a screen reader reads the fault.
   useEffect(() => {
     if (error !== undefined) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
   }, [error]);
@@ -103,7 +114,7 @@ export function Form({
   );
 }
 
-/** Attributes that an input, select or textarea of a field gets. */
+/** Attributes for the input, select or textarea of a field. */
 export interface Control {
   readonly id: string;
   readonly name: string;
@@ -112,8 +123,8 @@ export interface Control {
 }
 
 /**
- * Shows an input with its label, a hint, and the fault that the service found at `path` of the request. `fault`: one that was found
- * before the form was sent.
+ * Shows an input with its label, a hint, and the fault that the service has found at `path` of the request. `fault`: a fault that the
+ * page has found before the form is sent.
  */
 export function Field({
   label,
@@ -153,13 +164,16 @@ export function Field({
   );
 }
 
-/** Returns whether a claim (`name`, or `config.network.*` with all below it) is for a path. */
+/**
+ * Returns true if a claimed path includes this path. `name` includes only itself; `config.network.*` includes `config.network` and all
+ * paths below it.
+ */
 const covers = (claimed: string, path: string): boolean =>
   claimed.endsWith('.*') ? path === claimed.slice(0, -2) || path.startsWith(claimed.slice(0, -1)) : claimed === path;
 
 /**
- * Returns the fault of a path of the request, and keeps the form from showing it below the fields. A path that ends with `.*` means itself
- * and all paths below it.
+ * Returns the fault at a path of the request, for a component that shows the fault itself; the form then does not show it below the
+ * fields. A path such as `config.network.*` means `config.network` and all paths below it.
  */
 export function useFault(path: string): Fault | undefined {
   const { faults, claim } = use(FormContext);
@@ -167,7 +181,7 @@ export function useFault(path: string): Fault | undefined {
   return faults.get(path) ?? [...faults].find(([each]) => covers(path, each))?.[1];
 }
 
-/** Shows a fault at its field. `control` is the id of the input that takes the suggestion. */
+/** Shows a fault at its field. `control` is the id of the input into which the button inserts the suggestion. */
 export function FaultText({ id, fault, control }: { id: string; fault: Fault; control: string }) {
   const { suggestion } = fault;
   return (
@@ -183,7 +197,7 @@ export function FaultText({ id, fault, control }: { id: string; fault: Fault; co
   );
 }
 
-/** Sets the value of an input like a person who types, so that React notices the change. */
+/** Sets the value of an input with the same events as when a person types, so that React notices the change. */
 function fill(id: string, value: string): void {
   const input = document.getElementById(id);
   if (input === null) return;
@@ -214,7 +228,7 @@ export function TextField({ label, path, hint, className = '', ...input }: Field
   );
 }
 
-/** A field with a choice of `options`: each is a value with its label. */
+/** A field in which a person chooses one of `options`. An option is a value with its label. */
 export function SelectField({
   label,
   path,
@@ -229,7 +243,7 @@ export function SelectField({
   );
 }
 
-/** A choice with the arrow of the design. */
+/** A `select` element with the arrow of our design. */
 export function Select({
   options,
   ...select
@@ -248,14 +262,14 @@ export function Select({
   );
 }
 
-/** Returns the text of a field without the space around it; undefined if it is empty. */
+/** Returns the text of a field without white space at both ends; undefined if this text is empty. */
 export function textOf(data: FormData, name: string): string | undefined {
   const value = data.get(name);
   const text = typeof value === 'string' ? value.trim() : '';
   return text === '' ? undefined : text;
 }
 
-/** Returns `{ [name]: text }` of a field that has a text, else `{}`. */
+/** Returns `{ [name]: text }` if the field has a text, and otherwise `{}`. */
 export function memberOf<N extends string>(data: FormData, name: N): { readonly [K in N]?: string } {
   const text = textOf(data, name);
   return (text === undefined ? {} : { [name]: text }) as { readonly [K in N]?: string };

@@ -16,7 +16,7 @@ export function durationText(ms: number): string {
   return `${Math.floor(ms / day)} d ${two(Math.floor((ms % day) / hour))} h`;
 }
 
-/** Returns the distance of a time from `now`, up to 7 days: `now`, `26 min`, `3 h`, `in 5 days`; beyond that, a date. */
+/** Returns how far a time is from `now`: `now`, `26 min`, `3 h`, `in 5 days`. If the distance is more than 7 days, returns a date. */
 export function relativeText(time: number, now: number): string {
   const distance = Math.abs(now - time);
   if (distance < 10_000) return 'now';
@@ -47,7 +47,7 @@ const exactFormat = new Intl.DateTimeFormat('en-GB', {
 const clockFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
 const secondsFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
 
-/** Returns the day in the zone of the browser: `25 Nov 2026`. */
+/** Returns the day in the time zone of the browser: `25 Nov 2026`. */
 export const dateText = (time: number): string => dateFormat.format(time);
 /** Returns day, time and zone: `25 Nov 2026, 14:27:31 CET`. */
 export const exactText = (time: number): string => exactFormat.format(time);

@@ -47,7 +47,7 @@ export type IconName =
   | 'worker'
   | 'x';
 
-/** Draws an icon that only decorates: the element beside it, or its button, has the words. */
+/** Draws an icon without a text for screen readers, because the element beside the icon or its button has the words. */
 export function Icon({ name, small = false, className = '' }: { name: IconName; small?: boolean; className?: string }) {
   return (
     <svg className={`i ${small ? 's' : ''} ${className}`} aria-hidden="true">
@@ -68,10 +68,10 @@ const stateWords: Readonly<Record<RunState, string>> = {
   CANCELLED: 'Cancelled',
 };
 
-/** Returns the words of a state: the value of the API in sentence case. */
+/** Returns the words for a state: the API's value in sentence case. */
 export const stateWord = (state: RunState): string => stateWords[state];
 
-/** Shows the state of a run with colour, shape and word; `large` fills the badge, for the head of a page. */
+/** Shows the state of a run with a colour, a shape and a word. `large`: the badge has a background, for the head of a page. */
 export function StateBadge({ state, large = false }: { state: RunState; large?: boolean }) {
   return (
     <span className={`st ${state} ${large ? 'lg' : ''}`} title={state}>

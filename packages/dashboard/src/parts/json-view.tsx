@@ -2,17 +2,17 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useState } from 'react';
 import { usePrinted } from './printing.ts';
 
-/** How the page marks a field: a condition of a filter meets it, or misses it. */
+/** How the page marks a field. `hit`: the field meets a condition of a filter. `miss`: it does not meet a condition. */
 export type JsonMark = 'hit' | 'miss';
 
 interface Options {
-  /** Marks of fields, by their path (`pull_request.user.login`). */
+  /** Marks of fields. Each key is the path of a field, such as `pull_request.user.login`. */
   readonly marks?: ReadonlyMap<string, JsonMark>;
   /** Called with the path and value of a field that the reader selects. */
   readonly onSelect?: (path: string, value: unknown) => void;
 }
 
-/** Shows JSON. Levels below the second are folded. */
+/** Shows a JSON value. At first, levels below the second level are folded. */
 export function JsonView({ value, ...options }: { value: unknown } & Options) {
   return (
     <div className="code">
@@ -24,7 +24,7 @@ export function JsonView({ value, ...options }: { value: unknown } & Options) {
   );
 }
 
-/** Members of one object or list that are shown at first. */
+/** Number of members of one object or list that are shown at first. */
 const firstMembers = 100;
 
 function Node({ value, path, depth, ...options }: { value: unknown; path: string; depth: number } & Options) {

@@ -1,11 +1,14 @@
-/** Single-key commands. A screen registers its keys; the newest registration of a key wins. */
+/** Keyboard commands. Each screen registers its keys. If two components register the same key, the later registration is used. */
 
 import { useEffect, useRef } from 'react';
 
-/** A key (`j`, `?`, `Escape`), with `shift+` or `mod+` (Ctrl, or Command on a Mac) before it, or two keys such as `g r`. */
+/**
+ * A key such as `j`, `?` or `Escape`, also with the prefix `shift+` or `mod+` (Ctrl, or Command on a Mac); or two keys one after another,
+ * such as `g r`.
+ */
 export interface KeyCommand {
   readonly key: string;
-  /** Words for the list of keys. */
+  /** The description of the command in the list of keys. */
   readonly does: string;
   readonly run: (event: KeyboardEvent) => void;
 }
@@ -14,7 +17,7 @@ const registered: { current: readonly KeyCommand[] }[] = [];
 const storageKey = 'runyard.single-keys';
 let firstOfTwo: { readonly key: string; readonly at: number } | undefined;
 
-/** Returns whether single keys act in this browser. */
+/** Returns true if commands with a single key are turned on in this browser. */
 export const areSingleKeysOn = (): boolean => {
   try {
     return localStorage.getItem(storageKey) !== 'off';
@@ -23,16 +26,16 @@ export const areSingleKeysOn = (): boolean => {
   }
 };
 
-/** Turns single keys on or off in this browser. */
+/** Turns commands with a single key on or off in this browser. */
 export function setSingleKeys(on: boolean): void {
   try {
     localStorage.setItem(storageKey, on ? 'on' : 'off');
   } catch {
-    // A browser may forbid storage. In this case, the choice lasts until the page closes.
+    // A browser may forbid storage. The choice is then not stored.
   }
 }
 
-/** Returns the commands of the present page, the newest first, each key once. */
+/** Returns the commands of the current page, each key once, with the latest registrations first. */
 export function keyCommands(): KeyCommand[] {
   const byKey = new Map<string, KeyCommand>();
   for (const { current } of registered.toReversed())
@@ -43,16 +46,16 @@ export function keyCommands(): KeyCommand[] {
 const isField = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 
-/** Check boxes use only the space key, so letters have the same effect as on the page. */
+/** Returns true for a check box. A check box uses only the space key, so letter keys may run commands while it has the focus. */
 const isCheckBox = (target: EventTarget | null): boolean =>
   target instanceof HTMLInputElement && target.type === 'checkbox';
 
-/** Returns whether an element handles this key itself, so that no command may use it. */
+/** Returns true if an element itself uses this key, so that the key must not run a command. */
 function usesKey(target: EventTarget | null, name: string): boolean {
   if (!(target instanceof Element)) return false;
   if (name === 'Enter') return target.closest('a[href], button, summary, [role="tab"]') !== null;
   if (name === 'space') return isCheckBox(target) || target.closest('button, summary, [role="tab"]') !== null;
-  // The browser undoes what was typed.
+  // In a field, the browser uses this key to undo what the person has typed.
   return name === 'mod+z' && isField(target);
 }
 
@@ -78,7 +81,7 @@ function onKey(event: KeyboardEvent): void {
   if (isSingle && name !== 'Escape' && ((isField(event.target) && !isCheckBox(event.target)) || !areSingleKeysOn()))
     return;
   if (usesKey(event.target, name)) return;
-  // While a dialog is open, only the dialog handles keys.
+  // Do nothing while a dialog or menu is open, because then only the dialog or menu uses keys.
   if (document.querySelector('[role="dialog"], [role="alertdialog"], [role="menu"], [role="listbox"]')) return;
   const commands = keyCommands();
   const pair = firstOfTwo && Date.now() - firstOfTwo.at < 1500 ? `${firstOfTwo.key} ${name}` : undefined;
@@ -90,7 +93,7 @@ function onKey(event: KeyboardEvent): void {
   } else if (commands.some(({ key }) => key.startsWith(`${name} `))) firstOfTwo = { key: name, at: Date.now() };
 }
 
-/** Gives the page keys for as long as the component is mounted. */
+/** Registers key commands of the page while the component is mounted. */
 export function useKeys(commands: readonly KeyCommand[]): void {
   const holder = useRef(commands);
   useEffect(() => {

@@ -2,7 +2,7 @@ import type { StreamStatus } from '../api/stream.ts';
 import { clockText } from './format.ts';
 import { useNow } from './time.tsx';
 
-/** Shows whether the page is live, when it tries again, or since when its data is old. */
+/** Shows the state of the event stream. If the stream is broken, shows when the page tries again and since when its data is old. */
 export function Live({ status }: { status: StreamStatus }) {
   if (status.kind === 'waiting') return <Waiting {...status} />;
   return (

@@ -13,7 +13,7 @@ export interface MenuProps {
   /** The name of the menu for screen readers. */
   readonly label: string;
   readonly children: ReactNode;
-  /** True: `children` contain text, which is the name of the button. */
+  /** True: `children` contain a text that names the button, so the button needs no other label. */
   readonly hasWords?: boolean;
   readonly entries: readonly MenuEntry[];
   readonly className?: string;

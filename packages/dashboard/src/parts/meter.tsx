@@ -1,4 +1,4 @@
-/** Shows a part of a whole as a bar. `mark` is another amount on the same scale, such as an estimate. */
+/** Shows `value` as a part of `of` in a bar. `mark` shows a second amount on the same scale, such as an estimate. */
 export function Meter({ value, of, label, mark }: { value: number; of: number; label: string; mark?: number }) {
   const share = (amount: number): number => (of <= 0 ? 100 : Math.min(100, (amount / of) * 100));
   return (

@@ -26,8 +26,8 @@ interface Agent {
 }
 
 /**
- * Asks for the members of a key, creates the key and shows it. `agent`: the key acts as this identity. If it is undefined, the person
- * chooses.
+ * Asks for the members of a key, creates the key and shows it. `agent`: the key acts as this identity. If `agent` is undefined, the
+ * person chooses for whom the key acts.
  */
 export function NewKey({ agent, close }: { agent?: Agent; close: () => void }) {
   const [made, setMade] = useState<CreateKeyResponse | undefined>();
@@ -82,7 +82,7 @@ function KeyForm({
           },
           headers: { ...headers },
         });
-        // The parent keeps the new key, because the dialog closes after the answer.
+        // The parent component shows the new key, because this dialog closes after the answer.
         isMade.current = true;
         onMade(made);
         await queries.invalidateQueries({ queryKey: ['keys', team.uid] });

@@ -1,4 +1,4 @@
-/** The menus of React Aria. `menu.tsx` loads them with the first menu that opens. */
+/** The menus of React Aria. `menu.tsx` loads this file when a person opens the first menu. */
 
 import { useEffect, useRef, useState } from 'react';
 import { Menu as AriaMenu, Button, MenuItem, MenuTrigger, Popover } from 'react-aria-components';
@@ -8,8 +8,8 @@ import type { MenuProps } from './menu.tsx';
 export function OpenMenu({ label, children, entries, className, hasWords = false }: MenuProps) {
   const [isOpen, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
-  // This button replaces a button that had the focus, so it takes the focus before the menu opens. After closing, the menu returns the focus to
-  // it.
+  // This button replaces the button that was clicked and had the focus. Give this button the focus before the menu opens, because the
+  // menu returns the focus to it when the menu closes.
   useEffect(() => {
     button.current?.focus({ preventScroll: true });
     setOpen(true);

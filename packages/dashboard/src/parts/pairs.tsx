@@ -8,11 +8,11 @@ export interface Pair {
   readonly value: string;
 }
 
-/** Returns the pairs that have a name, as an object. */
+/** Returns an object with the pairs whose name is not empty. */
 export const pairsOf = (pairs: readonly Pair[]): Record<string, string> =>
   Object.fromEntries(pairs.filter(({ name }) => name.trim() !== '').map(({ name, value }) => [name.trim(), value]));
 
-/** Edits names with values. Secret values are hidden while they are typed. */
+/** Lets a person edit a list of names with values. Secret values are hidden while the person types. */
 export function Pairs({
   legend,
   path,

@@ -1,4 +1,4 @@
-/** Detects when the page is printed. The printed page shows everything that is folded on the screen. */
+/** Detects when the page is printed, because a printed page shows all parts that are folded on the screen. */
 
 import { useSyncExternalStore } from 'react';
 import { flushSync } from 'react-dom';
@@ -6,7 +6,7 @@ import { flushSync } from 'react-dom';
 let isPrinted = false;
 const listeners = new Set<() => void>();
 
-/** Renders at once, before the browser prints the page. */
+/** Changes the value and renders the page at once, before the browser prints the page. */
 function set(value: boolean): void {
   isPrinted = value;
   flushSync(() => {
@@ -31,5 +31,5 @@ function subscribe(listener: () => void): () => void {
 const begin = (): void => set(true);
 const end = (): void => set(false);
 
-/** Returns true while the page is printed, and renders again when that changes. */
+/** Returns true while the page is being printed. The component renders again when the value changes. */
 export const usePrinted = (): boolean => useSyncExternalStore(subscribe, () => isPrinted);

@@ -16,7 +16,7 @@ export function RoleButton({
 }: {
   needs: Role;
   run: () => void;
-  /** Label of the button if `children` do not name the thing that it acts on. */
+  /** Label of the button for screen readers, if `children` do not name the object of the action. */
   label?: string;
   className?: string;
   disabled?: boolean;

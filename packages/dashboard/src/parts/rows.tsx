@@ -3,7 +3,10 @@ import { FaultText, useFault } from './form.tsx';
 import { Icon } from './icon.tsx';
 import styles from './rows.module.css';
 
-/** Edits a list of texts, one input each. Faults of the request at `path.0`, `path.1`… are shown at their inputs. */
+/**
+ * Lets a person edit a list of texts, with one input for each text. Shows faults of the request at `path.0`, `path.1`… at the input of the
+ * text.
+ */
 export function Rows({
   legend,
   path,
@@ -22,10 +25,10 @@ export function Rows({
   /** The word for one row, such as "argument". */
   what: string;
   hint?: string;
-  /** Number of lines of an input. With 1, the texts contain no line ends. */
+  /** Number of lines of each input. If it is 1, the texts contain no line ends. */
   lines?: number;
   placeholder?: string;
-  /** Values that an input of one line offers. */
+  /** Values that an input of one line suggests. */
   suggestions?: readonly string[];
 }) {
   const list = useId();

@@ -1,6 +1,9 @@
 import { useCallback, useEffect, useRef } from 'react';
 
-/** Returns a function that calls `run` after `ms` milliseconds, once for all calls in this time. Unmounting cancels it. */
+/**
+ * Returns a function that calls `run` after `ms` milliseconds. Further calls of the function in this time have no effect. Unmounting the
+ * component cancels the call of `run`.
+ */
 export function useSoon(run: () => void, ms: number): () => void {
   const latest = useRef(run);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);

@@ -7,19 +7,25 @@ import { CopyButton } from './copy.tsx';
 import { countText } from './format.ts';
 import { usePrinted } from './printing.ts';
 
-/** Number of last lines of an output that are shown first. */
+/** Number of lines at the end of an output that are shown before a click on "Show all". */
 const firstLines = 20;
-/** Maximum number of lines that are rendered after a click on "Show all". */
+/** Maximum number of lines that are shown after a click on "Show all". */
 const mostLines = 5_000;
 
 const esc = '\u001b';
-/** Sequences other than colours: links and titles (OSC), strings (DCS, PM, APC, SOS), cursor movements (CSI), and the rest. */
+/**
+ * Matches all control sequences except colours: links and titles (OSC), strings (DCS, PM, APC, SOS), cursor movements (CSI), and all
+ * others.
+ */
 const sequences = new RegExp(
   `${esc}\\][^\\u0007${esc}]*(?:\\u0007|${esc}\\\\|$)|${esc}[PX^_][^${esc}]*(?:${esc}\\\\|$)|${esc}\\[[0-?]*[ -/]*(?!m)[@-~]|${esc}(?!\\[)[ -/]*[0-~]?`,
   'g',
 );
 
-/** Returns the text without sequences other than colours, and with only the text that carriage returns leave visible in each line. */
+/**
+ * Returns the output without control sequences other than colours. If a line has carriage returns, keeps only the text that stays visible
+ * in a terminal.
+ */
 export function cleanOutput(text: string): string {
   return text
     .replace(sequences, '')

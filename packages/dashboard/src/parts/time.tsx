@@ -22,7 +22,10 @@ function subscribe(listener: () => void): () => void {
 /** Returns the current time in milliseconds, and renders again each second. The whole page shares one timer. */
 export const useNow = (): number => useSyncExternalStore(subscribe, () => now);
 
-/** Returns the current time, rounded down to `stepMs`. Renders again only when the returned time changes. */
+/**
+ * Returns the number of whole steps of `stepMs` milliseconds in the current time. The component renders again only when this number
+ * changes.
+ */
 const useNowBy = (stepMs: number): number => useSyncExternalStore(subscribe, () => Math.floor(now / stepMs) * stepMs);
 
 /** Shows how long ago a time is. The tooltip has the exact time. */
@@ -38,7 +41,7 @@ export function Ago({ time, className }: { time: string | undefined; className?:
   );
 }
 
-/** Shows the time since `from`, until `to` or until now. */
+/** Shows the duration from `from` to `to`. If `to` is undefined, shows the duration until now. */
 export function Lasting({ from, to }: { from: string | undefined; to: string | undefined }) {
   const end = to === undefined ? undefined : Date.parse(to);
   const present = useSyncExternalStore(subscribe, () => (end === undefined ? Math.floor(now / 1000) * 1000 : 0));

@@ -22,7 +22,9 @@ function restart(): void {
   timer = setTimeout(() => set(undefined), 6000);
 }
 
-/** Shows a short message for 6 s, with a button to undo. Failures are not shown here but next to their cause. */
+/**
+ * Shows a short message for 6 s, with a button if `undo` is given. Is not for failures, because the page shows a failure next to its cause.
+ */
 export function showToast(text: string, undo?: () => void): void {
   set({ id: (toast?.id ?? 0) + 1, text, undo });
   restart();
@@ -33,7 +35,7 @@ const subscribe = (listener: () => void): (() => void) => {
   return () => listeners.delete(listener);
 };
 
-/** Shows the messages of `showToast`. The time of a message stops while the pointer or the focus is on the message. */
+/** Shows the messages of `showToast`. A message does not disappear while the pointer or the focus is on it. */
 export function Toasts() {
   const shown = useSyncExternalStore(subscribe, () => toast);
   const undo = () => {

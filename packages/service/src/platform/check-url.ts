@@ -6,8 +6,9 @@ import type { Fault } from './fault.ts';
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1');
 
 /**
- * Returns the smallest network to allow. For an IPv4 loopback address this is the whole loopback network, because it is one machine.
- * For any other address, the network has only this address.
+ * Returns the smallest network that an operator must allow so that requests can reach the address. For an IPv4 loopback address this
+ * is the whole loopback network, because all its addresses are the same machine. For any other address, the network has only this
+ * address.
  */
 function networkOf(address: string): string {
   if (isIP(address) === 6) return `${address}/128`;
@@ -15,16 +16,16 @@ function networkOf(address: string): string {
 }
 
 /**
- * Checks a URL to which the service sends requests. Does not resolve the host name, because each attempt to send resolves it. Returns
- * the fault or null. Ports below 1024 other than 80 and 443 belong to other protocols, and a POST must not reach their
- * servers.
+ * Checks a URL to which the service sends requests. Does not resolve the host name: the service resolves it, and checks the address,
+ * at each attempt to send. Returns the fault or null. Refuses ports below 1024 other than 80 and 443, because these ports belong to
+ * servers of other protocols.
  */
 export function checkUrl(text: string, rules: AddressRules, allowsPrivate: boolean): Fault | null {
   const fault = (message: string): Fault => ({ path: 'url', message });
   const url = URL.parse(text);
   if (!url || !['https:', 'http:'].includes(url.protocol)) return fault('must be an https:// URL');
   const host = hostOf(url);
-  // RFC 6761, 6.3: a name that always means this machine.
+  // These names always mean this machine (RFC 6761, 6.3).
   const isLocalhost = host === 'localhost' || host.endsWith('.localhost');
   const refused = (isLocalhost ? ['127.0.0.1', '::1'] : [host]).filter(
     (each) => isIP(each) && rules(each) === 'refused',

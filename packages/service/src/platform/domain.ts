@@ -11,17 +11,20 @@ export interface Domain {
   routes?(): readonly ServedRoute[];
   /** Does the work that must come before the first request. Called once, before the service listens. */
   open?(): Promise<void>;
-  /** The columns that name blobs. */
+  /** The table columns that hold keys of blobs. */
   readonly blobs?: readonly BlobColumn[];
   readonly retention?: Retention;
-  /** Encrypts rows again with the present key of the vault. Returns how many rows still have another key. */
+  /**
+   * Encrypts the rows that were encrypted with an earlier key of the vault again, with the present key. Returns how many rows still
+   * have another key.
+   */
   sealAgain?(): Promise<number>;
-  /** Returns the background loops. Called once, when the service listens and its address is known. */
+  /** Returns the background loops. Called once, after the service has started to listen, so its address is known. */
   loops?(): Promise<readonly Loop[]>;
   readonly readiness?: Readiness;
-  /** Reads the gauges of the domain. Each statement has a bound and an index. */
+  /** Reads the gauges of the domain. Each statement must limit its number of rows and use an index. */
   readonly gauges?: readonly ReadGauges[];
-  /** The searches for things of the domain, one for each kind. */
+  /** The searches for objects of the domain, one search for each kind of object. */
   readonly search?: readonly Search[];
   /** Closes the resources that the domain opened. Called after the loops have stopped, in the reverse order of the domains. */
   close?(): Promise<void>;
@@ -31,11 +34,11 @@ export interface Domain {
 export interface Loop {
   /** Subject of the log line if a round fails. */
   readonly name: string;
-  /** Milliseconds between two rounds. With `due`, this is the shortest time between two rounds, to within half a second. */
+  /** Milliseconds between two rounds. With `due`, this is the shortest time between two rounds, with a tolerance of half a second. */
   readonly everyMs: number;
   /**
-   * Statements without parameters. If a round has work, at least one of these statements must return a row, because only then a round
-   * starts. One query a second executes the statements of all such loops. Absent: a round each `everyMs`.
+   * Statements without parameters. A round starts only if one of these statements returns a row, so they must find everything that a
+   * round has to do. One query each second executes these statements for all loops. Absent: a round starts every `everyMs`.
    */
   readonly due?: readonly Statement[];
   /** One round. `signal` aborts when the service stops. */
@@ -56,13 +59,13 @@ export interface BlobColumn {
   readonly prefix: string;
   readonly table: string;
   readonly column: string;
-  /** SQL that selects the keys of the runs `$1::uuid[]`; NULL is allowed. */
+  /** SQL that selects the blob keys of the runs `$1::uuid[]`. The result may contain NULL. */
   readonly ofRuns: string;
 }
 
 /** The work of the nightly sweep for a domain. */
 export interface Retention {
-  /** Rows that are useless after a fixed time. */
+  /** The rows to delete after a fixed time. */
   readonly rows?: readonly RowRule[];
   /** Deletes the rows and blobs that the domain stores for the conversations of runs that ended long ago. */
   readonly deleteRunDetail?: DeleteRunDetail;
@@ -77,21 +80,21 @@ export interface RowRule {
 }
 
 /**
- * Deletes a batch of the details of these runs; the transaction has locked the rows of the runs. The service calls the domains in
- * their order. It calls a domain only when the earlier domains have nothing left to delete.
+ * Deletes a batch of the details of these runs. The caller has locked the rows of the runs in the transaction `tx`. The service calls
+ * the domains in the order of `service.ts`, and calls a domain only when the domains before it have nothing left to delete.
  */
 export type DeleteRunDetail = (tx: Queryable, runIds: readonly string[]) => Promise<DeletedDetail>;
 
 export interface DeletedDetail {
-  /** Keys of blobs, which are deleted after the commit. */
+  /** Keys of the blobs to delete after the commit. */
   readonly blobKeys: readonly string[];
-  /** False: the next batch continues. */
+  /** False: this domain has more to delete, so the next batch calls it again. */
   readonly isDone: boolean;
 }
 
 /** Work that the sweep does every night after the deletes. */
 export interface NightlyTask {
-  /** Key of the number of rows in the result of the sweep. */
+  /** The name under which the result of the sweep reports the number of rows. */
   readonly name: string;
   /** Does one batch. */
   run(db: Database): Promise<{ readonly rows: number; readonly more: boolean }>;

@@ -1,6 +1,6 @@
 /** One wrong member of a request, in the form of problem documents. */
 export interface Fault {
-  /** `config.mcp_servers.files`; empty: the request as a whole. */
+  /** Path of the wrong member, such as `config.mcp_servers.files`. Empty: the request as a whole is wrong. */
   readonly path: string;
   readonly message: string;
   /** Line in the file that `path` names; absent if the fault is not in a file. Lines and columns count from 1. */
@@ -9,7 +9,7 @@ export interface Fault {
   readonly suggestion?: string;
 }
 
-/** 403: the request names a thing that does not exist, or that belongs to another team. */
+/** The refusal of a request that names an object which does not exist or belongs to another team. The status is 403. */
 export interface NotUsable {
   readonly kind: 'forbidden';
   readonly detail: string;
@@ -17,8 +17,8 @@ export interface NotUsable {
 }
 
 /**
- * Returns the refusal of a request whose member `path` names a thing that the caller may not use. The answer does not reveal whether the thing
- * exists.
+ * Returns the refusal of a request whose member `path` names an object that the caller may not use. The answer does not reveal whether
+ * the object exists.
  */
 export function notUsable(path: string, thing: string, list: string): NotUsable {
   const message = `there is no such ${thing}, or it belongs to another team. List yours with ${list}`;

@@ -1,33 +1,33 @@
-/** The part of the search that each domain does for its own things. */
+/** The types and the SQL with which each domain searches its own objects. */
 import type { SearchKind, SearchResult } from '@runyard/contract/team/search';
 import type { Database } from './store/database/database.ts';
 
-/** The searched text, and the searching person. */
+/** What to search for, and who searches. */
 export interface SearchRequest {
   readonly teamId: string;
-  /** UID of the searching person; null: an agent searches. */
+  /** UID of the person who searches; null: an agent searches. */
   readonly personUid: string | null;
-  /** The person administers the team. */
+  /** True: the person who searches administers the team. */
   readonly isAdministrator: boolean;
-  /** Words with single spaces between; empty: only ids are searched for. */
+  /** The words to find, separated by single spaces. Empty: only ids are searched for. */
   readonly text: string;
-  /** Ids in the query, in the form of their kinds. Each id may be of any kind. */
+  /** The ids that the query contains. The query does not say to which kind of object an id belongs. */
   readonly ids: readonly string[];
   readonly limit: number;
 }
 
-/** A found thing without its kind. */
+/** A found object. Its kind is missing, because a search finds only one kind. */
 export type FoundThing = Omit<SearchResult, 'kind'>;
 
-/** Finds things of one kind, the best first: the things with the given ids, and at most `limit` others. */
+/** Finds objects of one kind: the objects with the given ids first, then the best matches for the text. */
 export interface Search {
   readonly kind: SearchKind;
   find(db: Database, request: SearchRequest): Promise<FoundThing[]>;
 }
 
-/** SQL expressions that select the things to search. */
+/** SQL expressions that select the objects to search. */
 interface Searched {
-  /** FROM clause, with conditions. */
+  /** The FROM clause and the WHERE clause. */
   readonly from: string;
   readonly uid: string;
   readonly name: string;
@@ -37,8 +37,8 @@ interface Searched {
 }
 
 /**
- * Returns SQL that searches things by name: `$1` is the text, `$2` the ids as text[], `$3` the limit. Names that begin with the text
- * come first. The SQL reads all names, so use it only for things of which a team has a limited number.
+ * Returns SQL that searches objects by name: `$1` is the text, `$2` the ids as text[], `$3` the limit. Names that begin with the text
+ * come first. The SQL reads the names of all objects, so use it only for kinds of which a team can have only a limited number.
  */
 export const searchByName = ({ from, uid, name, changedAt, more }: Searched): string => `
   SELECT * FROM (

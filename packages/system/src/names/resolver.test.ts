@@ -50,11 +50,11 @@ describe('a name resolver', () => {
     await expect(addressesOf('hooks.', { resolvConf })).rejects.toMatchObject({ code: 'ENOTFOUND' });
   });
 
-  test('says that a name does not exist', async () => {
+  test('rejects with ENOTFOUND if a name does not exist', async () => {
     await expect(addressesOf('nothing.test')).rejects.toMatchObject({ code: 'ENOTFOUND' });
   });
 
-  test('reports within its time limit that no name server answered', async () => {
+  test('rejects within the time limit of the look-up if no name server answers', async () => {
     const startedAt = performance.now();
     await expect(addressesOf('silent.test', { timeoutMs: 200 })).rejects.toMatchObject({ code: 'EAI_AGAIN' });
     expect(performance.now() - startedAt).toBeLessThan(10_000);
@@ -89,7 +89,7 @@ describe('a name resolver', () => {
     await expect(second).rejects.toMatchObject({ code: 'EAI_AGAIN' });
   });
 
-  test('sends a new query after every caller has left', async () => {
+  test('sends a new query for the next caller if all earlier callers have aborted their look-up of the name', async () => {
     const resolver = make({ timeoutMs: 60_000 });
     for (const count of [2, 4]) {
       const leaving = new AbortController();
@@ -101,7 +101,7 @@ describe('a name resolver', () => {
   });
 });
 
-test('resolves names for sockets, and returns only addresses of the kind for which the socket asks', async () => {
+test('the function lookup resolves names for sockets, and returns only addresses of the requested family', async () => {
   const { lookup } = make();
   const ask = (host: string, options: Parameters<typeof lookup>[1]) =>
     new Promise((resolve, reject) => {

@@ -1,6 +1,7 @@
 /**
- * Looks up host names with c-ares. Node's own `dns.lookup` uses one of four threads, which also serve the file system. So a name server
- * that does not answer would block all other look-ups of the process. See docs/decisions/name-look-ups.md.
+ * Looks up host names with the library c-ares. Node's own `dns.lookup` uses one of four threads of the process, which also serve the
+ * file system. So with `dns.lookup`, a name server that does not answer would block all other look-ups of the process. See
+ * docs/decisions/name-look-ups.md.
  */
 import { promises as dns, type LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
@@ -12,7 +13,7 @@ export interface NameResolver {
    * name server answered in time, or with the reason of the signal.
    */
   resolve(host: string, signal?: AbortSignal): Promise<readonly LookupAddress[]>;
-  /** The same look-up as a function for the option `lookup` of sockets. */
+  /** Does the same as `resolve`, but has the form that sockets need for their option `lookup`. */
   readonly lookup: LookupFunction;
 }
 
@@ -46,11 +47,11 @@ class NameError extends Error {
 const withFamily = (addresses: readonly string[]): LookupAddress[] =>
   addresses.map((address) => ({ address, family: isIP(address) })).sort((one, other) => one.family - other.family);
 
-/** The name server answered that the name or an address of this kind does not exist. */
+/** Returns true if the name server answered that the name, or an address of the requested kind, does not exist. */
 const saysNo = (error: unknown): boolean =>
   ['ENOTFOUND', 'ENODATA'].includes(String((error as { code?: unknown }).code));
 
-/** Returns the addresses of both kinds of a full name. Throws if neither query was answered. */
+/** Returns the IPv4 and IPv6 addresses of a full name. Throws if there is no address because a query got no answer. */
 async function ask(resolver: dns.Resolver, name: string): Promise<LookupAddress[]> {
   const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
   const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
@@ -96,7 +97,7 @@ export function makeNameResolver(changes: Partial<ResolverOptions> = {}): NameRe
       clearTimeout(timer);
       if (underWay.get(host) === begun) underWay.delete(host);
     });
-    // Handles a rejection even if no caller waits any more.
+    // Prevents an unhandled rejection if the look-up fails when no caller waits any more.
     result.catch(() => undefined);
     const begun: LookUp = { result, ending, waiting: 0 };
     underWay.set(host, begun);
@@ -138,5 +139,5 @@ export function makeNameResolver(changes: Partial<ResolverOptions> = {}): NameRe
   return { resolve, lookup };
 }
 
-/** Resolves names by the configuration of the machine. */
+/** Resolves names with the name servers, hosts file and search domains of the machine. */
 export const systemNames: NameResolver = makeNameResolver();

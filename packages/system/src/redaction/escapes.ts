@@ -58,8 +58,8 @@ export function urlSpellings(text: string): string[] {
 }
 
 /**
- * Returns the text as it is escaped in HTML and XML. Some encoders escape only the characters of markup, others also quotes, in different
- * spellings, or write characters that are not ASCII as numbers.
+ * Returns the text as encoders of HTML and XML escape it. Some encoders escape only `<`, `>` and `&`. Other encoders also escape
+ * quotes, in different spellings, or write characters that are not ASCII as numbers.
  */
 export function markupSpellings(text: string): string[] {
   const markup = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
@@ -86,7 +86,7 @@ export function markupSpellings(text: string): string[] {
   ];
 }
 
-/** Returns the text with each byte of its non-ASCII characters in another spelling. */
+/** Returns the text in which `spell` has replaced each byte of the non-ASCII characters. */
 const byBytes = (text: string, spell: (byte: number) => string): string =>
   text.replaceAll(/\P{ASCII}+/gu, (found) => [...new TextEncoder().encode(found)].map((byte) => spell(byte)).join(''));
 
@@ -108,12 +108,12 @@ export function shellSpellings(text: string): string[] {
   ];
 }
 
-/** Most non-ASCII characters of a text for which split forms are made. A text with more such characters would have too many forms. */
+/** `cutSpellings` makes forms for at most this number of non-ASCII characters of a text, so that the number of forms stays limited. */
 const maxCuts = 32;
 
 /**
- * Returns the texts that result if a character is split and each piece of its bytes is decoded separately: two to four U+FFFD (Unicode,
- * "U+FFFD Substitution of Maximal Subparts").
+ * Returns the texts that result if the bytes of one character arrive in two pieces and each piece is decoded separately. A decoder
+ * then replaces the character by two to four U+FFFD (Unicode, "U+FFFD Substitution of Maximal Subparts").
  */
 export function cutSpellings(text: string): string[] {
   const found = [...text.matchAll(/\P{ASCII}/gu)].slice(0, maxCuts);

@@ -12,7 +12,7 @@ async function maskedOf(pieces: readonly Buffer[], secrets = [secret]): Promise<
   return Buffer.concat(parts);
 }
 
-it('masks a secret however the bytes are split, and keeps all other bytes and the size', async () => {
+it('the mask hides a secret however the bytes are split, and keeps all other bytes and the size', async () => {
   const around = Buffer.from([0, 255, 10, 200]);
   const file = Buffer.concat([around, Buffer.from(secret), around]);
   const length = Buffer.byteLength(secret);
@@ -22,7 +22,7 @@ it('masks a secret however the bytes are split, and keeps all other bytes and th
   }
 });
 
-it('masks base64 of a secret and keeps its line breaks', async () => {
+it('the mask hides the base64 form of a secret and keeps the line breaks in it', async () => {
   const long = 'k9/Q'.repeat(40);
   const lines = Buffer.from(long).toString('base64').replaceAll(/.{76}/g, '$&\n');
   const masked = await maskedOf([Buffer.from(lines)], [long]);
@@ -30,7 +30,7 @@ it('masks base64 of a secret and keeps its line breaks', async () => {
   expect(masked).toHaveLength(lines.length);
 });
 
-it('does not change files without secrets', async () => {
+it('the mask does not change files without secrets', async () => {
   const bytes = Buffer.from([1, 2, 3]);
   expect(await maskedOf([bytes], [])).toEqual(bytes);
   expect(createByteMask([]).whole(bytes)).toEqual(bytes);

@@ -10,7 +10,7 @@ export interface ByteMask {
 }
 
 const mask = (found: string): string => found.replaceAll(/[^\r\n]/g, '*');
-/** One character for each byte. */
+/** Returns a text with one character for each byte. */
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
 const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1');
 
@@ -24,7 +24,7 @@ async function* masked(redactor: TextRedactor, body: AsyncIterable<Uint8Array>):
   if (pending !== '') yield bytesOf(pending);
 }
 
-/** Creates the mask of these secrets, in all forms that `createRedactor` finds. Without secrets, files do not change. */
+/** Creates a mask that hides these secrets in all forms that `createRedactor` finds. If there are no secrets, files do not change. */
 export function createByteMask(secrets: readonly string[]): ByteMask {
   if (secrets.length === 0) return { whole: (bytes) => Buffer.from(bytes), stream: (body) => body };
   const forms = spellingsOf(secrets).map((form) => Buffer.from(form).toString('latin1'));

@@ -5,7 +5,7 @@ import { createRedactor, redacted } from './redactor.ts';
 
 const secret = 'ryr_abcabcabd-secret';
 
-it('removes a secret from a stream of text, however the stream is split', () => {
+it('the redactor removes a secret from a stream of text, however the stream is split', () => {
   const cuts = fc.array(fc.nat({ max: 60 }), { maxLength: 6 });
   fc.assert(
     fc.property(fc.string({ maxLength: 20 }), fc.string({ maxLength: 20 }), cuts, (before, after, at) => {
@@ -26,14 +26,14 @@ it('removes a secret from a stream of text, however the stream is split', () => 
   );
 });
 
-it('returns held text with the next piece if no secret followed', () => {
+it('the redactor holds back text that may be the beginning of a secret, and returns the text with the next piece if no secret follows', () => {
   const redactor = createRedactor([secret]);
   const first = redactor.piece('', 'look: ryr_abcabc');
   expect(first).toEqual({ text: 'look: ', held: 'ryr_abcabc' });
   expect(redactor.piece(first.held, ' is no token')).toEqual({ text: 'ryr_abcabc is no token', held: '' });
 });
 
-it('redacts member names, values and JSON-escaped secrets inside JSON', () => {
+it('the redactor removes secrets in member names, values and JSON texts inside of JSON', () => {
   const quoted = 'pass"word\nwith lines';
   const redactor = createRedactor([secret, quoted]);
   expect(redactor.value({ [secret]: [`a ${secret}`, 1, null] })).toEqual({ [redacted]: [`a ${redacted}`, 1, null] });
@@ -42,7 +42,9 @@ it('redacts member names, values and JSON-escaped secrets inside JSON', () => {
 
 const key = `-----BEGIN KEY-----\n${'Q7r+w/9Z'.repeat(16)}\n-----END KEY-----\n`;
 const values = ['p@ss w0rd/é?&"quoted"', key, '{"private_key":"-----BEGIN\\nabcdef\\n-----END"}'];
-/** Forms in which a program prints a value, each with the characters at the ends of the value that need not be removed. */
+/**
+ * Functions that write a value in a form in which programs print it.
+ */
 const spellings: Readonly<Record<string, (value: string) => string>> = {
   'as it is': (value) => value,
   'inside JSON': (value) => JSON.stringify({ value }),
@@ -68,7 +70,7 @@ const spellings: Readonly<Record<string, (value: string) => string>> = {
   'in XML of ASCII': (value) => value.replaceAll('&', '&amp;').replaceAll('é', '&#233;'),
 };
 
-/** Returns the longest part of a spelled value that is still in the text. */
+/** Returns the length of the longest part of `spelled` that is still in the text. */
 function longestLeft(text: string, spelled: string): number {
   let longest = 0;
   for (let from = 0; from < spelled.length; from += 1)
@@ -76,21 +78,24 @@ function longestLeft(text: string, spelled: string): number {
   return longest;
 }
 
-it.each(Object.entries(spellings))('removes a secret wherever a stream is cut: %s', (_, spell) => {
-  for (const value of values) {
-    const redactor = createRedactor([value]);
-    const text = `before ${spell(value)} after`;
-    for (let cut = 0; cut <= text.length; cut += 1) {
-      const first = redactor.piece('', text.slice(0, cut));
-      const second = redactor.piece(first.held, text.slice(cut));
-      const stored = first.text + second.text + second.held;
-      expect(stored, `cut at ${cut}`).toContain(redacted);
-      expect(stored.startsWith('before ') && stored.endsWith(' after'), stored).toBe(true);
-      for (const part of value.split('\n').filter((line) => line.length > 20))
-        expect(longestLeft(stored, part), stored).toBeLessThan(12);
+it.each(Object.entries(spellings))(
+  'the redactor removes a secret that is written %s, wherever the stream is cut',
+  (_, spell) => {
+    for (const value of values) {
+      const redactor = createRedactor([value]);
+      const text = `before ${spell(value)} after`;
+      for (let cut = 0; cut <= text.length; cut += 1) {
+        const first = redactor.piece('', text.slice(0, cut));
+        const second = redactor.piece(first.held, text.slice(cut));
+        const stored = first.text + second.text + second.held;
+        expect(stored, `cut at ${cut}`).toContain(redacted);
+        expect(stored.startsWith('before ') && stored.endsWith(' after'), stored).toBe(true);
+        for (const part of value.split('\n').filter((line) => line.length > 20))
+          expect(longestLeft(stored, part), stored).toBeLessThan(12);
+      }
     }
-  }
-});
+  },
+);
 
 const awkward = 'p4$$ "w\'ö`rd\\ €';
 const bytesOf = (from: number, to?: number) => new TextDecoder().decode(Buffer.from(awkward).subarray(from, to));
@@ -102,7 +107,7 @@ test.each([
   ['set -x of bash', 'bash', 'set -x; : "$V"'],
   ['printf %q of bash', 'bash', 'printf %q "$V"'],
   ['export -p of bash in a locale of ASCII', 'bash', 'export LC_ALL=C V; export -p'],
-])('removes a secret from %s', (_, shell, script) => {
+])('the redactor removes a secret from the output of %s', (_, shell, script) => {
   const { stdout, stderr } = spawnSync(shell, ['-c', script], {
     encoding: 'utf8',
     env: { PATH: process.env.PATH, LC_ALL: 'C.UTF-8', V: awkward },
@@ -112,7 +117,7 @@ test.each([
   expect(text).not.toMatch(/p4|w.*rd\b/);
 });
 
-test('removes a secret whose bytes were decoded in two pieces, wherever the bytes were split', () => {
+test('the redactor removes a secret even if the bytes of one of its characters were decoded in two pieces', () => {
   const redactor = createRedactor([awkward]);
   for (let cut = 1; cut < Buffer.byteLength(awkward); cut += 1) {
     const first = redactor.piece('', `a ${bytesOf(0, cut)}`);
@@ -121,7 +126,7 @@ test('removes a secret whose bytes were decoded in two pieces, wherever the byte
   }
 });
 
-test('redacts a long text with a key of many lines in little time', () => {
+test('the redactor searches 60 KB of text five times for a secret of many lines in less than two seconds of processor time', () => {
   const redactor = createRedactor([key, ...values]);
   const text = 'Compiling module/of+the=app & <others> in "quotes"\n'.repeat(1_200);
   const before = process.threadCpuUsage().user;

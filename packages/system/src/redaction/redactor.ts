@@ -4,19 +4,25 @@ import { lineBreaks, spellingsOf, withoutLineBreaks } from './spellings.ts';
 /** Text that replaces a secret in stored text. */
 export const redacted = '«redacted»';
 
-/** Matches run tokens and API keys, which are 32 random bytes in base64url. So it also finds keys of which the service stores only the hash. */
+/**
+ * Matches every run token and API key: 32 random bytes in base64url. Without this pattern, keys of which the service stores only the hash
+ * could not be found.
+ */
 const ownCredentials = /ry[rk]_[A-Za-z0-9_-]{43}/g;
 
 /** A piece of a stream after redaction. */
 export interface RedactedPiece {
   /** Safe to store. */
   readonly text: string;
-  /** The end of the piece, because it may be the beginning of a secret. The caller must pass this text with the next piece of the same stream. */
+  /**
+   * The end of the piece that is held back, because it may be the beginning of a secret. The caller must pass this text with the next
+   * piece of the same stream.
+   */
   readonly held: string;
 }
 
 export interface Redactor {
-  /** Redacts a whole text, which no further piece follows. */
+  /** Redacts a complete text that is not a piece of a stream. */
   whole(text: string): string;
   /** Redacts the next piece of a stream, together with the held text of the previous piece. */
   piece(held: string, text: string): RedactedPiece;
@@ -66,14 +72,14 @@ function endingLength(text: string, form: string): number {
   return 0;
 }
 
-/** Redacts text that arrives in pieces. */
+/** Redacts complete texts and streams of text. */
 export type TextRedactor = Pick<Redactor, 'whole' | 'piece'>;
 
 /** Creates a redactor of these forms, the longest first, and of run tokens and API keys that are in one piece. */
 export function redactForms(forms: readonly string[], replace: Replace): TextRedactor {
   const whole = (text: string): string => {
     let clean = text.replaceAll(ownCredentials, replace);
-    // Searches the unchanged text first, because the backslash of an escaped line break may also be a character before a secret.
+    // Searches the unchanged text before the text without line breaks. Reason: in `\n`, the `n` may be the first letter of a secret.
     for (const form of forms) if (clean.includes(form)) clean = clean.replaceAll(form, replace);
     let joined = withoutLineBreaks(clean);
     if (joined.length === clean.length) return clean;
@@ -88,7 +94,10 @@ export function redactForms(forms: readonly string[], replace: Replace): TextRed
   const longestEnding = (text: string): number =>
     forms.reduce((longest, form) => Math.max(longest, endingLength(text, form)), 0);
 
-  /** Returns the position at which a secret may begin at the end of the text; the length of the text if there is no such position. */
+  /**
+   * Returns the position from which the end of the text may be the beginning of a secret. Returns the length of the text if there is no
+   * such position.
+   */
   const heldFrom = (text: string): number => {
     const asItIs = text.length - longestEnding(text);
     const joined = withoutLineBreaks(text);
@@ -114,7 +123,7 @@ export function redactForms(forms: readonly string[], replace: Replace): TextRed
 
 /**
  * Creates a redactor of these secrets. It finds each secret unchanged, in escapes of JSON, URLs, markup and shells, in base64 and hex, and
- * with line breaks inside. It also finds every run token and API key that is not split.
+ * with line breaks inside. The redactor also finds every run token and API key that is complete in one piece.
  */
 export function createRedactor(secrets: readonly string[]): Redactor {
   const text = redactForms(spellingsOf(secrets), () => redacted);

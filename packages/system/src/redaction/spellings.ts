@@ -1,14 +1,14 @@
 /** The forms in which a secret may occur in text: unchanged, and in the encodings that programs use. */
 import { cutSpellings, jsonSpellings, markupSpellings, shellSpellings, urlSpellings } from './escapes.ts';
 
-/** Least length of a form. A shorter form would remove common words from every text. */
+/** Shorter forms are not searched for, because their redaction would remove common words from every text. */
 export const minSecretLength = 8;
-/** Least length of a line of a secret that is also redacted alone. */
+/** A line of a secret is also redacted where it occurs alone, if the line has at least this length. */
 const minLineLength = 16;
 
 /**
- * Returns a part of the base64 of `text` if `before` bytes precede the text: the part that depends neither on these bytes nor on the bytes
- * after the text.
+ * Returns a part of the base64 form of `text`. The caller knows only that `before` bytes precede the text in the encoded data. The
+ * returned part depends neither on these bytes nor on the bytes after the text.
  */
 function base64Within(text: string, before: number): string {
   const bytes = Buffer.from(text);
@@ -43,8 +43,9 @@ export const lineBreaks = /\r|\n|\\r|\\n/g;
 export const withoutLineBreaks = (text: string): string => text.replaceAll(lineBreaks, '');
 
 /**
- * Returns all forms of the secrets without line breaks, the longest first: unchanged, escaped for JSON, URLs, markup and shells, in base64
- * and hex, and with a split character. A long line of a secret also has forms, because a program may print only that line.
+ * Returns all forms in which the secrets may occur, sorted by length, the longest first. Line breaks are removed from the forms. The
+ * forms are the unchanged secret, the secret with escapes for JSON, URLs, markup and shells, in base64 and in hex, and the forms of
+ * `cutSpellings`. A long line of a secret also has forms, because a program may print only that line.
  */
 export function spellingsOf(secrets: readonly string[]): string[] {
   const parts = secrets.flatMap((secret) => {

@@ -5,7 +5,7 @@ import { docker } from '../sandboxes/docker/kind.ts';
 import { kubernetes } from '../sandboxes/kubernetes/kind.ts';
 import { none } from '../sandboxes/none/kind.ts';
 
-/** The backend of each value of `RUNYARD_SANDBOX`. */
+/** The backends by their name in the setting `RUNYARD_SANDBOX`. */
 export const backends: Readonly<Record<Settings['RUNYARD_SANDBOX'], BackendKind>> = {
   auto: bubblewrap,
   bubblewrap,

@@ -5,13 +5,13 @@ import { lockDataFolder } from '../state/data-folder-lock.ts';
 import { chooseStateRoot } from '../state/state-root.ts';
 import { sweepLeftovers } from './sweep.ts';
 
-/** Time to wait for an ending worker to release the data folder. A worker that leaves its sandboxes running also releases it in this time. */
+/** If a worker that is just ending still holds the data folder, wait this long for its lock. */
 const patienceMs = 10_000;
 
 /**
- * Ends the sandboxes that a dead worker of this data folder left. Without this, the sandboxes would run until they stop waiting for the
- * next worker. Returns how many leftovers were removed; undefined if a worker of the folder runs, because the sandboxes belong to that
- * worker.
+ * Ends the sandboxes that a worker of this data folder left when it ended. Otherwise the sandboxes would run until the time in which
+ * they wait for the next worker is over. Returns how many leftovers were removed. If a worker of the folder runs, changes nothing and
+ * returns undefined, because the sandboxes belong to that worker.
  */
 export async function endSandboxes(dataDir: string): Promise<number | undefined> {
   const deadline = performance.now() + patienceMs;

@@ -10,10 +10,11 @@ import { backends } from './backends.ts';
 
 /**
  * Ends and removes the remains of earlier processes of this data folder: processes of sandboxes, their supervisors, workspaces, and the
- * objects that each backend sweeps. Leaves the sandboxes with the ids of `kept`, which the caller has adopted. The caller holds the lock of
- * the data folder, so nothing uses the other remains. Resolves only when every process has provably ended: no process has a mark of this
- * folder, and the kernel removes a cgroup only when it is empty. So the worker may report the ends in its hello. Keeps the records of ends
- * that are not reported yet. Returns how many workspaces and objects of backends were removed.
+ * objects that each backend sweeps. Does not touch the sandboxes with the ids in `kept`, which the caller has adopted. The caller
+ * holds the lock of the data folder, so no other process uses these remains. Resolves only when it is certain that every process has
+ * ended: no process has a mark of this folder, and the kernel removes a cgroup only when the cgroup is empty. So the worker may report
+ * in its hello that these sandboxes have ended. Keeps the records of sandbox ends that the worker has not reported yet. Returns how
+ * many workspaces and objects of backends were removed.
  */
 export async function sweepLeftovers(
   { folder, owner }: StateRoot,
@@ -28,7 +29,8 @@ export async function sweepLeftovers(
       removed += await backend.sweep({ owner, stateRoot: folder, kept, onSlow, log });
     return removed;
   };
-  // Removes cgroups and ends processes at the same time: a frozen process can end only after the removal of its cgroup thaws it.
+  // Removes cgroups and ends processes at the same time. `endMarked` waits until all processes have ended, but a frozen process can
+  // end only after `sweepBackends` has thawed it to remove its cgroup.
   const [sandboxes] = await Promise.all([
     sweepBackends(),
     endMarked({ labels, variable: ownerVariable(owner), kept }, onSlow),

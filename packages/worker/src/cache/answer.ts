@@ -9,18 +9,22 @@ export interface CacheAccess {
   readonly cache: Pick<Cache, 'read' | 'write'>;
   /** Part of the service's URL before `/api/v1`. */
   readonly basePath: string;
-  /** Returns the token of the sandbox's run, which only the agent has; empty before the agent starts. */
+  /**
+   * Returns the run token of the sandbox's run, or an empty text before the agent starts. In the sandbox, only the agent has the run
+   * token.
+   */
   runToken(): string;
 }
 
-/** Most objects that one run may store. A run stores its workspace, and a mirror for each of its repositories. */
+/** Most objects that a sandbox may store. A run stores only its workspace, and a mirror of each of its repositories. */
 const mostWrites = 24;
 /** If a sandbox sends nothing for this time, its connection is cut. */
 const silenceMs = 60_000;
 
 /**
- * Answers GET and PUT of kept objects, `/api/v1/worker-cache/{name}`. Only the agent may ask, because commands of the run do not have the
- * run token. The service makes the names: a name is as secret as the object, and differs for each team.
+ * Answers GET and PUT requests for objects in the worker's cache, `/api/v1/worker-cache/{name}`. Only the agent can send such
+ * requests, because they need the run token and commands of the run do not have it. The service chooses the names. A name is as secret
+ * as the object, and each team has different names.
  */
 export function cacheAnswers(access: CacheAccess): OwnAnswers {
   const prefix = `${access.basePath}${workerCachePath}/`;
@@ -70,7 +74,10 @@ export function cacheAnswers(access: CacheAccess): OwnAnswers {
   };
 }
 
-/** Ends the answer. An error also closes the connection: otherwise the unread rest of the request would be read as the next request. */
+/**
+ * Ends the answer. After an error, the connection is closed too, because the server would read the unread rest of the request as the next
+ * request.
+ */
 function end(response: ServerResponse, status: number): void {
   response.writeHead(status, { 'content-length': 0, ...(status < 300 ? {} : { connection: 'close' }) }).end();
 }

@@ -33,7 +33,7 @@ const sizeOf = async () => {
 };
 
 describe('the cache of a worker', () => {
-  test('returns the last content of a name, even after a restart', async () => {
+  test('returns the content that was last stored under a name, even after a restart', async () => {
     const cache = await open();
     expect(await contentOf(cache, 'a')).toBeUndefined();
     expect(await cache.write('a', bytes('one ', 'object'))).toBe('kept');
@@ -45,11 +45,11 @@ describe('the cache of a worker', () => {
       expect(found?.sha256).toMatch(/^[0-9a-f]{64}$/);
       await found?.close();
     }
-    // A name gives access to the object, so the disk does not contain the name.
+    // The disk must not contain the name, because the name gives access to the object.
     expect(await readdir(folder)).not.toContain('a');
   });
 
-  test('keeps the earlier object if the source of a newer one fails', async () => {
+  test('keeps the earlier object of a name if the source of a newer object fails', async () => {
     const cache = await open();
     await cache.write('a', bytes('whole'));
     async function* broken() {
@@ -79,7 +79,7 @@ describe('the cache of a worker', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test('removes the least recently used objects first, and keeps this order after a restart', async () => {
+  test('removes the least recently used objects first, also if they were used before a restart', async () => {
     let time = Date.now();
     const now = () => time++;
     const cache = await open(4_400, now);
@@ -112,7 +112,7 @@ describe('the cache of a worker', () => {
     expect(await sizeOf()).toBeLessThanOrEqual(8_000);
   });
 
-  test('refuses an object of more than a quarter of its space, and keeps the other objects', async () => {
+  test('refuses an object that needs more than a quarter of the cache, and keeps the other objects', async () => {
     const cache = await open(8_000);
     await cache.write('a', bytes('small'));
     expect(await cache.write('b', many(2_001))).toBe('too_large');
@@ -120,7 +120,7 @@ describe('the cache of a worker', () => {
     expect(await readdir(folder)).toHaveLength(1);
   });
 
-  test('removes an object after seven days', async () => {
+  test('removes an object seven days after it was written', async () => {
     const cache = await open();
     await cache.write('a', bytes('old'));
     const [file = ''] = await readdir(folder);

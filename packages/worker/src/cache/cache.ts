@@ -3,41 +3,41 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 
-/** One kept object, open for reading. Close it in the end. */
+/** One object of the cache, open for reading. The caller must read `content` to its end or call `close`. */
 export interface CachedObject {
   /** SHA-256 of the content in hexadecimal digits, calculated when the content was written. */
   readonly sha256: string;
   readonly bytes: number;
-  /** Returns the content. The end of the stream closes the object. */
+  /** Returns the content as a stream. The object is closed when the stream ends. */
   content(): Readable;
   close(): Promise<void>;
 }
 
 /**
- * `kept`: stored completely and durably. `too_large`: the object exceeds the limit of one object, or no other object can be removed to make
- * space for it.
+ * `kept`: the whole object is on the disk. `too_large`: the object exceeds the limit of one object, or the cache has no further object
+ * to remove to make space.
  */
 export type WriteOutcome = 'kept' | 'too_large';
 
 /** Objects that agents keep on this machine for later runs. The worker never looks into them. */
 export interface Cache {
   read(name: string): Promise<CachedObject | undefined>;
-  /** Stores the bytes under this name in place of earlier bytes. Rejects if the source fails, and stores nothing in this case. */
+  /** Stores the bytes under this name and replaces the earlier object of the name. If the source fails, rejects and changes nothing. */
   write(name: string, source: AsyncIterable<Uint8Array>): Promise<WriteOutcome>;
 }
 
 export interface CacheOptions {
-  /** Only one process may open the folder: the caller holds the lock of the data folder. */
+  /** Folder of the cache in the data folder. The caller holds the lock of the data folder, because only one process may open the cache. */
   readonly folder: string;
-  /** Bytes of all objects together, also while they are written. */
+  /** Most bytes of all objects together, including objects that are being written. */
   readonly maxBytes: number;
-  /** Unix time in milliseconds. */
+  /** Returns the current Unix time in milliseconds. */
   readonly now?: () => number;
 }
 
-/** SHA-256 of the content, stored before the content. */
+/** Each file begins with the SHA-256 of the content, which has this number of bytes. The content follows. */
 const headerBytes = 32;
-/** One object may use at most this fraction of the space, so that it cannot displace all others. */
+/** One object may use at most a quarter of the cache, so that it cannot displace all other objects. */
 const largestPart = 4;
 const longestMs = 7 * 24 * 60 * 60_000;
 const temporaryPrefix = 'new-';
@@ -47,12 +47,16 @@ interface Entry {
   usedAt: number;
 }
 
-/** Returns the file of an object. The file name is a hash, because the names of objects give access to them. */
+/**
+ * Returns the file name of an object. The file name is a hash of the object's name, because a process that knows the name can read the
+ * object.
+ */
 const fileOf = (name: string): string => createHash('sha256').update(name).digest('hex');
 
 /**
  * Opens the cache and removes the unfinished objects of an earlier process. An object is written into a separate file, which is renamed
- * when it is complete and on the disk. So a worker that dies at any moment leaves the earlier object or none.
+ * when it is complete and on the disk. So if the worker is killed while it writes an object, the cache still has the earlier object of
+ * this name, if there was one.
  */
 export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptions): Promise<Cache> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -67,8 +71,8 @@ export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptio
   };
 
   /**
-   * Reserves `bytes` more, and removes the least recently used objects if the space is full. Returns false and reserves nothing if no
-   * object is left to remove.
+   * Reserves `bytes` more of the cache's space. If the space is full, first removes the least recently used objects. If this is not
+   * enough, returns false and reserves nothing.
    */
   const reserve = async (bytes: number): Promise<boolean> => {
     used += bytes;
@@ -94,7 +98,10 @@ export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptio
   }
   await reserve(0);
 
-  /** Writes the source into the file and returns the size of the file. Calls `took` with the number of bytes after each reservation. */
+  /**
+   * Writes the source into the file and returns the size of the file, or `too_large`. After each reservation, calls `took` with the
+   * number of bytes that were reserved.
+   */
   const copy = async (file: FileHandle, source: AsyncIterable<Uint8Array>, took: (bytes: number) => void) => {
     const hash = createHash('sha256');
     let written = 0;
@@ -138,8 +145,8 @@ export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptio
         return undefined;
       }
       entry.usedAt = now();
-      // Stores the time of the last use for the next process. The file's modification time does not change, because it decides when the
-      // object expires.
+      // Stores the time of the last use as the file's access time, for the next process. The modification time stays the time of the
+      // write, because seven days after it the object expires.
       await file.utimes(new Date(entry.usedAt), found.mtime).catch(() => {});
       return {
         sha256: found.sha256,
@@ -159,7 +166,7 @@ export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptio
           reserved += bytes;
         }).finally(() => file.close());
         if (size === 'too_large') return size;
-        // The rename replaces an earlier object of this name at once.
+        // The rename replaces an earlier object of this name in one step, so readers never see a part of an object.
         await rename(temporary, path.join(folder, id));
         used += size - (entries.get(id)?.bytes ?? 0);
         entries.set(id, { bytes: size, usedAt: now() });

@@ -71,13 +71,14 @@ const ends = () =>
   service.messages.flatMap((message) => (message.type === 'task_completed' ? [message.data.task_id] : []));
 
 describe('the connection of a worker', () => {
-  test('repeats a message that the service received but did not apply', async () => {
+  test('sends a message again on each new connection until the service confirms it', async () => {
     const { send } = start();
     await service.waitFor('worker_hello');
     service.acknowledge(false);
     send(ended('a'));
     await service.waitFor('task_completed');
-    // The socket answers pings independently, so a pong after the message does not show that the message was handled.
+    // Wait until the worker has received a later message. A pong would not be enough, because a socket answers pings before messages are
+    // handled.
     service.send(fakeAssignment('marker'));
     await vi.waitFor(() => expect(received).toHaveLength(1), inTime);
     service.cutConnections();
@@ -98,7 +99,7 @@ describe('the connection of a worker', () => {
     expect(service.messages.flatMap((message) => ('seq' in message ? [message.seq] : []))).toEqual([1, 2]);
   });
 
-  test('on the next connection, sends the token that the service issued, which proves that it is the same process', async () => {
+  test('sends on the next connection the token that the service issued on the first one, as proof that it is the same process', async () => {
     start();
     await service.waitFor('worker_hello', ({ token }) => token === undefined);
     await vi.waitFor(async () => {
@@ -151,8 +152,8 @@ describe('the connection of a worker', () => {
   });
 });
 
-describe('the token of a folder', () => {
-  test('proves that a process continues the work of an earlier process', async () => {
+describe('the instance token of a worker', () => {
+  test('is sent by the next process of the data folder, as proof that it continues the work of an earlier process', async () => {
     const first = openInstanceToken(folder, silent);
     expect(first.proof()).toEqual({});
     first.keep('a');

@@ -14,15 +14,15 @@ import { isKeyText } from './api-key.ts';
 import type { KeptMessage, Outbox } from './outbox.ts';
 import { readDetail, refusal, withoutWebSocket } from './refusal.ts';
 
-/** The members of an assignment that its rejection names. */
+/** The members of an assignment that the worker repeats when it rejects the assignment. */
 const NamedAssignment = z.object({
   type: z.literal('task_assignment'),
   data: z.object({ task_id: z.string(), execution_id: z.string().optional().catch(undefined) }),
 });
 
 /**
- * Returns the rejection of an assignment that this worker cannot parse, so that the run goes to another worker before the claim times out.
- * Returns `undefined` if the message is not an assignment or does not name its task.
+ * Returns the rejection of an assignment that this worker cannot parse. With it, the service gives the run to another worker at once
+ * and not only after the time-out of the assignment. Returns `undefined` if the message is not an assignment or has no task id.
  */
 function rejectionOf(message: unknown, issues: readonly string[]): WorkerMessage | undefined {
   const parsed = NamedAssignment.safeParse(message);
@@ -44,19 +44,19 @@ const handshakeMs = 10_000;
 const statusEveryMs = 60_000;
 /** Pause after a refusal, because an immediate retry would be refused again. */
 const refusedPauseMs = 10_000;
-/** If a connection lasted this long, the first pause after its loss is the shortest pause again. */
+/** If a connection lasted longer than this, the next pause is `firstMs` again. */
 const settledMs = 2000;
 
-/** Pauses between attempts to connect. Their jitter prevents all workers from reconnecting at the same time. */
+/** Pauses between attempts to connect. `backoffMs` changes them at random, so that not all workers reconnect at the same time. */
 const reconnectBackoff = { firstMs: 100, longestMs: 5_000 };
 /** Most bytes of a message. A prompt may have 1 MB, and its JSON text may be six times as long. */
 const longestMessage = 16 * 1024 * 1024;
 
-/** A message about executions that the service sends. */
+/** A message of the service about executions. */
 export type WorkMessage = Exclude<ServiceMessage, { type: 'worker_welcome' | 'messages_applied' }>;
 
 export interface ConnectionOptions {
-  /** Service root, without `/api/v1`. */
+  /** URL of the service without `/api/v1`. */
   readonly serviceRoot: string;
   readonly workerName: string;
   /** Returns the key; `undefined` if there is no key yet. */
@@ -65,12 +65,15 @@ export interface ConnectionOptions {
   readonly outbox: Outbox;
   /** First message of each connection. */
   readonly hello: () => WorkerHello;
-  /** Sent after the hello and once a minute; undefined if nothing is known at this time. */
+  /**
+   * Returns the status message, which is sent after the hello and once a minute. Returns undefined if there is nothing to report at this
+   * time.
+   */
   readonly status: () => Promise<WorkerStatus | undefined>;
   /** Called when the service issued a token to this process. */
   readonly onToken: (token: string) => void;
   readonly onMessage: (message: WorkMessage) => void;
-  /** Called when the key was refused before any connection was accepted. Retries will not help then. */
+  /** Called if the service refuses the key and has never accepted a connection of this process. In this case, retries do not help. */
   readonly onRefused: () => void;
   readonly log: Logger;
 }
@@ -97,14 +100,14 @@ export function connect(options: ConnectionOptions): Connection {
   let wasAccepted = false;
   let lastComplaint = '';
 
-  /** Warns once for each cause, not for each try. */
+  /** Logs a warning once for each cause, and not again for each attempt with the same cause. */
   const complain = (message: string, fields: object = {}): void => {
     const level = message === lastComplaint ? 'debug' : 'warn';
     lastComplaint = message;
     log[level](fields, message);
   };
 
-  // The outbox keeps the message until the service confirms its number.
+  // Sends a message that the outbox keeps until the service confirms its number.
   const transmit = (kept: KeptMessage): void => {
     socket?.send(JSON.stringify({ ...kept.message, seq: kept.number }));
   };
@@ -132,7 +135,7 @@ export function connect(options: ConnectionOptions): Connection {
 
   const attempt = async (): Promise<Attempt> => {
     const key = await options.readKey();
-    // The abort listener below does not notice an abort that happened during `readKey`.
+    // `close` may have been called during `readKey`, when no abort listener existed yet.
     if (stop.signal.aborted) return 'lost';
     if (key === undefined) {
       complain(
@@ -232,7 +235,7 @@ export function connect(options: ConnectionOptions): Connection {
       if (result === 'refused' && !wasAccepted) options.onRefused();
       if (performance.now() - began > settledMs) tries = 0;
       const pauseMs = result === 'refused' ? refusedPauseMs : backoffMs(reconnectBackoff, tries + 1);
-      // `close` aborts this pause.
+      // If `close` is called, the pause ends early and rejects.
       await sleep(pauseMs, undefined, { signal: stop.signal }).catch(() => {});
     }
   };
@@ -247,7 +250,7 @@ export function connect(options: ConnectionOptions): Connection {
     async close() {
       const current = socket;
       stop.abort();
-      // Cuts the connection after a second, because the service may not answer the close frame.
+      // Cuts the connection after a second, if the service does not answer the close frame.
       const impatient = setTimeout(() => current?.terminate(), 1000);
       await ended;
       clearTimeout(impatient);
@@ -255,7 +258,7 @@ export function connect(options: ConnectionOptions): Connection {
   };
 }
 
-/** Returns `undefined` if the text is not JSON. No valid message is `undefined`. */
+/** Returns the parsed text, or `undefined` if the text is not JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

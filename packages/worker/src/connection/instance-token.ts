@@ -1,4 +1,7 @@
-/** The token that identifies this worker to the service. All processes of a data folder, one after the other, are the same worker. */
+/**
+ * The token by which the service recognises this worker. For the service, all processes that use the same data folder one after another
+ * are the same worker.
+ */
 
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -6,15 +9,15 @@ import type { WorkerHello } from '@runyard/contract/workers/worker-protocol';
 import type { Logger } from 'pino';
 
 export interface InstanceToken {
-  /** Returns the token for a hello. The service may have issued the token to an earlier process of the folder. */
+  /** Returns the members of a hello that contain the token. The service may have issued the token to an earlier process of the folder. */
   proof(): Pick<WorkerHello['data'], 'token'>;
-  /** Stores an issued token for this process and for the next one of the folder. */
+  /** Stores a token that the service has issued, for this process and for the next process of the folder. */
   keep(token: string): void;
 }
 
 /**
  * Opens the token of a worker's folder. The caller holds the lock of the folder, has adopted the living sandboxes of earlier processes, and
- * has proved that the other sandboxes have ended. So the caller may identify itself as the same worker.
+ * has proved that the other sandboxes have ended. Only after this may the caller present itself as the same worker.
  */
 export function openInstanceToken(folder: string, log: Logger): InstanceToken {
   const file = path.join(folder, 'instance-tokens');
@@ -23,7 +26,8 @@ export function openInstanceToken(folder: string, log: Logger): InstanceToken {
     proof: () => (own === undefined ? {} : { token: own }),
     keep(token) {
       own = token;
-      // The token is written before any execution is claimed, so that after a crash the next process can prove that it is the same worker.
+      // The token is on the disk before the worker claims an execution, so that after a crash the next process can prove that it is the
+      // same worker.
       try {
         writeFileSync(`${file}.new`, `${token}\n`, { mode: 0o600, flush: true });
         renameSync(`${file}.new`, file);
@@ -37,7 +41,10 @@ export function openInstanceToken(folder: string, log: Logger): InstanceToken {
   };
 }
 
-/** Returns undefined if the file is missing or unreadable. In this case, executions of earlier processes end when their leases end. */
+/**
+ * Returns the stored token, or undefined if the file is missing or unreadable. Without a token, executions of earlier processes end only
+ * when their leases end.
+ */
 function readToken(file: string, log: Logger): string | undefined {
   try {
     return readFileSync(file, 'utf8')

@@ -5,7 +5,7 @@ import { createOutbox } from './outbox.ts';
 
 const claim = (id: string): WorkerMessage => ({ type: 'task_claimed', data: { task_id: id, worker_id: 'w' } });
 
-test('keeps unconfirmed messages, in order', () => {
+test('the outbox keeps the messages that are not confirmed, in order', () => {
   const outbox = createOutbox();
   for (const id of ['a', 'b', 'c']) outbox.keep(claim(id));
   outbox.confirm(1);
@@ -15,7 +15,7 @@ test('keeps unconfirmed messages, in order', () => {
   ]);
 });
 
-test('reports a confirmation only if a message waits for it', () => {
+test('the outbox calls onConfirmed only if a confirmation concerns a message in the outbox', () => {
   let told = 0;
   const outbox = createOutbox(() => {
     told += 1;
@@ -32,13 +32,13 @@ test('each message takes effect once and in order, even if connections are cut a
   const step = fc.oneof(
     fc.constant('send' as const),
     fc.constant('connect' as const),
-    // The service receives some of the messages in transit, and the worker some of the confirmations.
+    // The service receives the first `arrive` messages in transit, and the worker the first `confirm` confirmations.
     fc.record({ arrive: fc.nat(3), confirm: fc.nat(3) }),
   );
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
       const outbox = createOutbox();
-      /** The connection in both directions. A cut loses everything in transit. */
+      /** The numbers of messages and confirmations in transit. A new connection loses all of them. */
       let wire: number[] = [];
       let confirmations: number[] = [];
       let applied = 0;

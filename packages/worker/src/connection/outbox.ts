@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 
-/** A message and its number, counted from 1 in this process. */
+/** A message and its number. The first message of this process has the number 1. */
 export interface KeptMessage {
   readonly number: number;
   readonly message: WorkerMessage;

@@ -15,15 +15,19 @@ export function refusal(status: number, keySource: string, workerName: string, d
     : `the service refuses the name ${workerName} with the key of ${keySource} (403): ${detail || 'without a reason'}; or set RUNYARD_WORKER_NAME to another name`;
 }
 
-/** Statuses that a proxy sends if it does not forward WebSockets, or that the service sends if a proxy removed the Upgrade header. */
+/**
+ * With these statuses, a WebSocket request fails because of a proxy: the proxy does not forward WebSockets, or it has removed the Upgrade
+ * header and the service refuses the request.
+ */
 const ofProxies: ReadonlySet<number> = new Set([400, 404, 405, 426]);
 
 /**
- * Returns the end of the message about a WebSocket request that was answered with an HTTP status. `detail`: the text of the service, or ''.
+ * Returns the end of the message about a WebSocket request that was answered with an HTTP status instead of a WebSocket. `detail`: the
+ * reason that the service sent, or ''.
  */
 export function withoutWebSocket(status: number, detail: string): string {
   const said = detail === '' ? '' : `: ${detail}`;
-  // If the detail mentions `Upgrade`, it comes from the service and already names the proxy settings.
+  // A detail that mentions `Upgrade` comes from the service and already names the proxy settings.
   if (!ofProxies.has(status) || detail.includes('Upgrade')) return said;
   return `${said}; a proxy in front of the service must pass WebSockets on (nginx: proxy_http_version 1.1, proxy_set_header Upgrade $http_upgrade, proxy_set_header Connection "upgrade"; docs/proxy.md)`;
 }

@@ -6,7 +6,7 @@ import { clientHello } from '../../test/client-hello.ts';
 import { readClientHello } from './client-hello.ts';
 
 test.each([16_384, 100, 1])(
-  'reads the host name of a message that is split into records of %i bytes',
+  'readClientHello reads the host name of a message that is split into records of %i bytes',
   (recordBytes) => {
     expect(readClientHello(clientHello({ names: ['example.com'], recordBytes }))).toEqual({
       kind: 'hello',
@@ -16,7 +16,7 @@ test.each([16_384, 100, 1])(
   },
 );
 
-test('reads the messages of a real client', async () => {
+test('readClientHello reads messages of the TLS client of Node', async () => {
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -30,7 +30,7 @@ test('reads the messages of a real client', async () => {
   server.close();
 });
 
-test('reports how many bytes are missing, wherever the message is cut', () => {
+test('readClientHello reports how many bytes it needs, wherever the message is cut', () => {
   const whole = clientHello({ names: ['example.com'], recordBytes: 40 });
   for (let length = 0; length < whole.length; length++) {
     const reading = readClientHello(whole.subarray(0, length));
@@ -39,7 +39,7 @@ test('reports how many bytes are missing, wherever the message is cut', () => {
   }
 });
 
-test('a ClientHello is parsed only a few times, even if its records are small', () => {
+test('a message that arrives in small records is parsed only a few times', () => {
   const whole = clientHello({ names: ['example.com'], extensions: [[21, Buffer.alloc(5_000)]], recordBytes: 1 });
   let reading = readClientHello(whole.subarray(0, 1));
   for (let times = 1; reading.kind === 'incomplete' && times < 100; times++)
@@ -47,12 +47,12 @@ test('a ClientHello is parsed only a few times, even if its records are small', 
   expect(reading).toMatchObject({ kind: 'hello', name: 'example.com' });
 });
 
-test.each([0xfe0d, 0xfe0a, 0xffce])('detects the encrypted name of extension %i', (type) => {
+test.each([0xfe0d, 0xfe0a, 0xffce])('readClientHello detects an encrypted host name in the extension %i', (type) => {
   const hello = clientHello({ names: ['example.com'], extensions: [[type, Buffer.alloc(8)]] });
   expect(readClientHello(hello)).toMatchObject({ hasEch: true });
 });
 
-test('reads a message without a name', () => {
+test('readClientHello reads a message without a host name', () => {
   expect(readClientHello(clientHello({}))).toEqual({ kind: 'hello', name: undefined, hasEch: false });
 });
 
@@ -84,7 +84,7 @@ test.each([
       Buffer.from([23, 3, 3, 0, 1, 0]),
     ]),
   ],
-])('refuses %s', (_, bytes) => {
+])('readClientHello refuses %s', (_, bytes) => {
   expect(readClientHello(bytes).kind).toBe('malformed');
 });
 
@@ -92,11 +92,11 @@ test.each([
   ['HTTP', Buffer.from('GET / HTTP/1.1\r\n')],
   ['SSH', Buffer.from('SSH-2.0-OpenSSH\r\n')],
   ['SSL 2', Buffer.from([0x80, 0x2e, 1, 0, 2])],
-])('detects that %s is not TLS', (_, bytes) => {
+])('readClientHello detects that %s is not TLS', (_, bytes) => {
   expect(readClientHello(bytes).kind).toBe('not_tls');
 });
 
-test('parses any bytes in limited time', () => {
+test('readClientHello needs limited time for any bytes', () => {
   for (let seed = 1; seed < 2_000; seed++) {
     const bytes = Buffer.from(good);
     for (let change = 0; change < 4; change++)

@@ -1,13 +1,13 @@
 /** Reads the first message of TLS (RFC 8446 section 4.1.2), which names the host in the extension `server_name` (RFC 6066 section 3). */
 
 export type HelloReading =
-  /** The message is incomplete: read it again when there are `needs` bytes. */
+  /** The message is incomplete. The caller reads it again when it has `needs` bytes. */
   | { readonly kind: 'incomplete'; readonly needs: number }
   | { readonly kind: 'not_tls' }
   | { readonly kind: 'malformed' }
   | { readonly kind: 'hello'; readonly name: string | undefined; readonly hasEch: boolean };
 
-/** Longest accepted message. Messages with post-quantum keys and names of certificates have about 2 KB. */
+/** Longest accepted message. For comparison: a message with post-quantum keys has about 2 KB. */
 const maxHelloBytes = 16 * 1024;
 /** Longest sequence of records that may carry one message. */
 const maxRecordBytes = 32 * 1024;
@@ -15,20 +15,23 @@ const maxRecordBytes = 32 * 1024;
 const handshakeRecord = 22;
 const clientHello = 1;
 const serverName = 0;
-/** Encrypted Client Hello (0xfe0d) with its drafts, and Encrypted SNI before it: see the IANA registry of TLS extensions. */
+/**
+ * Extensions with an encrypted host name: Encrypted Client Hello (0xfe0d), its drafts, and its predecessor Encrypted SNI (IANA registry
+ * of TLS extensions).
+ */
 const hiddenNames = new Set([0xfe08, 0xfe09, 0xfe0a, 0xfe0b, 0xfe0c, 0xfe0d, 0xffce]);
 
 const malformed = { kind: 'malformed' } as const;
 
 /**
- * Reads the ClientHello at the beginning of `bytes`; the message may span several records. `needs` includes all bytes that are certainly
- * missing. If it included only the next record, a client that sends records of one byte would make the proxy parse the beginning again for
- * each record.
+ * Reads the ClientHello at the beginning of `bytes`; the message may span several records. `needs` counts all bytes that are certainly
+ * missing, and not only the next record. Otherwise a client that sends records of one byte would make the proxy parse the message
+ * again for each record.
  */
 export function readClientHello(bytes: Buffer): HelloReading {
   const parts: Buffer[] = [];
   let length = 0;
-  /** Length of the whole message. Until the header is read, the length of the header. */
+  /** Length of the whole message. Before the header of the message is read, only the length of this header. */
   let total = 4;
   let isTotalKnown = false;
   let at = 0;
@@ -84,7 +87,7 @@ function readHello(body: Buffer): HelloReading {
   }
 }
 
-/** Returns the only host name of the extension. Throws if it holds anything else. */
+/** Returns the host name in the extension. Throws if the extension does not contain exactly one host name. */
 function readName(data: Buffer): string {
   const length = data.readUInt16BE(3);
   if (data.readUInt16BE(0) !== data.length - 2 || data.readUInt8(2) !== 0 || length !== data.length - 5 || length === 0)

@@ -2,7 +2,7 @@ import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import { expect, test } from 'vitest';
 import { deniedLog } from './denied-log.ts';
 
-test('reports the first denied connection for each host, port and reason, and counts of thousands at the end', () => {
+test('the log reports each denied host, port and reason once, and at the end how often each was denied', () => {
   const reports: DeniedConnections[] = [];
   const log = deniedLog((denied) => reports.push(denied));
   for (let index = 0; index < 5_000; index++) log.add(`host-${index % 100}.example`, 443, 'host_not_allowed');
@@ -19,7 +19,7 @@ test('reports the first denied connection for each host, port and reason, and co
   expect(reports[20]?.connections[0]?.count).toBe(50);
 });
 
-test('reports no counts if each connection was tried once', () => {
+test('the log reports no counts if each connection was denied only once', () => {
   const reports: DeniedConnections[] = [];
   const log = deniedLog((denied) => reports.push(denied));
   log.add('a.example', 443, 'host_not_allowed');
@@ -28,7 +28,7 @@ test('reports no counts if each connection was tried once', () => {
   expect(reports).toHaveLength(2);
 });
 
-test('removes control characters from hosts and shortens them', () => {
+test('the log replaces control characters in host names and shortens long host names', () => {
   const reports: DeniedConnections[] = [];
   deniedLog((denied) => reports.push(denied)).add(`\u001b[2J${'x'.repeat(5_000)}`, 0, 'invalid_host');
   expect(reports[0]?.connections[0]?.host).toMatch(/^\?\[2Jx{256}$/);

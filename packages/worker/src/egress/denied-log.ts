@@ -2,14 +2,17 @@ import type { DeniedConnection, DeniedConnections } from '@runyard/contract/egre
 import type { DeniedReason } from '@runyard/contract/egress/denied-reasons';
 import { maxDeniedShown } from '@runyard/contract/limits';
 
-/** Reports denied connections of one sandbox: each new kind at once, up to a limit, and the counts at the end. */
+/**
+ * Reports denied connections of one sandbox. A new combination of host, port and reason is reported at once, up to a limit. The counts
+ * are reported at the end.
+ */
 export interface DeniedLog {
   add(host: string, port: number, reason: DeniedReason): void;
-  /** Reports the counts if there were more tries than reports. A second call does nothing. */
+  /** Reports the counts if more connections were denied than reported. A second call does nothing. */
   close(): void;
 }
 
-/** Makes the log of an execution. It calls `report` at most `maxDeniedShown` times, and once more when it is closed. */
+/** Makes the log of an execution. The log calls `report` at most `maxDeniedShown` times, and once more when the log is closed. */
 export function deniedLog(report: (denied: DeniedConnections) => void): DeniedLog {
   const logged = new Map<string, DeniedConnection>();
   let total = 0;
@@ -35,5 +38,5 @@ export function deniedLog(report: (denied: DeniedConnections) => void): DeniedLo
   };
 }
 
-/** Returns only visible ASCII, shortened, because programs in the sandbox choose the text. */
+/** Replaces all characters that are not visible ASCII, and shortens the text, because programs in the sandbox choose this text. */
 const harmless = (text: string): string => text.replace(/[^\x21-\x7e]/g, '?').slice(0, 260);

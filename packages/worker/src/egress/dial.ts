@@ -17,14 +17,13 @@ export type DialOutcome =
   /** The host is allowed but cannot be reached. */
   | { readonly kind: 'failed'; readonly message: string };
 
-/** How many addresses of a name are tried, and the time limit for each. */
+/** Most addresses of a name that `dial` tries, one after another. Each attempt has the time limit `connectTimeoutMs`. */
 const maxTries = 4;
 const connectTimeoutMs = 5_000;
 
 /**
- * Resolves a host name and connects to one of its addresses. If the rules deny one address of the name, no address of the name is used.
- * Connects to the checked address and does not look up the name again, because a second look-up could return another address (DNS
- * rebinding).
+ * Resolves a host name and connects to one of the addresses. If the rules deny one address of the name, the whole connection is
+ * denied. The name is not looked up again after the check, because a second look-up could return another address (DNS rebinding).
  */
 export async function dial(
   target: Host,
@@ -34,7 +33,7 @@ export async function dial(
 ): Promise<DialOutcome> {
   let found: readonly string[];
   try {
-    // A name with a final dot is looked up without the search domains of the machine.
+    // The final dot prevents a look-up of the name with the search domains of the machine.
     found =
       target.kind === 'address'
         ? [target.host]
@@ -65,7 +64,7 @@ function connected(socket: Socket, signal: AbortSignal): Promise<Socket | undefi
     };
     socket.once('connect', () => settle(socket));
     socket.once('close', () => settle(undefined));
-    // Ignores errors, because each user of the socket waits for the event `close`, which follows an error.
+    // Errors need no handling, because each user of the socket waits for the event `close`, which follows every error.
     socket.on('error', () => {});
   });
 }

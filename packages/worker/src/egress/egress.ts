@@ -7,7 +7,7 @@ import { deniedLog } from './denied-log.ts';
 import { type EgressPolicy, egressAddresses, egressPolicy } from './policy.ts';
 import { openProxy, type ProxyLimits } from './proxy.ts';
 
-/** The rules of one sandbox, as JSON for the supervisor process of this sandbox. */
+/** The egress rules of one sandbox, in a form that can be sent as JSON to the supervisor process of this sandbox. */
 export interface EgressOrder {
   readonly hosts: readonly string[];
   readonly settings: EgressSettings;
@@ -16,23 +16,23 @@ export interface EgressOrder {
 /** The access of one sandbox to the hosts that its environment allows. */
 export interface SandboxEgress {
   readonly order: EgressOrder;
-  /** Takes the denied connections that another process reports, if that process opened the proxy from `order`. */
+  /** Takes denied connections that the supervisor process reports, if the supervisor opened the proxy from `order`. */
   readonly report: (denied: DeniedConnections) => void;
   /** Opens the sandbox's proxy on a socket. Only `uid` (default: the user of this process) can connect to the socket. */
   open(socketPath: string, uid?: number): Promise<Relay>;
 }
 
-/** The egress of one execution. */
+/** The outgoing connections of one execution. */
 export interface ExecutionEgress extends SandboxEgress {
   readonly policy: EgressPolicy;
-  /** Reports the counts of denied connections. */
+  /** Reports the counts of denied connections. Called at the end of the execution. */
   end(): void;
 }
 
 /** The egress of all sandboxes of a worker. */
 export interface Egress {
   /**
-   * Makes the egress of an execution whose environment allows `hosts`. Calls `report` for denied connections, a limited number of times.
+   * Makes the egress of an execution whose environment allows `hosts`. For denied connections, calls `report` a limited number of times.
    */
   ofExecution(hosts: readonly string[], report: (denied: DeniedConnections) => void): ExecutionEgress;
 }

@@ -4,7 +4,10 @@ import { type Host, readAuthority } from '@runyard/contract/egress/host-name';
 import { http } from '@runyard/system/node-http';
 import { bodyFraming, forwardedHeaders, forwardedStatus, hasBody } from '../relay/forwarding.ts';
 
-/** Host and port of a request, as the client wrote them and in the compared form. */
+/**
+ * Where a request goes. `written`: host and port as the client wrote them. `target`: the same in the form that is compared with the
+ * rules; undefined if they are invalid.
+ */
 export interface PlainTarget {
   readonly written: string;
   readonly target: (Host & { readonly port: number }) | undefined;
@@ -14,8 +17,8 @@ export interface PlainTarget {
 const plainPort = 80;
 
 /**
- * Returns the target of a request to a proxy (absolute form, RFC 9112 section 3.2.2), or of a request inside a tunnel to `tunnel`.
- * Undefined: the request has neither form.
+ * Returns where a request goes. A request to a proxy names the host in its URL (absolute form, RFC 9112 section 3.2.2). A request
+ * inside a tunnel has only a path and goes to `tunnel`. Returns undefined if the URL has neither form.
  */
 export function plainTarget(
   url: string,
@@ -68,7 +71,10 @@ export function forwardPlain(
   else request.end();
 }
 
-/** Answers with an error status and closes the connection. Otherwise the unread rest of the request would be read as the next request. */
+/**
+ * Answers with an error status and closes the connection, because the server would read the unread rest of the request as the next
+ * request.
+ */
 export function refuse(response: ServerResponse, status: number, reason: string): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();

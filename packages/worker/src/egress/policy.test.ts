@@ -12,7 +12,7 @@ function settings(env: Record<string, string>): Settings {
 const operator = (text: string) => settings({ RUNYARD_EGRESS: text }).RUNYARD_EGRESS;
 const name = (host: string): Host => ({ kind: 'name', host });
 
-test('allows the hosts of the environment if the operator allows any host', () => {
+test('egressPolicy allows the hosts of the environment if the operator allows any host', () => {
   const policy = egressPolicy(['example.com', '*.example.org:8443'], settings({}).RUNYARD_EGRESS);
   expect(policy.allowed).toEqual(['example.com', '*.example.org:8443']);
   expect(policy.refused).toEqual([]);
@@ -21,7 +21,7 @@ test('allows the hosts of the environment if the operator allows any host', () =
   expect(policy.refusal(name('evil.example'), 443)).toBe('host_not_allowed');
 });
 
-test('narrows the environment to the list of the operator, and never widens it', () => {
+test('egressPolicy allows only hosts that both the environment and the list of the operator allow', () => {
   const policy = egressPolicy(['*.example.com', 'other.example'], operator('api.example.com, third.example'));
   expect(policy.allowed).toEqual(['api.example.com']);
   expect(policy.refused).toEqual(['other.example']);
@@ -30,17 +30,17 @@ test('narrows the environment to the list of the operator, and never widens it',
   expect(policy.refusal(name('third.example'), 443)).toBe('host_not_allowed');
 });
 
-test('allows no private network if the operator allows none', () => {
+test('egressPolicy allows no host if the operator allows none', () => {
   const policy = egressPolicy(['example.com'], operator('none'));
   expect([policy.allowed, policy.refused]).toEqual([[], ['example.com']]);
   expect(policy.refusal(name('example.com'), 443)).toBe('operator');
 });
 
-test('an invalid rule allows no host', () => {
+test('egressPolicy allows no host for an invalid rule', () => {
   expect(egressPolicy(['*'], 'any')).toMatchObject({ allowed: [], refused: ['*'] });
 });
 
-test('refuses a setting that contains something other than hosts', () => {
+test('a setting RUNYARD_EGRESS that contains something other than hosts is refused', () => {
   expect(parseSettings({ RUNYARD_EGRESS: 'example.com,https://x/' })).toMatchObject({ ok: false });
 });
 

@@ -5,19 +5,19 @@ import { covers, formatRule, type HostRule, intersectRules, readHostRule } from 
 import type { OperatorRules } from '@runyard/contract/settings/egress';
 import { type AddressRules, makeAddressRules } from '@runyard/system/address-rules';
 
-/** The rules of one sandbox. */
+/** The hosts to which one sandbox may connect. */
 export interface EgressPolicy {
-  /** Rules of the environment, narrowed by the operator's rules. */
+  /** Rules of the environment, limited to hosts that the operator's rules allow too. */
   readonly allowed: readonly string[];
   /** Rules of the environment that the operator does not allow at all. */
   readonly refused: readonly string[];
-  /** Returns why a connection to the host is denied without a look-up of its name; undefined if the look-up may follow. */
+  /** Returns why a connection to the host is denied. Returns undefined if the host is allowed; then its addresses must still be checked. */
   refusal(host: Host, port: number): DeniedReason | undefined;
 }
 
 /**
- * Combines the rules of a sandbox's environment and of the operator. Rules that this version cannot
- * read allow nothing.
+ * Combines the rules of a sandbox's environment and of the operator. A rule of the environment that this version cannot read allows no
+ * host.
  */
 export function egressPolicy(hosts: readonly string[], operator: OperatorRules): EgressPolicy {
   const wanted = hosts.map((text) => ({ text, rule: readHostRule(text) }));
@@ -43,8 +43,8 @@ function narrow(rule: HostRule, operator: OperatorRules): HostRule[] {
 }
 
 /**
- * Makes the rules for addresses: public ones, and the networks of the operator. The addresses of this machine count as private, because the
- * machine's firewall does not block connections from its own programs.
+ * Makes the rules for the addresses of allowed hosts: public addresses and the operator's networks are allowed. The machine's own
+ * addresses count as private, because the machine's firewall does not block connections from the machine's own programs.
  */
 export function egressAddresses(networks: readonly string[]): AddressRules {
   const isOwn = (address: string): boolean =>

@@ -31,13 +31,13 @@ afterAll(() => {
 const get = (url: string, host: string, more = ''): string =>
   `GET ${url} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n${more}\r\n`;
 
-describe('a request of the absolute form', () => {
+describe('a request with an absolute URL', () => {
   test.each([
     ['http://example.com/a?b=c', 'example.com', 'GET example.com /a?b=c', '80'],
     ['http://EXAMPLE.com:80/a', 'example.com.', 'GET example.com /a', '80'],
     ['http://example.com?b', 'example.com:80', 'GET example.com /?b', '80'],
     ['http://example.com:8080/a', 'example.com:8080', 'GET example.com:8080 /a', '8080'],
-  ])('reaches the allowed host: %s', async (url, host, request, port) => {
+  ])('to the allowed host of %s reaches this host', async (url, host, request, port) => {
     expect(await proxy.say(get(url, host))).toContain('200 OK');
     expect(seen).toEqual([request]);
     expect(proxy.dialled).toEqual([`${publicAddress}:${port}`]);
@@ -79,7 +79,7 @@ describe('a request of the absolute form', () => {
     expect(seen).toEqual([]);
   });
 
-  test('reaches no server if it hides a second request in its body', async () => {
+  test('reaches no server if the body hides a second request', async () => {
     const inner = 'GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\n\r\n';
     const both = `POST http://example.com/ HTTP/1.1\r\nHost: example.com\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${inner}`;
     await proxy.say(both);
@@ -87,7 +87,7 @@ describe('a request of the absolute form', () => {
   });
 });
 
-test('gets a redirect back, and its next request is checked as the first', async () => {
+test('the client gets a redirect as the answer, and the proxy also checks the next request', async () => {
   handle = (_request, response) => void response.writeHead(302, { location: 'http://169.254.169.254/latest' }).end();
   expect(await proxy.say(get('http://example.com/', 'example.com'))).toContain(
     'location: http://169.254.169.254/latest',
@@ -98,7 +98,7 @@ test('gets a redirect back, and its next request is checked as the first', async
 });
 
 describe('a tunnel to port 80', () => {
-  test('carries requests, and checks the host of each', async () => {
+  test('passes requests on after a check of each Host header', async () => {
     const { status, socket } = await proxy.connect('example.com:80');
     expect(status).toBe('HTTP/1.1 200 Connection established');
     socket.write('GET /one HTTP/1.1\r\nHost: example.com\r\n\r\n');
@@ -109,14 +109,14 @@ describe('a tunnel to port 80', () => {
     expect(proxy.denied).toEqual(['example.com 80 host_mismatch']);
   });
 
-  test('carries only HTTP', async () => {
+  test('closes if the client sends another protocol than HTTP', async () => {
     const { socket } = await proxy.connect('example.com:80');
     socket.write('SSH-2.0-OpenSSH\r\n');
     await textOf(socket);
     expect(proxy.dialled).toEqual([]);
   });
 
-  test('carries no tunnel', async () => {
+  test('refuses a second tunnel inside it', async () => {
     const { socket } = await proxy.connect('example.com:80');
     socket.write('CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example\r\n\r\n');
     expect(await textOf(socket)).not.toContain('200');
@@ -124,7 +124,7 @@ describe('a tunnel to port 80', () => {
   });
 });
 
-test('ends the connection if a client sends a request before it has the answer to the previous request', async () => {
+test('the proxy ends the connection if a client sends a request before the answer to the previous request', async () => {
   const arrived = Promise.withResolvers<void>();
   handle = () => arrived.resolve();
   const socket = await proxy.open();
@@ -136,14 +136,14 @@ test('ends the connection if a client sends a request before it has the answer t
 });
 
 test.each(['/', 'https://example.com/', 'ftp://example.com/', '*'])(
-  'answers 400 to the URL %s, because it does not have the form for a proxy',
+  'the proxy answers 400 to the URL %s, which does not begin with http:// and a host',
   async (url) => {
     expect(await proxy.say(get(url, 'example.com'))).toMatch(/^HTTP\/1\.1 400 /);
     expect(proxy.dialled).toEqual([]);
   },
 );
 
-test('headers beyond 16 KB are refused', async () => {
+test('the proxy refuses requests with headers beyond 16 KB', async () => {
   await proxy.say(get('http://example.com/', 'example.com', `X-Large: ${'x'.repeat(20_000)}\r\n`));
   expect(seen).toEqual([]);
 });
@@ -159,7 +159,7 @@ test('if a server breaks off its answer, the client does not get a complete answ
   expect(socket.destroyed).toBe(true);
 });
 
-test('a server that closes without an answer gives 502', async () => {
+test('the client gets 502 if the server closes the connection without an answer', async () => {
   handle = (_request, response) => void response.destroy();
   expect(await proxy.say(get('http://example.com/', 'example.com'))).toContain('502 Bad Gateway');
 });

@@ -13,7 +13,7 @@ import { type SocketLimits, sandboxSockets } from './sockets.ts';
 import { openTunnel } from './tunnel.ts';
 
 export interface ProxyLimits extends SocketLimits {
-  /** Limit for the headers of a request, and for the first message of TLS. */
+  /** Milliseconds that a client has to send the headers of a request, or the first message of TLS. */
   readonly headersMs: number;
 }
 
@@ -30,8 +30,9 @@ const plainPort = 80;
 const tlsPort = 443;
 
 /**
- * Opens the proxy of one sandbox on a Unix socket. It accepts requests of the absolute form (`GET http://host/`) and CONNECT. A tunnel to
- * port 443 carries only TLS to the named host. In a tunnel to port 80, the proxy parses the HTTP itself and checks each request.
+ * Opens the proxy of one sandbox on a Unix socket. The proxy accepts requests with an absolute URL (`GET http://host/`) and CONNECT
+ * requests, which open tunnels. A tunnel to port 443 passes only TLS to the named host. In a tunnel to port 80, the proxy parses the
+ * HTTP itself and checks each request.
  */
 export async function openProxy(socketPath: string, uid: number | undefined, options: ProxyOptions): Promise<Relay> {
   const { policy, denied, limits } = options;
@@ -45,11 +46,11 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
     keepAliveTimeout: 30_000,
     noDelay: true,
   });
-  /** Targets of the tunnels to port 80. The HTTP server of this proxy reads the requests in these tunnels. */
+  /** Targets of the tunnels to port 80, by the client's socket. `server` reads the requests in these tunnels. */
   const tunnels = new WeakMap<Socket, Target>();
   const inUse = new WeakSet<Socket>();
 
-  /** Connects to the target if the rules allow it; records the reason if they do not. */
+  /** Connects to the target if the rules allow the target. Otherwise records why the connection is denied. */
   async function reach(target: Target | undefined, written: string, gone: AbortSignal): Promise<DialOutcome> {
     const reason = target === undefined ? 'invalid_host' : policy.refusal(target, target.port);
     if (target === undefined || reason !== undefined) return deny(target, written, reason ?? 'invalid_host');
@@ -58,14 +59,15 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
   }
 
   function deny(target: Target | undefined, written: string, reason: DeniedReason): DialOutcome {
-    // Records the host as the client wrote it, so that the service finds secrets in it.
+    // Records the host exactly as the client wrote it, so that the service can find and redact secrets in this text.
     denied.add(target === undefined ? written : written.replace(/:\d+$/, ''), target?.port ?? 0, reason);
     return { kind: 'denied', reason };
   }
 
   async function onRequest(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = message;
-    // Allows one request at a time: a client that does not wait for answers would open more connections to servers than to the proxy.
+    // Allows one request at a time on a connection. A client that does not wait for answers could open more connections to servers than
+    // the proxy counts.
     if (inUse.has(socket)) return void socket.destroy();
     inUse.add(socket);
     response.once('close', () => inUse.delete(socket));

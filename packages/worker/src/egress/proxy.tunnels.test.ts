@@ -45,20 +45,23 @@ const ended = async (socket: Socket): Promise<void> => {
 };
 
 describe('a tunnel to port 443', () => {
-  test.each(['example.com:443', 'EXAMPLE.com:443', 'example.com.:443'])('passes TLS to %s', async (authority) => {
-    await start();
-    const { status, socket } = await proxy.connect(authority);
-    expect(status).toBe(established);
-    socket.write(hello.subarray(0, 20));
-    socket.write(hello.subarray(20));
-    const [back] = await once(socket, 'data');
-    expect(back.equals(hello)).toBe(true);
-    socket.write('then anything');
-    expect(String((await once(socket, 'data'))[0])).toBe('then anything');
-    expect(proxy.dialled).toEqual([`${publicAddress}:443`]);
-    expect(proxy.denied).toEqual([]);
-    socket.destroy();
-  });
+  test.each(['example.com:443', 'EXAMPLE.com:443', 'example.com.:443'])(
+    'that was opened for %s passes TLS',
+    async (authority) => {
+      await start();
+      const { status, socket } = await proxy.connect(authority);
+      expect(status).toBe(established);
+      socket.write(hello.subarray(0, 20));
+      socket.write(hello.subarray(20));
+      const [back] = await once(socket, 'data');
+      expect(back.equals(hello)).toBe(true);
+      socket.write('then anything');
+      expect(String((await once(socket, 'data'))[0])).toBe('then anything');
+      expect(proxy.dialled).toEqual([`${publicAddress}:443`]);
+      expect(proxy.denied).toEqual([]);
+      socket.destroy();
+    },
+  );
 
   test.each([
     ['another name', clientHello({ names: ['evil.example'] }), 'sni_mismatch'],
@@ -66,7 +69,7 @@ describe('a tunnel to port 443', () => {
     ['a hidden name', clientHello({ names: ['example.com'], extensions: [[0xfe0d, Buffer.alloc(8)]] }), 'ech'],
     ['two names', clientHello({ names: ['example.com', 'evil.example'] }), 'bad_handshake'],
     ['HTTP', Buffer.from('GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n'), 'not_tls'],
-  ])('denies %s, and sends the server nothing', async (_, first, reason) => {
+  ])('is denied if it begins with %s, and the server gets no byte', async (_, first, reason) => {
     await start();
     const { socket } = await proxy.connect('example.com:443');
     socket.write(first);
@@ -85,11 +88,11 @@ describe('a tunnel to port 443', () => {
       (socket: Socket) => {
         const more = setInterval(() => socket.write(Buffer.from([22, 3, 1, 0, 1, 1])), 2);
         socket.once('close', () => clearInterval(more));
-        // The proxy may close the connection while a piece is being sent.
+        // Ignores the error if the proxy closes the connection while this client is sending.
         socket.on('error', () => clearInterval(more));
       },
     ],
-  ])('ends a handshake that %s', async (_, send) => {
+  ])('is closed if the TLS handshake %s', async (_, send) => {
     await start({ limits: { headersMs: 1_000 } });
     const { socket } = await proxy.connect('example.com:443');
     send(socket);
@@ -107,7 +110,7 @@ test.each([
     'wild.example:443',
     'example.com.evil.example:443',
   ],
-])('to %s is not allowed', async (authority) => {
+])('a tunnel to %s is not allowed', async (authority) => {
   await start();
   expect((await proxy.connect(authority)).status).toBe('HTTP/1.1 403 Forbidden');
   expect(proxy.denied).toEqual([`${authority.replace(':', ' ')} host_not_allowed`]);
@@ -125,15 +128,15 @@ test.each([
     'example.com:0',
   ],
   ...['user@example.com:443', 'example.com:443:443', 'http://example.com:443', 'ex\tample.com:443'],
-])('to %j is denied or not parsed', async (authority) => {
+])('a tunnel to %j is denied or cannot be parsed', async (authority) => {
   await start({ hosts: [...hosts, '127.0.0.1'], networks: ['127.0.0.0/8'] });
   expect((await proxy.connect(authority)).status).not.toContain('200');
   expect(proxy.dialled).toEqual([]);
 });
 
-describe('an address', () => {
+describe('a tunnel to an address or a name', () => {
   test.each(['169.254.169.254:443', '10.0.0.1:443', '[::1]:443', '[::FFFF:127.0.0.1]:443', '[::ffff:7f00:1]:443'])(
-    'to a private address is denied even if the environment allows its name: %s',
+    'is denied for the private address %s',
     async (authority) => {
       await start();
       expect((await proxy.connect(authority)).status).toBe('HTTP/1.1 403 Forbidden');
@@ -154,7 +157,7 @@ describe('an address', () => {
     '224.0.0.1',
     '0.0.0.0',
     '168.63.129.16',
-  ])('to a name with a private address is denied: %s', async (address) => {
+  ])('is denied for a name with the private address %s', async (address) => {
     await start();
     proxy.names['a.wild.example.'] = [publicAddress, address];
     expect((await proxy.connect('a.wild.example:443')).status).toBe('HTTP/1.1 403 Forbidden');
@@ -162,7 +165,7 @@ describe('an address', () => {
     expect(proxy.dialled).toEqual([]);
   });
 
-  test('looks a name up once for each connection, and checks the address each time', async () => {
+  test('is allowed or denied by the addresses that a new look-up of the name returns', async () => {
     await start();
     proxy.names['a.wild.example.'] = [[publicAddress], ['127.0.0.1'], [publicAddress]];
     const first = await proxy.connect('a.wild.example:443');
@@ -172,7 +175,7 @@ describe('an address', () => {
     first.socket.destroy();
   });
 
-  test('to a private address is allowed if the operator allows its network and the environment allows the host', async () => {
+  test('is allowed for a private address if the operator allows the network of the address and the environment allows the address', async () => {
     await start({ networks: ['10.0.0.0/8'] });
     const { status, socket } = await proxy.connect('10.0.0.1:443');
     expect(status).toBe(established);
@@ -183,7 +186,7 @@ describe('an address', () => {
   });
 });
 
-test('on another port, carries TLS only for the named host, and other protocols even if the server sends first', async () => {
+test('a tunnel to another port passes TLS only for the named host, and passes other protocols', async () => {
   await start();
   const plain = await proxy.connect('db.example.com:5432');
   plain.socket.write('SELECT 1');
@@ -197,20 +200,20 @@ test('on another port, carries TLS only for the named host, and other protocols 
   expect(echo.got()).toBe('');
 });
 
-test('to a host that does not exist is an error, and not a denied connection', async () => {
+test('a tunnel to a host that does not exist gets 502 and is not reported as denied', async () => {
   await start();
   expect((await proxy.connect('b.wild.example:443')).status).toBe('HTTP/1.1 502 Bad Gateway');
   expect(proxy.denied).toEqual([]);
 });
 
-test("the worker's operator has priority over the environment", async () => {
+test('the proxy denies a host that the environment allows and the operator does not', async () => {
   await start({ operator: 'none' });
   expect((await proxy.connect('example.com:443')).status).toContain('403');
   expect(proxy.denied).toEqual(['example.com 443 operator']);
 });
 
-describe('limits', () => {
-  test('close only the connections beyond the limit of the sandbox', async () => {
+describe('the limits of the proxy', () => {
+  test('close only connections beyond 64, and keep the first 64 open', async () => {
     await start();
     const held = await Promise.all(Array.from({ length: 64 }, () => proxy.open()));
     await ended(await proxy.open());
@@ -234,14 +237,14 @@ describe('limits', () => {
     await ended((await proxy.connect('db.example.com:5432')).socket);
   });
 
-  test('report thousands of denied connections in a few events', async () => {
+  test('report 300 denied connections in 20 reports', async () => {
     await start();
     for (let index = 0; index < 300; index++) (await proxy.connect(`h${index % 50}.example:443`)).socket.destroy();
     expect(proxy.reports).toHaveLength(20);
   });
 });
 
-test('the end of the sandbox ends its connections', async () => {
+test('the end of the proxy ends open tunnels', async () => {
   await start();
   const { socket } = await proxy.connect('db.example.com:5432');
   await Promise.all([ended(socket), proxy.close()]);

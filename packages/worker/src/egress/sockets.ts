@@ -3,21 +3,21 @@ import type { Socket } from 'node:net';
 export interface SocketLimits {
   /** Most bytes that a sandbox may send and receive in total. */
   readonly maxBytes: number;
-  /** A connection closes after a silence of `idleMs`, and in any case after `longestMs`. */
+  /** A connection is closed after `idleMs` without data, and in any case after `longestMs`. */
   readonly idleMs: number;
   readonly longestMs: number;
-  /** Pause between two counts of the bytes. */
+  /** Milliseconds between two counts of the bytes of all connections. */
   readonly countMs: number;
 }
 
 /** The connections of one sandbox to its proxy. */
 export interface SandboxSockets {
-  /** Adds a connection, to which the limits apply. Returns false and destroys the connection if the allowed bytes are used up. */
+  /** Applies the limits to a new connection. If the allowed bytes are used up, destroys the connection and returns false. */
   admit(socket: Socket): boolean;
   close(): void;
 }
 
-/** Keeps the connections of a sandbox within their limits. `onFull` is called once, when all bytes are used. */
+/** Closes connections of a sandbox that exceed a limit. `onFull` is called once, when the allowed bytes are used up. */
 export function sandboxSockets(limits: SocketLimits, onFull: () => void): SandboxSockets {
   const open = new Set<Socket>();
   let bytesOfEnded = 0;

@@ -3,21 +3,24 @@ import type { DeniedReason } from '@runyard/contract/egress/denied-reasons';
 import { type Host, readHost } from '@runyard/contract/egress/host-name';
 import { type HelloReading, readClientHello } from './client-hello.ts';
 
-/** Fatal alert `access_denied` (RFC 8446 section 6), so that a TLS client does not report a broken network. */
+/**
+ * The fatal TLS alert `access_denied` (RFC 8446 section 6). It is sent so that a TLS client reports a denied access and not a broken
+ * network.
+ */
 const accessDenied = Buffer.from([21, 3, 3, 0, 2, 2, 49]);
 
 export interface TunnelOptions {
   readonly target: Host;
-  /** True: only TLS may pass. False: other protocols may pass, and TLS is checked if the client begins with it. */
+  /** True: only TLS may pass. False: other protocols may pass too, but if the client begins with TLS, its host name is checked. */
   readonly needsTls: boolean;
-  /** Limit for the first message of TLS. */
+  /** Milliseconds that the client has to send the first message of TLS. */
   readonly helloMs: number;
   readonly onDenied: (reason: DeniedReason) => void;
 }
 
 /**
- * Connects both sides. No byte of the client is sent to the server before the ClientHello is complete and names the host of the tunnel.
- * `head`: the bytes that the client has already sent.
+ * Passes the bytes of client and server on. If the client sends TLS, the server gets no byte before the ClientHello is complete and
+ * names the host of the tunnel. `head`: the bytes that the client has already sent.
  */
 export function openTunnel(client: Socket, server: Socket, head: Buffer, options: TunnelOptions): void {
   const { target, needsTls, helloMs, onDenied } = options;
@@ -80,12 +83,12 @@ export function openTunnel(client: Socket, server: Socket, head: Buffer, options
   }
 }
 
-/** Returns why a tunnel to the host must not begin with these bytes; undefined if it may. */
+/** Returns why a tunnel to the host must not begin with this message. Returns undefined if the tunnel is allowed. */
 function helloFault(reading: HelloReading, target: Host): DeniedReason | undefined {
   if (reading.kind === 'not_tls') return 'not_tls';
   if (reading.kind !== 'hello') return 'bad_handshake';
   if (reading.hasEch) return 'ech';
-  // Clients send no name for an address (RFC 6066 section 3).
+  // If the target is an address, clients send no host name (RFC 6066 section 3).
   if (reading.name === undefined) return target.kind === 'name' ? 'sni_missing' : undefined;
   return readHost(reading.name)?.host === target.host ? undefined : 'sni_mismatch';
 }

@@ -27,9 +27,9 @@ import {
 
 export interface CarryOutOptions {
   readonly backend: SandboxBackend;
-  /** Limits of every sandbox; an environment may lower them. */
+  /** Limits of every sandbox. The environment of a run may lower the limits of its sandbox. */
   readonly limits: SandboxLimits;
-  /** Folder with programs of harnesses that all sandboxes see. */
+  /** Folder with the programs of harnesses. All sandboxes can read this folder. */
   readonly harnessDir: string | undefined;
   readonly egress: Egress;
   readonly serviceRoot: string;
@@ -37,7 +37,10 @@ export interface CarryOutOptions {
   readonly log: Logger;
 }
 
-/** Runs one execution from its assignment to its end. Returns the message about the end. `arrivedAt` is from `performance.now()`. Never rejects. */
+/**
+ * Runs one execution from its assignment to its end, and returns the message about the end. `arrivedAt` is the arrival time of the
+ * assignment, from `performance.now()`. Never rejects.
+ */
 export async function carryOut(
   options: CarryOutOptions,
   execution: Execution,
@@ -87,7 +90,7 @@ export async function carryOut(
     execution.hasStarted = true;
     options.send(readyMessage(options, name, spawnMs, isLimited(assignment) ? limits : undefined, network));
     log.info({ ...name, sandbox: sandbox.id, spawn_ms: spawnMs }, 'sandbox started');
-    // The execution may have been ended while the agent was being started: then the kill found no agent.
+    // Kills the sandbox again if the execution was ended while the agent was being started, because the earlier kill found no agent.
     if (execution.ending !== undefined) sandbox.kill('kill');
     return await awaitEnd(options, execution, sandbox, limits);
   } catch (error) {
@@ -100,7 +103,7 @@ export async function carryOut(
   }
 }
 
-/** Waits for the end of a sandbox that runs, and returns the message about it. */
+/** Waits until a running sandbox has ended, and returns the message about the end. */
 async function awaitEnd(
   { log }: CarryOutOptions,
   execution: Execution,
@@ -115,7 +118,10 @@ async function awaitEnd(
   return exitMessage(name, exit, execution.ending, memoryMb);
 }
 
-/** Follows an execution whose sandbox an earlier worker started, until the execution ends. Never rejects. */
+/**
+ * Waits for the end of an execution whose sandbox an earlier worker process started, and returns the message about the end. Never
+ * rejects.
+ */
 export async function carryOn(
   options: CarryOutOptions,
   execution: Execution,
@@ -123,7 +129,8 @@ export async function carryOn(
 ): Promise<TerminalMessage> {
   const { limits, limited, network, spawn_ms: spawnMs } = record;
   const { name } = execution;
-  // The earlier worker may have died before the service confirmed this message. The service records it once.
+  // Sends this message again, because the earlier worker may have died before the service confirmed it. The service records the message
+  // once.
   if (lives) options.send(readyMessage(options, name, spawnMs, limited ? limits : undefined, network));
   sandbox.onDenied((denied) => options.send({ type: 'connections_denied', data: { ...name, ...denied } }));
   const message = await awaitEnd(options, execution, sandbox, limits);
@@ -151,11 +158,11 @@ function readyMessage(
   };
 }
 
-/** Returns whether the assignment lowers the worker's limits. */
+/** Returns whether the assignment has limits that may be lower than the limits of the worker. */
 const isLimited = ({ limits, instance_shape }: TaskAssignment['data']): boolean =>
   limits !== undefined || instance_shape !== undefined;
 
-/** Returns the message about a step of the pull of an image. */
+/** Returns the message about one step of downloading an image. */
 const imageMessage = (name: ExecutionName, step: ImageStep): WorkerMessage => ({
   type: 'image_step',
   data: {

@@ -11,17 +11,20 @@ import { type CarryOutOptions, carryOn, carryOut } from './carry-out.ts';
 import { type Execution, markEnding } from './execution.ts';
 import type { TerminalMessage } from './outcome.ts';
 
-/** How many ended executions are remembered. */
+/** Most ended executions that are remembered. Beyond this number, the oldest one is forgotten. */
 const longest = 1000;
 
 /** An execution that ended in this worker. */
 interface Ended {
   readonly assignmentId: string | undefined;
-  /** The report about the end that was sent to the service. */
+  /** The message about the end that was sent to the service. */
   readonly message: TerminalMessage;
 }
 
-/** Remembers ended executions by their ids, so that a repeated assignment does not run an execution a second time. */
+/**
+ * Remembers ended executions by their ids. So if the service sends an assignment again after the execution has ended, the worker does not
+ * run the execution a second time.
+ */
 interface EndedExecutions {
   add(executionId: string, ended: Ended): void;
   find(executionId: string): Ended | undefined;
@@ -41,33 +44,36 @@ function createEndedExecutions(): EndedExecutions {
 
 /** Time between a cancellation and the kill, if the cancellation message does not set this time. */
 const defaultGraceMs = 5000;
-/** Time between SIGTERM and SIGKILL when the worker itself must end. */
+/** Time between SIGTERM and SIGKILL when the worker must end all executions. */
 const stopGraceMs = 3000;
 
 export interface ExecutionsOptions extends CarryOutOptions {
   readonly slots: number;
   readonly workerName: string;
-  /** Called whenever the last execution ended. */
+  /** Called each time an execution has ended and no other execution is left. */
   readonly onIdle: () => void;
 }
 
-/** The executions of this process, at most one sandbox for each. */
+/** The executions of this worker process. Each execution has at most one sandbox. */
 export interface Executions {
   handle(message: WorkMessage): void;
-  /** Returns the executions that have a sandbox or for which a sandbox is being made, in the form of a hello. */
+  /** Returns the executions that have a sandbox or for which a sandbox is being made, in the form in which the hello message lists them. */
   readonly list: () => WorkerHello['data']['executions'];
-  /** Follows executions whose sandboxes were started by an earlier worker. Called before the first message. */
+  /**
+   * Continues executions whose sandboxes were started by an earlier worker process. Must be called before the first message of the
+   * service is handled.
+   */
   adopt(left: readonly AdoptableSandbox[]): void;
   /** Resolves when every execution has either started its agent or ended. */
   settled(): Promise<void>;
   /** Rejects every assignment from now on. */
   drain(): void;
   readonly isDraining: () => boolean;
-  /** Ends all executions: SIGTERM, and 3 s later SIGKILL to everything. */
+  /** Ends all executions: sends SIGTERM to their processes, and 3 s later SIGKILL to processes that are left. */
   stopAll(): void;
 }
 
-/** Creates the record of this worker's executions. The record answers each message of the service about one of these executions. */
+/** Creates the record of this worker's executions, which handles the messages of the service about executions. */
 export function createExecutions(options: ExecutionsOptions): Executions {
   const { log } = options;
   const live = new Map<string, Execution>();
@@ -95,7 +101,8 @@ export function createExecutions(options: ExecutionsOptions): Executions {
     if (current !== undefined && current.assignmentId === assignmentId) {
       log.debug(name, 'assigned again while it runs; ignored');
     } else if (current !== undefined) {
-      // The service has taken the earlier assignment back. One execution must not have two sandboxes at the same time.
+      // The service has taken the earlier assignment back, but its sandbox still runs. Rejects the new assignment and kills that sandbox,
+      // because one execution must not have two sandboxes at the same time.
       reject('a sandbox of an earlier assignment of this execution is still here');
       markEnding(current, 'cancelled');
       current.sandbox?.kill('kill');
@@ -125,7 +132,7 @@ export function createExecutions(options: ExecutionsOptions): Executions {
       if (task_id !== cancellation.task_id || (cancellation.execution_id ?? execution_id) !== execution_id) continue;
       markEnding(execution, 'cancelled');
       log.info(execution.name, 'cancelled');
-      // The service also notifies the agent, which may end by itself first.
+      // Waits before the kill, because the service also notifies the agent, and the agent should have time to end by itself.
       setTimeout(() => execution.sandbox?.kill('kill'), cancellation.grace_ms ?? defaultGraceMs).unref();
     }
   };

@@ -4,7 +4,7 @@ import { agentLaunch } from './launch.ts';
 
 const base = fakeAssignment('e1').data;
 
-test('the command line has the arguments of the configuration, then the arguments of the service', () => {
+test('the command line of the agent has the arguments for the configuration of the run, and then the arguments of the assignment', () => {
   const result = agentLaunch(
     {
       ...base,
@@ -27,14 +27,14 @@ test('the command line has the arguments of the configuration, then the argument
   );
 });
 
-test("a header of the service replaces the sandbox's header", () => {
+test("an additional argument of the assignment replaces the worker's argument with the same flag", () => {
   const result = agentLaunch({ ...base, additional_oz_args: ['--idle-on-complete', '10m'] }, 'http://service');
   expect(result.ok && result.launch.args.join(' ')).toMatch(
     /--server-root-url http:\/\/service --idle-on-complete 10m$/,
   );
 });
 
-test('MCP servers are not in the command line, because their headers may be secrets', () => {
+test('the command line of the agent does not contain MCP servers, because their headers may be secrets', () => {
   const mcp_servers = { s: { url: 'https://x', headers: { authorization: 'Bearer hidden' } } };
   const result = agentLaunch(
     { ...base, task: { ...base.task, agent_config_snapshot: { mcp_servers } } },
@@ -43,16 +43,19 @@ test('MCP servers are not in the command line, because their headers may be secr
   expect(JSON.stringify(result)).not.toContain('hidden');
 });
 
-test("the environment has the assignment's variables and the names of the protocol, but not the run token", () => {
+test('the environment of the agent has the variables of the assignment and of the worker protocol, but not the run token', () => {
   const result = agentLaunch({ ...base, env_vars: { RUNYARD_RUN_TOKEN: 't', TASK_ID: 'forged' } }, 'http://service');
   expect(result.ok && result.launch.env).toEqual({ TASK_ID: 'task-of-e1', WARP_SERVER_ROOT_URL: 'http://service' });
   expect(result.ok && result.launch.runToken).toBe('t');
 });
 
-test.each([[{ 'A B': 'x' }], [{ '': 'x' }], [{ A: 'x\0y' }]])('%j is refused as environment', (env_vars) => {
-  expect(agentLaunch({ ...base, env_vars }, 'http://service').ok).toBe(false);
-});
+test.each([[{ 'A B': 'x' }], [{ '': 'x' }], [{ A: 'x\0y' }]])(
+  'an assignment with the environment variables %j is refused',
+  (env_vars) => {
+    expect(agentLaunch({ ...base, env_vars }, 'http://service').ok).toBe(false);
+  },
+);
 
-test('a NUL in an argument is refused', () => {
+test('an assignment with a NUL character in an argument is refused', () => {
   expect(agentLaunch({ ...base, additional_oz_args: ['a\0--bind'] }, 'http://service').ok).toBe(false);
 });

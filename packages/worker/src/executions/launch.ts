@@ -1,18 +1,24 @@
 import type { TaskAssignment } from '@runyard/contract/workers/worker-protocol';
 import type { AgentLaunch } from '../sandboxes/sandbox.ts';
 
-/** `variables`: names of the variables that the assignment gives the agent, without the run token. */
+/**
+ * How to start the agent, or the reason if the assignment cannot be started. `variables`: names of the agent's variables from the
+ * assignment, without the run token.
+ */
 export type LaunchResult =
   | { ok: true; launch: AgentLaunch; variables: readonly string[] }
   | { ok: false; problem: string };
 
-/** A NUL inside a word would end this option of the sandbox and start another option. */
+/**
+ * Texts with a NUL character are refused, because the NUL would end an option of the program that makes the sandbox, and the rest of the
+ * text would be a further option.
+ */
 const hasNul = (text: string): boolean => text.includes('\0');
 
 /**
  * Returns arguments and environment of the agent program as the worker protocol defines them: `agent run --task-id ID --sandboxed
- * --server-root-url URL …`. MCP servers are omitted, although the protocol has a flag for them: their headers and variables may be secrets,
- * and the agent gets them with its task.
+ * --server-root-url URL …`. The protocol also has a flag for MCP servers. It is not used, because the headers and variables of MCP
+ * servers may be secrets. The agent gets its MCP servers from the service together with its task.
  */
 export function agentLaunch(assignment: TaskAssignment['data'], serviceRoot: string): LaunchResult {
   const config = assignment.task.agent_config_snapshot;

@@ -2,7 +2,7 @@ import { lastPart } from '@runyard/contract/wire/shorten';
 import type { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import { SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
 
-/** Names an execution in messages. */
+/** The ids that name an execution in messages to the service. */
 export interface ExecutionName {
   readonly task_id: string;
   readonly execution_id: string;
@@ -13,7 +13,7 @@ export type TerminalMessage = Extract<WorkerMessage, { type: 'task_completed' | 
 /** Reasons for which the worker itself ends an execution. */
 export type Ending = 'cancelled' | 'worker_stopped';
 
-/** Characters of the output's end that a message contains. */
+/** A message contains at most this number of characters from the end of the agent's output. */
 const messageBytes = 4000;
 
 function withOutput(message: string, tail: string): string {
@@ -51,7 +51,7 @@ export function failureMessage(name: ExecutionName, error: unknown): TerminalMes
   );
 }
 
-/** Returns the message about a cancelled execution whose processes are all gone. */
+/** Returns the message about a cancelled execution. Must be sent only when all its processes have ended. */
 export function cancelledMessage(name: ExecutionName): TerminalMessage {
   return {
     type: 'task_completed',

@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dir, { recursive: true }));
 
-/** Installs as `npm install --global --prefix` does: the command is a link into the package. */
+/** Installs a package in the same way as `npm install --global --prefix`: the command is a link to a file of the package. */
 async function installCodex(version: string): Promise<void> {
   const folder = path.join(dir, 'lib/node_modules/@agentclientprotocol/codex-acp');
   await mkdir(path.join(folder, 'dist'), { recursive: true });
@@ -27,7 +27,7 @@ async function installCodex(version: string): Promise<void> {
 const check = (harness: HarnessConfig, memoryMb = 8192, isInImage = false) =>
   checkProgram(harness, { harnessDir: dir, memoryMb, isInImage });
 
-test('refuses a program that is not installed, with the command that installs it', async () => {
+test('checkProgram refuses a harness whose program is not installed, and the error contains the install command', async () => {
   await expect(check({ type: 'codex' })).rejects.toMatchObject({
     phase: 'prepare',
     reason: 'harness_missing',
@@ -35,13 +35,13 @@ test('refuses a program that is not installed, with the command that installs it
   });
 });
 
-test('finds the program and its version, and refuses a program that is too old', async () => {
+test('findProgram returns a program with its version, and checkProgram refuses the program if it is too old', async () => {
   await installCodex('1.9.9');
   expect(await findProgram(presets.codex, dir)).toEqual({ file: path.join(dir, 'bin/codex-acp'), version: '1.9.9' });
   await expect(check({ type: 'codex' })).rejects.toMatchObject({ reason: 'harness_too_old' });
 });
 
-test('refuses a program that needs more memory than a sandbox has', async () => {
+test('checkProgram refuses a harness that needs more memory than a sandbox has', async () => {
   await installCodex(presets.codex.program.version);
   await expect(check({ type: 'codex' }, 256)).rejects.toMatchObject({
     reason: 'harness_needs_memory',
@@ -50,12 +50,12 @@ test('refuses a program that needs more memory than a sandbox has', async () => 
   await expect(check({ type: 'codex' })).resolves.toBeUndefined();
 });
 
-test('checks only the memory for the program of an image', async () => {
+test('checkProgram checks only the memory if the program comes from an image', async () => {
   await expect(check({ type: 'codex' }, 8192, true)).resolves.toBeUndefined();
   await expect(check({ type: 'codex' }, 256, true)).rejects.toMatchObject({ reason: 'harness_needs_memory' });
 });
 
-test('does not check the built-in harness or a run with its own command', async () => {
+test('checkProgram accepts the built-in harness, and every harness for which the run names a command', async () => {
   await check({});
   await check({ type: 'acp', command: ['a'] });
   await check({ type: 'codex', command: ['my-codex'] });
@@ -67,6 +67,6 @@ test.each([
   ['1.10.0', '1.9.0', false],
   ['2.0.0-preview.1', '2.0.0', false],
   ['0.9', '1.0.0', true],
-])('compares %s with %s by its numbers', (version, least, older) => {
+])('isOlder compares version %s with %s by their numbers and returns %s', (version, least, older) => {
   expect(isOlder(version, least)).toBe(older);
 });

@@ -7,15 +7,16 @@ import { findProgram, isOlder } from './find-program.ts';
 export interface ProgramGround {
   readonly harnessDir: string | undefined;
   readonly memoryMb: number;
-  /** True: the sandbox has the programs of an image, which are unknown before it starts. */
+  /** True if the programs of the sandbox come from an image. They are unknown before the sandbox starts. */
   readonly isInImage: boolean;
 }
 
 const reasons = { missing: 'harness_missing', old: 'harness_too_old', memory: 'harness_needs_memory' } as const;
 
 /**
- * Checks before a sandbox is made that the program of a run's harness is installed, new enough and has enough memory. Rejects with a
- * `SandboxError` that has the next step. A run with its own command is not checked.
+ * Checks, before a sandbox is made, the program of a run's harness: is it installed and new enough, and does the sandbox have enough
+ * memory for it? If not, rejects with a `SandboxError` that names the next step. Does nothing if the run names another command for the
+ * harness.
  */
 export async function checkProgram(harness: HarnessConfig | undefined, ground: ProgramGround): Promise<void> {
   const preset = findPreset(harness?.type ?? '');
@@ -24,7 +25,7 @@ export async function checkProgram(harness: HarnessConfig | undefined, ground: P
   if (problem !== undefined) throw new SandboxError('prepare', reasons[problem.kind], problem.message);
 }
 
-/** Returns why a preset does not work on this worker; undefined if it does. */
+/** Returns why a preset does not work on this worker. Returns undefined if the preset works. */
 async function problemOf(
   preset: HarnessPreset,
   { harnessDir, memoryMb, isInImage }: ProgramGround,

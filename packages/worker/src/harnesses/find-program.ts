@@ -3,18 +3,18 @@ import { access, readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type { HarnessPreset } from '@runyard/contract/agent/harness-presets/preset';
 
-/** A program of a preset on this machine. `version` undefined: the command belongs to no package of the preset. */
+/** A program of a preset on this machine. `version` is undefined if the file of the program does not belong to the preset's npm package. */
 export interface FoundProgram {
   readonly file: string;
   readonly version: string | undefined;
 }
 
-/** Folders of the machine's programs that every sandbox sees. */
+/** Folders with programs of the machine that every sandbox can see. */
 const systemFolders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin'];
 
 /**
- * Finds the program of a preset at the places that sandboxes see: first in `harnessDir`. Returns undefined if it is not
- * installed.
+ * Finds the program of a preset in the folders that sandboxes can see: first in `harnessDir`, then in the system's folders. Returns
+ * undefined if the program is not installed.
  */
 export async function findProgram(
   { program }: HarnessPreset,
@@ -47,7 +47,7 @@ async function versionOf(file: string, packageName: string): Promise<string | un
   return undefined;
 }
 
-/** Returns true if a version is older than another. Both versions have the form 1.2.3, with or without a label after it. */
+/** Returns true if `version` is older than `least`. Both have the form 1.2.3, with or without a label such as `-preview.1` at the end. */
 export function isOlder(version: string, least: string): boolean {
   const numbers = (text: string) => text.split(/[.+-]/, 3).map((part) => Number.parseInt(part, 10) || 0);
   const [ours, theirs] = [numbers(version), numbers(least)];

@@ -43,7 +43,7 @@ test.each([
   expect(allowedTarget(target)).toBeUndefined();
 });
 
-test('a service below its own path is reached with and without that path', () => {
+test('if the URL of the service has a path, a sandbox can request a target with and without this path', () => {
   expect(allowedTarget('/api/v1/gateway/x?y', '/runyard')).toBe('/runyard/api/v1/gateway/x?y');
   expect(allowedTarget('/runyard/api/v1/gateway/x', '/runyard')).toBe('/runyard/api/v1/gateway/x');
   expect(allowedTarget('/other/api/v1/gateway/x', '/runyard')).toBeUndefined();

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * Headers that are not forwarded: hop-by-hop headers (RFC 9110 section 7.6.1), and headers with which a sandbox could pretend to be a proxy
- * or choose a host.
+ * Headers that are not forwarded. These are hop-by-hop headers (RFC 9110 section 7.6.1), and headers with which a sandbox could
+ * pretend to be a proxy or choose another host.
  */
 const notForwarded = new Set([
   'connection',
@@ -24,7 +24,10 @@ const notForwarded = new Set([
   'x-real-ip',
 ]);
 
-/** Returns the headers to forward. A repeated name keeps all its values. Names listed in `Connection` are per hop too. */
+/**
+ * Returns the headers to forward. If a header occurs several times, all values are forwarded. Headers that are listed in `Connection` are
+ * hop-by-hop too and are not forwarded.
+ */
 export function forwardedHeaders(message: IncomingMessage): Record<string, string[]> {
   const perHop = new Set(
     (message.headers.connection ?? '')
@@ -40,17 +43,17 @@ export function forwardedHeaders(message: IncomingMessage): Record<string, strin
 }
 
 /**
- * Returns the status to forward. A server can send three digits that are not a final status (RFC 9110, 15). For some of these numbers, Node
- * throws. The exception would end this process and all sandboxes that it supervises.
+ * Returns the status to forward. If a server sends a number that is not a final status (RFC 9110, 15), returns 502. Node throws if
+ * some of these numbers are forwarded, and the exception would end this process and all sandboxes that the process supervises.
  */
 export function forwardedStatus({ statusCode = 0 }: IncomingMessage): number {
   return statusCode >= 200 && statusCode <= 999 ? statusCode : 502;
 }
 
 /**
- * Returns the header that delimits the body. The header is explicit because Node sends the body of a GET or DELETE without framing if its
- * length is unknown. The service would read such a body as the next request, on a connection that other sandboxes share. A `Connection`
- * header that names the length must not remove it either (RFC 9110, 7.6.1).
+ * Returns the header that tells where the body ends. It is set explicitly, because Node sends a GET or DELETE request with a body of
+ * unknown length without such a header. The service would then read the body as the next request, on a connection that other sandboxes
+ * share. For the same reason, `Content-Length` is forwarded even if `Connection` lists it as hop-by-hop (RFC 9110, 7.6.1).
  */
 export function bodyFraming(message: IncomingMessage): Record<string, string> {
   const { 'transfer-encoding': encoding, 'content-length': length } = message.headers;

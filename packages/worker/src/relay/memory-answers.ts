@@ -1,16 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { OwnAnswers } from './relay.ts';
 
-/** Path at which the agent asks the worker, instead of the service, about the memory of its own sandbox. */
+/** The worker itself answers requests for this path, with which the agent asks about the memory of its own sandbox. */
 const memoryPath = '/sandbox/memory';
 
-/** Memory limit of a sandbox and number of its killed processes, read from its cgroup. */
+/**
+ * From the cgroup of a sandbox: `memory_mb` is the memory limit. `oom_kills` is the number of processes that the kernel killed because of
+ * this limit.
+ */
 export interface SandboxMemory {
   readonly oom_kills: number;
   readonly memory_mb: number;
 }
 
-/** Reports how much memory a sandbox may use, and how many of its processes the kernel killed because of this limit. */
+/** Makes the function that answers GET requests for `memoryPath`. */
 export const memoryAnswers =
   (basePath: string, memory: () => Promise<SandboxMemory>): OwnAnswers =>
   (request: IncomingMessage, response: ServerResponse) => {

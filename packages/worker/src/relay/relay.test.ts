@@ -55,7 +55,7 @@ async function answerOf(
   return { status: response.statusCode, body, headers: response.headers };
 }
 
-/** Sends bytes unchanged and returns all bytes of the answer. */
+/** Sends the text unchanged to the relay and returns all bytes of the answer. */
 async function raw(text: string): Promise<string> {
   const socket = net.connect(socketPath);
   socket.on('error', () => {});
@@ -68,11 +68,11 @@ async function raw(text: string): Promise<string> {
   return answer;
 }
 
-test('lets only its user connect to the socket', async () => {
+test('only the user of the relay process may connect to the socket', async () => {
   expect((await stat(socketPath)).mode & 0o777).toBe(0o600);
 });
 
-test('forwards a request with its credential, and the answer', async () => {
+test('the relay forwards a request with its Authorization header, and forwards the answer', async () => {
   handle = (request, response) =>
     response.writeHead(201, { 'x-of-service': 'yes' }).end(`auth ${request.headers.authorization}`);
   const answer = await answerOf(
@@ -85,7 +85,7 @@ test('forwards a request with its credential, and the answer', async () => {
   expect(answer).toMatchObject({ status: 201, body: 'auth Bearer run-token', headers: { 'x-of-service': 'yes' } });
 });
 
-test('does not let the sandbox choose the host or its apparent address', async () => {
+test('a sandbox cannot choose the Host header or pretend to have another address', async () => {
   handle = (request, response) => void response.end(JSON.stringify(request.headers));
   const headers = {
     host: '169.254.169.254',
@@ -114,14 +114,14 @@ test('a path that sandboxes may not use gets 403 and never reaches the service',
   expect(seen).toEqual([]);
 });
 
-test('returns a redirect without following it', async () => {
+test('the relay returns a redirect and does not follow it', async () => {
   handle = (_request, response) => response.writeHead(302, { location: '/api/v1/agent/runs' }).end();
   const { status, headers } = await answerOf(ask({ path: '/api/v1/gateway/x' }));
   expect([status, headers.location]).toEqual([302, '/api/v1/agent/runs']);
   expect(seen).toHaveLength(1);
 });
 
-test('a body cannot smuggle a second request to the service', async () => {
+test('the service does not read a request that is hidden in the body of another request', async () => {
   let body = '';
   handle = async (request, response) => {
     for await (const chunk of request) body += chunk;
@@ -142,13 +142,14 @@ test('a body cannot smuggle a second request to the service', async () => {
   expect(seen).toHaveLength(1);
 });
 
-test('a body whose length header is declared as hop-by-hop cannot smuggle a second request either', async () => {
+test('the service does not read a hidden request, even if Connection lists Content-Length as hop-by-hop', async () => {
   const hidden = 'GET /api/v1/agent/runs HTTP/1.1\r\nHost: x\r\n\r\n';
   for (const method of ['GET', 'DELETE', 'HEAD', 'POST']) {
     const head = `${method} /api/v1/gateway/x HTTP/1.1\r\nHost: x\r\nConnection: close, Content-Length`;
     await raw(`${head}\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}`);
   }
-  // This last request takes the same connection to the service. So the service has read all hidden requests before it.
+  // This last request uses the same connection to the service as the others. So if the service had read a hidden request, it would have
+  // done so before this request.
   await answerOf(ask({ path: '/api/v1/gateway/last' }));
   expect(seen.filter((request) => request.includes('/agent/'))).toEqual([]);
 });
@@ -171,7 +172,7 @@ test('a stream arrives piece by piece while the service writes it', async () => 
   expect(String(second)).toBe('data: two\n\n');
 });
 
-test('streams a large upload completely', async () => {
+test('the relay forwards a large upload completely', async () => {
   let bytes = 0;
   handle = (request, response) => {
     request.on('data', (chunk: Buffer) => {
@@ -185,7 +186,7 @@ test('streams a large upload completely', async () => {
   expect(bytes).toBe(16 * 1024 * 1024);
 });
 
-test("closes the service's connection when the sandbox goes away", async () => {
+test('the relay closes its connection to the service when the sandbox closes the connection to the relay', async () => {
   const closed = Promise.withResolvers<void>();
   const arrived = Promise.withResolvers<void>();
   handle = (_request, response) => {
@@ -200,7 +201,7 @@ test("closes the service's connection when the sandbox goes away", async () => {
   await closed.promise;
 });
 
-test('an answer that the service cuts is also cut for the sandbox, without a normal end', async () => {
+test('if the service breaks off an answer, the answer to the sandbox is broken off too and does not look complete', async () => {
   handle = (_request, response) => {
     response.write('half');
     setImmediate(() => response.destroy());
@@ -214,21 +215,21 @@ test('an answer that the service cuts is also cut for the sandbox, without a nor
   await expect(read()).rejects.toThrow('aborted');
 });
 
-test('answers 503 at once while the service is down, and works again when the service is back', async () => {
+test('the relay answers 503 at once while the service is down, and forwards again when the service is back', async () => {
   const address = port();
   service.closeAllConnections();
   await new Promise((resolve) => service.close(resolve));
   const began = performance.now();
   const { status, headers } = await answerOf(ask({ path: '/api/v1/harness-support/events', method: 'POST' }));
   expect([status, headers['retry-after']]).toEqual([503, '1']);
-  // The answer comes before the time limit for connecting ends.
+  // The relay must answer earlier than after its time limit for connecting, which is 5 s.
   expect(performance.now() - began).toBeLessThan(4000);
   service.listen(address, '127.0.0.1');
   await once(service, 'listening');
   expect((await answerOf(ask({ path: '/api/v1/harness-support/events', method: 'POST' }))).status).toBe(200);
 });
 
-test('accepts 64 concurrent connections of a sandbox, and closes each further connection without affecting the first 64', async () => {
+test('the relay accepts 64 connections of a sandbox at the same time, and closes only further connections', async () => {
   const connected = async (): Promise<net.Socket> => {
     const socket = net.connect(socketPath);
     socket.on('error', () => {});
@@ -256,7 +257,7 @@ test('accepts 64 concurrent connections of a sandbox, and closes each further co
   for (const socket of held) socket.destroy();
 });
 
-test('headers beyond 32 KB are refused', async () => {
+test('the relay refuses requests with headers beyond 32 KB', async () => {
   const answer = await raw(`GET /api/v1/gateway/x HTTP/1.1\r\nHost: x\r\nX-Big: ${'x'.repeat(40_000)}\r\n\r\n`);
   expect(answer).not.toContain('200 OK');
   expect(seen).toEqual([]);

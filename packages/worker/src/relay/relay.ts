@@ -3,19 +3,22 @@ import { http } from '@runyard/system/node-http';
 import { bodyFraming, forwardedHeaders, forwardedStatus, hasBody } from './forwarding.ts';
 import { listenOnSocket, type Relay } from './socket-server.ts';
 
-/** Paths that a sandbox may request: the agent's endpoints, and the models and repositories behind the gateway. */
+/** Paths that a sandbox may request: the endpoints for agents, and the gateway of the service to models and repositories. */
 const allowedPrefixes = ['/api/v1/harness-support/', '/api/v1/gateway/'] as const;
 
 /** Characters of a URL (RFC 3986) that all servers interpret in the same way: no backslash, no `#`, no space, no control character. */
 const plainTarget = /^[A-Za-z0-9\-._~!$&'()*+,;=:@/%?[\]|"^`{}<>]*$/;
 
-/** An encoded dot, slash, backslash, percent sign or control character. A server that decodes such a path twice would read a different path. */
+/**
+ * Matches an encoded dot, slash, backslash, percent sign or control character. A server that decodes such a path twice would read a
+ * different path.
+ */
 const trickyEscape = /%(2e|2f|5c|25|7f|[01][0-9a-f])/i;
 
 /**
  * Returns the target to request from the service, or `undefined` if the sandbox must not request it. `target` is from the request line;
- * `basePath` is the part of the service's URL before `/api/v1` (usually empty). Paths that need normalising are refused, so the service
- * sees exactly the checked bytes.
+ * `basePath` is the part of the service's URL before `/api/v1` (usually empty). Paths that a server might normalise, such as `a/../b`,
+ * are refused, so that the service reads exactly the path that was checked.
  */
 export function allowedTarget(target: string, basePath = ''): string | undefined {
   if (target.length > 8192 || !plainTarget.test(target)) return undefined;
@@ -31,11 +34,14 @@ export function allowedTarget(target: string, basePath = ''): string | undefined
   return `${basePath}${path}${target.slice(whole.length)}`;
 }
 
-/** Most concurrent connections of one sandbox: a long poll, a few model streams and artifacts. Further connections are closed at once. */
+/**
+ * Most concurrent connections of one sandbox. An agent needs only one for a long poll and a few for model streams and artifacts. Further
+ * connections are closed at once.
+ */
 const connectionsPerSandbox = 64;
 const connectTimeoutMs = 5000;
 
-/** Answers a request of a sandbox to the worker itself. Returns false for all other requests. */
+/** If a request is for the worker itself and not for the service, answers the request and returns true. Otherwise returns false. */
 export type OwnAnswers = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /** Connections to the service, shared by all sandboxes of a worker. */
@@ -45,7 +51,7 @@ export interface Upstream {
   close(): void;
 }
 
-/** Opens the connections to a service. `serviceRoot` has no `/api/v1`. */
+/** Makes the connections to a service. `serviceRoot` is the URL of the service without `/api/v1`. */
 export function openUpstream(serviceRoot: string): Upstream {
   const url = new URL(serviceRoot);
   const secure = url.protocol === 'https:';
@@ -92,7 +98,7 @@ function answer(response: ServerResponse, status: number, title: string, detail:
     retryable: status === 503,
   });
   const retry = status === 503 ? { 'retry-after': '1' } : {};
-  // Closes the connection. Otherwise the unread rest of the request would be read as the next request.
+  // Closes the connection, because the server would read the unread rest of the request as the next request.
   response.writeHead(status, { 'content-type': 'application/problem+json', connection: 'close', ...retry });
   response.end(body);
 }
@@ -128,10 +134,10 @@ function relay(upstream: Upstream, message: IncomingMessage, response: ServerRes
     answer(response, 503, 'Resource unavailable', 'the service cannot be reached right now; try again');
   });
   request.on('response', (reply) => {
-    // Every status is forwarded unchanged. Redirects are not followed on behalf of a sandbox.
+    // Redirects are forwarded and not followed, because the target of a redirect is not checked.
     response.writeHead(forwardedStatus(reply), forwardedHeaders(reply));
-    // If the answer has a length, its body follows at once, so one write sends headers and body. A stream may start with a long silence, so
-    // its headers are sent first.
+    // If the answer has a length, its body follows at once, so one write sends headers and body together. An answer without a length
+    // may be a stream whose first data comes much later, so its headers are sent at once.
     if (reply.headers['content-length'] === undefined) response.flushHeaders();
     reply.pipe(response);
     reply.on('error', () => response.destroy());
@@ -146,8 +152,9 @@ function relay(upstream: Upstream, message: IncomingMessage, response: ServerRes
 }
 
 /**
- * Listens on a Unix socket and forwards HTTP to the service and back, without buffering. Adds no credential: the run token decides what the
- * sandbox may do. `uid` is the user who may connect. `own` answers before the service is asked.
+ * Listens on a Unix socket, forwards HTTP requests to the service, and forwards the answers without buffering. Adds no credential,
+ * because the requests have a run token, which decides what the sandbox may do. Only the user `uid` may connect. The functions in
+ * `own` get each request first; if none of them answers it, the request is forwarded.
  */
 export async function openRelay(
   socketPath: string,

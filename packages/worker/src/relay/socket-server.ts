@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 
 /** A server on the Unix socket of one sandbox. */
 export interface Relay {
-  /** Ends the server's connections and removes the socket. */
+  /** Ends the connections of the server and removes the socket. */
   close(): Promise<void>;
 }
 

@@ -2,35 +2,38 @@ import path from 'node:path';
 import { startFile } from './bundle.ts';
 
 /**
- * Flag of Node with which OpenSSL reads no configuration. A configuration could load libraries, and in a container the image provides the
- * configuration file. The flag has priority over the variable OPENSSL_CONF.
+ * With this flag of Node, OpenSSL reads no configuration file. In a container, the configuration file comes from the image and could
+ * load libraries of the image. The flag has priority over the variable OPENSSL_CONF.
  */
 export const withoutOpensslFile = '--openssl-config=/dev/null';
 
 /**
- * Flags of the agent's Node. The first flag keeps SIGUSR1 from opening Node's inspector, which evaluates code of every client. A short run has little
- * work for V8's helper threads: with one instead of four, an agent that waited took 5 % less processor time. `--v8-pool-size` is a flag of Node, not
- * of V8: with another set of V8 flags, V8 would reject the compiled code.
+ * Flags of the agent's Node. `--disable-sigusr1` is needed because SIGUSR1 would open Node's inspector, which runs any code that a
+ * client sends. `--v8-pool-size=1` starts one helper thread of V8 instead of four: a short run has little work for them, and an agent
+ * that waited needed 5 % less processor time. The flag belongs to Node and not to V8. With a V8 flag, V8 would reject the stored
+ * compiled code, which was made without this flag.
  */
 const flags = ['--disable-sigusr1', withoutOpensslFile, '--v8-pool-size=1'];
 
-/** File of the agent's own Node in a runtime. */
+/** Path of the agent's own Node in a runtime folder. */
 export const agentNode = 'agent/node';
 
 /**
- * Returns the command that starts the agent of a runtime; its arguments follow.
+ * Returns the beginning of the command that starts the agent of a runtime folder. The caller adds the arguments of the agent.
  *
- * A command of the run must not be able to act as the agent, although the same user runs both. So this user can execute the file of the
- * agent's Node but not read it. The kernel protects a process of an unreadable file: an unprivileged process cannot trace it or read its
- * memory, environment and descriptors (`would_dump` in the kernel's fs/exec.c, ptrace(2) on "dumpable").
+ * A command of the run must not be able to act as the agent, although the same user runs both. So this user can execute the file of
+ * the agent's Node, but cannot read this file. The kernel protects a process whose program file is unreadable: an unprivileged process
+ * cannot trace the protected process or read its memory, environment and descriptors (`would_dump` in the kernel's fs/exec.c,
+ * ptrace(2) on "dumpable").
  */
 export function agentProgram(runtime: string): string[] {
   return [path.join(runtime, agentNode), ...flags, path.join(runtime, 'agent', startFile)];
 }
 
 /**
- * Returns the command with a readable Node, so that the worker can find the agent by its environment. The backend `none` uses it, because
- * commands could read the worker itself there anyway. gVisor needs it, because it cannot start an unreadable program.
+ * Returns the same command with a Node whose file is readable. So the worker can read the environment of the agent, by which it finds
+ * the agent. The backend `none` uses this command, because it does not protect the agent anyway: commands could even read the worker.
+ * gVisor needs it, because gVisor cannot start a program whose file is unreadable.
  */
 export function readableAgentProgram(runtime: string): string[] {
   return [path.join(runtime, 'node'), ...agentProgram(runtime).slice(1)];

@@ -5,26 +5,26 @@ import { z } from 'zod';
 import { isPart, joinParts } from './join-parts.ts';
 import { withEsbuild } from './with-esbuild.ts';
 
-/** A program: the names of its files and their contents. */
+/** A bundled program. `files`: the names and contents of its files. */
 export interface Bundle {
   readonly files: readonly { readonly name: string; readonly bytes: Uint8Array }[];
-  /** Source files of the bundle, absolute. */
+  /** Absolute paths of the source files from which the bundle was made. */
   readonly inputs: readonly string[];
 }
 
-/** File of a bundle that starts the program. */
+/** Name of the file in a bundle that starts the program. */
 export const startFile = 'main.cjs';
 
-/** Variable that makes a program store its compiled code when it ends. */
+/** If this environment variable is set, a bundled program stores its compiled code when it ends. */
 export const keepCodeVariable = 'RUNYARD_KEEP_CODE';
 
-/** Source text of `startFile`. Another program may load this file without starting it, and then load single parts. */
+/** Source text of `startFile`. Another program may load this file without starting the bundled program, in order to load single parts. */
 const startSource = `
 import { openParts } from './parts-loader.ts';
 export const { load, keepCode } = openParts(__dirname);
 export const start = () => load('./main.cjs');
 if (process.env.${keepCodeVariable}) process.once('exit', () => {
-  // Without the stored code, the next start only takes longer.
+  // Ignores the error, because without the stored code the next start only takes longer.
   try { keepCode(); } catch {}
 });
 delete process.env.${keepCodeVariable};
@@ -41,9 +41,9 @@ const common = {
 } as const;
 
 /**
- * Bundles a program: its entry file with everything that it imports. Each dynamic import becomes a part, which is read only when it is
- * needed. The modules that every run needs are joined into a few parts. No module may use await at its top level, because parts are
- * scripts.
+ * Bundles a program: its entry file with everything that the file imports. Each dynamically imported module becomes a part, which is
+ * read only when it is needed. The modules that every run needs are joined into a few parts. No module may use `await` at its top
+ * level, because the parts are CommonJS scripts.
  */
 export async function bundleProgram(entry: string): Promise<Bundle> {
   return await withEsbuild(async (esbuild) => {
@@ -94,7 +94,7 @@ export async function bundleProgram(entry: string): Promise<Bundle> {
   });
 }
 
-/** Writes the bundle below `folder`, readable for everyone. */
+/** Writes the files of the bundle into `folder`. All users of the machine may read them. */
 export async function writeBundle(bundle: Bundle, folder: string): Promise<void> {
   for (const file of bundle.files) {
     const place = path.join(folder, file.name);
@@ -103,7 +103,10 @@ export async function writeBundle(bundle: Bundle, folder: string): Promise<void>
   }
 }
 
-/** Returns sixteen hex digits that identify the bundle's contents and `salt`, the Node that it runs on. */
+/**
+ * Returns sixteen hex digits that identify the contents of the bundle together with `salt`. The salt identifies the Node that runs the
+ * bundle.
+ */
 export function bundleHash(bundle: Bundle, salt: string): string {
   const hash = createHash('sha256').update(salt);
   for (const file of bundle.files) hash.update(`\0${file.name}\0`).update(file.bytes);
@@ -118,8 +121,8 @@ const Stamp = z.object({
 });
 
 /**
- * Records the state of the source files that were bundled with the result `hash`. The next start compares the state, and bundles again only
- * if a file changed.
+ * Stores the size and time of each source file, together with the hash of the bundle. The next start compares sizes and times, and
+ * bundles again only if a file has changed.
  */
 export async function writeStamp(
   file: string,
@@ -132,7 +135,10 @@ export async function writeStamp(
   await writeFile(file, JSON.stringify({ salt, entry, hash, inputs }), { mode: 0o600 });
 }
 
-/** Returns the hash of the bundle of the present sources; `undefined` if a source has changed or no bundle was made yet. */
+/**
+ * Returns the hash of the existing bundle if it was made from the present source files. Returns `undefined` if a source file has changed
+ * or no bundle was made yet.
+ */
 export async function readStamp(file: string, entry: string, salt: string): Promise<string | undefined> {
   try {
     const stamp = Stamp.parse(JSON.parse(await readFile(file, 'utf8')));

@@ -11,7 +11,7 @@ beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'runyard-parts-'));
   const late = `import path from 'node:path';\nexport const name = (file: string) => path.basename(file) + ' €';\n`;
   await writeFile(path.join(folder, 'late.ts'), late);
-  // The first function is long enough for its compiled code to be seen in the size of the file.
+  // The function `long` is so long that the file with the compiled code is clearly larger if it contains this function.
   const statements = Array.from({ length: 200 }, (_, n) => `text += n * ${n} + 'x';`).join('');
   const main = `const long = (n: number) => { let text = ''; ${statements} return text.length; };
 if (process.argv[2] !== undefined) console.log(long(1) > 200);
@@ -32,12 +32,12 @@ const run = (env: Record<string, string> = {}, ...args: string[]) =>
 const keep = { [keepCodeVariable]: '1' };
 const output = ['MODULE_NOT_FOUND', 'b € undefined'];
 
-test('runs a program that loads its parts when they are needed, without storing their code', async () => {
+test('a bundled program loads its parts when it needs them, and stores no compiled code if this was not requested', async () => {
   expect(run()).toEqual(output);
   await expect(stat(cache())).rejects.toThrow('ENOENT');
 });
 
-test('keeps the code of the functions that were called', async () => {
+test('the stored code contains the functions that were called', async () => {
   run(keep);
   const { size } = await stat(cache('main.cjs'));
   await rm(cache(), { recursive: true });
@@ -45,7 +45,7 @@ test('keeps the code of the functions that were called', async () => {
   expect((await stat(cache('main.cjs'))).size).toBeGreaterThan(size + 2000);
 });
 
-test('uses existing compiled code, and replaces code of another version', async () => {
+test('a bundled program uses stored code, and replaces stored code that V8 rejects', async () => {
   expect(run(keep)).toEqual(output);
   const names = await readdir(cache());
   const { ino } = await stat(cache('main.cjs'));
@@ -57,7 +57,7 @@ test('uses existing compiled code, and replaces code of another version', async 
   expect((await stat(cache('main.cjs'))).size).toBeGreaterThan(100);
 });
 
-test('runs each part once', async () => {
+test('a part runs only once, even if it is loaded twice', async () => {
   const names = await readdir(path.join(folder, 'program/parts'));
   const late = names.find((name) => name.startsWith('late-'));
   const { load } = openParts(path.join(folder, 'program'));
@@ -65,7 +65,7 @@ test('runs each part once', async () => {
   expect(load(`./${late}`)).toBe(load(`./${late}`));
 });
 
-test('works if the compiled code cannot be stored', async () => {
+test('a bundled program works even if its compiled code cannot be stored', async () => {
   await rm(cache(), { recursive: true });
   await writeFile(cache(), 'no folder');
   expect(run(keep)).toEqual(output);

@@ -1,25 +1,28 @@
-/** The beginning of each bundled program. It runs first, so it may use only modules that Node has already loaded. */
+/**
+ * The beginning of each bundled program. This code runs before everything else and should be fast, so it uses only modules that Node has
+ * already loaded.
+ */
 import type { Script } from 'node:vm';
 
 const fs = process.getBuiltinModule('node:fs');
 const vm = process.getBuiltinModule('node:vm');
 
-/** Function that wraps a part: the body of a CommonJS module. */
+/** The function around the source of a part, which is a CommonJS module. */
 type Body = (exports: object, require: (name: string) => unknown, module: { exports: object }) => void;
 
 /** The parts of a bundled program. */
 export interface Parts {
-  /** Runs a part, once, and returns its exports. `name` is `./` followed by the name of the part's file. */
+  /** Runs a part on the first call, and returns its exports on every call. `name` is `./` followed by the name of the part's file. */
   load(name: string): object;
-  /** Writes the compiled code of each part that ran without stored code. Each file is written completely or not at all. */
+  /** Writes the compiled code of each part that has run and has no valid stored code. Each file is written completely or not at all. */
   keepCode(): void;
 }
 
 /**
- * Opens the parts of a program in `folder`: their sources are in `parts/`, their compiled code is in `cache/`. V8 compiles a function at
- * its first call, and the stored code includes the functions that were called before it was stored. Node's own compile cache stores code
- * before the first calls, so each start would compile most functions again (`docs/decisions/agent-bundle.md` has the times). V8 ignores the
- * code of another version of itself.
+ * Opens the parts of a program in `folder`. The sources of the parts are in `parts/`, and their compiled code is in `cache/`. V8
+ * compiles a function when it is called for the first time. Here the code is stored when the program ends, so it includes all
+ * functions that were called. Node's own compile cache stores the code before the first calls, so each start would compile most
+ * functions again (`docs/decisions/agent-bundle.md` has the times). V8 ignores stored code of another V8 version.
  */
 export function openParts(folder: string): Parts {
   const loaded = new Map<string, { exports: object }>();
@@ -30,7 +33,7 @@ export function openParts(folder: string): Parts {
     if (known !== undefined) return known.exports;
     const filename = `${folder}/parts/${name.slice(2)}`;
     const code = readIfThere(`${folder}/cache/${name.slice(2)}`);
-    // esbuild writes ASCII, so no byte has to be decoded.
+    // esbuild writes only ASCII, so the fast encoding latin1 gives the right text.
     const source = fs.readFileSync(filename, 'latin1');
     const script = new vm.Script(source, { filename, ...(code === undefined ? {} : { cachedData: code }) });
     if (script.cachedDataRejected !== false) withoutCode.set(name, script);
@@ -45,7 +48,7 @@ export function openParts(folder: string): Parts {
     if (name.startsWith('./')) return load(name);
     const builtin = process.getBuiltinModule(name);
     if (builtin !== undefined) return builtin;
-    // Throws the same error as Node, because packages rely on it to find out whether an optional package exists.
+    // Throws the same error as Node, because packages check this error to find out whether an optional package exists.
     throw Object.assign(new Error(`Cannot find module '${name}'`), { code: 'MODULE_NOT_FOUND' });
   };
 

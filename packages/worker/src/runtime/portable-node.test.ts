@@ -7,7 +7,7 @@ import { placePortableNode, portableChanges } from './portable-node.ts';
 
 let folder = '';
 beforeEach(async () => {
-  // The test needs a short path: the new path replaces the interpreter's path and must not be longer.
+  // The path must be short, because it replaces the path of the interpreter in the program file and must not be longer.
   folder = await mkdtemp('/tmp/ry');
 });
 afterEach(() => rm(folder, { recursive: true }));
@@ -20,7 +20,7 @@ const reader = async (file: string) => {
   };
 };
 
-test('installs a Node that uses the libraries beside it and no others', async () => {
+test('placePortableNode installs a Node that loads only libraries of its own folder', async () => {
   await placePortableNode(folder, folder);
   const script = 'JSON.stringify([process.execPath, ...process.report.getReport().sharedObjects.slice(1)])';
   const printed = execFileSync(path.join(folder, 'node'), ['-p', script], {
@@ -32,7 +32,7 @@ test('installs a Node that uses the libraries beside it and no others', async ()
   for (const file of files) expect(file.startsWith(`${folder}/`), file).toBe(true);
 });
 
-test('installs a Node that loads no library through files of an image', async () => {
+test('placePortableNode installs a Node that loads no library that configuration files of an image name', async () => {
   await placePortableNode(folder, folder);
   const etc = path.join(folder, 'etc');
   await mkdir(etc);
@@ -51,7 +51,7 @@ test('installs a Node that loads no library through files of an image', async ()
   ];
   await writeFile(openssl, settings.join('\n'));
   const script = `try { os.userInfo() } catch {} dns.lookup('name.invalid', () => console.log('done'))`;
-  /** Runs the program in a file system that has the /etc of a hostile image, and returns its whole output. */
+  /** Runs the program in a file system with the /etc of a hostile image, and returns the whole output of the program. */
   const printed = (program: readonly string[]): string => {
     const view = [
       '--unshare-all',
@@ -77,7 +77,7 @@ test('installs a Node that loads no library through files of an image', async ()
   expect(evil([path.join(folder, 'node'), withoutOpensslFile])).toEqual(new Set(['done']));
 });
 
-test('refuses a folder whose path is too long for the program, and a file that is not a program', async () => {
+test('portableChanges refuses a folder whose path is too long, and a file that is not an ELF program', async () => {
   const node = await reader(process.execPath);
   await expect(portableChanges(node.read, '/a/folder/with/a/long/path')).rejects.toThrow('are needed');
   await node.close();

@@ -1,18 +1,19 @@
 /**
- * Makes a Node for containers whose image has no libraries, or other libraries than this machine: a copy of this machine's program that
- * loads the libraries from its own folder.
+ * Makes a Node that runs in containers whose image has no libraries or other libraries than this machine. It is a copy of this
+ * machine's Node that loads copies of this machine's libraries from its own folder.
  *
- * The kernel starts a dynamic program through the interpreter in its PT_INTERP segment (elf(5)), and glibc's interpreter looks for
- * libraries first in the folders of DT_RPATH (ld.so(8)). Both strings fit into the bytes of that segment. The tag takes the place of
- * DT_DEBUG, which only debuggers read. The interpreter can also start Node as its argument, without a change of the file. But then
- * `process.execPath` would be the interpreter, and `child_process.fork` would not work.
+ * The kernel starts a dynamic program with the interpreter that is named in the program's PT_INTERP segment (elf(5)). The interpreter
+ * of glibc looks for libraries first in the folders of the tag DT_RPATH (ld.so(8)). So the copy gets a new interpreter path and a
+ * DT_RPATH. Both strings fit into the bytes of the PT_INTERP segment. The tag DT_RPATH replaces the tag DT_DEBUG, which only debuggers
+ * read. The interpreter could also start an unchanged Node as its argument. But then `process.execPath` would be the interpreter, and
+ * `child_process.fork` would not work.
  */
 import { existsSync } from 'node:fs';
 import { chmod, constants, copyFile, link, mkdir, open, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { agentNode } from './agent-program.ts';
 
-/** Name of the interpreter beside the program. */
+/** Name of the interpreter, which is in the same folder as the program. */
 const interpreterName = 'ld.so';
 
 const programInterpreter = 3;
@@ -30,13 +31,13 @@ interface Segment {
   readonly bytes: number;
 }
 
-/** A change of a file: these bytes at this offset. */
+/** A change of a file: `bytes` replace the bytes at `offset`. */
 export interface Change {
   readonly offset: number;
   readonly bytes: Buffer;
 }
 
-/** Returns the segments of a 64-bit little-endian ELF file, or the reason if the file has another format. */
+/** Returns the segments of a 64-bit little-endian ELF file. Throws if the file has another format. */
 function segmentsOf(header: Buffer): Segment[] {
   const isElf = header.subarray(0, 6).equals(Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1]));
   if (!isElf) throw new Error('it is not a 64-bit little-endian ELF file');
@@ -55,8 +56,8 @@ function segmentsOf(header: Buffer): Segment[] {
 }
 
 /**
- * Returns the changes to a program after which it starts with `{folder}/ld.so` and loads libraries from its own folder. `read` returns
- * bytes of the file. Throws if the program has no space for the new strings.
+ * Returns the changes to a program file. The changed program starts with the interpreter `{folder}/ld.so` and loads libraries from its
+ * own folder. `read` returns bytes of the program file. Throws if the program has no space for the new strings.
  */
 export async function portableChanges(
   read: (offset: number, bytes: number) => Promise<Buffer>,
@@ -90,7 +91,8 @@ export async function portableChanges(
     throw new Error('its dynamic section has no room for a library folder');
   const entry = Buffer.alloc(16);
   entry.writeBigUInt64LE(tagRpath, 0);
-  // The address is relative to the string table, modulo 2^64, because the interpreter's segment is before the string table.
+  // The value is the distance from the string table to the second string. The distance is negative and is stored modulo 2^64, because the
+  // interpreter's segment is before the string table.
   entry.writeBigUInt64LE(BigInt.asUintN(64, interpreter.address + BigInt(first.length) - stringTable), 8);
   return [
     { offset: interpreter.offset, bytes: strings },
@@ -99,8 +101,8 @@ export async function portableChanges(
 }
 
 /**
- * Copies this process's Node and its libraries into a folder that containers see as `inside`. Adds a copy of Node for the agent, which
- * users cannot read.
+ * Copies the Node of this process and its libraries into a folder that containers see as `inside`. Adds a second copy of Node for the
+ * agent; other users cannot read the file of this copy.
  */
 export async function placePortableNode(folder: string, inside: string): Promise<void> {
   const ofAgent = path.join(folder, agentNode);
@@ -111,7 +113,7 @@ export async function placePortableNode(folder: string, inside: string): Promise
   await placeLibraries([folder, path.dirname(ofAgent)], inside);
 }
 
-/** Places this process's Node and its libraries in a folder that containers see as `inside`. */
+/** Copies the Node of this process and its libraries into a folder that containers see as `inside`. */
 export async function placeOneNode(folder: string, inside: string): Promise<void> {
   await copyNode(folder, inside);
   await placeLibraries([folder], inside);
@@ -125,7 +127,7 @@ async function copyNode(folder: string, inside: string): Promise<string> {
   return node;
 }
 
-/** Changes the program `file` so that it starts in every file system in which its folder is `inside`. */
+/** Changes the program `file` so that it starts in every file system that contains its folder at the path `inside`. */
 async function makePortable(file: string, inside: string): Promise<void> {
   const handle = await open(file, 'r+');
   try {
@@ -142,27 +144,27 @@ async function makePortable(file: string, inside: string): Promise<void> {
   }
 }
 
-/** Returns the files that this process's own program consists of, besides the program: interpreter and libraries. */
+/** Returns the files of the interpreter and the libraries with which this process runs. */
 function ownLibraries(): string[] {
   const { sharedObjects } = process.report.getReport() as { sharedObjects: string[] };
   return sharedObjects.filter((file) => file.startsWith('/') && /\.so(\.\d+)*$/.test(file));
 }
 
 /**
- * Files in /etc that make the interpreter and libc load further libraries into every program, each with the file beside the program that
- * replaces it. In a container, /etc belongs to the image, and the image must not be able to load code into the agent (ld.so(8),
- * nsswitch.conf(5)).
+ * By path: files in /etc that make the interpreter and libc load further libraries into every program (ld.so(8), nsswitch.conf(5)).
+ * The copied libraries read a file of their own folder instead, with the name that is given here. Reason: in a container, /etc belongs
+ * to the image, and the image must not be able to load code into the agent.
  */
 const ownFileFor: Readonly<Record<string, string>> = {
-  // Does not exist.
+  // No file has this name, so no library is preloaded.
   '/etc/ld.so.preload': 'none',
   '/etc/nsswitch.conf': 'nss',
 };
 const nameSources = 'passwd: files\ngroup: files\nhosts: files dns\n';
-/** Libraries for looking up names, which older versions of libc load. */
+/** Libraries that older versions of libc load to look up names. */
 const nameLibraries = ['libnss_files.so.2', 'libnss_dns.so.2', 'libresolv.so.2'];
 
-/** Returns the library with the paths of files in /etc replaced by the paths of files in `inside`. */
+/** Returns the library after the paths of files in /etc were replaced by the paths of files in `inside`. */
 function withOwnFiles(library: Buffer, inside: string): Buffer {
   for (const [name, own] of Object.entries(ownFileFor)) {
     const changed = Buffer.alloc(name.length);
@@ -174,7 +176,10 @@ function withOwnFiles(library: Buffer, inside: string): Buffer {
   return library;
 }
 
-/** Copies the interpreter and the libraries of this process's program into each folder, with the names that the program uses. */
+/**
+ * Copies the interpreter and the libraries of this process into each folder, with the names under which the copied program looks for
+ * them.
+ */
 async function placeLibraries(folders: readonly string[], inside: string): Promise<void> {
   const [one = '', ...others] = folders;
   const place = async (name: string, content: string | Buffer, mode: number): Promise<void> => {

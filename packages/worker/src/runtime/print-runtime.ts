@@ -1,4 +1,7 @@
-/** Makes the agent's runtime in the folder that the argument names, for agents of other workers, and prints its path. */
+/**
+ * Program that makes the runtime of the agent in the folder that its argument names, and prints the path of the runtime. Other workers
+ * use this runtime for their agents.
+ */
 import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { makeRuntime } from './runtime.ts';
@@ -10,7 +13,7 @@ const runtime = await makeRuntime({
   stateRoot: folder,
   entry: fileURLToPath(new URL('../../../agent/src/main.ts', import.meta.url)),
   shared: true,
-  // Standard output contains only the path.
+  // Warnings go to standard error, because standard output must contain only the path.
   log: { info: () => {}, warn: (_, message) => process.stderr.write(`runyard-agent: ${message}\n`) },
 });
 process.stdout.write(`${runtime}\n`);

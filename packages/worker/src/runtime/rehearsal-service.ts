@@ -6,7 +6,7 @@ import { listenOnSocket, type Relay } from '../relay/socket-server.ts';
 
 const prefix = '/api/v1/harness-support/';
 
-/** Longest time that the inbox request stays open. The agent ends earlier. */
+/** A request for the inbox is answered after this time at the latest. In a rehearsal, the agent ends earlier. */
 const inboxMs = 2000;
 
 async function readJson(message: IncomingMessage): Promise<unknown> {
@@ -40,7 +40,10 @@ async function respond(message: IncomingMessage, response: ServerResponse): Prom
   response.end(JSON.stringify(answer ?? {}));
 }
 
-/** Opens a replacement for the service on a Unix socket: it gives an agent a task without work and accepts the agent's reports. */
+/**
+ * Opens a replacement for the service on a Unix socket, for the rehearsal of an agent. The replacement gives the agent a task without
+ * work and accepts the agent's reports.
+ */
 export async function openRehearsalService(socketPath: string, uid: number | undefined): Promise<Relay> {
   const server = http.createServer((message, response) => void respond(message, response));
   return await listenOnSocket(server, socketPath, uid);

@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(stateRoot, { recursive: true }));
 
-test('runs the agent from its bundle alone, and report-artifact finds it', async () => {
+test('the agent and report-artifact run from the runtime, without the source files', async () => {
   const folder = await makeRuntime({ stateRoot, entry, log });
   await rm(path.join(stateRoot, 'source'), { recursive: true });
   const run = (program: string, ...args: string[]): string =>
@@ -27,11 +27,11 @@ test('runs the agent from its bundle alone, and report-artifact finds it', async
   expect(run('bin/report-artifact', 'a file')).toBe('lazy report-artifact a file\n');
 });
 
-test('an existing runtime is used again without bundling, and made again when a source changed', async () => {
+test('makeRuntime returns the existing runtime, and makes a new one if the contents of a source file have changed', async () => {
   const first = await makeRuntime({ stateRoot, entry, log });
   const { mtimeMs } = await stat(path.join(first, 'agent/main.cjs'));
   expect(await makeRuntime({ stateRoot, entry, log })).toBe(first);
-  // The source file has a new time but equal contents. It is bundled again, into the same folder.
+  // The source file gets a new time but keeps its contents. So the agent is bundled again, but the result is the same folder.
   await utimes(path.join(stateRoot, 'source/lazy.ts'), 1, 1);
   expect(await makeRuntime({ stateRoot, entry, log })).toBe(first);
   expect((await stat(path.join(first, 'agent/main.cjs'))).mtimeMs).toBe(mtimeMs);
@@ -41,14 +41,14 @@ test('an existing runtime is used again without bundling, and made again when a 
   expect((await readdir(path.join(stateRoot, 'runtime'))).sort()).toEqual([path.basename(second), 'stamp.json'].sort());
 });
 
-test('removes the files of a killed process without using them', async () => {
+test('makeRuntime removes an unfinished runtime of a killed process', async () => {
   const abandoned = path.join(stateRoot, 'runtime/.making-0000/agent');
   await mkdir(abandoned, { recursive: true });
   const folder = await makeRuntime({ stateRoot, entry, log });
   expect((await readdir(path.dirname(folder))).sort()).toEqual([path.basename(folder), 'stamp.json'].sort());
 });
 
-test('does not remove runtimes that may be in use from a folder that workers share without a lock', async () => {
+test('in a folder that workers share without a lock, makeRuntime removes only runtimes that were not used for 30 days', async () => {
   const first = await makeRuntime({ stateRoot, entry, shared: true, log });
   await writeFile(path.join(stateRoot, 'source/lazy.ts'), `export const lazy: string = 'other';\n`);
   const second = await makeRuntime({ stateRoot, entry, shared: true, log });
@@ -61,7 +61,7 @@ test('does not remove runtimes that may be in use from a folder that workers sha
   await expect(stat(second)).resolves.toBeDefined();
 });
 
-test('makes the runtime writable for its owner only, and readable for everyone', async () => {
+test('all users can read the runtime, but only its owner can write to it', async () => {
   const folder = await makeRuntime({
     stateRoot,
     entry,
@@ -83,19 +83,19 @@ test('makes the runtime writable for its owner only, and readable for everyone',
   }
 });
 
-test("makes the agent's Node unreadable, so that the agent's process cannot be traced", async () => {
+test("the file of the agent's Node in the runtime is unreadable, so that the agent's process cannot be traced", async () => {
   const folder = await makeRuntime({ stateRoot, entry, log });
   const { mode, nlink } = await stat(path.join(folder, 'agent/node'));
   expect([mode & 0o777, nlink]).toEqual([0o111, 1]);
   expect((await stat(process.execPath)).mode & 0o005).toBe(0o005);
 });
 
-test('works without compiled code if the rehearsal fails', async () => {
+test('makeRuntime makes a runtime without compiled code if the rehearsal fails', async () => {
   const folder = await makeRuntime({ stateRoot, entry, rehearse: () => Promise.reject(new Error('no')), log });
   expect(await readdir(path.join(folder, 'agent/cache'))).toEqual([]);
 });
 
-test('names the place of an error in the source', async () => {
+test('the error about a source that cannot be bundled names the source file', async () => {
   await writeFile(entry, 'import { nothing } from "./missing.ts";\nnothing();\n');
   await expect(makeRuntime({ stateRoot, entry, log })).rejects.toThrow(/main\.ts.*cannot be bundled[\s\S]*missing\.ts/);
   expect(await readFile(entry, 'utf8')).toContain('missing');

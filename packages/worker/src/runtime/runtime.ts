@@ -23,39 +23,50 @@ import { placePortableNode } from './portable-node.ts';
 /** Options for making the runtime, which is the folder that sandboxes see as /opt/runyard. */
 export interface RuntimeRequest {
   readonly stateRoot: string;
-  /** The agent's `main.ts`. */
+  /** Path of the agent's `main.ts`. */
   readonly entry: string;
   /**
-   * Runs the agent once inside a sandbox that may write to `agent/cache` of the given folder, so that V8 stores the compiled code there. If
-   * it rejects, the runtime has no compiled code.
+   * Runs the agent once in a sandbox that may write to `agent/cache` of the given folder, so that the agent stores its compiled code
+   * there. If this function rejects, the runtime has no compiled code.
    */
   readonly rehearse?: (folder: string) => Promise<void>;
   /**
-   * Folder at which containers see the runtime. If it is set, Node uses no library of an image. Absent: Node uses this machine's libraries.
+   * Path at which containers see the runtime. If this is set, the runtime contains copies of the libraries for Node, so that Node uses no
+   * library of an image. If it is absent, Node uses the libraries of this machine.
    */
   readonly portableIn?: string;
-  /** True if other processes use the folder without a lock. Runtimes used in the last 30 days are then kept. */
+  /**
+   * True if other workers use runtimes of the folder without a lock. Then only runtimes that were not used in the last 30 days are
+   * removed.
+   */
   readonly shared?: boolean;
-  /** Runtimes of sandboxes that an earlier worker left. They are kept, because their agents may load parts late. */
+  /**
+   * Runtimes of sandboxes that an earlier worker left. They are not removed, because the agents in these sandboxes may load parts of the
+   * program later.
+   */
   readonly inUse?: readonly string[];
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
-/** Age at which an unused shared runtime is removed: an agent of another worker may run for days and load parts late. */
+/**
+ * A shared runtime is removed when it was not used for this time. The time is long, because an agent of another worker may run for days
+ * and load parts of the program late.
+ */
 const unusedMs = 30 * 24 * 3_600_000;
 
 /** The agent's commands, which shells and scripts inside the sandbox can call. */
 export const agentCommands = ['report-artifact', 'child-run', 'pull-request'] as const;
 
-/** Returns the text of a script that finds the runtime relative to its own path. */
+/** Returns the text of a script that starts a command of the agent. The script finds the runtime relative to the script's own path. */
 const commandScript = (name: string): string =>
   `#!/bin/sh\nexec "\${0%/*}/../node" "\${0%/*}/../agent/${startFile}" ${name} "$@"\n`;
 
 /**
- * Returns the folder with `node`, `agent/node`, `agent/main.cjs`, `agent/cache` and `bin/`, made once for each content of the agent and
- * each Node. It is created in a temporary folder, which is renamed when it is complete. It belongs to the worker's user and is read-only in
- * every sandbox, so a run cannot change files that another run reads. Removes older runtimes. This is safe: if the folder is not shared,
- * the caller holds the lock of the data folder, so no agent uses them.
+ * Returns the folder of the runtime, with `node`, `agent/node`, `agent/main.cjs`, `agent/cache` and `bin/`. Makes the folder only if
+ * there is none yet for this version of the agent and this Node. A new runtime is made in a temporary folder, which is renamed when it
+ * is complete. The runtime belongs to the worker's user and is read-only in every sandbox, so a run cannot change files that another
+ * run reads. Removes older runtimes that no agent uses: in a folder that is not shared, these are all except `inUse`, because the
+ * caller holds the lock of the data folder.
  */
 export async function makeRuntime(request: RuntimeRequest): Promise<string> {
   const began = performance.now();
@@ -127,8 +138,8 @@ async function isWhole(folder: string): Promise<boolean> {
 }
 
 /**
- * Places Node as a hard link, which shares the page cache with the worker. Makes a copy instead if the folder is on another file system, or
- * if other users cannot read the worker's Node.
+ * Makes a hard link to Node, so that agents and the worker share the pages of the file in memory. Makes a copy instead if the folder
+ * is on another file system, or if other users cannot read the worker's Node.
  */
 async function placeNode(from: string, to: string): Promise<void> {
   const { mode } = await stat(from);
@@ -144,15 +155,18 @@ async function placeNode(from: string, to: string): Promise<void> {
   await chmod(to, 0o755);
 }
 
-/** Copies Node with a mode that allows execution only; `agentProgram` says why. A link would change the mode of the original. */
+/**
+ * Copies Node and sets a mode that allows only execution; `agentProgram` explains why. A hard link is not possible, because the original
+ * would get this mode too.
+ */
 async function placeUnreadableNode(from: string, to: string): Promise<void> {
   await copyFile(from, to, constants.COPYFILE_FICLONE);
   await chmod(to, 0o111);
 }
 
 /**
- * Takes ownership of the files that the rehearsal wrote as the user of its sandbox. After this, all users can read the files, but only this
- * process's user can write them.
+ * Makes the user of this process the owner of the files, because the rehearsal has written some of them as the user of its sandbox.
+ * After this, all users can read the files, but only the owner can write them.
  */
 async function ownAll(folder: string): Promise<void> {
   const uid = process.getuid?.() ?? 0;
@@ -169,12 +183,12 @@ async function ownAll(folder: string): Promise<void> {
   }
 }
 
-/** Sets the folder's time, which records when a runtime was last used. */
+/** Sets the modification time of the folder, which shows when the runtime was last used. */
 async function markUsed(folder: string): Promise<void> {
   await utimes(folder, new Date(), new Date());
 }
 
-/** Removes runtimes, complete or not, that were last used before `before` (Unix milliseconds). */
+/** Removes runtimes that are not in `kept` and were last used before `before` (Unix milliseconds), even if they are incomplete. */
 async function removeOthers(runtimes: string, kept: readonly string[], before: number): Promise<void> {
   for (const name of await readdir(runtimes)) {
     if (kept.includes(name) || name === 'stamp.json') continue;

@@ -3,8 +3,8 @@ type Esbuild = typeof import('esbuild');
 let uses = 0;
 
 /**
- * Calls `work` with esbuild. After the last use, stops esbuild's helper process, which would otherwise stay until this process ends.
- * Stopping it earlier would interrupt other builds. esbuild is loaded here, because most starts need no build.
+ * Calls `work` with esbuild. When the last of all concurrent calls has ended, stops the helper process of esbuild, which would
+ * otherwise stay until this process ends. Loads esbuild only here, because most starts need no build.
  */
 export async function withEsbuild<T>(work: (esbuild: Esbuild) => Promise<T>): Promise<T> {
   uses += 1;

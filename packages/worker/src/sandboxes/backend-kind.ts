@@ -9,12 +9,12 @@ import type { ReportedLimits, SandboxLimits } from './limits.ts';
 import type { Sandbox, SandboxBackend } from './sandbox.ts';
 import type { SandboxSupervisors } from './supervisors.ts';
 
-/** The result of a probe. `ok` false: no agent may run; `reasons` say why, and how to fix the problem. */
+/** The result of a test sandbox. If `ok` is false, no agent may run. `reasons` say why and how to fix the problem. */
 export interface ProbeResult {
   readonly level: SandboxLevel;
   readonly ok: boolean;
   readonly reasons: readonly string[];
-  /** Facts for a person about the programs that make the sandboxes. Absent: the level contains all facts. */
+  /** Lines for a person about the programs that make the sandboxes, such as their versions. Absent if `level` contains all facts. */
   readonly about?: readonly string[];
 }
 
@@ -36,49 +36,49 @@ export type KubernetesSettings = Pick<
   Extract<keyof Settings, `RUNYARD_KUBERNETES_${string}`> | 'RUNYARD_ADOPT_SECONDS' | 'RUNYARD_CA_FILE'
 >;
 
-/** Settings of the backends that use more than programs of this machine. */
+/** Settings of the backends that need settings of their own. */
 export type BackendSettings = DockerSettings & KubernetesSettings;
 
 export interface OpenRequest {
   readonly limits: SandboxLimits;
   /** Number of sandboxes in which an agent waits for its run. */
   readonly warmSandboxes: number;
-  /** Folder with programs of harnesses, which every sandbox sees read-only. */
+  /** Folder with programs of harnesses. Every sandbox can read this folder, but not change it. */
   readonly harnessDir: string | undefined;
   readonly state: StateRoot;
   readonly instanceId: string;
-  /** The agent's `main.ts`. */
+  /** Path of the agent's `main.ts`. */
   readonly agentEntry: string;
   readonly upstream: Upstream;
-  /** Absent: agents keep nothing for later runs. */
+  /** The cache in which agents store objects for later runs. If it is absent, agents store nothing for later runs. */
   readonly cache: Cache | undefined;
-  /** Service root, without `/api/v1`. */
+  /** URL of the service without `/api/v1`. */
   readonly serviceRoot: string;
-  /** Absent: sandboxes end with this process. */
+  /** The supervisor processes with which sandboxes survive this process. If this is absent, sandboxes end together with this process. */
   readonly supervisors: SandboxSupervisors | undefined;
   readonly docker: DockerSettings;
   readonly kubernetes: KubernetesSettings;
   readonly log: Logger;
 }
 
-/** A living or ended sandbox that an earlier worker left. */
+/** A sandbox that an earlier worker process left. The sandbox may still run or may have ended. */
 export interface AdoptableSandbox {
   readonly record: {
     readonly execution: { readonly task_id: string; readonly execution_id: string };
     readonly assignment_id?: string | undefined;
     readonly limits: ReportedLimits;
-    /** True if its environment lowers the worker's limits. */
+    /** True if the environment of the run may lower the worker's limits. */
     readonly limited: boolean;
-    /** Hosts that its environment allows. */
+    /** Hosts to which the environment of the run allows connections. */
     readonly network?: SandboxNetwork | undefined;
-    /** Time from the assignment to the agent's start, in milliseconds. */
+    /** Milliseconds from the arrival of the assignment to the start of the agent. */
     readonly spawn_ms: number;
   };
   readonly sandbox: Pick<Sandbox, 'id' | 'ended' | 'rest' | 'kill' | 'dispose'> & {
-    /** Takes the connections that its proxy denied. */
+    /** Registers the function that gets the connections that the sandbox's proxy denied. */
     onDenied(report: (denied: DeniedConnections) => void): void;
   };
-  /** False: the sandbox has ended, and only its end must be reported. */
+  /** True if the sandbox still runs. If it is false, the worker only has to report the end of the sandbox. */
   readonly lives: boolean;
 }
 
@@ -89,31 +89,37 @@ export interface AdoptRequest {
 }
 
 export interface SweepRequest {
-  /** Id of the data folder from `chooseStateRoot`. It labels everything that the worker creates. */
+  /** Id of the data folder from `chooseStateRoot`. Everything that workers of this folder create is labelled with this id. */
   readonly owner: string;
   readonly stateRoot: string;
-  /** Ids of the sandboxes that this worker has adopted. They are not swept. */
+  /** Ids of the sandboxes that this worker has adopted, and which must not be removed. */
   readonly kept: ReadonlySet<string>;
   /** Called every few seconds with the processes that have not ended yet. */
   readonly onSlow: (pids: readonly number[]) => void;
   readonly log: Logger;
 }
 
-/** One kind of sandbox. Each folder of a backend exports one kind; `backends/backends.ts` lists them. */
+/** One kind of sandbox. The folder of each backend exports one kind, and `backends/backends.ts` lists all kinds. */
 export interface BackendKind {
-  /** Starts a sandbox without a worker and returns how well it isolates. Leaves nothing behind. */
+  /**
+   * Starts a test sandbox without a worker, and returns how well the sandbox is isolated. Removes everything that was created for the
+   * test.
+   */
   probe(limits: SandboxLimits, settings: BackendSettings): Promise<ProbeResult>;
-  /** Opens the backend, prepared for running the agent. Rejects with the reason and the next step if the backend does not work here. */
+  /**
+   * Opens the backend, so that sandboxes with agents can be created. Rejects with the reason and the next step if the backend does not
+   * work here.
+   */
   open(request: OpenRequest): Promise<SandboxBackend>;
   /**
-   * Returns the sandboxes of earlier workers of this data folder, for a backend that does not use supervisors. Absent: the backend has no
-   * such sandboxes. Rejects if they cannot be found. The caller holds the lock of the data folder.
+   * Returns the sandboxes of earlier workers of this data folder that run without a supervisor process. Rejects if they cannot be
+   * found. The caller holds the lock of the data folder. Absent if the backend has no such sandboxes.
    */
   adopt?(request: AdoptRequest): Promise<readonly AdoptableSandbox[]>;
   /**
-   * Removes the remains of earlier workers of this data folder that only this backend knows. Marked processes and folders are removed for
-   * all backends together. Returns the number of sandboxes. The caller holds the lock of the data folder and has ended the marked
-   * processes.
+   * Removes what earlier workers of this data folder have left in this backend, such as containers or cgroups. Marked processes and
+   * folders are not removed here, but for all backends together. Returns the number of removed sandboxes. The caller holds the lock of
+   * the data folder.
    */
   sweep(request: SweepRequest): Promise<number>;
 }
@@ -124,8 +130,8 @@ export function unavailable(backend: SandboxLevel['backend'], ...reasons: string
   return { ok: false, reasons, level: { backend, features: [], missing } };
 }
 
-/** Advice for machines without a working sandbox. */
+/** End of a message for machines on which no sandbox works. */
 export const optOut = 'or let agents run unprotected with RUNYARD_SANDBOX=none, if the machine itself is a sandbox';
 
-/** Advice for machines without gVisor. */
+/** End of a message for machines without gVisor. */
 export const optBack = 'or use bubblewrap alone with RUNYARD_SANDBOX=bubblewrap';

@@ -1,9 +1,12 @@
-/** Tells the agent that its working folder and `HOME` were created for this run, so that it may send their contents to the service. */
+/**
+ * This variable tells the agent that its working folder and `HOME` were created for this run. So the agent may send the contents of these
+ * folders to the service.
+ */
 export const madeForRun = { RUNYARD_RUN_FOLDERS: 'own' } as const;
 
 /**
- * Returns the variables that every program of an agent expects. `runtime`, `home` and `harnessDir` are paths as the agent sees
- * them.
+ * Returns the environment variables that the agent and its programs expect. `runtime`, `home` and `harnessDir` are paths inside of the
+ * sandbox.
  */
 export function baseEnvironment(runtime: string, home: string, harnessDir?: string): Record<string, string> {
   const harnesses = harnessDir === undefined ? '' : `${harnessDir}/bin:`;

@@ -2,22 +2,26 @@ import type { SandboxVerdict } from './sandbox.ts';
 
 const shortestPauseMs = 1000;
 const longestMeasurementMs = 60_000;
-/** Failures in a row that end the sandbox. A single failure may be due to a busy machine. */
+/**
+ * After this number of failed measurements in a row, the sandbox is ended. A single failure is ignored, because the machine may have been
+ * busy.
+ */
 const mostFailures = 2;
 
 export interface DiskWatch {
-  /** Returns the bytes in use. The measurement fails if this rejects, or has no result when the signal aborts. */
+  /** Returns the bytes in use. The measurement has failed if this function rejects, or has no result when the signal aborts. */
   readonly measure: (signal: AbortSignal) => Promise<number>;
   readonly limitMb: number;
   /** Called once, when the limit is exceeded or the measurements fail. */
   readonly onFull: (verdict: SandboxVerdict) => void;
-  /** Time for one measurement in milliseconds. Default: 60,000. */
+  /** Time limit of one measurement in milliseconds. Default: 60,000. */
   readonly measurementMs?: number;
 }
 
 /**
- * Measures repeatedly. Slow measurements are repeated less often, so that they take at most a tenth of the time. Two measurements in a row
- * that fail or take too long count as over the limit. Otherwise an agent could disable the limit by making measurements fail.
+ * Measures the disk of a sandbox again and again. The longer a measurement takes, the longer is the pause after it, so that
+ * measurements take at most a tenth of the time. If two measurements in a row fail or take too long, the sandbox counts as over the
+ * limit. Otherwise an agent could avoid the limit by making measurements fail.
  */
 export function watchDisk(watch: DiskWatch): { stop(): void } {
   const { limitMb, measurementMs = longestMeasurementMs } = watch;
@@ -47,8 +51,8 @@ export function watchDisk(watch: DiskWatch): { stop(): void } {
 }
 
 /**
- * Returns the result, or the reason why there is no result. Does not wait for a measurement that ignores the signal, such as a program that
- * hangs on a disk.
+ * Returns the result of the measurement, or an error if it has failed. Stops waiting when the time is over, even if the measurement
+ * ignores the signal, for example because its program hangs on a disk.
  */
 async function inTime(measure: DiskWatch['measure'], ms: number): Promise<number | Error> {
   const signal = AbortSignal.timeout(ms);

@@ -4,7 +4,10 @@ import { mountImage, unmountBelow, unmountImage } from '../state/disk-image.ts';
 import { makeFolder } from '../state/make-folder.ts';
 import { removeTree } from '../state/remove-tree.ts';
 
-/** Host folders of one sandbox. The sandbox's user can pass through `top` but not write to it, and owns `workspace` and `home`. */
+/**
+ * Folders of the machine for one sandbox. `top` contains `workspace` and `home`. The user of the sandbox owns `workspace` and `home`, and
+ * can enter `top`, but cannot write to it.
+ */
 export interface SandboxFolders {
   readonly top: string;
   readonly workspace: string;
@@ -15,13 +18,13 @@ export interface SandboxFolders {
 const imageOf = (stateRoot: string, id: string): string => path.join(stateRoot, 'disks', `${id}.img`);
 
 export interface FolderOptions {
-  /** Owner of the folders; absent: this process's user. */
+  /** Owner of the folders. Default: the user of this process. */
   readonly uid?: number;
   /** If set, the folders are on their own disk image of about this size. */
   readonly diskMb?: number;
 }
 
-/** Makes the folders. If it fails, `removeFolders` removes the folders that it created. */
+/** Makes the folders. If this fails, the caller must call `removeFolders` for the folders that were already created. */
 export async function makeFolders(
   stateRoot: string,
   id: string,
@@ -44,7 +47,10 @@ export async function makeFolders(
   return folders;
 }
 
-/** Removes a sandbox's folders. Renames them first, so that the name is free at once. Does nothing if the state root no longer exists. */
+/**
+ * Removes the folders of a sandbox. Moves them into `trash` first, so that the path is free at once. Does nothing if the state root no
+ * longer exists.
+ */
 export async function removeFolders(stateRoot: string, id: string): Promise<void> {
   await unmountImage(imageOf(stateRoot, id), path.join(stateRoot, 's', id));
   const trash = path.join(stateRoot, 'trash');

@@ -4,14 +4,14 @@ import type { Settings } from '@runyard/contract/settings/settings';
 /** Limits of one sandbox. */
 export interface SandboxLimits {
   readonly memoryMb: number;
-  /** Processes and threads together. */
+  /** Most processes and threads together. */
   readonly processes: number;
   readonly tmpMb: number;
-  /** Workspace and home together. */
+  /** Most disk space of the workspace and the home folder together. */
   readonly diskMb: number;
-  /** Files that all processes may have open together. */
+  /** Most files that all processes together may have open. */
   readonly openFiles: number;
-  /** Processors; 0: all of the machine. */
+  /** Most processors; 0: all processors of the machine. */
   readonly cpus: number;
 }
 
@@ -28,13 +28,13 @@ type LimitSettings = Pick<
   | 'RUNYARD_SANDBOX_CPUS'
 >;
 
-/** Node does not start with fewer files. */
+/** A process may always open this number of files, because Node does not start with fewer. */
 const leastFiles = 64;
 
-/** Least memory of a sandbox, as in the settings. */
+/** Least memory of a sandbox. The settings have the same minimum. */
 const leastMemoryMb = 128;
 
-/** Returns the limits that the worker's settings give each sandbox. */
+/** Returns the limits of each sandbox according to the settings of the worker. */
 export function sandboxLimits(settings: LimitSettings): SandboxLimits {
   return {
     memoryMb: settings.RUNYARD_SANDBOX_MEMORY_MB,
@@ -47,7 +47,7 @@ export function sandboxLimits(settings: LimitSettings): SandboxLimits {
 }
 
 /**
- * Returns the limits of the worker, each lowered to the limit of the environment if that is lower. The environment cannot raise a limit.
+ * Returns for each limit the lower one of two values: the limit of the worker and the limit of the environment.
  */
 export function lowerLimits(limits: SandboxLimits, wanted: EnvironmentLimits | undefined): SandboxLimits {
   const least = (own: number, other: number | undefined) => Math.min(own, other ?? own);
@@ -55,7 +55,7 @@ export function lowerLimits(limits: SandboxLimits, wanted: EnvironmentLimits | u
     ...limits,
     memoryMb: least(limits.memoryMb, wanted?.memory_mb),
     processes: least(limits.processes, wanted?.processes),
-    // /tmp uses memory.
+    // /tmp is in memory, so it cannot have more space than the sandbox has memory.
     tmpMb: least(limits.tmpMb, wanted?.memory_mb),
     diskMb: least(limits.diskMb, wanted?.disk_mb),
   };
@@ -73,13 +73,13 @@ export function shapedLimits(
 }
 
 /**
- * Returns how many files each process may open, so that all processes of the sandbox together stay within their limit. The kernel has no
- * limit for all processes together. `most`: a limit of the machine.
+ * Returns how many files each process may open. The kernel has no limit for all processes of a sandbox together, so each process gets
+ * an equal part of the sandbox's limit. `most`: the limit of the machine for a process.
  */
 export const filesOfProcess = ({ openFiles, processes }: SandboxLimits, most: number): number =>
   Math.min(most, Math.max(leastFiles, Math.floor(openFiles / processes)));
 
-/** Returns true if both set the same limits. */
+/** Returns true if all limits are the same. */
 export function sameLimits(one: SandboxLimits, other: SandboxLimits): boolean {
   return (
     one.memoryMb === other.memoryMb &&

@@ -1,20 +1,23 @@
 /** Labels and variables by which this worker and the next worker of the same data folder find the processes of sandboxes. */
 import { findProcesses, killUntilGone } from '../state/processes.ts';
 
-/** Returns the prefix of the label in the arguments of the first processes of sandboxes. The sandbox cannot change the label. */
+/** Returns the prefix of the label in the arguments of the first processes of sandboxes. Programs in a sandbox cannot change this label. */
 export function ownerLabel(owner: string): string {
   return `runyard-sandbox:${owner}:`;
 }
 
-/** Returns the prefix of the marker variable of an agent. The agent's children inherit the variable, unless they remove it. */
+/**
+ * Returns the prefix of the environment variable that marks an agent. Child processes of the agent inherit the variable, unless they
+ * remove it.
+ */
 export function ownerVariable(owner: string): string {
   return `RUNYARD_SANDBOX_OWNER=${owner}:`;
 }
 
-/** Log for warnings about processes that die slowly. */
+/** The log for warnings about processes that take long to end. */
 export type SlowLog = { warn(fields: object, message: string): void };
 
-/** Returns an `onSlow` that logs a warning. `fields` name the owner of the processes. */
+/** Returns a function `onSlow` that logs a warning. `fields` are added to the log line and name the owner of the processes. */
 export function logSlow(log: SlowLog, fields: object): (pids: readonly number[]) => void {
   return (pids) =>
     log.warn({ ...fields, pids }, 'processes of an ended sandbox are still there; waiting until they are gone');
@@ -25,7 +28,7 @@ export function supervisorLabel(owner: string): string {
   return `runyard-supervisor:${owner}:`;
 }
 
-/** Returns the id of the sandbox at the end of a label or variable. */
+/** Returns the id of the sandbox, which is the end of a label or variable. */
 const sandboxOf = (mark: string): string => mark.slice(mark.lastIndexOf(':') + 1);
 
 /**

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { keepOutputTail } from './output-tail.ts';
 
-test('keeps the last 64 KB of both streams together', async () => {
+test('keepOutputTail keeps the last 64 KB of both streams together', async () => {
   const [out, err] = [new PassThrough(), new PassThrough()];
   const tail = keepOutputTail([out, err]);
   await new Promise((resolve) => out.write(Buffer.alloc(1024 * 1024, 'a'), resolve));
@@ -13,7 +13,7 @@ test('keeps the last 64 KB of both streams together', async () => {
   expect(tail.text()).toMatch(/^a+the end$/);
 });
 
-test('replaces invalid UTF-8 and drops NUL characters', () => {
+test('keepOutputTail replaces invalid UTF-8 and drops NUL characters', () => {
   const out = new PassThrough();
   const tail = keepOutputTail([out]);
   out.write(Buffer.from([0x61, 0x00, 0xff, 0x62]));
@@ -26,7 +26,7 @@ test('replaces invalid UTF-8 and drops NUL characters', () => {
   );
 });
 
-test('pauses while it reads a flood', async () => {
+test('keepOutputTail pauses if a program writes very much output', async () => {
   const out = new PassThrough();
   const tail = keepOutputTail([out]);
   for (let piece = 0; piece < 80; piece++) out.write(Buffer.alloc(64 * 1024));

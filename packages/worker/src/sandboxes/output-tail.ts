@@ -1,15 +1,18 @@
 import type { Readable } from 'node:stream';
 
-/** Bytes that are kept of an agent's output: enough for a stack trace in a failure message. */
+/** The last bytes of an agent's output are kept, for a stack trace in a failure message. */
 const keptBytes = 64 * 1024;
-/** Most bytes that are read in one window of `windowMs`. Further output is read in the next window, so that a flood costs little CPU. */
+/**
+ * Most bytes that are read in each period of `windowMs`. Further output is read in the next period, so that an agent that writes very
+ * much output costs little processor time.
+ */
 const bytesPerWindow = 4 * 1024 * 1024;
 const windowMs = 250;
 
 export interface OutputTail {
   /** Returns the kept text. Invalid UTF-8 becomes U+FFFD; NUL characters are dropped. */
   text(): string;
-  /** Ends the throttling, so that the rest of the output is read at once. */
+  /** Ends the limit on reading, so that the rest of the output is read at once. */
   close(): void;
 }
 

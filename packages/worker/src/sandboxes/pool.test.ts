@@ -8,7 +8,7 @@ interface Item {
   readonly gone: Promise<void>;
   isAlive(): boolean;
   dispose(): Promise<void>;
-  /** Ends it, as another program would. */
+  /** Ends the item, as if another program had killed it. */
   end(): void;
 }
 
@@ -64,7 +64,7 @@ async function full(size: number) {
   return pool;
 }
 
-test('gives each item to one caller, and refills after a pause', async () => {
+test('the pool gives each item to only one caller, and makes new items after a pause', async () => {
   const pool = await full(2);
   const taken = [pool.takeReady(), pool.takeReady(), pool.takeReady()];
   expect(taken.map((item) => item?.number)).toEqual([0, 1, undefined]);
@@ -76,7 +76,7 @@ test('gives each item to one caller, and refills after a pause', async () => {
   expect(pool.takeReady()?.number).toBe(2);
 });
 
-test('refills after a pause even if further items are taken during the pause', async () => {
+test('the pool makes new items after a pause even if further items are taken during the pause', async () => {
   const pool = await full(1);
   const taken: (number | undefined)[] = [];
   for (let n = 0; n < 8; n++) {
@@ -87,7 +87,7 @@ test('refills after a pause even if further items are taken during the pause', a
   expect(taken.filter((number) => number !== undefined)).toEqual([0, 1, 2, 3]);
 });
 
-test('counts ready, taken and failed items', async () => {
+test('the pool counts ready, taken and failed items', async () => {
   const pool = await full(2);
   expect(pool.counts()).toEqual({ wanted: 2, ready: 2, taken: 0, failed: 0 });
   pool.takeReady();
@@ -106,13 +106,13 @@ test('a pool of size 0 makes no item ahead of time', async () => {
   expect(made).toHaveLength(1);
 });
 
-test('gives the item that is being made to only one caller', async () => {
+test('the pool gives an item that is being made to only one caller', async () => {
   const pool = open(1);
   const [first, second] = await Promise.all([pool.take(), pool.take()]);
   expect(new Set([first.number, second.number]).size).toBe(2);
 });
 
-test('replaces an item that ended while it waited, after a growing pause', async () => {
+test('the pool replaces an item that has ended before it was taken, after a pause that grows', async () => {
   const pool = await full(1);
   for (const pauseMs of [1000, 2000]) {
     made.at(-1)?.end();
@@ -131,7 +131,7 @@ test('replaces an item that ended while it waited, after a growing pause', async
   expect(pool.takeReady()?.number).toBe(2);
 });
 
-test('retries with long pauses while items cannot be made, but tries at once when a caller needs one', async () => {
+test('the pool waits longer and longer while items cannot be made, but makes one at once for a caller', async () => {
   fault = new Error('no disk');
   const pool = open(1);
   await settle();
@@ -146,7 +146,7 @@ test('retries with long pauses while items cannot be made, but tries at once whe
   expect((await pool.take()).number).toBe(0);
 });
 
-test('disposes of waiting and unfinished items when it is closed', async () => {
+test('a closed pool disposes of items that are ready or being made', async () => {
   const pool = await full(1);
   const other = open(1);
   await Promise.all([pool.close(), other.close()]);
@@ -158,7 +158,7 @@ test('disposes of waiting and unfinished items when it is closed', async () => {
 });
 
 test.each(['waits', 'has ended'])(
-  'close() resolves only after its item that %s is removed, also for a second caller',
+  'close() resolves for all callers only when the item that %s is removed',
   async (state) => {
     const pool = await full(1);
     const removal = Promise.withResolvers<void>();

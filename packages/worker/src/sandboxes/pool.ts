@@ -1,6 +1,6 @@
 import { backoffMs } from '@runyard/system/backoff';
 
-/** The kind of item that a pool keeps ready. */
+/** The functions that an item of a pool must have. */
 interface Pooled {
   readonly isAlive: () => boolean;
   /** Resolves when the item has ended before it was taken. */
@@ -8,24 +8,27 @@ interface Pooled {
   dispose(): Promise<void>;
 }
 
-/** The state of a pool, for a person. */
+/** The state of a pool, for messages to persons. */
 export interface PoolCounts {
   /** Number of items that the pool tries to keep ready. */
   readonly wanted: number;
   readonly ready: number;
   /** Number of ready items that were taken since the pool was opened. */
   readonly taken: number;
-  /** Number of items that could not be made, or that ended unused, since the pool was opened. */
+  /** Number of items that could not be made or that ended before they were taken, since the pool was opened. */
   readonly failed: number;
-  /** Reason of the last failure; absent: no item failed. */
+  /** Reason of the last failure. Absent if no item has failed. */
   readonly failure?: string;
 }
 
-/** Keeps sandboxes ready, so that an assignment does not wait for their preparation. Each is taken at most once. */
+/** Keeps sandboxes ready, so that an assignment does not wait until a sandbox is prepared. Each sandbox is taken at most once. */
 export interface Pool<T extends Pooled> {
-  /** Returns a ready sandbox. If no sandbox is ready, returns the one that is being made, or makes a new one. The pool is refilled a moment later. */
+  /**
+   * Takes a ready sandbox. If no sandbox is ready, takes the sandbox that is being made, or makes a new one. The pool is refilled a
+   * moment later.
+   */
   take(): Promise<T>;
-  /** Returns a ready sandbox, or undefined. The pool is refilled a moment later. */
+  /** Takes a ready sandbox, or returns undefined if there is none. The pool is refilled a moment later. */
   takeReady(): T | undefined;
   counts(): PoolCounts;
   /** Removes the ready sandboxes and makes no further ones ahead of time. `take` still makes a sandbox for its caller. */
@@ -33,11 +36,14 @@ export interface Pool<T extends Pooled> {
 }
 
 export interface PoolOptions {
-  /** Sandboxes to keep ready; 0: none. */
+  /** Number of sandboxes to keep ready. */
   readonly size: number;
-  /** Pause from the first take until the pool is refilled, in milliseconds. The pause leaves the processor to the agent of the taken sandbox. */
+  /**
+   * Milliseconds from the moment when a sandbox is taken until the pool makes a new one. In this pause, the agent of the taken sandbox
+   * can use the processor alone.
+   */
   readonly refillMs: number;
-  /** Called when a sandbox could not be made, or ended unused. */
+  /** Called when a sandbox could not be made or ended before it was taken. */
   readonly onFailure?: (reason: string) => void;
 }
 
@@ -61,7 +67,7 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
   let failure: string | undefined;
   let closed = false;
   let filling = Promise.resolve();
-  /** Removals in progress. The process may end only after these removals. */
+  /** Removals in progress. `close` waits for them, so that the process does not end before. */
   const removals = new Set<Promise<void>>();
 
   const remove = (item: T): void => {
@@ -112,7 +118,7 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
   };
 
   const takeReady = (): T | undefined => {
-    // A pause in progress is not restarted. Otherwise many calls in a row would keep the pool empty.
+    // Does not restart a pause in progress, because many calls in a row would then keep the pool empty.
     if (size > 0 && !closed && timer === undefined) fillIn(failures === 0 ? refillMs : backoffMs(pauses, failures));
     for (const item of ready) {
       ready.delete(item);
@@ -137,7 +143,8 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
       making = undefined;
       if (entry !== undefined) {
         entry.isTaken = true;
-        // A start that failed ahead of time may work now, for example after a full disk or a missing folder.
+        // If the sandbox that was being made has failed, tries again for the caller, because the cause may be gone, for example a full
+        // disk.
         const made = await entry.item.catch(() => undefined);
         if (made?.isAlive()) return made;
         if (made !== undefined) remove(made);
@@ -149,7 +156,7 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
       clearTimeout(timer);
       for (const item of ready) remove(item);
       ready.clear();
-      // Closing also removes the item that is being made.
+      // Waits for the sandbox that is being made, so that it is removed too.
       await filling;
       await Promise.all(removals);
     },

@@ -3,7 +3,7 @@ import type { SandboxEgress } from '../egress/egress.ts';
 import type { SandboxLimits } from './limits.ts';
 import type { PoolCounts } from './pool.ts';
 
-/** A file that the sandbox has before its agent starts. */
+/** A file that the backend places in the sandbox before the agent starts. */
 export interface SandboxFile {
   /** Absolute path inside the sandbox. */
   readonly path: string;
@@ -12,33 +12,42 @@ export interface SandboxFile {
   readonly mode: number;
 }
 
-/** Specifies a sandbox. A backend rejects a specification that it cannot meet (see `refuseUnsupported` in `specification.ts`). */
+/**
+ * Describes the sandbox that a backend must create. A backend rejects a specification if it does not support a part of it (see
+ * `refuseUnsupported` in `specification.ts`).
+ */
 export interface SandboxSpecification {
-  /** Execution that the sandbox belongs to. A backend whose sandboxes live longer than the worker labels them with this id. */
+  /**
+   * Id of the execution to which the sandbox belongs. If sandboxes of a backend can live longer than the worker, the backend labels them
+   * with this id.
+   */
   readonly executionId: string;
-  /** Run of the execution. */
+  /** Id of the execution's run. */
   readonly taskId: string;
-  /** Assignment that brought the execution to this worker. */
+  /** Id of the assignment with which the service gave the execution to this worker. */
   readonly assignmentId?: string;
-  /** Container image to start from; absent: the programs of this machine. */
+  /**
+   * Name of the container image with the programs of the sandbox. If it is absent, the backend uses its default: the programs of this
+   * machine or a default image.
+   */
   readonly image?: string;
   readonly limits: SandboxLimits;
-  /** True if the environment of the run lowers the worker's limits. */
+  /** True if the environment of the run may lower the worker's limits. */
   readonly isLimited: boolean;
-  /** Opens the proxy to the hosts that the environment allows; absent: the sandbox can reach only the service. */
+  /** Opens the proxy to the hosts that the environment allows. If it is absent, the sandbox can reach only the service. */
   readonly egress?: SandboxEgress;
-  /** The hosts that the environment allows, in the form that messages to the service use; absent: no hosts. */
+  /** The hosts that the environment allows, in the form of messages to the service. Absent if it allows no hosts. */
   readonly network?: SandboxNetwork;
   readonly files: readonly SandboxFile[];
-  /** Machine size that the run asks for. A backend that limits processors applies it. */
+  /** Number of processors that the run asks for with its instance shape. Backends that can limit processors use this number. */
   readonly vcpus?: number;
-  /** Called for each step of the image's pull. */
+  /** Called for each step of downloading the image. */
   readonly onImage?: (step: ImageStep) => void;
-  /** Names of the variables that the assignment gives its agent; absent: no variables. */
+  /** Names of the environment variables in the assignment. Absent if there are none. */
   readonly variables?: readonly string[];
 }
 
-/** A step of the pull of the image, for the timeline of the run. */
+/** A step of downloading the image. The timeline of the run shows the steps. */
 export type ImageStep =
   | { readonly step: 'started'; readonly image: string }
   | {
@@ -51,7 +60,7 @@ export type ImageStep =
       readonly step: 'finished';
       readonly image: string;
       readonly durationMs: number;
-      /** Absent: the pull failed with `error`. */
+      /** Absent if the pull failed; then `error` is set. */
       readonly bytes?: number;
       readonly error?: string;
     };
@@ -66,17 +75,17 @@ export interface AgentLaunch {
   /** Environment of the agent without the variables that the backend adds. It contains no variable from the worker's own environment. */
   readonly env: Readonly<Record<string, string>>;
   /**
-   * Token of the run. The backend passes it through the descriptor in `RUNYARD_RUN_TOKEN_FD`, because every other process of the same user
-   * can read the environment of a process.
+   * The run token. The backend passes it through the descriptor whose number is in `RUNYARD_RUN_TOKEN_FD`. The environment is not
+   * used, because other processes of the same user can read it.
    */
   readonly runToken: string;
 }
 
 /** Why a backend itself ended a sandbox. */
 export interface SandboxVerdict {
-  /** Machine reason: `disk_limit`. */
+  /** Reason for programs. Only `disk_limit` exists. */
   readonly reason: string;
-  /** The fault and its remedy, for a person. */
+  /** Message for a person: what is wrong and what to do. */
   readonly message: string;
 }
 
@@ -84,9 +93,9 @@ export interface SandboxVerdict {
 export interface SandboxExit {
   /** 128 + signal if a signal ended the process. */
   readonly exitCode: number;
-  /** True if the kernel killed a process in the sandbox because its memory was used up. */
+  /** True if the kernel killed a process in the sandbox because the memory of the sandbox was used up. */
   readonly outOfMemory: boolean;
-  /** Set if the backend ended the sandbox. */
+  /** Set if the backend itself ended the sandbox. */
   readonly verdict?: SandboxVerdict;
   /** Last 64 KB of standard output and standard error together. */
   readonly outputTail: string;
@@ -96,55 +105,58 @@ export interface SandboxExit {
 export interface Sandbox {
   /** Id of the sandbox, unique on the machine. The names of its folder, cgroup and processes contain this id. */
   readonly id: string;
-  /** Host folder that is the agent's working directory. */
+  /** Folder of the machine that is the working directory of the agent. */
   readonly workspace: string;
   /** Starts the agent, once. Resolves when its first process exists. Rejects with a `SandboxError` of phase `spawn`. */
   spawn(launch: AgentLaunch): Promise<void>;
   /** Resolves when the agent and every process that it started are gone. Stays pending before `spawn`. */
   readonly ended: Promise<SandboxExit>;
   /**
-   * Called with true when the sandbox's agent starts to wait without a slot, and with false when it works again. While the agent waits, its
-   * commands get only the processor time that no other sandbox uses. `isFrozen`: the agent waits for other runs, so all processes except
-   * the agent are frozen if the kernel can do this. Absent: the backend has no such function.
+   * Called with true when the agent begins to wait and gives up its slot, and with false when the agent works again. While the agent
+   * waits, the processes of its sandbox get only the processor time that no other sandbox uses. If `isFrozen` is true, the agent waits
+   * for other runs. Then all processes except the agent are frozen, if the kernel can do this. Absent if the backend cannot do this.
    */
   rest?(isResting: boolean, isFrozen?: boolean): void;
   /**
-   * Ends everything in the sandbox. `terminate` sends SIGTERM to the agent and returns at once. `kill` ends all processes; `ended` resolves
-   * as soon as the kernel has ended them. Does nothing when nothing runs.
+   * Ends the sandbox. `terminate` sends SIGTERM to the agent and returns at once. `kill` sends SIGKILL to all processes; `ended`
+   * resolves when the kernel has ended them. Does nothing if no process runs.
    */
   kill(how: 'terminate' | 'kill'): void;
   /**
-   * Kills the remaining processes, and waits without a time limit until all have ended. Then removes folders, socket and cgroups. Never
-   * rejects: a part that cannot be removed is logged, and the next start of a worker removes it.
+   * Kills the remaining processes, and waits without a time limit until all have ended. Then removes the folders, the socket and the
+   * cgroups. Never rejects. If something cannot be removed, this is logged, and the next worker removes it when it starts.
    */
   dispose(): Promise<void>;
 }
 
 /** Creates sandboxes of one kind. */
 export interface SandboxBackend {
-  /** Describes how well its sandboxes isolate, as probed when the worker started. */
+  /** Returns how well the sandboxes are isolated. This was measured with a test sandbox when the worker started. */
   describe(): SandboxLevel;
   /**
-   * Creates a sandbox: folders, user, limits and relay. No program runs in it yet. A backend may take the sandbox from a pool. Rejects with
-   * a `SandboxError` of phase `prepare`, or with the reason of `signal` if `signal` is aborted first. If it rejects, nothing is left
-   * behind.
+   * Creates a sandbox with folders, user, limits and relay. The agent of the run does not run yet. A backend may take the sandbox from a
+   * pool. Rejects with a `SandboxError` of phase `prepare`, or with the reason of `signal` if `signal` is aborted first. If it rejects,
+   * no part of the sandbox is left.
    */
   create(specification: SandboxSpecification, signal: AbortSignal): Promise<Sandbox>;
-  /** URL at which agents reach the service; absent: the worker's URL. */
+  /** URL at which agents reach the service. If it is absent, agents use the same URL as the worker. */
   readonly agentServiceRoot?: string;
   /**
-   * Removes the objects that the backend keeps until the service has confirmed the end of an execution. Absent: the backend keeps no such
-   * objects. Never rejects.
+   * Called when the service has confirmed the end of an execution. Removes objects of the execution that the backend kept until then.
+   * Never rejects. Absent if the backend keeps no such objects.
    */
   forget?(executionId: string): Promise<void>;
   /**
-   * Ends the sandboxes that it keeps ready, because few or no executions will come. Absent: the backend keeps no
-   * sandboxes ready.
+   * Ends the sandboxes that the backend keeps ready. Called when the worker will get few or no further executions. Absent if the
+   * backend keeps no sandboxes ready.
    */
   drain?(): void;
-  /** Returns the state of its pool of sandboxes with waiting agents. Absent: it has no such pool. */
+  /** Returns the state of the pool of sandboxes in which agents wait for runs. Absent if the backend has no such pool. */
   waiting?(): PoolCounts;
-  /** Releases the resources of the backend itself: sandboxes in its pool, locks. Created sandboxes are disposed of by their owners. */
+  /**
+   * Releases the resources of the backend: the sandboxes in its pool, and locks. For sandboxes from `create`, the caller must call
+   * `dispose`.
+   */
   close(): Promise<void>;
 }
 
@@ -152,7 +164,7 @@ export interface SandboxBackend {
 export class SandboxError extends Error {
   override readonly name = 'SandboxError';
   readonly phase: 'prepare' | 'spawn';
-  /** Machine reason, such as `sandbox_not_prepared`. */
+  /** Reason for programs, such as `sandbox_not_prepared`. */
   readonly reason: string;
 
   constructor(phase: 'prepare' | 'spawn', reason: string, message: string, options?: ErrorOptions) {

@@ -10,13 +10,13 @@ const plain: SandboxSpecification = {
   files: [],
 };
 
-test('accepts a sandbox with limits only', () => {
+test('refuseUnsupported accepts a sandbox that asks only for limits', () => {
   expect(() => refuseUnsupported(plain)).not.toThrow();
 });
 
 test.each([
   ['an image', { ...plain, image: 'node:24' }, 'node:24'],
   ['files', { ...plain, files: [{ path: '/etc/a', content: new Uint8Array(), mode: 0o600 }] }, '/etc/a'],
-])('refuses %s with an error that names the value', (_, specification, named) => {
+])('refuseUnsupported refuses %s with an error that names the value', (_, specification, named) => {
   expect(() => refuseUnsupported(specification)).toThrow(named);
 });

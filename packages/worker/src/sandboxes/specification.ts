@@ -1,6 +1,9 @@
 import { SandboxError, type SandboxSpecification } from './sandbox.ts';
 
-/** Throws a `SandboxError` if the specification asks for something that backends of this machine's programs do not provide. */
+/**
+ * Throws a `SandboxError` if the specification asks for an image or for files. Used by backends whose sandboxes see the programs of this
+ * machine, because these backends support neither.
+ */
 export function refuseUnsupported({ image, files }: SandboxSpecification): void {
   if (image !== undefined) {
     throw new SandboxError(
@@ -12,7 +15,7 @@ export function refuseUnsupported({ image, files }: SandboxSpecification): void 
   refuseFiles({ files });
 }
 
-/** Throws a `SandboxError` if files are to be placed in the sandbox, which no backend provides yet. */
+/** Throws a `SandboxError` if the specification asks for files in the sandbox, because no backend supports this yet. */
 export function refuseFiles({ files }: Pick<SandboxSpecification, 'files'>): void {
   if (files.length > 0) {
     const paths = files.map((file) => file.path).join(', ');

@@ -5,22 +5,22 @@ import type { Sandbox, SandboxSpecification } from './sandbox.ts';
 
 /** The programs from which a supervisor is started. */
 export interface SupervisorProgram {
-  /** Node to start it with. */
+  /** Path of the Node that runs the supervisor. */
   readonly node: string;
   /** Bundle of `supervisor-process/main.ts`. */
   readonly entry: string;
 }
 
-/** Facts that locate all parts of a sandbox on the machine, except its supervisor. */
+/** Facts with which all parts of a sandbox on the machine can be found, except its supervisor. */
 export interface SandboxTraces {
   readonly id: string;
   readonly stateRoot: string;
-  /** Label of its first processes. */
+  /** Label in the arguments of the sandbox's first processes. */
   readonly label: string;
-  /** Variable `NAME=value` in the environment of its processes. */
+  /** Variable `NAME=value` in the environment of the sandbox's processes. */
   readonly variable: string;
   readonly cgroups?: CgroupHierarchy | undefined;
-  /** Container of the sandbox, and the engine that has it. */
+  /** Name of the sandbox's container, and the address of its engine. */
   readonly container?: { readonly name: string; readonly engine: EngineAddress } | undefined;
 }
 
@@ -29,18 +29,18 @@ export interface SupervisedRequest {
   readonly traces: SandboxTraces;
   /** Folder that the sandbox sees as /opt/runyard. */
   readonly runtime: string;
-  /** Data from which the backend's code in the supervisor prepares the sandbox. */
+  /** Data of the backend. In the supervisor, code of the same backend prepares the sandbox from it. */
   readonly preparation: unknown;
 }
 
-/** A sandbox that may wait for its execution in a pool. */
+/** A sandbox that may wait in a pool until an execution needs it. */
 export interface PooledSandbox extends Sandbox {
   readonly isAlive: () => boolean;
   /** Resolves if the sandbox ends before a run was started in it. */
   readonly gone: Promise<unknown>;
   /** Connects the sandbox to the proxy for the hosts of its environment. Must be called before `spawn`. */
   openEgress(egress: SandboxEgress): Promise<void>;
-  /** Records the execution. Must be called before `spawn`. */
+  /** Records the execution to which the sandbox belongs. Must be called before `spawn`. */
   readonly assign?: (specification: SandboxSpecification) => void;
 }
 

@@ -9,14 +9,14 @@ test.each([
   ['registry:5000/agent:1', 'registry:5000/agent:1', ''],
   ['team/agent:1', 'REGISTRY/team/agent:1', 'docker tag team/agent:1 REGISTRY/team/agent:1; '],
   ['agent:1.0', 'REGISTRY/agent:1.0', 'docker tag agent:1.0 REGISTRY/agent:1.0; '],
-])('the image %s is pushed as %s', (name, target, tag) => {
+])('pushAdvice for the image %s names the target %s', (name, target, tag) => {
   expect(pushAdvice(name, 'agent.tar')).toBe(
     `runyard: send it to your registry: skopeo copy oci-archive:agent.tar docker://${target}\n` +
       `runyard: or: docker load --input agent.tar; ${tag}docker push ${target}\n`,
   );
 });
 
-test('equal requests give equal images, which tar lists with owner, mode and time', async () => {
+test('imageArchive makes equal images from equal requests, and tar can list the files', async () => {
   const long = `licences/${'a'.repeat(60)}/${'b'.repeat(60)}`;
   const request = {
     layers: [

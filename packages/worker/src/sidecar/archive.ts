@@ -1,6 +1,6 @@
 /**
- * An image as one file. It is an OCI image layout (github.com/opencontainers/image-spec) and also has the file list of older engines, so
- * that `docker load`, `podman load`, `skopeo` and `crane` can read it. It is made without an engine.
+ * Writes an image into one file, without a container engine. The file is an OCI image layout (github.com/opencontainers/image-spec).
+ * It also has the file list of older engines, so that `docker load`, `podman load`, `skopeo` and `crane` can read it.
  */
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -9,16 +9,16 @@ import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 
 export interface TarEntry {
-  /** Relative path; folders end with `/`. */
+  /** Relative path. The path of a folder ends with `/`. */
   readonly name: string;
   /** Permission bits. */
   readonly mode: number;
   readonly content: { readonly bytes: Uint8Array } | { readonly link: string } | 'folder';
-  /** Id of the user and of the group that own it. Absent: root. */
+  /** Id of the user and of the group that own the file. Default: root. */
   readonly owner?: number;
 }
 
-/** Returns the tar archive of entries, in their order. The time is 0, so that equal entries give equal bytes. */
+/** Returns a tar archive of the entries, in the given order. All files have the time 0, so that equal entries give equal archives. */
 export function tarOf(entries: Iterable<TarEntry>): Readable {
   const archive = pack();
   for (const { name, mode, content, owner = 0 } of entries) {
@@ -35,16 +35,19 @@ export function tarOf(entries: Iterable<TarEntry>): Readable {
 export interface ImageRequest {
   /** The files of each layer, from the lowest layer to the highest. */
   readonly layers: readonly (readonly TarEntry[])[];
-  /** Such as `amd64`. */
+  /** Architecture of the programs in the image, such as `amd64`. */
   readonly architecture: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Name and tag. */
+  /** Name and tag of the image. */
   readonly name: string;
-  /** False: the layers are not compressed, for tests. */
+  /** If it is false, the layers are not compressed. Tests use this. */
   readonly compress: boolean;
-  /** How containers of the image start, besides the labels (github.com/opencontainers/image-spec, config.md, "config"). Absent: a shell. */
+  /**
+   * How containers of the image are started: the members of "config" without the labels (github.com/opencontainers/image-spec,
+   * config.md). Default: a shell.
+   */
   readonly start?: Readonly<Record<string, unknown>>;
-  /** Command that makes the image. */
+  /** Command that makes the image. The history of the image shows this text. */
   readonly createdBy: string;
 }
 
@@ -53,16 +56,16 @@ export interface ImageArchive {
   readonly layers: readonly Buffer[];
   /** The configuration of the image, as JSON. */
   readonly config: Buffer;
-  /** Digest of the image's manifest; registries identify the image by it. */
+  /** Digest of the image's manifest, with which registries identify the image. */
   readonly digest: string;
-  /** Bytes of the archive. */
+  /** Returns the bytes of the archive as a stream. */
   pieces(): Readable;
 }
 
 const digestOf = (bytes: Uint8Array): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 const json = (value: object): Buffer => Buffer.from(JSON.stringify(value));
 const blobFile = (digest: string): string => `blobs/${digest.replace(':', '/')}`;
-/** The time is the same in each build, because the digest depends on it. */
+/** Each build uses this fixed time, because the digest of the image depends on the time. */
 const created = '1970-01-01T00:00:00Z';
 
 /** Makes the archive of an image. Equal requests give equal bytes. */
@@ -123,7 +126,7 @@ export interface ImageFacts {
   readonly description: string;
   readonly version: string;
   readonly licenses: string;
-  /** Address of the image's sources; absent: unknown. */
+  /** URL of the image's source code. Absent if it is unknown. */
   readonly source?: string | undefined;
 }
 
@@ -147,8 +150,9 @@ export const sidecarLabels = (version: string, source: string | undefined): Reco
   });
 
 /**
- * Returns instructions for sending an archive to a registry. The first part of an image name is the registry if it has a dot or a port, or
- * is `localhost` (github.com/distribution/reference). Other names get the placeholder REGISTRY.
+ * Returns the commands with which the user sends an archive to a registry. The first part of an image name is the registry if this
+ * part has a dot or a port, or is `localhost` (github.com/distribution/reference). Names without a registry get the placeholder
+ * REGISTRY.
  */
 export function pushAdvice(name: string, archive: string): string {
   const hasRegistry = /^(localhost|[^/]*[.:][^/]*)\//.test(name);

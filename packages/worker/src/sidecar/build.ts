@@ -1,4 +1,4 @@
-/** Makes the sidecar image and writes it to a file: `bin/build-sidecar-image`. */
+/** The program `bin/build-sidecar-image`: makes the sidecar image and writes it to a file. */
 
 import { createWriteStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';

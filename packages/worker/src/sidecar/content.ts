@@ -1,4 +1,6 @@
-/** The files of the sidecar image. Other workers mount them at /agent of a container with any image. */
+/**
+ * Returns the files of the sidecar image. Other workers, such as oz-agent-worker, mount these files at /agent in containers of any image.
+ */
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,24 +9,27 @@ import { placeOneNode } from '../runtime/portable-node.ts';
 import { agentCommands } from '../runtime/runtime.ts';
 import type { TarEntry } from './archive.ts';
 
-/** Folder of the image's content in a container. */
+/** Path at which a container sees the files of the sidecar image. */
 export const mountedAt = '/agent';
 
 export interface ContentRequest {
-  /** The checkout. */
+  /** Folder of the checkout. */
   readonly root: string;
-  /** Program of the agent; absent: the program of the checkout. Tests pass another program. */
+  /** Main file of the agent. Default: the file in the checkout. */
   readonly entry?: string;
-  /** A BusyBox without libraries: the shell for images that have no shell, and the `tar` with which workers copy the image. */
+  /**
+   * Path of a statically linked BusyBox. It provides the shell in containers whose image has none, and the `tar` with which workers copy
+   * the sidecar image.
+   */
   readonly busybox: string;
   /**
-   * True: all users may read Node. gVisor needs this to start Node for users other than root. Commands of such users can then read the
-   * agent's memory.
+   * True if all users may read the file of Node. gVisor needs this to start Node for users other than root. But then commands of the
+   * run can read the agent's memory.
    */
   readonly readableNode: boolean;
 }
 
-/** Returns the files, sorted, so that equal checkouts have equal images. */
+/** Returns the files of the image. They are sorted, so that equal checkouts have equal images. */
 export async function sidecarContent(request: ContentRequest): Promise<TarEntry[]> {
   const { root, entry = path.join(root, 'packages/agent/src/main.ts'), busybox, readableNode } = request;
   const bundle = await bundleProgram(entry);
@@ -43,7 +48,7 @@ export async function sidecarContent(request: ContentRequest): Promise<TarEntry[
   add('bin/busybox', await staticProgram(busybox), 0o755);
   add('bin/sh', await here('sh.sh'), 0o755);
   add('bin/tar', await here('tar.sh'), 0o755);
-  // The worker copies the image as the user root. The engine looks up root in this file.
+  // A worker copies the image as the user root, and the engine looks up this user in the file etc/passwd.
   add('etc/passwd', Buffer.from('root:x:0:0:root:/:/bin/sh\n'));
   add('etc/group', Buffer.from('root:x:0:\n'));
   // This link lets the programs also run in the image itself, where /agent is not mounted.
@@ -60,7 +65,7 @@ const foldersOf = (name: string): string[] => [...name.matchAll(/\//g)].map(({ i
 const commandScript = (name: string): string =>
   `#!${mountedAt}/bin/busybox sh\nexec ${mountedAt}/node ${mountedAt}/program/main.cjs ${name} "$@"\n`;
 
-/** Returns Node and its libraries, which need no file of an image. */
+/** Returns a Node with its libraries that needs no file of the container's image. */
 async function portableNode(): Promise<[string, Buffer][]> {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-sidecar-'));
   try {
@@ -74,10 +79,10 @@ async function portableNode(): Promise<[string, Buffer][]> {
   }
 }
 
-/** Type of a segment that names the interpreter of a dynamic program. */
+/** Type of the ELF segment that names the interpreter of a dynamically linked program. */
 const interpreterSegment = 3;
 
-/** Returns the bytes of a program that needs no library. Rejects if the program is missing or needs a library. */
+/** Returns the bytes of a statically linked program. Rejects if the file is missing or the program is dynamically linked. */
 async function staticProgram(file: string): Promise<Buffer> {
   const advice = 'install a static BusyBox (Debian, Ubuntu: package busybox-static), or name one with --busybox';
   const bytes = await readFile(file).catch((error: Error) => {
@@ -91,7 +96,10 @@ async function staticProgram(file: string): Promise<Buffer> {
   return bytes;
 }
 
-/** Returns the licences of all parts of the image, by their paths. Skips parts whose licence is not on this machine. */
+/**
+ * Returns the licence texts of all parts of the image, with their paths in the image. Skips parts whose licence text is not on this
+ * machine.
+ */
 async function licences(root: string, inputs: readonly string[]): Promise<[string, Buffer][]> {
   const folders = new Set<string>();
   for (const input of inputs) {

@@ -3,8 +3,8 @@
 # the agent's arguments. The script uses no file of the container's own image. docs/other-workers.md describes it.
 set -eu
 
-# The first environment of a process stays readable in /proc/PID/environ. So the script moves the run token into a pipe and starts
-# again without the variable.
+# The environment with which a process was started stays readable in /proc/PID/environ. So the script moves the run token from the
+# environment into a descriptor, and starts itself again without the variable.
 if [ -n "${RUNYARD_RUN_TOKEN:-}" ]; then
   exec 4<<END
 $RUNYARD_RUN_TOKEN
@@ -14,19 +14,19 @@ END
   exec /agent/entrypoint.sh "$@"
 fi
 
-# Variables of the image that would change the agent's program.
+# Removes variables of the image that would change how the agent's program runs.
 unset LD_PRELOAD LD_AUDIT LD_LIBRARY_PATH GLIBC_TUNABLES NODE_OPTIONS NODE_COMPILE_CACHE NODE_PATH NODE_V8_COVERAGE
 
 if [ "${1:-}" = harness-support ]; then
   exec /agent/node --disable-sigusr1 --openssl-config=/dev/null /agent/program/main.cjs "$@" </dev/null
 fi
 
-# Images that are made from nothing have no folder for temporary files.
+# Makes the folder for temporary files, because images that are built from an empty image do not have one.
 temporary=${TMPDIR:-/tmp}
 [ -d "$temporary" ] || /agent/bin/busybox mkdir -p -m 1777 "$temporary"
 
-# The agent keeps working folder and home for a continuation only if both belong to the run alone. If the image or a setup command has put
-# files into the working folder, the agent makes a separate home, and nothing is kept.
+# The agent stores the working folder and the home folder for a continuation of the run only if both belong to this run alone. If the
+# image or a setup command has put files into the working folder, the agent makes a separate home folder, and no folder is stored.
 make_folder() { /agent/bin/busybox mktemp -d "$temporary/run.XXXXXX"; }
 if ! [ -w . ]; then
   folder=$(make_folder)
@@ -43,7 +43,7 @@ PATH=/agent/commands:${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
 agent=$!
 exec 4<&-
 
-# This shell is the first process of its container. So it must reap orphaned processes, and forward SIGTERM to the agent.
+# This shell is the first process of its container. So the shell must reap orphaned processes and forward SIGTERM to the agent.
 signalled=
 trap 'signalled=1; kill -TERM "$agent" 2>/dev/null || :' TERM INT HUP
 status=0

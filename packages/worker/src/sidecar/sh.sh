@@ -1,5 +1,6 @@
 #!/bin/busybox sh
-# `sh` of the sidecar image. The shell of BusyBox prefers its own `tar` to the `tar` of the image, but it prefers a function to both programs.
+# The `sh` of the sidecar image. BusyBox's shell would use its built-in `tar` and not the `tar` of the image. A function has priority
+# over the built-in `tar`, so this function calls the `tar` of the image.
 tar() { /bin/tar "$@"; }
 [ "${1:-}" = -c ] || exec /bin/busybox sh "$@"
 script=$2

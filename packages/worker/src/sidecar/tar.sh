@@ -1,6 +1,6 @@
 #!/bin/busybox sh
-# `tar` of the sidecar image. In kubernetes mode oz-agent-worker copies the image with options of GNU tar that BusyBox lacks:
-# --exclude=./NAME, --no-same-owner and --no-same-permissions.
+# The `tar` of the sidecar image. In kubernetes mode, oz-agent-worker copies the image with options of GNU tar that the `tar` of
+# BusyBox does not have: --exclude=./NAME, --no-same-owner and --no-same-permissions.
 excluded=' '
 whole=
 for argument; do
@@ -13,7 +13,7 @@ for argument; do
   esac
 done
 [ "$whole" ] || exec /bin/busybox tar "$@"
-# Lists only the top level: everything that can be excluded is a mount of the container there.
+# Lists only the top folder, because oz-agent-worker excludes only mounts of the container, and all of them are there.
 for path in /* /.[!.]*; do
   name=${path#/}
   case $excluded in *" $name "*) continue ;; esac

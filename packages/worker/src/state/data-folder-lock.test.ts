@@ -20,7 +20,10 @@ describe.skipIf(namespaceProblem)(
       for (const holder of holders.splice(0)) await holder.end();
     });
 
-    /** Starts a process 1 that locks the folder and keeps running. Returns the lock, or the name of its holder. */
+    /**
+     * Starts a process in a separate pid namespace, where its pid is 1. The process locks the folder and continues to run. Returns its
+     * pid, and `heldBy` if the lock has another holder.
+     */
     async function lockFromContainer(): Promise<{ pid: number; heldBy?: string }> {
       const module = path.join(import.meta.dirname, 'data-folder-lock.ts');
       const holder = await startIsolated(`
@@ -32,7 +35,7 @@ describe.skipIf(namespaceProblem)(
       return JSON.parse(holder.line);
     }
 
-    test('the first of two processes with the same pid keeps the folder until it ends', async () => {
+    test('of two processes with the same pid, the first one keeps the lock of the folder until it ends', async () => {
       expect(await lockFromContainer()).toEqual({ pid: 1 });
       expect(await lockFromContainer()).toEqual({ pid: 1, heldBy: 'a worker in another container' });
       expect(await lockDataFolder(dataDir)).toEqual({ heldBy: 'a worker in another container' });

@@ -4,17 +4,20 @@ import path from 'node:path';
 import { readHolder, tryClaim } from '@runyard/system/claim';
 import { isIdentity, type ProcessIdentity, stateOf, thisProcess } from '@runyard/system/process-identity';
 
-/** The worker's part of the data folder, which only this process may use. */
+/** The lock of the folder `worker` in the data folder. Only the process with the lock may use the folder. */
 export interface DataFolderLock {
   /** `{data dir}/worker`, absolute and without symbolic links. */
   readonly folder: string;
-  /** Id of this process; new on each start. */
+  /** Random id of this process. */
   readonly instanceId: string;
   /** Releases the folder for the next process. The kernel also releases it when this process dies. */
   release(): Promise<void>;
 }
 
-/** Takes `{dataDir}/worker` for this process. Containers that share the folder see the lock too. `heldBy` names another holder. */
+/**
+ * Takes the lock of `{dataDir}/worker` for this process. The lock also works between containers that share the folder. If another process
+ * has the lock, returns `heldBy` with the name of this process.
+ */
 export async function lockDataFolder(dataDir: string): Promise<DataFolderLock | { heldBy: string }> {
   const wanted = path.join(dataDir, 'worker');
   await mkdir(wanted, { recursive: true, mode: 0o700 });
@@ -26,7 +29,7 @@ export async function lockDataFolder(dataDir: string): Promise<DataFolderLock | 
   return { folder, instanceId, release: async () => claim.release() };
 }
 
-/** Returns `process 123`; for a process of another container, omits the number, because it means nothing here. */
+/** Returns a name such as `process 123`. The name of a process in another container has no pid, because that pid means nothing here. */
 function describeHolder(holder: ProcessIdentity | undefined): string {
   if (holder === undefined) return 'another worker';
   return stateOf(holder) === 'elsewhere' ? 'a worker in another container' : `process ${holder.pid}`;

@@ -27,8 +27,8 @@ function endQuietly(pid: number): void {
   }
 }
 
-describe.skipIf(!support.ok)('a disk of a sandbox', () => {
-  test('refuses files over its size, even in a file without a name', async () => {
+describe.skipIf(!support.ok)('the disk of a sandbox', () => {
+  test('refuses data beyond its size, even in a deleted file that is still open', async () => {
     const [file, folder] = [path.join(top, 'image'), path.join(top, 'mounted with blank')];
     await mkdir(folder);
     await mountImage(file, folder, 16);
@@ -48,7 +48,7 @@ describe.skipIf(!support.ok)('a disk of a sandbox', () => {
     await unmountImage(file, folder);
   });
 
-  test('shares no data with other disks that are made from the same template', async () => {
+  test('contains no data of other disks that were made from the same template', async () => {
     const disks = ['one', 'two', 'three'].map((name) => [path.join(top, `${name}.img`), path.join(top, name)] as const);
     for (const [file, folder] of disks) {
       await mkdir(folder);
@@ -63,14 +63,14 @@ describe.skipIf(!support.ok)('a disk of a sandbox', () => {
     expect((await readFile(file)).includes('secret')).toBe(false);
   });
 
-  test('a disk is mounted and unmounted although the shell for mounts is killed again and again', async () => {
+  test('is mounted and unmounted even if the shell that runs mount and umount is killed again and again', async () => {
     const [file, folder] = [path.join(top, 'image'), path.join(top, 'mounted')];
     await mkdir(folder);
     const isMounted = async () => (await stat(folder)).dev !== (await stat(top)).dev;
     for (const delayMs of [0, 1, 2, 3]) {
       const change = async (work: Promise<unknown>): Promise<void> => {
         const shell = idleShells().at(-1);
-        // A shell that executes a command is not idle, so the kill may hit it in the middle of the command.
+        // The shell is remembered before the command begins, because `idleShells` does not return it while it runs the command.
         const killed = delay(delayMs).then(() => shell !== undefined && endQuietly(shell));
         await Promise.all([work, killed]);
       };
@@ -82,7 +82,7 @@ describe.skipIf(!support.ok)('a disk of a sandbox', () => {
     }
   });
 
-  test('the disk of a killed worker is found and unmounted', async () => {
+  test('is unmounted by the next worker if its worker was killed', async () => {
     const folder = path.join(top, 'a b');
     await mkdir(folder);
     await mountImage(path.join(top, 'image'), folder, 16);

@@ -1,4 +1,7 @@
-/** File systems of a fixed size, each in a sparse file. The kernel enforces the size, also for unlinked and mapped files. */
+/**
+ * Makes disks of a fixed size for sandboxes. Each disk is a file system in a sparse file. The kernel enforces the size, also for deleted
+ * and memory-mapped files.
+ */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, open, readFile, rm, rmdir, stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -11,23 +14,24 @@ const run = promisify(execFile);
 const options = { env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' }, timeout: 30_000 };
 const megabyte = 1024 * 1024;
 
-/** Whether images work on this machine. */
+/** Whether such disk images work on this machine, and if not, why. */
 export type ImageSupport = { ok: true } | { ok: false; reason: string };
 
 /**
- * Returns the size of the image for a limit. The size includes space for the file system's own tables, and for data that is written between
- * two measurements of the disk watch. The watch ends the sandbox with a reason, while the kernel would only report a full disk.
+ * Returns the size of the image for a limit. The image is larger than the limit: it has space for the tables of the file system, and
+ * for data that is written between two measurements of the disk watch. So the watch can end the sandbox with a reason before the disk
+ * is full.
  */
 function imageBytes(limitMb: number): number {
   return Math.ceil(limitMb * 1.1 + 32) * megabyte;
 }
 
-/** Templates of the images that this process has made, by size. Templates contain no data of sandboxes. */
+/** Templates of images by size. A template is read from a new image, so it contains no data of sandboxes. */
 const templates = new Map<number, DiskTemplate>();
-/** Number of sizes whose template is kept: the worker's limit, and a few sizes of environments. */
+/** Most templates that are kept. They are enough for the limit of the worker and for a few lower limits of environments. */
 const mostTemplates = 4;
 
-/** Creates an empty file system in `file` and mounts it on the folder. If a step fails, removes the results of the earlier steps. */
+/** Creates an empty file system in `file` and mounts it on the folder. If a step fails, undoes the steps before it. */
 export async function mountImage(file: string, folder: string, limitMb: number): Promise<void> {
   const size = imageBytes(limitMb);
   const handle = await open(file, 'wx', 0o600);
@@ -40,9 +44,9 @@ export async function mountImage(file: string, folder: string, limitMb: number):
       await handle.close();
     }
     if (template === undefined) await makeFileSystem(file, size);
-    // discard: the host gets the space of deleted files back. barrier=0: writes do not wait for the host's disk.
+    // discard: the machine gets the space of deleted files back. barrier=0: writes do not wait for the disk of the machine.
     const mode = 'loop,nosuid,nodev,noatime,discard,noinit_itable,barrier=0';
-    // With `-t` and `-i`, `mount` does not detect the kind of the file system and does not search a helper program.
+    // `-t` and `-i` save time: `mount` does not have to detect the kind of the file system and does not search for a helper program.
     await setMounted(folder, true, ['mount', '-i', '-n', '-t', 'ext4', '-o', mode, '--', file, folder]);
     await rmdir(path.join(folder, 'lost+found'));
   } catch (error) {
@@ -53,8 +57,9 @@ export async function mountImage(file: string, folder: string, limitMb: number):
 
 /** Creates a file system with `mkfs.ext4`, and keeps the template of its size. */
 async function makeFileSystem(file: string, size: number): Promise<void> {
-  // Needs no journal, copies of tables or space to grow, because the disk is not used after a crash. Has an inode for each 8 KB. Has no
-  // UUID, because equal UUIDs of several disks would compete for one name in /dev/disk/by-uuid.
+  // The file system has no journal, no copies of its tables and no space to grow, because the disk is not used after a crash. It has
+  // one inode for each 8 KB. It has no UUID, because disks from the same template would have the same UUID and so the same name in
+  // /dev/disk/by-uuid.
   const features = ['-U', 'clear', '-O', '^has_journal,^resize_inode,sparse_super2', '-m', '0', '-i', '8192'];
   const extended = ['-E', 'lazy_itable_init=1,nodiscard,num_backup_sb=0,root_owner=0:0'];
   await run('mkfs.ext4', ['-q', '-F', ...features, ...extended, file], options);
@@ -74,7 +79,10 @@ async function isMounted(folder: string): Promise<boolean> {
   return own !== undefined && own.dev !== above?.dev;
 }
 
-/** Mounts or unmounts the folder with the command. If the shell is lost before the command has worked, tries once more. */
+/**
+ * Mounts or unmounts the folder with the command. If the shell ends before it reports the result, checks whether the command has worked,
+ * and if not, tries once more.
+ */
 async function setMounted(folder: string, wanted: boolean, command: readonly string[]): Promise<void> {
   let result = await runInShell(command);
   if (result.type === 'lost') {
@@ -84,12 +92,12 @@ async function setMounted(folder: string, wanted: boolean, command: readonly str
   if (result.type === 'done') return;
   const reason = result.type === 'lost' ? 'its shell was killed' : result.output;
   const error: NodeJS.ErrnoException = new Error(`${command[0]} failed: ${reason}`);
-  // A shell exits with 127 if the program does not exist.
+  // 127 is the exit code of a shell if the program does not exist.
   if (result.type === 'failed' && result.status === 127) error.code = 'ENOENT';
   throw error;
 }
 
-/** Unmounts every image below the folder that a killed process left, except those on the folders of `kept`. */
+/** Unmounts all images that a killed process left below the folder, except images that are mounted on folders in `kept`. */
 export async function unmountBelow(folder: string, kept: ReadonlySet<string> = new Set()): Promise<void> {
   const mounts = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
   for (const line of mounts.split('\n')) {
@@ -101,7 +109,7 @@ export async function unmountBelow(folder: string, kept: ReadonlySet<string> = n
   }
 }
 
-/** Unmounts lazily, because a sandbox that is just starting may still hold all mounts of the machine for a moment. */
+/** Unmounts lazily, because a sandbox that is just starting may have a copy of all mounts of the machine for a moment. */
 async function unmount(point: string): Promise<void> {
   await setMounted(point, false, ['umount', '-l', '--', point]);
 }
@@ -109,7 +117,7 @@ async function unmount(point: string): Promise<void> {
 /** Tests whether images work below the folder. */
 export async function probeImages(stateRoot: string): Promise<ImageSupport> {
   if (process.getuid?.() !== 0) return { ok: false, reason: 'only root can mount a file system per sandbox' };
-  // If this worker is killed meanwhile, the next one empties the trash.
+  // Uses the trash folder, because the next worker empties it if this worker is killed during the test.
   const trash = path.join(stateRoot, 'trash');
   await makeFolder(trash, 0o700);
   const place = await mkdtemp(path.join(trash, 'disk-probe-'));

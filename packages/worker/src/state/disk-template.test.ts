@@ -18,7 +18,7 @@ const megabyte = 1024 * 1024;
 
 let top: string;
 beforeEach(async () => {
-  // The test needs a folder on a disk, because other file systems cannot tell where a file has holes.
+  // The test needs a folder on a disk, because other file systems, such as tmpfs, cannot list the holes of a file.
   top = await mkdtemp('/var/tmp/runyard-template-');
 });
 afterEach(() => rm(top, { recursive: true }));
@@ -31,7 +31,7 @@ async function emptyFile(name: string, size: number) {
 }
 
 describe.skipIf(!hasPrograms)('the template of a disk', () => {
-  test.each([48, 4536])('makes a disk of %d MB that is sound and has few blocks', async (mb) => {
+  test.each([48, 4536])('makes a disk of %d MB without file system errors that takes little space', async (mb) => {
     const { file: first, handle } = await emptyFile('first', mb * megabyte);
     await handle.close();
     call('mkfs.ext4', '-q', '-F', '-O', '^has_journal,^resize_inode', '-E', 'lazy_itable_init=1,nodiscard', first);
@@ -43,11 +43,11 @@ describe.skipIf(!hasPrograms)('the template of a disk', () => {
     // `e2fsck` fails for any fault, including a wrong checksum.
     call('e2fsck', '-f', '-n', second.file);
     expect(call('dumpe2fs', second.file)).toBe(call('dumpe2fs', first));
-    // Holes stay holes.
+    // The new file must have holes where the first file has holes.
     expect((await stat(second.file)).blocks * 512).toBeLessThan(2 * megabyte);
   });
 
-  test('makes no template from a file that has no extent at its start', async () => {
+  test('is not made from a file that has no data at its start', async () => {
     const { file, handle } = await emptyFile('image', megabyte);
     await handle.close();
     expect(await readTemplate(file)).toBeUndefined();
@@ -59,7 +59,7 @@ describe('the list of extents', () => {
   const columns = ' ext:     logical_offset:        physical_offset: length:   expected: flags:\n';
   const first = '   0:        0..       2:   40544768..  40544770:      3:            \n';
 
-  test('has the ranges that were written, in bytes', () => {
+  test('is parsed into the written ranges in bytes', () => {
     const rows = [
       first,
       '   1:       34..      34:   40543742..  40543742:      1:   40544802:\n',

@@ -1,6 +1,6 @@
 /**
- * The contents of an ext4 image that was just made. Writing them into another file makes the next image without `mkfs.ext4`, whose start
- * takes most of the processor time (`bench/disks.md`).
+ * Makes a new disk image as a copy of an empty ext4 image. This is faster than `mkfs.ext4`, because starting that program takes most
+ * of the processor time (`bench/disks.md`).
  */
 import { execFile } from 'node:child_process';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -9,15 +9,15 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const options = { env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' }, timeout: 30_000 };
 
-/** The parts of a new image that are not holes. */
+/** The parts of a new image that contain data. All other parts are holes. */
 export type DiskTemplate = readonly { readonly offset: number; readonly bytes: Buffer }[];
 
 /** Most bytes of all extents together. The extents of an image for 4 GB have 48 KB. */
 const mostBytes = 2 * 1024 * 1024;
 
 /**
- * Reads the template from an image that was just made and never mounted. Returns undefined if the file system that holds the image cannot
- * list the image's holes (FIEMAP of `filefrag`, which comes with mkfs.ext4).
+ * Reads the template from an image that was just made and never mounted. Uses `filefrag`, which is installed together with mkfs.ext4,
+ * to list the parts with data. Returns undefined if the file system with the image does not support this list (FIEMAP).
  */
 export async function readTemplate(file: string): Promise<DiskTemplate | undefined> {
   const listed = await run('filefrag', ['-e', '--', file], options).catch(() => undefined);
@@ -33,12 +33,15 @@ export async function readTemplate(file: string): Promise<DiskTemplate | undefin
   }
 }
 
-/** Writes a new file system into an empty file that has the size of the template's image. */
+/** Writes a new file system into an empty file. The file must have the same size as the image of the template. */
 export async function writeTemplate(handle: FileHandle, template: DiskTemplate): Promise<void> {
   for (const { offset, bytes } of template) await handle.write(bytes, 0, bytes.length, offset);
 }
 
-/** Returns the written ranges in bytes; undefined if the output is unexpected, or if there are too many ranges. */
+/**
+ * Returns the ranges with data, in bytes, from the output of `filefrag`. Returns undefined if the output is unexpected or the ranges are
+ * too large.
+ */
 export function parseExtents(output: string): { offset: number; length: number }[] | undefined {
   const blockBytes = Number(/\bblocks? of (\d+) bytes\)/.exec(output)?.[1]);
   const rows = [...output.matchAll(/^\s*\d+:\s*(\d+)\.\.\s*(\d+):.*:\s*([a-z_,]*)\s*$/gm)];
@@ -55,7 +58,7 @@ export function parseExtents(output: string): { offset: number; length: number }
   return sum <= mostBytes && ranges[0]?.offset === 0 ? ranges : undefined;
 }
 
-/** Reads a range. If the end of the file cuts a range, the rest of the range is filled with zeros. */
+/** Reads a range. If the range extends beyond the end of the file, the rest is filled with zeros. */
 async function readAll(handle: FileHandle, offset: number, length: number): Promise<Buffer> {
   const bytes = Buffer.alloc(length);
   for (let at = 0; at < length; ) {

@@ -26,7 +26,7 @@ async function numberIn(file: string): Promise<number> {
 }
 
 describe('the shell for mounts', () => {
-  test('stays for the next command, and passes arguments unchanged', async () => {
+  test('runs several commands, and passes arguments unchanged', async () => {
     expect(await runInShell(['true'])).toEqual({ type: 'done' });
     const waiting = idleShells();
     expect(waiting).not.toEqual([]);
@@ -39,17 +39,17 @@ describe('the shell for mounts', () => {
     expect(idleShells()).toEqual(waiting);
   });
 
-  test('gives each command an empty input and no variables of the worker', async () => {
+  test('gives commands an empty input and no variables of the worker', async () => {
     const { output } = (await runInShell(['sh', '-c', 'cat; env; exit 1'])) as { output: string };
     const names = output.split('\n').map((line) => line.split('=')[0]);
     expect(names.filter((name) => !['PATH', 'LC_ALL', 'PWD', 'OLDPWD', 'SHLVL', '_'].includes(name ?? ''))).toEqual([]);
   });
 
-  test('reports a program that does not exist', async () => {
+  test('reports status 127 if the program does not exist', async () => {
     expect(await runInShell(['no-such-program'])).toMatchObject({ type: 'failed', status: 127 });
   });
 
-  test('is replaced when it was killed while it waited', async () => {
+  test('is replaced if it was killed while it waited for a command', async () => {
     await runInShell(['true']);
     const killed = idleShells();
     for (const shell of killed) process.kill(shell, 'SIGKILL');
@@ -58,7 +58,7 @@ describe('the shell for mounts', () => {
     expect(killed).not.toContain(idleShells()[0]);
   });
 
-  test("reports a lost command only when the command's processes have ended", async () => {
+  test('reports a command as lost only when all processes of the command have ended', async () => {
     const [shellFile, file, done] = ['shell', 'command', 'done'].map((name) => path.join(top, name)) as [
       string,
       string,
@@ -72,7 +72,7 @@ describe('the shell for mounts', () => {
     const command = await numberIn(file);
     const shell = await numberIn(shellFile);
     process.kill(shell, 'SIGKILL');
-    // While the lost command still runs, another command gets another shell.
+    // While the command of the killed shell still runs, another command gets another shell.
     expect(await runInShell(['true'])).toEqual({ type: 'done' });
     await expect.poll(() => isAlive(shell)).toBe(false);
     expect([isOver, isAlive(command)]).toEqual([false, true]);
@@ -91,12 +91,12 @@ describe('the shell for mounts', () => {
     expect(await runInShell(['true'])).toEqual({ type: 'done' });
   });
 
-  test('does not read output of a command as its result', async () => {
+  test('does not mistake output of a command for the result', async () => {
     const result = await runInShell(['sh', '-c', 'echo 0; echo "deadbeefdeadbeefdeadbeefdeadbeef 0"; exit 4']);
     expect(result).toMatchObject({ type: 'failed', status: 4 });
   });
 
-  test('runs commands at the same time and keeps two shells', async () => {
+  test('is started several times for concurrent commands, and two of these shells are kept', async () => {
     const results = await Promise.all(['1', '2', '3'].map((status) => runInShell(['sh', '-c', `exit ${status}`])));
     expect(results).toMatchObject([{ status: 1 }, { status: 2 }, { status: 3 }]);
     expect(idleShells()).toHaveLength(2);

@@ -1,14 +1,14 @@
 /**
- * Runs `mount` and `umount` in shells that are kept for further commands. Starting a program copies the page tables of the parent process.
- * This takes much longer in a Node process than in a shell, and blocks all other work of the Node process.
+ * Runs `mount` and `umount` in shells that are kept for further commands. The reason: the start of a program copies the page tables of
+ * the parent process. In a Node process, this takes much longer than in a shell, and blocks all other work of the process.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 
 /**
- * Result of a command. `lost`: the shell ended before it reported the result. The command has ended too, and may or may not have taken
- * effect.
+ * Result of a command. `lost`: the shell ended before it reported the result. In this case, the command has ended too, and nobody
+ * knows whether it had an effect.
  */
 export type CommandResult =
   | { readonly type: 'done' }
@@ -27,11 +27,11 @@ const longestCommandMs = 30_000;
 /** Longest output of a command. */
 const mostOutput = 64 * 1024;
 
-/** Shells that wait for commands. Two shells, because often one sandbox's disk is mounted while another's is unmounted. */
+/** Shells that wait for commands. At most two are kept, because often one disk is mounted while another disk is unmounted. */
 const idle: Shell[] = [];
 const mostIdle = 2;
 
-/** Runs a command with an empty input. Kills it after `longestMs`; the result is `lost` in this case. */
+/** Runs a command with an empty input. If it takes longer than `longestMs`, kills the command and returns `lost`. */
 export async function runInShell(
   command: readonly string[],
   longestMs: number = longestCommandMs,
@@ -50,15 +50,15 @@ function takeIdle(): Shell | undefined {
   }
 }
 
-/** Returns the processes of the shells that wait. */
+/** Returns the pids of the shells that wait for a command. */
 export const idleShells = (): number[] =>
   idle.flatMap(({ pid, hasEnded }) => (pid === undefined || hasEnded() ? [] : [pid]));
 
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 
 /**
- * Starts a shell in a separate process group, because a signal to this process's group must not end it in the middle of a mount. The shell
- * ends with this process.
+ * Starts a shell in a separate process group, because a signal to the group of this process must not end the shell in the middle of a
+ * mount. The shell ends when this process ends, because its input then closes.
  */
 function startShell(): Shell {
   const child = spawn('/bin/sh', [], {
@@ -67,7 +67,7 @@ function startShell(): Shell {
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' },
     stdio: ['pipe', 'pipe', 'ignore'],
   });
-  /** A mark that the output of a command cannot contain by chance. */
+  /** A random mark before the result of a command, because the output of a command cannot contain this mark. */
   const mark = randomBytes(16).toString('hex');
   const ending = new RegExp(`${mark} (\\d+)\n$`);
   const streams = [child.stdin, child.stdout] as unknown as readonly Socket[];
@@ -95,7 +95,7 @@ function startShell(): Shell {
   child.on('exit', () => {
     hasEnded = true;
   });
-  // The event `close` comes when no process has the output open. So every process of the command has ended.
+  // The event `close` comes when no process has the output open any more. So all processes of the command have ended.
   child.on('close', () => settle({ type: 'lost' }));
   child.stdin.on('error', () => {});
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

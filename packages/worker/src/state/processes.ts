@@ -9,8 +9,8 @@ async function listProcesses(): Promise<number[]> {
 }
 
 /**
- * Returns the processes whose argument list (`cmdline`) or environment (`environ`) has an entry that begins with `prefix`, and for which
- * `counts` is true. Zombies have neither.
+ * Returns the processes whose argument list (`cmdline`) or environment (`environ`) has an entry that begins with `prefix` and for
+ * which `counts` returns true. Never returns zombies, because they have no arguments and no environment.
  */
 export async function findProcesses(
   where: 'cmdline' | 'environ',
@@ -27,24 +27,25 @@ export async function findProcesses(
   return found;
 }
 
-/** Sends SIGKILL to each process. Ignores those that are already gone. */
+/** Sends SIGKILL to each process. Ignores processes that have already ended. */
 export function killProcesses(pids: readonly number[]): void {
   for (const pid of pids) {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // The process has ended, or belongs to another user. The caller searches again, so a living process is found again.
+      // Ignores the error: the process has ended or belongs to another user. If it still runs, the next search of the caller finds it
+      // again.
     }
   }
 }
 
-/** Time between two reports about processes that have not died yet. */
+/** Time between two reports about processes that have not ended yet. */
 const slowMs = 3000;
 
 /** Longest pause between two searches. The pauses grow, because each search reads all processes of the machine. */
 const longestPauseMs = 200;
 
-/** Returns a function that passes its pids to `report` at most once every few seconds. The first report also comes after this time. */
+/** Returns a function that passes pids to `report`, but at most once in `slowMs`, and for the first time when `slowMs` have passed. */
 export function slowDeaths(report: (pids: readonly number[]) => void): (pids: readonly number[]) => void {
   let due = performance.now() + slowMs;
   return (pids) => {
@@ -55,9 +56,10 @@ export function slowDeaths(report: (pids: readonly number[]) => void): (pids: re
 }
 
 /**
- * Repeatedly kills the processes that `find` returns, until none is left. There is no time limit, because a process that waits for a disk
- * or the processor ends late. A process that was found once is waited for until the kernel has ended it, even if `find` no longer returns
- * it. For example, the first process of a pid namespace loses its arguments while the other processes still run. Calls `onSlow` every few
+ * Repeatedly kills the processes that `find` returns, until none is left. There is no time limit, because a killed process that waits
+ * for a disk or a processor ends late. Also waits for each process that `find` has returned once, until the kernel has ended it. The
+ * reason: `find` may not find a dying process again. For example, the first process of a pid namespace loses its arguments while other
+ * processes of the namespace still run. Calls `onSlow` every few
  * seconds with the remaining processes.
  */
 export async function killUntilGone(

@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /**
- * Removes a folder with all its contents. Uses the system's `rm`, because it works with file descriptors. So it handles symbolic links, and
- * trees that are deeper than the longest path; an agent can leave both. Starts no program for an empty folder.
+ * Removes a folder with all its contents. Uses the program `rm`, because it safely removes symbolic links and trees whose paths are
+ * too long for system calls. An agent can leave both. If the folder is empty, starts no program.
  */
 export async function removeTree(folder: string): Promise<void> {
   const isRemoved = await rmdir(folder).then(

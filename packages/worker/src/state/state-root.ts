@@ -5,26 +5,31 @@ import path from 'node:path';
 import { unmountBelow } from './disk-image.ts';
 import { removeTree } from './remove-tree.ts';
 
-/** The folder of sandboxes and of the agent's bundle. */
+/** The folder in which a worker stores its sandboxes and the agent's bundle. */
 export interface StateRoot {
-  /** Absolute path of the folder. Users of sandboxes can pass through the folder but not list it. */
+  /** Absolute path of the folder. The users of sandboxes can enter the folder, but cannot list its files. */
   readonly folder: string;
-  /** Twelve hex digits that identify this data folder. The digits label everything that the worker creates on the machine. */
+  /** Twelve hex digits that identify the data folder. Everything that the worker creates on the machine is labelled with these digits. */
   readonly owner: string;
   /** Why this folder was chosen, for the log. */
   readonly because: string;
 }
 
-/** File in a state root outside of the data folder, with the name of the worker folder that owns it. */
+/**
+ * If a state root is outside of the data folder, this file in it contains the path of the worker folder to which the state root belongs.
+ */
 const ownerFile = 'state-of';
 
-/** `/s/0123456789ab/relay.sock` must fit into the 107 bytes of a Unix socket address. */
+/**
+ * Longest path of a state root. With `/s/0123456789ab/relay.sock` after it, the path must fit into the 107 bytes of a Unix socket
+ * address.
+ */
 const longestRoot = 80;
 
 /**
- * Chooses and creates the folder. If the worker is root, each sandbox has its own user, who must be able to pass through every folder above
- * its workspace. If users cannot pass through the data folder (for example below a home of mode 0700), the state goes to /var/lib or a
- * temporary folder.
+ * Chooses and creates the folder. If the worker is root, each sandbox has its own user, who must be able to enter every folder above
+ * the workspace. If other users cannot enter the data folder, for example because it is in a home folder of mode 0700, the state root
+ * is in /var/lib or a temporary folder.
  */
 export async function chooseStateRoot(workerFolder: string): Promise<StateRoot> {
   const owner = createHash('sha256').update(workerFolder).digest('hex').slice(0, 12);
@@ -47,7 +52,8 @@ export async function chooseStateRoot(workerFolder: string): Promise<StateRoot> 
         (error: Error) => error.message,
       ));
     if (why === undefined) {
-      // Writes the file under another name and then renames it, so that no sweep finds an empty file.
+      // Writes the file under another name and then renames it, so that another worker that removes abandoned state roots never finds an
+      // empty file.
       const owned = path.join(folder, ownerFile);
       await writeFile(`${owned}.new`, `${workerFolder}\n`, { mode: 0o600 });
       await rename(`${owned}.new`, owned);
@@ -66,8 +72,8 @@ function placesElsewhere(): string[] {
 }
 
 /**
- * Removes state roots outside of data folders if their data folder no longer exists. Also removes the remains of their sandboxes. Returns
- * the removed folders. Leaves folders of other users alone.
+ * Removes each state root that is outside of its data folder if this data folder no longer exists. Also removes the remains of the
+ * sandboxes of such a state root. Returns the removed folders. Does not touch folders of other users.
  */
 export async function removeAbandonedRoots(places: readonly string[] = placesElsewhere()): Promise<string[]> {
   const removed: string[] = [];
@@ -91,14 +97,17 @@ export async function removeAbandonedRoots(places: readonly string[] = placesEls
 const isMissing = async (file: string): Promise<boolean> =>
   (await stat(file).catch((error: NodeJS.ErrnoException) => error.code)) === 'ENOENT';
 
-/** Returns true if the folder contains nothing except perhaps `trash`, so no file with its owner's name, and has not changed for an hour. */
+/**
+ * Returns true if the folder contains nothing except perhaps `trash`, and has not changed for an hour. Such a folder has no file that
+ * names its owner, and nobody uses it.
+ */
 async function isRemainder(folder: string): Promise<boolean> {
   const names = await readdir(folder).catch(() => ['unknown']);
   const found = await stat(folder).catch(() => undefined);
   return names.every((name) => name === 'trash') && found !== undefined && Date.now() - found.mtimeMs > 3_600_000;
 }
 
-/** Returns why sandboxes cannot be below this existing folder; `undefined` if they can. */
+/** Returns why sandboxes cannot be below this existing folder. Returns `undefined` if they can. */
 async function unsuitable(folder: string, asRoot: boolean): Promise<string | undefined> {
   if (Buffer.byteLength(folder) > longestRoot) return `${folder} is too long a path for Unix sockets`;
   if (!asRoot) return undefined;
@@ -113,8 +122,8 @@ async function unsuitable(folder: string, asRoot: boolean): Promise<string | und
 }
 
 /**
- * Creates the folder; other users can pass through it but not list it. Rejects if the folder belongs to another user, because anyone can
- * create a folder in a shared temporary folder.
+ * Creates the folder. Other users can enter it, but cannot list its files. Rejects if the folder exists and belongs to another user,
+ * because every user can create a folder in a shared temporary folder.
  */
 async function makeOwned(folder: string): Promise<void> {
   await mkdir(folder, { mode: 0o711 }).catch((error: NodeJS.ErrnoException) => {

@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dataDir, { recursive: true }));
 
-test('locks a data folder for one process at a time', async () => {
+test('lockDataFolder gives the lock to one process at a time', async () => {
   const first = await lockDataFolder(dataDir);
   if ('heldBy' in first) throw new Error('held');
   expect(await lockDataFolder(dataDir)).toEqual({ heldBy: `process ${process.pid}` });
@@ -27,14 +27,14 @@ test('locks a data folder for one process at a time', async () => {
   await second.release();
 });
 
-test('gives the lock to one of twenty concurrent callers', async () => {
+test('lockDataFolder gives the lock to only one of twenty concurrent callers', async () => {
   const results = await Promise.all(Array.from({ length: 20 }, () => lockDataFolder(dataDir)));
   const winners = results.filter((result) => !('heldBy' in result));
   expect(winners).toHaveLength(1);
   for (const winner of winners) if (!('heldBy' in winner)) await winner.release();
 });
 
-test('takes the lock although the file about the last holder is damaged', async () => {
+test('lockDataFolder takes the lock even if the file about the last holder is damaged', async () => {
   await mkdir(path.join(dataDir, 'worker'));
   await writeFile(path.join(dataDir, 'worker/holder.json'), '{"instance_id":');
   const lock = await lockDataFolder(dataDir);
@@ -42,28 +42,31 @@ test('takes the lock although the file about the last holder is damaged', async 
   await lock.release();
 });
 
-test('puts state into the data folder if sandbox users can pass through it', async () => {
+test('chooseStateRoot chooses the data folder if the users of sandboxes can enter it', async () => {
   await chmod(dataDir, 0o711);
   const worker = path.join(dataDir, 'worker');
   await mkdir(worker);
   expect((await chooseStateRoot(worker)).folder).toBe(path.join(worker, 'state'));
 });
 
-test.runIf(asRoot)('puts state elsewhere if the data folder is private, and says why', async () => {
-  await chmod(dataDir, 0o700);
-  const worker = path.join(dataDir, 'worker');
-  await mkdir(worker);
-  const root = await chooseStateRoot(worker);
-  try {
-    expect(root.folder).not.toContain(dataDir);
-    expect(root.folder.length).toBeLessThan(80);
-    expect(root.because).toContain('does not let other users pass');
-  } finally {
-    await rm(root.folder, { recursive: true });
-  }
-});
+test.runIf(asRoot)(
+  'chooseStateRoot chooses another folder if the data folder is private, and returns the reason',
+  async () => {
+    await chmod(dataDir, 0o700);
+    const worker = path.join(dataDir, 'worker');
+    await mkdir(worker);
+    const root = await chooseStateRoot(worker);
+    try {
+      expect(root.folder).not.toContain(dataDir);
+      expect(root.folder.length).toBeLessThan(80);
+      expect(root.because).toContain('does not let other users pass');
+    } finally {
+      await rm(root.folder, { recursive: true });
+    }
+  },
+);
 
-test('puts state elsewhere if the path would be too long for a socket', async () => {
+test('chooseStateRoot chooses another folder if the path would be too long for a socket', async () => {
   const worker = path.join(dataDir, 'x'.repeat(100), 'worker');
   await mkdir(worker, { recursive: true });
   await chmod(dataDir, 0o711);
@@ -72,7 +75,7 @@ test('puts state elsewhere if the path would be too long for a socket', async ()
   await rm(root.folder, { recursive: true });
 });
 
-test('removes a state root outside of its data folder only after the data folder is removed', async () => {
+test('removeAbandonedRoots removes a state root only if its data folder no longer exists', async () => {
   const kept = path.join(dataDir, 'runyard-0123456789ab');
   const gone = path.join(dataDir, 'runyard-ba9876543210');
   const foreign = path.join(dataDir, 'runyard-000000000000');
@@ -83,7 +86,7 @@ test('removes a state root outside of its data folder only after the data folder
   expect((await readdir(dataDir)).sort()).toEqual([path.basename(foreign), path.basename(kept)]);
 });
 
-test('removes a folder without the name of its owner if it had only trash in it for an hour', async () => {
+test('removeAbandonedRoots removes a state root without the name of its owner if it contained only trash for an hour', async () => {
   const roots = ['aaaaaaaaaaaa', 'bbbbbbbbbbbb', 'cccccccccccc'].map((id) => path.join(dataDir, `runyard-${id}`));
   const [old = '', used = '', young = ''] = roots;
   for (const root of roots) await mkdir(path.join(root, 'trash'), { recursive: true });
@@ -94,7 +97,7 @@ test('removes a folder without the name of its owner if it had only trash in it 
   expect((await readdir(dataDir)).sort()).toEqual([path.basename(used), path.basename(young)]);
 });
 
-test('removes a sandbox whose state root was removed, without creating the state root again', async () => {
+test('removeFolders does not create the state root again if it was removed', async () => {
   const root = path.join(dataDir, 'state');
   await mkdir(root);
   await makeFolders(root, 'kept', {});
@@ -106,28 +109,31 @@ test('removes a sandbox whose state root was removed, without creating the state
   expect(await readdir(dataDir)).toEqual([]);
 });
 
-test('finds no process by an argument that no process has', async () => {
+test('findProcesses does not find itself or any other process by an argument that no process has', async () => {
   expect(await findProcesses('cmdline', 'no process has this argument')).toEqual([]);
 });
 
-test.runIf(await canFreeze())('waits for a killed process that has lost its marks but still exists', async () => {
-  const mark = `4725.${process.pid}`;
-  const child = spawn('sleep', [mark], { stdio: 'ignore' });
-  await using frozen = await freeze(mark);
-  try {
-    const marked = [await findProcesses('cmdline', mark), []];
-    expect(marked[0]).toEqual([child.pid]);
-    let slow: readonly number[] | undefined;
-    await killUntilGone(
-      async () => marked.shift() ?? [],
-      (pids) => {
-        slow = pids;
-        void frozen.thaw();
-      },
-    );
-    expect(slow).toEqual([child.pid]);
-    expect(await findProcesses('cmdline', mark)).toEqual([]);
-  } finally {
-    child.kill('SIGKILL');
-  }
-});
+test.runIf(await canFreeze())(
+  'killUntilGone waits for a killed process that has lost its marks but still exists',
+  async () => {
+    const mark = `4725.${process.pid}`;
+    const child = spawn('sleep', [mark], { stdio: 'ignore' });
+    await using frozen = await freeze(mark);
+    try {
+      const marked = [await findProcesses('cmdline', mark), []];
+      expect(marked[0]).toEqual([child.pid]);
+      let slow: readonly number[] | undefined;
+      await killUntilGone(
+        async () => marked.shift() ?? [],
+        (pids) => {
+          slow = pids;
+          void frozen.thaw();
+        },
+      );
+      expect(slow).toEqual([child.pid]);
+      expect(await findProcesses('cmdline', mark)).toEqual([]);
+    } finally {
+      child.kill('SIGKILL');
+    }
+  },
+);

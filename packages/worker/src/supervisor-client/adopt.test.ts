@@ -10,7 +10,10 @@ import { filesOf, supervisorsFolder, writeDurably, writeWhole } from './files.ts
 import { proofOf } from './proof.ts';
 import { bootId } from './records.ts';
 
-/** Program that listens at the path of a supervisor. It answers each challenge with a proof made from the secret in its arguments. */
+/**
+ * Program that pretends to be a supervisor: it listens on the socket of the supervisor and answers each challenge with a proof from the
+ * secret in its arguments.
+ */
 const impostor = `
   const { createHmac } = require('node:crypto');
   const [control, secret] = process.argv.slice(1);
@@ -45,7 +48,7 @@ afterEach(async () => {
   await rm(stateRoot, { recursive: true });
 });
 
-/** Starts a process that pretends to be the supervisor. Returns its identity. */
+/** Starts a process that pretends to be the supervisor. Returns the identity of this process. */
 async function pose(secret: string) {
   child = spawn(process.execPath, ['-e', impostor, filesOf(folder).control, secret], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -70,17 +73,17 @@ function record(supervisor: object, boot = bootId()): void {
   writeWhole(filesOf(folder).record, content);
 }
 
-test('adopts a supervisor that proves itself', async () => {
+test('a sandbox is adopted if its supervisor proves that it knows the secret', async () => {
   record(await pose('the secret'));
   const [found] = await adoptSandboxes(stateRoot, 60, log);
   expect(found).toMatchObject({ lives: true, record: { execution: { execution_id: 'execution' } } });
   found?.sandbox.letGo();
 });
 
-test('does not adopt a process that does not know the secret', async () => {
+test('a sandbox is not adopted from a process that does not know the secret', async () => {
   record(await pose('another secret'));
   const adopting = adoptSandboxes(stateRoot, 60, log);
-  // The process is recorded and alive, so adoption waits for its proof until the process ends.
+  // The record names this process, so the adoption tries again until the process ends.
   setTimeout(() => child?.kill('SIGKILL'), 300);
   expect(await adopting).toEqual([]);
   expect(warnings).toHaveLength(1);
@@ -92,12 +95,12 @@ test.each([
     (is: Awaited<ReturnType<typeof pose>>) => record({ ...is, start_ticks: is.start_ticks + 1 }),
   ],
   ['of another boot of the machine', (is: Awaited<ReturnType<typeof pose>>) => record(is, 'another boot')],
-])('does not adopt a process %s, although it knows the secret', async (_, write) => {
+])('a sandbox is not adopted from a process %s, although the process knows the secret', async (_, write) => {
   write(await pose('the secret'));
   expect(await adoptSandboxes(stateRoot, 60, log)).toEqual([]);
 });
 
-test('returns the end of a sandbox that ended while no worker was running', async () => {
+test('adoptSandboxes returns the end of a sandbox that ended while no worker was running', async () => {
   record({ ...thisProcess(), start_ticks: 1 });
   await writeDurably(filesOf(folder).end, exit);
   const [found] = await adoptSandboxes(stateRoot, 60, log);
@@ -105,12 +108,12 @@ test('returns the end of a sandbox that ended while no worker was running', asyn
   expect(await found?.sandbox.ended).toEqual(exit);
 });
 
-test('ignores a damaged record', async () => {
+test('adoptSandboxes ignores a damaged record', async () => {
   await writeFile(filesOf(folder).record, '{"boot_id":');
   expect(await adoptSandboxes(stateRoot, 60, log)).toEqual([]);
 });
 
-test('refuses a folder that other users may enter', async () => {
+test('adoptSandboxes refuses a supervisor folder that other users may enter', async () => {
   await chmod(supervisorsFolder(stateRoot), 0o755);
   await expect(adoptSandboxes(stateRoot, 60, log)).rejects.toThrow('mode 0700');
 });
@@ -119,7 +122,7 @@ test('a proof of the worker is not valid as a proof of the supervisor', () => {
   expect(proofOf('s', 'worker', 'n')).not.toBe(proofOf('s', 'supervisor', 'n'));
 });
 
-test('does not wait for a supervisor that no longer has the recorded sandbox but still has other sandboxes', async () => {
+test('adoptSandboxes does not wait for a running supervisor that no longer has the recorded sandbox', async () => {
   record(thisProcess());
   const began = performance.now();
   expect(await adoptSandboxes(stateRoot, 60, log)).toEqual([]);

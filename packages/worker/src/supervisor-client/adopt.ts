@@ -11,7 +11,7 @@ import { isProof, proofOf } from './proof.ts';
 import { bootId, type RecordedEnd, readEnd, readRecord, type SupervisorRecord } from './records.ts';
 import { type SupervisedLog, type SupervisedSandbox, type Supervisor, superviseSandbox } from './supervised-sandbox.ts';
 
-/** A sandbox that an earlier worker left. It still runs, or has ended. */
+/** A sandbox that an earlier worker left. The sandbox may still run or may have ended. */
 export interface LeftSandbox {
   readonly folder: string;
   readonly record: SupervisorRecord;
@@ -19,16 +19,16 @@ export interface LeftSandbox {
     SupervisedSandbox,
     'id' | 'workspace' | 'ended' | 'onDenied' | 'rest' | 'kill' | 'dispose' | 'letGo' | 'spawn'
   >;
-  /** False: the sandbox has ended, and only its end must be reported. */
+  /** True if the sandbox still runs. If it is false, the worker only has to report the end of the sandbox. */
   readonly lives: boolean;
 }
 
 /**
- * Time for the supervisor to answer. The limit is generous, because a machine with few processors may have to start all supervisors at the
+ * Time limit for the answer of a supervisor. It is long, because a machine with few processors may have to run all supervisors at the
  * same time.
  */
 const answerMs = 5000;
-/** Longest time for all attempts to adopt one sandbox from its supervisor. */
+/** Time limit for all attempts to adopt one sandbox from its supervisor. */
 const adoptionMs = 20_000;
 
 /** Creates the folder of the supervisors. Throws if it may belong to another user. */
@@ -42,8 +42,9 @@ async function openFolder(stateRoot: string): Promise<string> {
 }
 
 /**
- * Adopts the sandboxes that earlier workers of this data folder left. Adopts from a supervisor only if the recorded process still lives and
- * the machine was not restarted. The supervisor must also prove that it knows the secret of its folder, which no sandbox can read. The
+ * Adopts the sandboxes that earlier workers of this data folder left. A running sandbox is adopted only if the recorded supervisor
+ * process still exists and the machine was not restarted. The supervisor must also prove that it knows the secret of its folder, which
+ * no sandbox can read. The
  * caller holds the lock of the data folder, so no other worker adopts sandboxes.
  */
 export async function adoptSandboxes(
@@ -67,7 +68,7 @@ async function adopt(folder: string, adoptSeconds: number, log: SupervisedLog): 
   let isAbsent = false;
   while (secret !== '' && isHere() && performance.now() < deadline) {
     const lines = await prove(filesOf(folder).control, secret, adoptSeconds);
-    // The supervisor still runs for other sandboxes, but this sandbox has ended.
+    // This sandbox has ended, and its supervisor still runs only for other sandboxes.
     if (lines === 'absent') {
       isAbsent = true;
       break;
@@ -94,8 +95,8 @@ async function adopt(folder: string, adoptSeconds: number, log: SupervisedLog): 
 }
 
 /**
- * Connects to the supervisor of a sandbox. Returns the connection after both sides have proved that they know the secret. `absent`: the
- * supervisor does not listen for a worker of this sandbox.
+ * Connects to the supervisor of a sandbox. Returns the connection after both sides have proved that they know the secret. Returns
+ * `absent` if the supervisor does not listen on the socket of this sandbox.
  */
 function prove(
   control: string,
@@ -126,7 +127,7 @@ function prove(
   });
 }
 
-/** Returns an ended sandbox whose end must still be reported. */
+/** Returns the sandbox of a recorded end, so that the worker can report this end. */
 function endedSandbox({ traces, workspace }: SupervisorRecord, { exit, denied }: RecordedEnd): LeftSandbox['sandbox'] {
   return {
     id: traces.id,

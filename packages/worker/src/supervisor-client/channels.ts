@@ -1,4 +1,4 @@
-/** Messages about several sandboxes over one connection between a worker and a supervisor. */
+/** Sends the messages about several sandboxes over one connection between a worker and a supervisor. */
 import type { LineHandlers, Lines } from './lines.ts';
 
 /** A message with the id of its sandbox. */
@@ -7,17 +7,17 @@ export interface Addressed<Message> {
   readonly message: Message;
 }
 
-/** The messages about one sandbox. `close` removes the channel; the connection stays. */
+/** Sends and receives the messages about one sandbox. `close` removes the channel, but does not close the connection. */
 export type Channel<Out, In> = Pick<Lines<Out, In>, 'send' | 'close' | 'handle'>;
 
 export interface ChannelHandlers<In> {
   /** Called with each message about a sandbox that has no channel. */
   message(sandbox: string, message: In): void;
-  /** Called once: when the connection is closed, after every channel was notified. */
+  /** Called once, when the connection is closed and all channels were notified. */
   closed(): void;
 }
 
-/** Shares a connection. Returns a function that opens the channel of a sandbox. */
+/** Divides a connection into channels. Returns a function that opens the channel of a sandbox. */
 export function shareLines<Out, In>(
   lines: Pick<Lines<Addressed<Out>, Addressed<In>>, 'send' | 'handle'>,
   rest: ChannelHandlers<In>,

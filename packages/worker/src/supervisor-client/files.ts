@@ -1,6 +1,6 @@
 /**
- * The files in the folder of each supervisor. Only the worker's user may enter the folder, and no sandbox can see it. This module does not
- * load zod.
+ * The files in the folder of each supervised sandbox. Only the worker's user may enter this folder, and no sandbox can see it. This
+ * module does not load zod.
  */
 import { renameSync, writeFileSync } from 'node:fs';
 import { open, rename, writeFile } from 'node:fs/promises';
@@ -11,13 +11,13 @@ export const supervisorsFolder = (stateRoot: string): string => path.join(stateR
 
 /** Returns the paths in the folder of one supervisor. */
 export const filesOf = (folder: string) => ({
-  /** Shared by worker and supervisor; mode 0600. */
+  /** The secret that only the worker and the supervisor know. The file has mode 0600. */
   secret: path.join(folder, 'secret'),
-  /** Socket on which the next worker asks for the sandbox. */
+  /** Socket on which the supervisor listens for the next worker, which adopts the sandbox. */
   control: path.join(folder, 'c'),
-  /** Names process and execution. Absent until an agent starts. */
+  /** Record of the supervisor's process and of the execution. The file does not exist before the agent starts. */
   record: path.join(folder, 'record.json'),
-  /** How the sandbox ended. The report exists only when no process of the sandbox is left. */
+  /** Report how the sandbox ended. The file exists only when no process of the sandbox is left. */
   end: path.join(folder, 'end.json'),
 });
 
@@ -25,7 +25,7 @@ export const filesOf = (folder: string) => ({
 export const logOf = (stateRoot: string, supervisorId: string): string =>
   path.join(supervisorsFolder(stateRoot), `${supervisorId}.log`);
 
-/** Writes a file that is complete or absent, even if a process dies meanwhile. */
+/** Writes a file. If this process dies during the write, the file is complete or absent. */
 export function writeWhole(file: string, content: object): void {
   writeFileSync(`${file}.new`, JSON.stringify(content), { mode: 0o600 });
   renameSync(`${file}.new`, file);

@@ -1,4 +1,7 @@
-/** Messages between a worker and a supervisor: one JSON text on each line, over a Unix socket that only their user can open. */
+/**
+ * Sends and receives messages between a worker and a supervisor: one JSON text on each line, over a Unix socket that only the worker's
+ * user can open.
+ */
 import type { Socket } from 'node:net';
 
 /** Most characters of a message. The limit is large, because a message may contain the environment of an agent. */
@@ -12,13 +15,13 @@ export interface LineHandlers<In> {
 
 export interface Lines<Out, In> {
   send(message: Out): void;
-  /** Ends the connection. Calls `then` when all messages have left this process. */
+  /** Ends the connection. Calls `then` when all messages were sent. */
   close(then?: () => void): void;
-  /** Cuts the connection. */
+  /** Cuts the connection at once. */
   destroy(): void;
-  /** Keeps later messages until `handle`. */
+  /** Keeps the messages that arrive from now on until `handle` is called. */
   hold(): void;
-  /** Gives later messages and the end of the connection to other handlers. */
+  /** Replaces the handlers for the messages that arrive from now on, and for the end of the connection. */
   handle(handlers: LineHandlers<In>): void;
 }
 
@@ -45,7 +48,7 @@ export function openLines<Out, In>(socket: Socket, first: LineHandlers<In>): Lin
     else if (text.length > longestLine) socket.destroy();
   };
   socket.setEncoding('utf8');
-  // A close follows each error.
+  // Errors need no handling, because the event `close` follows each error.
   socket.on('error', () => {});
   socket.on('close', () => {
     isClosed = true;

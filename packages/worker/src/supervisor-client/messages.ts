@@ -2,24 +2,24 @@ import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import type { EgressOrder } from '../egress/egress.ts';
 import type { AgentLaunch, SandboxExit } from '../sandboxes/sandbox.ts';
 
-/** A message of the worker to the supervisor of a sandbox. `Preparation` is the data that its backend needs. */
+/** A message of the worker to the supervisor of a sandbox. `Preparation` is the data from which the backend prepares the sandbox. */
 export type Order<Preparation = unknown> =
   | {
       readonly type: 'prepare';
-      /** Folder of the sandbox's secret, record and end. */
+      /** Folder with the secret, the record and the end of the sandbox. */
       readonly folder: string;
       readonly preparation: Preparation;
       readonly adoptSeconds: number;
     }
-  /** Opens the proxy to the hosts that the environment allows. Before `start`. */
+  /** Opens the proxy to the hosts that the environment allows. Must be sent before `start`. */
   | { readonly type: 'open_egress'; readonly egress: EgressOrder }
   | { readonly type: 'start'; readonly launch: AgentLaunch }
   | { readonly type: 'rest'; readonly isResting: boolean; readonly isFrozen?: boolean }
   | { readonly type: 'kill'; readonly how: 'terminate' | 'kill' }
-  /** Ends everything in the sandbox and removes it. A sandbox without an agent then reports nothing. */
+  /** Ends all processes of the sandbox and removes the sandbox. */
   | { readonly type: 'dispose' };
 
-/** A message of the supervisor. */
+/** A message of the supervisor to the worker. */
 export type Report =
   | { readonly type: 'prepared'; readonly workspace: string }
   | {
@@ -31,18 +31,20 @@ export type Report =
   | { readonly type: 'started' }
   /** The sandbox has been removed before any program was started in it. */
   | { readonly type: 'disposed' }
-  /** Sent again to a worker that adopts the sandbox. */
+  /** Denied connections. They are sent again to a worker that adopts the sandbox. */
   | { readonly type: 'denied'; readonly denied: DeniedConnections }
   /** No part of the sandbox is left, and the record of its end is on the disk. */
   | { readonly type: 'ended'; readonly exit: SandboxExit }
   | { readonly type: 'warning'; readonly fields: object; readonly message: string };
 
-/** First message of the supervisor to a worker that wants to adopt its sandbox. */
+/** First message of a supervisor to a worker that wants to adopt a sandbox. */
 export interface Challenge {
   readonly nonce: string;
 }
 
-/** The worker's answer. It proves that the worker knows the secret, and challenges the supervisor to prove the same. */
+/**
+ * The worker's answer. `proof` proves that the worker knows the secret. With `nonce`, the worker asks the supervisor for the same proof.
+ */
 export interface WorkerProof {
   readonly proof: string;
   readonly nonce: string;
@@ -50,8 +52,8 @@ export interface WorkerProof {
 }
 
 /**
- * The supervisor's answer. Afterwards, the connection carries the same messages as the supervisor's first connection. `exit`: everything in
- * the sandbox has ended.
+ * The supervisor's answer. After it, both sides send the same messages on this connection as on the connection to the first worker.
+ * `exit` is set if all processes of the sandbox have ended.
  */
 export interface SupervisorProof {
   readonly proof: string;

@@ -3,16 +3,19 @@ import { type Addressed, type Channel, shareLines } from './channels.ts';
 import type { Lines } from './lines.ts';
 import type { Order, Report } from './messages.ts';
 
-/** Most sandboxes that a supervisor holds at the same time. All of them end if the supervisor dies, and they share its memory of about 35 MB. */
+/**
+ * Most sandboxes that one supervisor has at the same time. More sandboxes in one supervisor save memory, because a supervisor needs about
+ * 35 MB. But all of them end if the supervisor dies.
+ */
 export const mostAtOnce = 8;
 /**
- * Most sandboxes that a supervisor holds during its life. The limit bounds the effect of a possible leak. It is high, because a new
- * supervisor costs the processor time of several sandboxes until V8 has optimized its code.
+ * Most sandboxes that one supervisor has during its life. The limit bounds the effect of a possible memory leak. It is high, because
+ * until V8 has optimized its code, a new supervisor costs as much processor time as several sandboxes.
  */
 export const mostInAll = 256;
-/** Time for which a supervisor without a sandbox is kept. */
+/** A supervisor without a sandbox is kept for this time. */
 const idleMs = 10_000;
-/** Longest wait for the end of supervisors that hold no sandbox. */
+/** Longest wait for the end of supervisors that have no sandbox. */
 const longestEndMs = 1000;
 
 /** A supervisor that this worker started. */
@@ -31,13 +34,13 @@ export interface Place {
   readonly id: string;
   readonly process: ProcessIdentity;
   readonly lines: Channel<Order, Report>;
-  /** Releases the place. Called when no part of the sandbox is left. */
+  /** Releases the place. Must be called when no part of the sandbox is left. */
   leave(): void;
 }
 
 /** The supervisors that a worker started. */
 export interface Places {
-  /** Returns a place for a sandbox of this id. Starts a supervisor if no other has room. */
+  /** Returns a place for the sandbox with this id. Starts a new supervisor if all others are full. */
   take(sandbox: string): Promise<Place>;
   /** Closes the connections to all supervisors. Resolves when the supervisors without a sandbox have ended. */
   close(): Promise<void>;
@@ -50,7 +53,7 @@ interface Held {
   idle: NodeJS.Timeout | undefined;
 }
 
-/** Distributes sandboxes to supervisors. Several sandboxes share one supervisor, and so share its memory and its start time. */
+/** Distributes sandboxes to supervisors. Several sandboxes share one supervisor, because each supervisor costs memory and time to start. */
 export function keepPlaces(start: () => Promise<SupervisorProcess>): Places {
   const places = new Map<SupervisorProcess, Held>();
   let starting: Promise<void> | undefined;
@@ -66,12 +69,12 @@ export function keepPlaces(start: () => Promise<SupervisorProcess>): Places {
   };
 
   const add = (supervisor: SupervisorProcess): void => {
-    // Ignores reports without a channel, because their sandbox has ended.
+    // Ignores reports about sandboxes without a channel, because these sandboxes have ended.
     const open = shareLines<Order, Report>(supervisor.lines, { message() {}, closed: () => forget(supervisor) });
     places.set(supervisor, { open, sandboxes: new Set(), inAll: 0, idle: undefined });
   };
 
-  /** Returns the fullest supervisor with room, so that other supervisors become empty and end. */
+  /** Returns, of the supervisors with a free place, the one with the most sandboxes. So other supervisors become empty and end. */
   const withRoom = (): [SupervisorProcess, Held] | undefined =>
     [...places]
       .filter(([, { sandboxes, inAll }]) => sandboxes.size < mostAtOnce && inAll < mostInAll)
@@ -79,8 +82,8 @@ export function keepPlaces(start: () => Promise<SupervisorProcess>): Places {
 
   const leave = (supervisor: SupervisorProcess, sandbox: string): void => {
     const held = places.get(supervisor);
-    // A second call for a sandbox must not start a second timer. Otherwise one of the timers could not be cancelled, and would end a
-    // supervisor that has a new sandbox.
+    // Does nothing on a second call for the same sandbox. Otherwise a second timer would start, could not be cancelled, and would end
+    // a supervisor that has a new sandbox.
     if (held === undefined || !held.sandboxes.delete(sandbox) || held.sandboxes.size > 0) return;
     if (held.inAll >= mostInAll) end(supervisor);
     else held.idle = setTimeout(() => end(supervisor), idleMs).unref();

@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * Returns a proof that the speaker knows the secret of a supervisor. The proof does not contain the secret. A proof of the worker is not
- * valid as a proof of the supervisor, and vice versa.
+ * Returns a proof that `speaker` knows the secret of a sandbox's folder. The proof does not reveal the secret. It contains the
+ * speaker, so that a proof of the worker is not valid as a proof of the supervisor, and vice versa.
  */
 export function proofOf(secret: string, speaker: 'worker' | 'supervisor', nonce: string): string {
   return createHmac('sha256', secret).update(`${speaker}:${nonce}`).digest('hex');

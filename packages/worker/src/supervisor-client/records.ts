@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { SandboxExit } from '../sandboxes/sandbox.ts';
 import { filesOf } from './files.ts';
 
-/** `SandboxTraces`. */
+/** Schema of `SandboxTraces`. */
 const Traces = z.object({
   id: z.string(),
   stateRoot: z.string(),
@@ -23,22 +23,22 @@ const Limits = z.object({ memoryMb: z.number(), processes: z.number(), tmpMb: z.
 
 /** The record of a sandbox in which an agent was started, and of its supervisor. */
 export const SupervisorRecord = z.object({
-  /** Id of the machine's boot in which the supervisor was started. Pids and start times are valid only until the next boot. */
+  /** Id of the boot of the machine when the supervisor was started. Pids and start times are valid only until the next boot. */
   boot_id: z.string(),
-  /** Id of the supervisor. It differs from the sandbox's id, because the supervisor may hold several sandboxes. */
+  /** Id of the supervisor. It is not the id of the sandbox, because a supervisor may have several sandboxes. */
   supervisor: z.string().optional(),
   process: z.object({ pid: z.int(), start_ticks: z.number(), pid_namespace: z.string() }),
   execution: z.object({ task_id: z.string(), execution_id: z.string() }),
   assignment_id: z.string().optional(),
   limits: Limits,
-  /** True if its environment lowers the worker's limits. */
+  /** True if the environment of the run may lower the worker's limits. */
   limited: z.boolean(),
-  /** Hosts that its environment allows. */
+  /** Hosts to which the environment of the run allows connections. */
   network: SandboxNetwork.optional(),
-  /** Time from the assignment to the agent's start, in milliseconds. */
+  /** Milliseconds from the arrival of the assignment to the start of the agent. */
   spawn_ms: z.number(),
   workspace: z.string(),
-  /** Folder that the sandbox sees as /opt/runyard; it must not be removed while the sandbox lives. */
+  /** Folder that the sandbox sees as /opt/runyard. It must not be removed while the sandbox runs. */
   runtime: z.string(),
   traces: Traces,
 });
@@ -52,7 +52,10 @@ const Exit = z.object({
   denied: z.array(DeniedConnections).default([]),
 });
 
-/** Returns the record; undefined if there is none, or if another version of the worker wrote it in another format. */
+/**
+ * Returns the record in the folder. Returns undefined if there is no record, or if another version of the worker wrote it in another
+ * format.
+ */
 export function readRecord(folder: string): SupervisorRecord | undefined {
   return read(filesOf(folder).record, SupervisorRecord);
 }
@@ -63,7 +66,7 @@ export interface RecordedEnd {
   readonly denied: readonly DeniedConnections[];
 }
 
-/** Returns how the sandbox ended; undefined if that is not known. */
+/** Returns how the sandbox ended. Returns undefined if the folder has no valid report about the end. */
 export function readEnd(folder: string): RecordedEnd | undefined {
   const end = read(filesOf(folder).end, Exit);
   if (end === undefined) return undefined;
@@ -79,7 +82,7 @@ function read<T>(file: string, schema: z.ZodType<T>): T | undefined {
   }
 }
 
-/** Returns the id of this boot of the machine; empty if /proc is missing. */
+/** Returns the id of the current boot of the machine, or an empty text if /proc is missing. */
 export function bootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();

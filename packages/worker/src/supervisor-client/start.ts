@@ -11,10 +11,10 @@ import { openLines } from './lines.ts';
 import type { Order, Report } from './messages.ts';
 import type { SupervisorProcess } from './places.ts';
 
-/** Flags of the supervisor's Node: small heaps, few threads, and no inspector on SIGUSR1. */
+/** Flags of the supervisor's Node. They save memory and threads, and prevent that SIGUSR1 opens Node's inspector. */
 const flags = ['--disable-sigusr1', '--max-semi-space-size=1', '--v8-pool-size=1'];
 
-/** Variables of the worker that a supervisor gets. These variables contain no secret. */
+/** Environment variables that a supervisor gets from the worker. They contain no secrets. */
 const variables = ['TZ', 'RUNYARD_CA_FILE', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
 
 export interface SupervisorStart {
@@ -49,7 +49,7 @@ export async function startSupervisor(start: SupervisorStart): Promise<Superviso
   child.on('error', () => {});
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   void exited.then(() => removeIfEmpty(log));
-  // The supervisor continues when this process ends.
+  // Without `unref`, this process would wait for the supervisor, which must continue when this process ends.
   child.unref();
   const lines = openLines<Addressed<Order>, Addressed<Report>>(child.stdio[3] as Socket, {
     message: () => {},

@@ -17,12 +17,12 @@ const log = { info: () => {}, warn: () => {} };
 interface PlayedSupervisor {
   readonly sent: Addressed<Order>[];
   say(sandbox: string, report: Report): void;
-  /** Ends its process. */
+  /** Ends the process of this fake supervisor. */
   die(): void;
   readonly isClosed: () => boolean;
 }
 
-/** Returns places in supervisors that the test imitates. */
+/** Returns places in fake supervisors, with which a test exchanges messages. */
 function playPlaces() {
   const supervisors: PlayedSupervisor[] = [];
   const places = keepPlaces(async (): Promise<SupervisorProcess> => {
@@ -38,7 +38,7 @@ function playPlaces() {
     });
     return {
       id: String(supervisors.length),
-      // A supervisor that has already ended, so no code waits for it.
+      // This identity belongs to no existing process, so no code waits for its end.
       process: { ...thisProcess(), start_ticks: 1 },
       lines: {
         send: (order) => void sent.push(order),
@@ -67,7 +67,7 @@ afterAll(() => rmSync(stateRoot, { recursive: true }));
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test('separates the orders and reports of the sandboxes of a supervisor', async () => {
+test('each sandbox of a supervisor gets only its own reports', async () => {
   const { places, supervisors, hold } = playPlaces();
   const first = hold(await places.take('first'), 'first');
   const second = hold(await places.take('second'), 'second');
@@ -93,7 +93,7 @@ test('separates the orders and reports of the sandboxes of a supervisor', async 
   expect(sent.at(-1)).toEqual({ sandbox: 'second', message: { type: 'kill', how: 'kill' } });
 });
 
-test('reports all sandboxes of a dead supervisor as lost, and no sandbox of another supervisor', async () => {
+test('if a supervisor dies, all its sandboxes are lost, but no sandbox of another supervisor', async () => {
   vi.useRealTimers();
   const { places, supervisors, hold } = playPlaces();
   const ids = Array.from({ length: mostAtOnce + 1 }, (_, n) => `sandbox-${n}`);
@@ -111,7 +111,7 @@ test('reports all sandboxes of a dead supervisor as lost, and no sandbox of anot
   expect(await last).toBe('/last');
 });
 
-test('rejects the start of a sandbox if its agent ended while it waited', async () => {
+test('the start of a run is rejected if the waiting agent of the sandbox has ended', async () => {
   const { places, supervisors, hold } = playPlaces();
   const sandbox = hold(await places.take('waiting'), 'waiting');
   const prepared = sandbox.prepare({}, 60);
@@ -124,7 +124,7 @@ test('rejects the start of a sandbox if its agent ended while it waited', async 
   await sandbox.gone;
 });
 
-test('starts a second supervisor only when all places of the first supervisor are taken', async () => {
+test('a second supervisor is started only when all places of the first one are taken', async () => {
   const { places, supervisors } = playPlaces();
   const taken = await Promise.all(Array.from({ length: mostAtOnce }, (_, n) => places.take(`at-once-${n}`)));
   expect(supervisors).toHaveLength(1);
@@ -133,7 +133,7 @@ test('starts a second supervisor only when all places of the first supervisor ar
   expect((await places.take('next')).id).toBe('2');
 });
 
-test('ends a full supervisor when the last of its sandboxes has ended', async () => {
+test('a supervisor that has reached the limit for its life ends together with its last sandbox', async () => {
   const { places, supervisors } = playPlaces();
   const stays = await places.take('stays');
   for (let n = 1; n < mostInAll; n++) (await places.take(`sandbox-${n}`)).leave();
@@ -143,7 +143,7 @@ test('ends a full supervisor when the last of its sandboxes has ended', async ()
   expect(supervisors.map(({ isClosed }) => isClosed())).toEqual([true, false]);
 });
 
-test('keeps a supervisor without a sandbox for ten seconds', async () => {
+test('a supervisor without a sandbox is kept for ten seconds', async () => {
   const { places, supervisors } = playPlaces();
   (await places.take('first')).leave();
   vi.advanceTimersByTime(9000);
@@ -155,7 +155,7 @@ test('keeps a supervisor without a sandbox for ten seconds', async () => {
   expect(supervisors[0]?.isClosed()).toBe(true);
 });
 
-test('does not end the supervisor of a newer sandbox after the place of an older sandbox was released twice', async () => {
+test('if a place is released twice, the supervisor still does not end while it has a newer sandbox', async () => {
   const { places, supervisors } = playPlaces();
   const first = await places.take('first');
   first.leave();
@@ -165,7 +165,7 @@ test('does not end the supervisor of a newer sandbox after the place of an older
   expect(supervisors[0]?.isClosed()).toBe(false);
 });
 
-test('replaces a supervisor that died', async () => {
+test('a supervisor that has died is replaced for the next sandbox', async () => {
   const { places, supervisors } = playPlaces();
   const lost = await places.take('first');
   supervisors[0]?.die();
@@ -173,14 +173,14 @@ test('replaces a supervisor that died', async () => {
   expect((await places.take('second')).id).toBe('2');
 });
 
-test('at its end, waits only for supervisors without a sandbox, and leaves the others running', async () => {
+test('close() waits only for supervisors without a sandbox, and the others continue to run', async () => {
   const { places, supervisors } = playPlaces();
   await places.take('stays');
   await places.close();
   expect(supervisors[0]?.isClosed()).toBe(true);
 });
 
-test('returns the failure of a start, and tries again with the next sandbox', async () => {
+test('take() rejects if the supervisor cannot be started, and the next call tries again', async () => {
   let tries = 0;
   const places = keepPlaces(() => {
     tries += 1;

@@ -1,4 +1,7 @@
-/** The worker's side of a supervised sandbox: it behaves like any other sandbox, but its processes are children of its supervisor. */
+/**
+ * The worker's side of a supervised sandbox. For the worker, it behaves like any other sandbox, but its processes are children of a
+ * supervisor process.
+ */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
@@ -22,7 +25,7 @@ export interface SupervisedLog {
   warn(fields: object, message: string): void;
 }
 
-/** The supervisor of a sandbox; it may hold other sandboxes too. */
+/** The supervisor of a sandbox. It may have other sandboxes too. */
 export interface Supervisor {
   /** Id that is in the label of the supervisor and in the name of the file with its standard error. */
   readonly id: string;
@@ -34,21 +37,23 @@ export interface Supervisor {
 }
 
 export interface SupervisedSandbox extends Sandbox {
-  /** False when its supervisor has gone. */
+  /** Returns false if the supervisor of the sandbox has ended. */
   readonly isAlive: () => boolean;
   /** Resolves if the sandbox ends before a run was started in it. */
   readonly gone: Promise<void>;
   /** Prepares the sandbox, and resolves with its workspace. Rejects with a `SandboxError`. Not called for adopted sandboxes. */
   prepare(preparation: unknown, adoptSeconds: number): Promise<string>;
-  /** Connects it to the proxy for the hosts of its environment. */
+  /** Connects the sandbox to the proxy for the hosts that its environment allows. */
   openEgress(egress: SandboxEgress): Promise<void>;
-  /** Calls `report` for each denied connection, also for connections that an adopted sandbox reported before this call. */
+  /**
+   * Calls `report` for each denied connection. This includes connections that were reported before this call, if the sandbox was adopted.
+   */
   onDenied(report: SandboxEgress['report']): void;
-  /** Leaves the sandbox to the next worker. `ended` stays pending. */
+  /** Leaves the sandbox to the next worker. After this call, `ended` never resolves. */
   letGo(): void;
 }
 
-/** Takes over the sandbox of a supervisor. `workspace` is empty before `prepare`. */
+/** Returns the worker's side of a sandbox. `workspace`: the workspace of an adopted sandbox; empty if the sandbox is not prepared yet. */
 export function superviseSandbox(supervisor: Supervisor, workspace = ''): SupervisedSandbox {
   const { folder, traces, log, lines } = supervisor;
   const prepared = Promise.withResolvers<string>();
@@ -60,7 +65,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
   /** True after the sandbox has ended completely, or after it was left to the next worker. */
   let isOver = false;
   let isOpen = true;
-  /** Denied connections that have no listener yet. */
+  /** Denied connections that were reported before `onDenied` was called. */
   const denied: DeniedConnections[] = [];
   let reportDenied = (each: DeniedConnections): void => void denied.push(each);
   const onDenied: SupervisedSandbox['onDenied'] = (report) => {
@@ -90,7 +95,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
         reportDenied(report.denied);
         break;
       case 'ended':
-        // Resolves the start too: if the start has failed, the exit explains the failure.
+        // Resolves the start too, because if the start has failed, the exit explains the failure.
         started.resolve();
         ended.resolve(report.exit);
         break;
@@ -99,7 +104,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
     }
   };
 
-  /** Finds out how the sandbox ended when its supervisor does not answer any more. */
+  /** Is called when the connection to the supervisor is lost. Ends the supervisor and finds out how the sandbox ended. */
   const lose = async (): Promise<void> => {
     // Waits a second, because the supervisor may be about to end. Then kills it, because it may hang.
     for (let wait = 0; wait < 1000 && stateOf(supervisor.process) === 'alive'; wait += 10) await sleep(10);
@@ -160,7 +165,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
     },
     async dispose() {
       if (!isOver) lines.send({ type: 'dispose' });
-      // The supervisor reports the end only when no part of the sandbox is left.
+      // Waits for the report about the end, because the supervisor sends it only when no part of the sandbox is left.
       await Promise.race(isStarted ? [ended.promise, end.promise] : [end.promise]);
     },
     letGo() {
@@ -190,8 +195,8 @@ function lastLines(file: string): string {
 }
 
 /**
- * Ends and removes the remains of a sandbox whose supervisor died. Resolves only when every process is proved gone. Never rejects: if a
- * part cannot be removed, this is logged, and the next start removes it.
+ * Ends and removes the remains of a sandbox whose supervisor died. Resolves only when it is certain that every process has ended.
+ * Never rejects. If a part cannot be removed, this is logged, and the next worker removes the part when it starts.
  */
 async function removeRemains(
   { id, stateRoot, label, variable, cgroups, container }: SandboxTraces,
@@ -206,7 +211,8 @@ async function removeRemains(
   const removeGroup = async (): Promise<void> => {
     if (cgroups !== undefined) await (await openCgroup(cgroups, id)).remove(onSlow);
   };
-  // Ends the processes and removes the cgroup at the same time: a frozen process can end only after the removal of its cgroup thaws it.
+  // Ends the processes and removes the cgroup at the same time, because a frozen process can end only when the removal of its cgroup
+  // thaws it.
   await Promise.all([endMarked({ labels: [label], variable }, onSlow), removeGroup().catch(failed)]);
   if (container !== undefined) await removeContainer(openEngine(container.engine), container.name).catch(failed);
   await removeFolders(stateRoot, id).catch(failed);

@@ -21,7 +21,7 @@ export interface Supervisors extends SandboxSupervisors {
   letGo(): Promise<void>;
 }
 
-/** Opens the supervisors of a state folder and adopts the living ones. The caller holds the lock of the data folder. */
+/** Opens the supervisors of a state folder and adopts the sandboxes of earlier workers. The caller holds the lock of the data folder. */
 export async function openSupervisors(
   stateRoot: string,
   label: string,
@@ -37,7 +37,7 @@ export async function openSupervisors(
       'adopted the sandboxes of an earlier worker',
     );
 
-  /** Made for the first sandbox, because all sandboxes of a worker use the same supervisor program. */
+  /** Made for the first sandbox and then used for all, because all sandboxes of a worker use the same supervisor program. */
   let places: Places | undefined;
 
   const remove = (folder: string): void => {
@@ -101,7 +101,8 @@ export async function openSupervisors(
         },
         async dispose() {
           await leave();
-          // The record of an execution stays until the service has confirmed the end.
+          // Removes only the folder of a sandbox without an execution. The record of an execution stays until the service has confirmed
+          // the end.
           if (![...folders.values()].includes(folder)) remove(folder);
         },
       };

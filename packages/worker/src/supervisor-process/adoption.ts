@@ -11,9 +11,9 @@ import type { Supervision, WorkerLines } from './hold-sandbox.ts';
 const proofMs = 5000;
 
 /**
- * Listens for the next worker of a sandbox. Both sides prove that they know the secret of the folder. So another program can neither get
- * the sandbox nor act as its supervisor. While a worker has the sandbox, no other worker is accepted. Returns a function that stops
- * listening.
+ * Listens for the next worker of a sandbox. Both sides prove that they know the secret of the folder. So another program can neither
+ * get the sandbox nor pretend to be the supervisor. While a worker is connected to the sandbox, no other worker is accepted. Returns a
+ * function that stops listening.
  */
 export async function listenForAdoption(folder: string, supervision: Supervision): Promise<() => void> {
   const secret = await readFile(filesOf(folder).secret, 'utf8');

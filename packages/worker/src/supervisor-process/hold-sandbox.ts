@@ -14,10 +14,10 @@ import { filesOf, writeDurably } from '../supervisor-client/files.ts';
 import type { Order, Report } from '../supervisor-client/messages.ts';
 import { remoteCache } from './remote-cache.ts';
 
-/** Time between two checks of the supervisor's folder, which is removed together with the data folder. */
+/** Time between two checks whether the sandbox's folder still exists. It is removed together with the data folder. */
 const folderCheckMs = 1000;
 
-/** The input of a backend for one sandbox. */
+/** The data from which a backend prepares one sandbox. */
 type Preparation = BubblewrapPreparation | ContainerPreparation;
 
 /** A sandbox of any backend. */
@@ -29,12 +29,12 @@ export type SandboxOrder = Order<Preparation>;
 /** The connection to a worker. */
 export type WorkerLines = Channel<Report, SandboxOrder>;
 
-/** Longest time to wait until the worker has read the last report. */
+/** Longest time to wait until the worker has received the last report. */
 const lastReportMs = 1000;
 
 const upstreams = new Map<string, Upstream>();
 
-/** Returns the connections to a service. The sandboxes of this process share them. */
+/** Returns the connections to a service. All sandboxes of this process share these connections. */
 function upstreamTo(serviceRoot: string): Upstream {
   const upstream = upstreams.get(serviceRoot) ?? openUpstream(serviceRoot);
   upstreams.set(serviceRoot, upstream);
@@ -44,8 +44,8 @@ function upstreamTo(serviceRoot: string): Upstream {
 /** The supervision of one sandbox. */
 export interface Supervision {
   /**
-   * Accepts orders from a worker. `adoptSeconds`: how long the sandbox may run without a worker after this worker has ended. `first`: an
-   * order that arrived before this call.
+   * Accepts orders from a worker. `adoptSeconds`: how long the sandbox may run without a worker when this worker has ended. `first`:
+   * an order that arrived before this call.
    */
   serve(lines: WorkerLines, adoptSeconds?: number, first?: SandboxOrder): void;
   /** Returns true if an agent was started in the sandbox, the sandbox has not ended, and no worker is connected. */
@@ -55,7 +55,7 @@ export interface Supervision {
 export interface SupervisionOptions {
   /** Listens for workers that adopt the sandbox. Returns a function that stops listening. */
   readonly listen: (supervision: Supervision) => Promise<() => void>;
-  /** Called when no part of the sandbox is left, and its worker was notified or has ended. May be called twice. */
+  /** Called when no part of the sandbox is left, and the worker was notified or has ended. May be called twice. */
   readonly onOver: () => void;
 }
 
@@ -73,7 +73,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
   let isDisposing = false;
   let ended: SandboxExit | undefined;
   let adoptSeconds = 0;
-  /** The reason if this process itself ended the sandbox. */
+  /** Why this process itself ended the sandbox. Undefined if it did not do this. */
   let verdict: SandboxExit['verdict'];
   let waiting: NodeJS.Timeout | undefined;
   let stopListening = (): void => {};
@@ -83,7 +83,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
     worker?.send({ type: 'warning', fields, message });
   };
 
-  /** Ends the supervision as soon as the worker has read the last report, or after one second. */
+  /** Ends the supervision as soon as the worker has received the last report, but after one second at the latest. */
   const leave = (): void => {
     clearInterval(folderCheck);
     clearTimeout(waiting);
@@ -127,7 +127,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
     }
   };
 
-  /** Starts the agent before its run arrives. An agent that ends while it waits ends its sandbox. */
+  /** Starts an agent that waits for a run. If the agent ends before a run arrives, ends the sandbox too. */
   const startWaiting = async (prepared: RawSandbox, serviceRoot: string): Promise<void> => {
     void prepared.ended.then(({ exitCode, outputTail }) => {
       if (started || isDisposing) return;
@@ -157,7 +157,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
     } catch (error) {
       warn({ error: (error as Error).message }, 'the end of a sandbox could not be written down');
     }
-    // A worker that connects later reads the end from the disk.
+    // Sends the end only to a connected worker, because a later worker reads the end from the disk.
     worker?.send({ type: 'ended', exit: ended });
     leave();
   };
@@ -216,7 +216,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
 
   const wait = (): void => {
     if (ended !== undefined) return;
-    // During the preparation, only kills an agent that is starting. `prepare` disposes of the sandbox when its current step ends.
+    // During the preparation, only kills an agent that is starting. `prepare` itself disposes of the sandbox after its current step.
     if (!started && isPreparing) return void sandbox?.kill('kill');
     if (!started) return void dispose();
     const gaveUp = () =>
@@ -244,7 +244,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
         message: obey,
         closed() {
           worker = undefined;
-          // Lets the commands of the sandbox continue, because without a connected worker no order would thaw them.
+          // Thaws the processes of the sandbox, because without a connected worker no order to thaw them could arrive.
           sandbox?.rest?.(false);
           wait();
         },

@@ -1,7 +1,7 @@
 /**
- * The supervisor program. Holds sandboxes: their processes, their relays to the service, and their limits. Reports when a sandbox has
- * ended. The supervisor continues when its worker ends, and the next worker of the data folder adopts each sandbox. The argument is a label
- * by which workers find the supervisor.
+ * The supervisor program. It is the parent of the processes of some sandboxes, forwards their requests to the service, watches their
+ * limits, and reports when a sandbox has ended. The supervisor continues when its worker ends, and the next worker of the data folder
+ * adopts the sandboxes. The argument is a label by which workers find the supervisor.
  */
 import { Socket } from 'node:net';
 import { trustCaFile } from '@runyard/system/trust-authorities';
@@ -25,7 +25,7 @@ const connection = openLines<Addressed<Report>, Addressed<SandboxOrder>>(new Soc
 });
 const channelOf = shareLines<Report, SandboxOrder>(connection, {
   message(sandbox, order) {
-    // Ignores all other orders without a channel: they arrive late, for sandboxes that have ended.
+    // Ignores all other orders about sandboxes without a channel, because these sandboxes have already ended.
     if (order.type === 'prepare') hold(sandbox, order);
   },
   closed() {
@@ -47,7 +47,7 @@ function hold(sandbox: string, order: Extract<SandboxOrder, { type: 'prepare' }>
   supervision.serve(channelOf(sandbox), undefined, order);
 }
 
-/** Ends this process if it has no sandbox, and no worker that could send one. */
+/** Ends this process if it has no sandbox and no worker from which it could get one. */
 function endIfFree(): void {
   if (!hasWorker && held.size === 0) process.exit(0);
 }

@@ -8,7 +8,7 @@ import { openCache } from '../cache/cache.ts';
 import { serveCache } from '../cache/serve.ts';
 import { remoteCache } from './remote-cache.ts';
 
-test('distinguishes a missing object from a worker that does not run', async () => {
+test('remoteCache returns undefined for a missing object, but rejects if no worker runs', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-remote-cache-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const socket = path.join(folder, 'c');

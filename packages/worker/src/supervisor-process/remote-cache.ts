@@ -3,7 +3,10 @@ import { Readable } from 'node:stream';
 import { http } from '@runyard/system/node-http';
 import type { Cache, CachedObject, WriteOutcome } from '../cache/cache.ts';
 
-/** Opens the cache of the worker, which only one process may own. Without a worker, reads and writes reject. */
+/**
+ * Opens the cache through the socket of the worker, because only one process may use the files of the cache. While no worker runs, reads
+ * and writes reject.
+ */
 export function remoteCache(socketPath: string): Pick<Cache, 'read' | 'write'> {
   const send = (method: string, name: string, body?: AsyncIterable<Uint8Array>): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {

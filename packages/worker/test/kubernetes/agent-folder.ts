@@ -1,9 +1,12 @@
-/** The files of the agent's image, as a folder. */
+/** Makes a folder with the files of the agent's image. */
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sidecarContent } from '../../src/sidecar/content.ts';
 
-/** Returns the files that `bin/build-sidecar-image --readable-node` puts into the image. `entry`: the agent's `main.ts`, or its stand-in. */
+/**
+ * Returns the files that `bin/build-sidecar-image --readable-node` puts into the image. `entry`: path of the agent's `main.ts` or of a
+ * program that replaces the agent.
+ */
 export const agentImageContent = (entry: string) =>
   sidecarContent({
     root: path.resolve(import.meta.dirname, '../../../..'),

@@ -1,4 +1,7 @@
-/** Starts a control plane for a test: etcd, and the API server, controllers and scheduler of Kubernetes that `bin/test-kubernetes` builds. */
+/**
+ * Starts a control plane for a test: etcd, and the API server, the controllers and the scheduler of Kubernetes. `bin/test-kubernetes`
+ * builds these programs.
+ */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { openSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * Replaces the kubelet of a node: starts the containers of pods as processes on this machine, with the volumes, users, variables and
- * commands of the pod, and writes their states through the API as a kubelet does. The root of the first container is the agent's image.
- * There are no other images, so the second container sees the programs of this machine. Limits and network policies are not applied.
+ * A fake kubelet. It starts the containers of pods as processes on this machine, with the volumes, users, variables and commands of
+ * the pod. Like a kubelet, it reports their states through the API. The init container sees the files of the agent's image. Other
+ * images do not exist, so the container of the run sees the programs of this machine. Limits and network policies are not applied.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ import { loaded, programsOfImage, programsOfMachine } from './container-programs
 const node = 'node-1';
 const pauseMs = 200;
 
-/** Images that cannot be pulled, with the texts of containerd 2.1. */
+/** Images that cannot be pulled, with the error texts of containerd 2.1. */
 const pullFaults: Readonly<Record<string, string>> = {
   'ghcr.io/test/missing:1':
     'rpc error: code = NotFound desc = failed to pull and unpack image "ghcr.io/test/missing:1": failed to resolve reference "ghcr.io/test/missing:1": ghcr.io/test/missing:1: not found',
@@ -34,15 +34,15 @@ const pullFaults: Readonly<Record<string, string>> = {
 };
 
 export interface Kubelet extends AsyncDisposable {
-  /** Pod of each container that was started. */
+  /** For each container that was started, the pod to which it belongs. */
   readonly starts: readonly string[];
   /** Address at which pods reach this machine. */
   readonly address: string;
 }
 
 /**
- * The API server that the kubelet uses, and a folder for the kubelet's files. If the folder has the files `server.key` and `server.crt`,
- * they are the certificate of the kubelet's server. Otherwise that server uses plain HTTP.
+ * The API server that the fake kubelet uses, and the folder for its files. If the folder has the files `server.key` and `server.crt`,
+ * the kubelet's own HTTP server uses this certificate. Otherwise it uses plain HTTP.
  */
 export interface KubeletGround {
   readonly admin: KubeConfig;
@@ -77,7 +77,7 @@ export async function startKubelet({ admin, folder }: KubeletGround, agentFolder
 
   const amounts = { cpu: '8', memory: '16Gi', pods: '110', 'ephemeral-storage': '100Gi' };
   await core.createNode({ body: { metadata: { name: node, labels: { 'kubernetes.io/hostname': node } } } });
-  // No program watches nodes here, so the taint of a new node must be removed by hand.
+  // Removes the taint of the new node here, because no controller runs that would do it.
   await core.patchNode({ name: node, body: [{ op: 'add', path: '/spec/taints', value: [] }] });
   const conditions = [
     {

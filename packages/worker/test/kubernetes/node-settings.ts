@@ -1,4 +1,4 @@
-/** Settings of the programs of a real node. */
+/** Writes the settings of the programs of a real node. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { stringify } from 'yaml';
@@ -8,14 +8,17 @@ export interface NodePlaces {
   readonly folder: string;
   /** Socket of containerd. */
   readonly socket: string;
-  /** Cgroup of all pods. */
+  /** Parent cgroup of all pods. */
   readonly cgroup: string;
-  /** Name of the network's bridge, and its address on the machine. */
+  /** Name of the network bridge for pods, and the address of the machine on this bridge. */
   readonly bridge: string;
   readonly address: string;
 }
 
-/** Writes the settings of containerd. The fake registry is the mirror of all other registries. `plugins` is the folder of network plugins. */
+/**
+ * Writes the settings of containerd. containerd uses the fake registry at the URL `registry` in place of all other registries. `plugins`
+ * is the folder of network plugins.
+ */
 export async function writeContainerd(
   { folder, socket, bridge, address }: NodePlaces,
   plugins: string,
@@ -51,7 +54,7 @@ config_path = "${inFolder('registries')}"
     `server = "${url}"\n[host."${url}"]\ncapabilities = ["pull", "resolve"]\n`,
   );
   const subnet = address.replace(/\d+$/, '0/24');
-  // Route to the addresses of Services. A test that connects to a Service sets up forwarding on this machine.
+  // Routes for pods to the addresses of Services. Forwarding to the right server must be set up by the test.
   const routes = [{ dst: '10.0.0.0/24' }];
   const ipam = { type: 'host-local', ranges: [[{ subnet }]], routes, dataDir: inFolder('addresses') };
   const plugin = { type: 'bridge', bridge, isGateway: true, ipMasq: false, ipam };
@@ -84,7 +87,7 @@ export async function writeKubelet(
     cgroupRoot: cgroup,
     failSwapOn: false,
     makeIPTablesUtilChains: false,
-    // Sets low limits, because memory and disk of the machine may be nearly full.
+    // Sets low limits, so that the kubelet does not evict pods if the memory or the disk of the machine is nearly full.
     evictionHard: { 'memory.available': '1Mi', 'nodefs.available': '1Mi', 'imagefs.available': '1Mi' },
     imageGCHighThresholdPercent: 100,
     nodeStatusUpdateFrequency: '5s',

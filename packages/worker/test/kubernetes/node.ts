@@ -1,7 +1,7 @@
 /**
- * Starts a real node of a cluster on this machine: containerd, runc, the kubelet, and a network between pods and machine. The node pulls
- * its images from a fake registry. The agent's image comes from the archive that `bin/build-sidecar-image` writes. No plugin enforces
- * network policies.
+ * Starts a real node of a cluster on this machine: containerd, runc, the kubelet, and a network between the pods and the machine. The
+ * node pulls images from a fake registry. The agent's image comes from the same archive that `bin/build-sidecar-image` writes. Network
+ * policies have no effect, because no plugin enforces them.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
@@ -25,20 +25,20 @@ import { type NodePlaces, writeContainerd, writeKubelet } from './node-settings.
 const name = 'node-1';
 const limitMs = 180_000;
 const [bridge, address] = ['ry-pods', '10.231.77.1'];
-/** Parent of the folders of each cgroup controller in version 1; in version 2, the folder of all controllers. */
+/** Mount point of cgroups. In version 1, it has a subfolder for each controller. In version 2, it is the folder of all controllers. */
 const cgroups = '/sys/fs/cgroup';
 
 const quietly = (...[program = '', ...args]: string[]): void => {
   try {
     execFileSync(program, args, { stdio: 'ignore' });
   } catch {
-    // The object is already gone.
+    // Ignores the error, because the object does not exist any more.
   }
 };
 
 /**
- * Starts the node. `programs` is the folder with `cluster` and `cni`; `agentEntry` is the program in the agent's image; `images` are archives of more
- * images.
+ * Starts the node. `programs` is the folder with `cluster` and `cni`. `agentEntry` is the main file of the agent in the agent's image.
+ * `images` are archives of further images.
  */
 export async function startNode(
   plane: ControlPlane,
@@ -72,7 +72,8 @@ export async function startNode(
     await registry?.[Symbol.asyncDispose]();
     quietly('ip', 'link', 'del', bridge);
     await removeCgroups(path.basename(folder));
-    // Repeats the unmounting: shared mounts are removed together, so unmounting a mount fails if it was removed with an earlier one.
+    // Repeats this until it succeeds. Shared mounts are removed together, so `umount` fails for a mount that was already removed together
+    // with another one.
     await eventually('unmounting', () =>
       unmountBelow(folder).then(
         () => true,
@@ -83,7 +84,7 @@ export async function startNode(
   };
 
   try {
-    // Removes the remains of a killed test. Two nodes at once would share the bridge.
+    // Removes what a killed test has left. Two nodes cannot run at the same time, because both would use the same bridge.
     quietly('ip', 'link', 'del', bridge);
     await removeCgroups('ry-node-*');
     execFileSync('ip', ['link', 'add', 'name', bridge, 'type', 'bridge']);
@@ -131,7 +132,7 @@ export async function startNode(
       },
       limitMs,
     );
-    // Removes the taint of the new node, because no controller of nodes runs here.
+    // Removes the taint of the new node here, because the controller that would do it does not run.
     await core.patchNode({ name, body: [{ op: 'add', path: '/spec/taints', value: [] }] });
     const watch = watchStarts(core);
     return {
@@ -148,7 +149,7 @@ export async function startNode(
   }
 }
 
-/** Notes the pod of each container that the node starts. */
+/** Records the pod of each container that the node starts. */
 function watchStarts(core: CoreV1Api) {
   const starts: string[] = [];
   const seen = new Set<string>();

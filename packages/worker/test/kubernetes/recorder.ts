@@ -1,4 +1,4 @@
-/** Forwards the requests of a worker to a real API server, and records its answers. */
+/** Forwards the requests of a worker to a real API server, and records the requests and the answers. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { Agent, request as send } from 'node:https';
@@ -44,7 +44,7 @@ export async function startRecorder({ server: target }: ControlPlane): Promise<R
       });
       response.end(said);
     };
-    // The API server may stop in the middle of an answer.
+    // Recording fails if the API server stops in the middle of an answer. Then the worker gets a broken answer too.
     onward.on('response', (answered) => void record(answered).catch(() => response.destroy()));
     onward.end(text);
   });

@@ -1,4 +1,4 @@
 import { pino } from 'pino';
 
-/** Log without output, for workers that run in the process of a test. */
+/** A log without output, for workers that run in the process of a test. */
 export const silentLog = pino({ level: 'silent' });

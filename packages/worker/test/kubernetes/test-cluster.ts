@@ -1,6 +1,6 @@
 /**
- * Starts the cluster of a test. With `bin/test-kubernetes`, it is a real control plane and node. Otherwise it is a fake API server and a
- * program that replaces the node.
+ * Starts the cluster of a test. If the tests run with `bin/test-kubernetes`, the cluster is a real control plane with a real node.
+ * Otherwise it is a fake API server with a fake kubelet.
  */
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ import { type Kubelet, startKubelet } from './kubelet.ts';
 import { startNode } from './node.ts';
 import { startRecorder } from './recorder.ts';
 
-/** Folder with the programs of a real cluster; absent: there is no real cluster. */
+/** Folder with the programs of a real cluster. If it is not set, the tests use the fake cluster. */
 const programs = process.env.TEST_KUBERNETES_PROGRAMS;
 export const isRealCluster = programs !== undefined;
 
@@ -32,9 +32,9 @@ export interface TestCluster extends AsyncDisposable {
   readonly kubelet: Kubelet;
   /** Returns the URL at which pods reach a server that listens on 127.0.0.1. */
   reach(url: string): Promise<string>;
-  /** Begins a conversation of a worker with the cluster. */
+  /** Prepares the cluster for one worker, and begins to record the requests of this worker. */
   begin(name: string): Promise<Scenario>;
-  /** Ends all processes of the real node, and then deletes its pods, as the cluster does if a node is silent. */
+  /** Ends all processes of the real node, and then deletes its pods. A cluster does the same if it hears nothing from a node. */
   loseNode(): Promise<void>;
   /** Starts the node again, without the containers that it had. */
   returnNode(): Promise<void>;
@@ -72,7 +72,7 @@ export async function startTestCluster(agentEntry: string): Promise<TestCluster>
     async begin(name) {
       const recorder = plane && (await startRecorder(plane));
       const config = path.join(folder, `${name}.config`);
-      // The library refuses plain HTTP unless certificate checks are turned off here.
+      // Turns off certificate checks, because the library otherwise refuses plain HTTP.
       const server = { server: recorder?.server ?? memory?.server, 'insecure-skip-tls-verify': true };
       await writeFile(config, JSON.stringify(kubeconfig(server, plane?.workerToken ?? name)));
       return {

@@ -54,7 +54,7 @@ export function connectCommand(options: CommandLinkOptions): AgentLink {
     });
     const stderr = outputWindow(0, 8 * 1024);
     child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
-    // The program may exit without reading its prompt.
+    // Ignore a broken pipe, because the program may exit without reading its prompt.
     child.stdin.on('error', () => {});
     child.stdin.end(input);
     const lines = lineSplitter(maxTranscriptLine, 4 * 1024);

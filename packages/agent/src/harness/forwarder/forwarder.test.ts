@@ -70,21 +70,21 @@ test.each([
   expect(JSON.stringify(seen)).not.toContain(forwarder.key);
 });
 
-test('never includes the run token in an answer', async () => {
+test('the forwarder never includes the run token in an answer', async () => {
   const response = await post('/anthropic/v1/messages');
   const everything = JSON.stringify([...response.headers]) + (await response.text());
   expect(everything).not.toContain(token);
   expect(everything).not.toContain('set-cookie');
 });
 
-test('resets the connection of an incomplete answer, so that the program sends its request again', async () => {
+test('the forwarder resets the connection of an incomplete answer, so that the program sends its request again', async () => {
   isCut = true;
   const response = await post('/google/v1beta/models/g:streamGenerateContent');
   const error = await response.text().catch((reason: Error) => reason);
   expect(error).toMatchObject({ cause: { code: 'ECONNRESET' } });
 });
 
-test.each([undefined, 'wrong', token])('answers 401 to a program with the key %s', async (key) => {
+test.each([undefined, 'wrong', token])('the forwarder answers 401 to a program with the key %s', async (key) => {
   const response = await post('/anthropic/v1/messages', key === undefined ? {} : { 'x-api-key': key });
   expect(response.status).toBe(401);
   expect(seen).toEqual([]);
@@ -107,7 +107,7 @@ test.each([
   response.resume();
 });
 
-test('answers 404 to a page of a browser, and 413 to a body that the gateway would refuse', async () => {
+test('the forwarder answers 404 to a browser page, and 413 to a body that is too large for the gateway', async () => {
   expect((await post('/openai/v1/responses', { 'x-api-key': forwarder.key, origin: 'http://x' })).status).toBe(404);
   const body = Buffer.alloc(17 * 1024 * 1024);
   const large = await fetch(`${forwarder.url}/openai/v1/responses`, {
@@ -122,7 +122,7 @@ test('answers 404 to a page of a browser, and 413 to a body that the gateway wou
   expect(seen).toEqual([]);
 });
 
-test('answers 429 if a run sends too many concurrent requests', async () => {
+test('the forwarder answers 429 if a run sends too many concurrent requests', async () => {
   const gate = Promise.withResolvers<void>();
   held = gate.promise;
   const first = Array.from({ length: 12 }, () => post('/openai/v1/responses'));
@@ -132,7 +132,7 @@ test('answers 429 if a run sends too many concurrent requests', async () => {
   expect((await Promise.all(first)).map(({ status }) => status)).toEqual(Array(12).fill(200));
 });
 
-test('stores the last refused request of a turn, but ignores expected refusals', async () => {
+test('the forwarder stores the last refused model request of a turn, but ignores refusals that do not affect the harness', async () => {
   forwarder.beginTurn();
   answer = { status: 403, body: '{"error":{"message":"not this model"}}' };
   await (await post('/openai/v1/responses')).text();
@@ -154,7 +154,7 @@ async function say(text: string): Promise<string> {
   return got;
 }
 
-test('refuses proxy requests, and reports each host once up to a maximum number of hosts', async () => {
+test('the forwarder refuses proxy requests, and reports each host once, up to a maximum number of hosts', async () => {
   expect(await say('CONNECT example.com:443 HTTP/1.1\r\nhost: example.com\r\n\r\n')).toContain('403');
   expect(await say('GET http://Example.org/a HTTP/1.1\r\nhost: example.org\r\nconnection: close\r\n\r\n')).toContain(
     '403',
@@ -167,9 +167,12 @@ test('refuses proxy requests, and reports each host once up to a maximum number 
   expect(seen).toEqual([]);
 });
 
-test.each(['127.0.0.1', '0.0.0.0', '::'])('keeps its port if another program listens on %s', async (host) => {
-  const forger = createTcpServer();
-  forger.listen({ port: Number(new URL(forwarder.url).port), host });
-  const [error] = await once(forger, 'error');
-  expect(error.code).toBe('EADDRINUSE');
-});
+test.each(['127.0.0.1', '0.0.0.0', '::'])(
+  'another program that listens on %s cannot take the port of the forwarder',
+  async (host) => {
+    const forger = createTcpServer();
+    forger.listen({ port: Number(new URL(forwarder.url).port), host });
+    const [error] = await once(forger, 'error');
+    expect(error.code).toBe('EADDRINUSE');
+  },
+);

@@ -8,13 +8,13 @@ import type { ServiceConnection } from '../../service/connection.ts';
 import { type ModelRefusal, refusalOf, type TurnAnswers } from './refusals.ts';
 
 /**
- * Paths of model endpoints: the provider, then the path of the provider's API. The forwarder does not reach other paths of the gateway
- * (git, MCP).
+ * Paths of model endpoints: the name of the provider, then the path in the provider's API. The forwarder forwards no other path, so it
+ * gives no access to the git and MCP endpoints of the gateway.
  */
 const modelPath = /^\/(?:anthropic|openai|google|local)\/[A-Za-z0-9._:/-]+$/;
 
 /**
- * Returns the path and query at the service for a request of a harness; undefined if the forwarder does not forward the request.
+ * Returns the path and query to which the service gets a request of a harness; undefined if the forwarder does not forward the request.
  * Google's clients may write the colon of a method as `%3A`.
  */
 function gatewayTarget(requestTarget: string): string | undefined {
@@ -42,33 +42,36 @@ const shownHost = (wanted: string): string | undefined => (host.test(wanted) ? w
 
 export interface ForwarderOptions {
   readonly connection: ServiceConnection;
-  /** Returns true for a refusal that does not affect the harness. */
+  /** Returns true for a refusal that the harness can ignore, for example of a model that it only uses for side tasks. */
   readonly isExpected: (refusal: ModelRefusal) => boolean;
   /** Called for each error answer for which `isExpected` is false. */
   readonly onRefused: (refusal: ModelRefusal) => void;
-  /** Called once for each host that a program wants to reach through the forwarder as a proxy, for a limited number of hosts. */
+  /** Called once for each host that a program tries to reach with the forwarder as its proxy, but only for a limited number of hosts. */
   readonly onDenied: (host: string) => void;
 }
 
 /**
  * Gives programs in the sandbox access to the run's model. The forwarder adds the run token, so that no program has the token. Every
- * program of the run may use the forwarder. The service checks, counts and limits these requests in the same way as the agent's own
- * requests.
+ * program of the run may use the forwarder. The service checks, counts and limits the requests of the forwarder in the same way as the
+ * agent's own requests.
  */
 export interface Forwarder {
   /** `http://127.0.0.1:PORT`; the first part of the path is the provider's name. */
   readonly url: string;
-  /** The key that each request must have, in the header or query of its provider's client. The key is valid only for this forwarder. */
+  /**
+   * The key that each request must have, in the header or query parameter that the client of the provider uses. The key is valid only for
+   * this forwarder.
+   */
   readonly key: string;
-  /** Starts a new count. */
+  /** Starts the counts of a new turn. */
   beginTurn(): void;
   readonly answers: TurnAnswers;
   close(): void;
 }
 
 /**
- * Maximum number of concurrent requests of a sandbox. The forwarder answers further requests with 429, to leave connections for the agent's
- * own calls.
+ * Maximum number of concurrent requests of a sandbox. The forwarder answers further requests with 429, so that connections stay free
+ * for the agent's own calls to the service.
  */
 const maxRequests = 12;
 const maxConnections = 64;
@@ -84,7 +87,7 @@ const notUpwards = new Set([
   ...[...perHop, 'trailer', 'transfer-encoding', 'upgrade', 'host', 'expect', 'accept-encoding', 'cookie'],
   ...['authorization', 'x-api-key', 'x-goog-api-key', 'api-key'],
 ]);
-/** A GET is sent without a body. If the header stayed, the next request would be read as its body. */
+/** A GET is forwarded without its body. If `content-length` were forwarded, the service would read the next request as this body. */
 const notUpwardsOfGet = new Set([...notUpwards, 'content-length']);
 const notDownwards = new Set([...perHop, 'trailer', 'transfer-encoding', 'upgrade', 'set-cookie']);
 
@@ -100,7 +103,7 @@ function keysOf({ headers, url = '' }: IncomingMessage): string[] {
   return [bearer, headers['x-api-key'], headers['x-goog-api-key'], query].filter((key) => typeof key === 'string');
 }
 
-/** Starts the forwarder on a free port of loopback. The kernel gives the port to no other program while the forwarder listens. */
+/** Starts the forwarder on a free port of loopback. While the forwarder listens, no other program can get this port. */
 export async function startForwarder(options: ForwarderOptions): Promise<Forwarder> {
   const { connection, isExpected, onRefused, onDenied } = options;
   const key = `sk-runyard-${randomBytes(24).toString('base64url')}`;
@@ -118,7 +121,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
   function refuse(response: ServerResponse, status: number, message: string): void {
     const headers = { 'content-type': 'application/json', connection: 'close' };
     response.writeHead(status, status === 429 ? { ...headers, 'retry-after': '1' } : headers);
-    // The answer has the error members of all providers, so that each client shows the message.
+    // The answer has the error members of all providers, so that the client of each provider shows the message.
     response.end(JSON.stringify({ type: 'error', error: { type: 'forwarder_error', code: status, message } }));
   }
 
@@ -200,7 +203,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     });
   });
   server.maxConnections = maxConnections;
-  // Some clients send every request through the proxy. They may connect through the proxy to the forwarder itself.
+  // Some clients send every request through the proxy, even requests to the forwarder itself. So accept only the forwarder's own address.
   server.on('connect', (request: IncomingMessage, socket: Socket) => {
     socket.on('error', () => socket.destroy());
     const wanted = request.url ?? '';
@@ -233,7 +236,9 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
   };
 }
 
-/** Ends an incomplete answer with a reset, because some programs, such as Gemini CLI, repeat a request only after a reset. */
+/**
+ * Ends an incomplete answer with a reset of the connection, because some programs, such as Gemini CLI, repeat a request only after a reset.
+ */
 function cutOff(response: ServerResponse): void {
   response.socket?.resetAndDestroy();
   response.destroy();

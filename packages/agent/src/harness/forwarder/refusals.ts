@@ -7,17 +7,20 @@ export interface ModelRefusal {
   readonly message: string;
 }
 
-/** Answers of the gateway to the requests of one turn. */
+/** The answers of the gateway to the model requests of one turn. */
 export interface TurnAnswers {
-  /** Requests to a model that succeeded. */
+  /** Number of model requests that succeeded. */
   readonly succeeded: number;
-  /** The last request that was refused. */
+  /** The error answer to the last model request that was refused. */
   readonly refused: ModelRefusal | undefined;
 }
 
 const maxMessageLength = 2_000;
 
-/** Returns the message of an error answer. Anthropic, OpenAI and Google send the message in `error.message`, and our own service in `detail`. */
+/**
+ * Returns the message of an error answer. Anthropic, OpenAI and Google send the message in `error.message`, and our own service in
+ * `detail`.
+ */
 export function refusalOf(status: number, body: string): ModelRefusal {
   const message = sentenceOf(body) ?? body.trim();
   return { status, message: shorten(message === '' ? 'without a reason' : message, maxMessageLength) };
@@ -32,6 +35,6 @@ function sentenceOf(body: string): string | undefined {
   }
 }
 
-/** Returns the sentence about the refusal for the failure message of a turn. */
+/** Returns a sentence about the refusal, which becomes a part of the failure message of a turn. */
 export const refusalSentence = ({ status, message }: ModelRefusal): string =>
   `The model gateway refused the last request of the harness with ${status}: ${message}`;

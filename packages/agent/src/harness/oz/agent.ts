@@ -13,10 +13,12 @@ import { type Engine, turnVoice } from './session.ts';
 /** Sends a `session/update`. Resolves when the next update can be sent. */
 export type SendUpdate = (sessionId: string, update: SessionUpdate) => Promise<void>;
 
-/** A member of `_meta` of a text block: the block contains the decision about a request of an earlier sandbox. */
+/**
+ * A member of `_meta` that marks a text block of a prompt: the block contains a person's decision about a request of an earlier sandbox.
+ */
 export const answerMeta = 'runyard.answer';
 
-/** Returns the answers of the built-in harness to the methods of ACP v1. */
+/** Returns the functions with which the built-in harness answers the methods of ACP v1. */
 export function ozAgent(engine: Engine, { seesImages }: { seesImages: boolean }) {
   const turns = new Map<string, AbortController>();
   return {

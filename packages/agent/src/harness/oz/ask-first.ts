@@ -10,13 +10,13 @@ interface PlannedAction {
   readonly category: ActionCategory;
   readonly input: unknown;
   readonly title: string;
-  /** State that another sandbox needs to continue if this sandbox ends before the answer. */
+  /** State that another sandbox needs to continue the action if this sandbox ends before the person answers. */
   readonly resume?: string;
   readonly beforeAsked?: ApprovalRequest['beforeAsked'];
 }
 
 /**
- * Asks whether an action may run. Under auto-approve, returns undefined and does not ask: the action may run.
+ * Asks whether an action may run. Under the policy auto-approve, returns undefined and does not ask, because the action may run.
  */
 export async function askFirst(
   { title, resume, beforeAsked, ...action }: PlannedAction,

@@ -20,7 +20,7 @@ export function userContent(text: string, images: readonly TurnImage[]): UserCon
 }
 
 /**
- * Returns a separate message with the images of tool results, because some providers accept no images inside a result. The text of the
+ * Returns a separate message with the images of tool results, because some providers accept no images inside a result. A text in this
  * message says that the images are data from tools. Returns undefined if there are no images.
  */
 export function imagesOfResults(

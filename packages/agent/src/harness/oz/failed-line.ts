@@ -11,7 +11,7 @@ export interface ScriptLine {
   readonly text: string;
 }
 
-/** A script that records its current line, and a function that returns the line at which the script stopped. */
+/** A script with marks that record the current line, and a function that returns the line at which the script stopped. */
 export interface MarkedScript {
   readonly script: string;
   /** Returns the first line of the command that ended the script; undefined if no error ended the script. */
@@ -20,9 +20,9 @@ export interface MarkedScript {
 }
 
 /**
- * Prints the line numbers at which a top-level command of the script `$1` begins. The shell itself decides whether a command is complete:
- * it parses a function with these lines as its body. If a here-document is still open, the function's closing brace becomes part of the
- * here-document, and the function does not parse.
+ * Prints the line numbers at which a top-level command of the script `$1` begins. The shell itself decides whether some lines are
+ * complete commands: it parses a function with these lines as the body. If a here-document in the lines is still open, the closing
+ * brace of the function becomes part of the here-document, and the function does not parse.
  */
 const commandStarts = `"$0" -n -c "$1" 2>/dev/null || exit 0
 printf '%s\\n' "$1" | {
@@ -42,12 +42,15 @@ $chunk
 }`;
 
 /**
- * Features whose result a mark would change: the trace of `set -x` and `set -v`, `$_`, `PIPESTATUS`, and a trap that replaces the trap of
- * the marks.
+ * Shell features that do not work together with marks. The marks change the output of `set -x` and `set -v`, `$_` and `PIPESTATUS`,
+ * and a `trap` of the script replaces the trap that the marks need.
  */
 const readsShellState = /\bset\s+[-+]\w*[xv]|xtrace|verbose|PIPESTATUS|\$_\b|\$\{_\}|\btrap\b/;
 
-/** Longer scripts are not marked. The search takes about half a millisecond for each line, and the script must fit into one argument. */
+/**
+ * Maximum number of lines of a script that gets marks. The search for commands takes about half a millisecond for each line, and the script
+ * must fit into one argument.
+ */
 const maxLines = 200;
 const maxBytes = 64 * 1024;
 
@@ -56,8 +59,8 @@ const isCommand = (line: string): boolean => !/^\s*(#|$)/.test(line);
 const quoted = (path: string): string => `'${path.replaceAll("'", "'\\''")}'`;
 
 /**
- * Returns a script with the same lines, in which each top-level command first records its line and keeps `$?` unchanged. Returns undefined
- * if the marks would change the effects of the script.
+ * Returns the script with a mark before each top-level command. The mark records the line of the command and keeps `$?` unchanged. Returns
+ * undefined if the marks would change the effects of the script.
  */
 export async function markLines(
   { shell, script }: Pick<RunbookBlock, 'shell' | 'script'>,

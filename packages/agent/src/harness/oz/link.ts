@@ -5,8 +5,8 @@ import { asObject } from '../../acp/tool-output.ts';
 import type { OzAgent, SendUpdate } from './agent.ts';
 
 /**
- * Connects the built-in harness in this process. Messages and transcript are the same as over stdio. No second Node process and no SDK
- * are used, because they would take much of the processor time of a short run (`bench/modules.md`).
+ * Connects the built-in harness in this process. Messages and transcript are the same as those of a harness in a child process. The
+ * link uses no second Node process and no SDK, because they would take much of the processor time of a short run (`bench/modules.md`).
  */
 export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
   const closed = new AbortController();
@@ -42,7 +42,8 @@ export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
   return {
     initialize: (params) => call('initialize', params, agent.initialize),
     newSession: (params) => call('session/new', params, agent.newSession),
-    // The built-in harness does not announce this capability, because it gets its memory when it is created.
+    // The driver never calls this method: the built-in harness does not announce that it loads sessions, because it gets its memory when it
+    // is created.
     loadSession: () => Promise.reject(new Error('oz loads no sessions')),
     prompt: (params) => call('session/prompt', params, (prompt) => agent.prompt(prompt, send)),
     cancel: (params) => {
@@ -56,7 +57,7 @@ export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
   };
 }
 
-/** Returns the parameters for the transcript, without the bytes of images. The run stores these images as attachments. */
+/** Returns the parameters for the transcript without the bytes of images, because the run stores these images as attachments. */
 function withoutImages(params: unknown): unknown {
   const prompt = asObject(params)?.prompt;
   if (!Array.isArray(prompt)) return params;

@@ -1,4 +1,4 @@
-/** Tests the built-in loop with other runs in its tree. */
+/** Tests the tools of the built-in model loop that start other runs, wait for them and send them messages. */
 
 import type { SessionUpdate } from '@agentclientprotocol/sdk';
 import type { ChildRun } from '@runyard/contract/runs/child-runs';
@@ -88,7 +88,7 @@ async function play(tree: RunTree | undefined, signal = new AbortController().si
   };
 }
 
-test('starts runs, waits for them, and marks their summaries as text of other agents', async () => {
+test('the model loop starts runs, waits for them, and marks their summaries as text of other agents', async () => {
   models.script([
     {
       toolCalls: [
@@ -124,7 +124,7 @@ test('starts runs, waits for them, and marks their summaries as text of other ag
   ]);
 });
 
-test('offers only the tools that the run may use', async () => {
+test('the model loop offers only the run tools that the run may use', async () => {
   models.script([{ text: ['ok'] }]);
   const treeTools = async (tree: RunTree | undefined) =>
     (await play(tree)).tools.filter(
@@ -137,7 +137,7 @@ test('offers only the tools that the run may use', async () => {
   expect((await play(fakeTree({ maxLive: undefined, parent }))).instructions).toContain('run lead');
 });
 
-test('gives the model a refusal of the service as a failed result', async () => {
+test('a refusal of the service to start a run becomes a failed tool result for the model', async () => {
   models.script([{ toolCalls: [{ name: 'start_run', input: { prompt: 'a' } }] }, { text: ['So be it.'] }]);
   const body = JSON.stringify({ title: 'Conflict', detail: 'Await or cancel some first.' });
   const refusing = fakeTree({ start: () => Promise.reject(new ServiceRefusal(409, '/child-runs', body)) });
@@ -146,7 +146,7 @@ test('gives the model a refusal of the service as a failed result', async () => 
   expect(results[1]).toBe('Await or cancel some first.');
 });
 
-test('shortens the summaries of many runs to the maximum size of a result', async () => {
+test('the summaries of many runs are shortened to the maximum size of a tool result', async () => {
   models.script([{ toolCalls: [{ name: 'await_runs', input: {} }] }, { text: ['ok'] }]);
   const runs = Array.from({ length: 30 }, (_, n) => child(`r${n}`, `begin-${n} ${'x'.repeat(16_000)}`));
   const { results } = await play(fakeTree({ wait: async () => ({ runs, timedOut: true }) }));
@@ -155,7 +155,7 @@ test('shortens the summaries of many runs to the maximum size of a result', asyn
   expect(results[1]).toContain('not all had ended');
 });
 
-test('ends a wait at once when the turn is aborted', async () => {
+test('the model loop stops waiting for a run at once when the turn is aborted', async () => {
   models.script([{ toolCalls: [{ name: 'await_runs', input: {} }] }, { text: ['never'] }]);
   const abort = new AbortController();
   const waiting = fakeTree({

@@ -73,7 +73,7 @@ describe('the loop asks a person', () => {
     expect([...heard.slice(1), told()]).toEqual([['the red one'], ['yes'], ['no: look again']]);
   });
 
-  test('unless the policy refuses, and gives the model the refusal', async () => {
+  test('unless the policy denies the action, and gives the model the denial', async () => {
     models.script([
       {
         toolCalls: [
@@ -91,7 +91,7 @@ describe('the loop asks a person', () => {
     expect(decided.map((event) => event.type === 'decided' && event.by)).toEqual(['policy', 'policy']);
   });
 
-  test('and records that the action was not done if the wait is aborted', async () => {
+  test('and records that the action was not done if the wait for the answer is aborted', async () => {
     models.script([call('shell', { command: 'touch x' }), { text: ['go on'] }]);
     let memory = '';
     const remember = async (kept: string) => {

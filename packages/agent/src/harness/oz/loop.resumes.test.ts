@@ -1,4 +1,7 @@
-/** Tests the model loop in a new sandbox, which continues the tool call that a person was asked about in the earlier sandbox. */
+/**
+ * Tests the model loop in a new sandbox. The earlier sandbox had asked a person about a tool call and then ended, and the new sandbox
+ * continues this call.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
@@ -10,7 +13,7 @@ const { models, workspace, engine } = await openTestLoops();
 
 type Asked = Extract<AgentEventBody, { type: 'blocked' }>['request'];
 
-/** Runs an engine as in one sandbox, and keeps the memory that the engine saves. */
+/** Runs an engine in place of a whole sandbox, and keeps the memory that the engine saves. */
 function sandbox(provider: string, memory?: string) {
   const kept: { memory: string; requestId: string | undefined }[] = [];
   const remember = async (said: string, requestId?: string) => void kept.push({ memory: said, requestId });
@@ -23,7 +26,7 @@ function sandbox(provider: string, memory?: string) {
   return { ...loop, kept, asked };
 }
 
-/** Runs a sandbox that ends while a person is asked about the second of its three calls; returns the saved memory. */
+/** Runs a sandbox with three calls that ends while a person is asked about the second call. Returns the saved memory. */
 async function left(provider: string, second: { name: string; input: Record<string, unknown> }) {
   models.script([
     {
@@ -35,7 +38,7 @@ async function left(provider: string, second: { name: string; input: Record<stri
   const before = sandbox(provider);
   const playing = before.turn('Make it.');
   const request = await before.asked();
-  // Simulates kill -9: only the memory that was saved before the question exists.
+  // Use only the memory that was saved before the question, as if the sandbox had been killed with kill -9.
   const memory = before.kept.at(-1);
   expect(memory?.requestId, 'kept before it is asked').toBe(request.request_id);
   before.abort();
@@ -57,7 +60,7 @@ function goOn(provider: string, was: { request: Asked; memory: string }, decisio
 const shell = { name: 'shell', input: { command: 'echo made > made; echo done-$((40+2))' } };
 
 describe.each(Object.keys(providers))('with %s', (provider) => {
-  test('runs an approved call after the earlier results and before the later calls', async () => {
+  test('the loop in the new sandbox runs an approved call before the later calls and does not repeat the earlier calls', async () => {
     const after = goOn(provider, await left(provider, shell), { decision: 'approve', message: 'mind the cat' });
     expect(await after.turn('', [], [], 'You had asked.')).toMatchObject({ verdict: { success: true } });
     expect(resultsTold()).toEqual([
@@ -70,7 +73,7 @@ describe.each(Object.keys(providers))('with %s', (provider) => {
     expect(after.kept.at(-1)?.requestId, 'the memory is whole again').toBeUndefined();
   });
 
-  test('does not run a denied call and gives the model the reason of the person', async () => {
+  test('the loop in the new sandbox does not run a denied call and gives the model the reason of the person', async () => {
     const after = goOn(provider, await left(provider, shell), { decision: 'deny', message: 'never' });
     await after.turn('And then rest.', [], [], 'You had asked.');
     expect(existsSync(join(workspace(), 'made'))).toBe(false);
@@ -82,13 +85,13 @@ describe.each(Object.keys(providers))('with %s', (provider) => {
 
 const anthropic = 'anthropic';
 
-test('returns the answer of a person as the result of a question', async () => {
+test('the loop in the new sandbox gives the model the answer of a person as the result of the question', async () => {
   const was = await left(anthropic, { name: 'ask_user', input: { question: 'Which one?' } });
   await goOn(anthropic, was, { message: 'the red one' }).turn('');
   expect(resultsTold()[1]).toBe('the red one');
 });
 
-test('asks again if the person continued the run without a decision', async () => {
+test('the loop in the new sandbox asks again if the person continued the run without a decision', async () => {
   const was = await left(anthropic, shell);
   const after = goOn(anthropic, was, {});
   const playing = after.turn('', [], [], 'You had asked.');
@@ -100,7 +103,7 @@ test('asks again if the person continued the run without a decision', async () =
   expect((await playing).stopReason).toBe('cancelled');
 });
 
-test('uses an approval once and asks again for the same command', async () => {
+test('the loop in the new sandbox uses an approval only once and asks again about the same command', async () => {
   const was = await left(anthropic, shell);
   models.script([{}, { toolCalls: [shell] }, { text: ['no more'] }]);
   const after = goOn(anthropic, was, { decision: 'approve' });
@@ -110,7 +113,7 @@ test('uses an approval once and asks again for the same command', async () => {
   await playing;
 });
 
-test('records a call as not done if the decision was about another request', async () => {
+test('the loop in the new sandbox records a call as not done if the decision was about another request', async () => {
   const was = await left(anthropic, shell);
   const other = { ...was, request: { ...was.request, request_id: 'another' } };
   models.script([{ text: ['I see.'] }]);

@@ -6,7 +6,7 @@ import { openTestLoops } from '../../../test/loop.ts';
 const { models, workspace, engine } = await openTestLoops();
 
 describe('the loop', () => {
-  test('waits as long as Retry-After says, and then continues', async () => {
+  test('waits for the time in Retry-After before it repeats the request', async () => {
     models.script([{ text: ['done'] }]);
     models.misbehave({ kind: 'status', status: 429, retryAfterSeconds: 1 });
     const { turn } = engine();
@@ -15,12 +15,12 @@ describe('the loop', () => {
     expect(performance.now() - started).toBeGreaterThan(990);
   });
 
-  test('reports a used-up rate limit as resource_unavailable, which the platform retries', async () => {
+  test('reports a rate limit as resource_unavailable, so that the platform runs the run again', async () => {
     models.misbehave({ kind: 'status', status: 429 }, 3);
     expect((await engine().turn('Hi.')).verdict).toMatchObject({ success: false, code: 'resource_unavailable' });
   });
 
-  test('fails with a code that is not retried if the run has already acted', async () => {
+  test('fails with a code that the platform does not retry if the run has already run actions', async () => {
     models.script([
       { toolCalls: [{ name: 'shell', input: { command: 'true' } }] },
       { text: ['never'], misbehaviour: { kind: 'status', status: 429 } },
@@ -89,7 +89,7 @@ describe('the loop', () => {
     });
   });
 
-  test('continues the conversation with a further prompt', async () => {
+  test('continues the same conversation with a second prompt', async () => {
     models.script([{ text: ['first'] }, { text: ['second'] }]);
     const { turn, texts } = engine();
     await turn('One.');
@@ -98,7 +98,7 @@ describe('the loop', () => {
     expect(models.requests.at(-1)?.conversation).toMatchObject({ turn: 1, prompt: 'Two.' });
   });
 
-  test('drops the oldest images of a conversation that has too many bytes of images', async () => {
+  test('drops the oldest images of a conversation if all images together have too many bytes', async () => {
     models.script([{ text: ['1'] }, { text: ['2'] }, { text: ['3'] }]);
     let memory = '';
     const { turn } = engine('google', {

@@ -21,7 +21,7 @@ import { toolSetOf } from './tools/tool-list.ts';
 
 export interface LoopOptions
   extends Pick<ToolContext, 'workspace' | 'env' | 'backpressure' | 'reportArtifact' | 'handoff' | 'tree'> {
-  /** The whole workspace, if `workspace` is only a folder of it. */
+  /** The whole workspace. Absent if `workspace` already is the whole workspace and not a folder in it. */
   root?: string | undefined;
   approvals: Approvals;
   /** Returns the tools of the run's MCP servers. The servers start after the engine was created. */
@@ -30,27 +30,27 @@ export interface LoopOptions
   reasoningLevel?: string | undefined;
   basePrompt?: string | undefined;
   connection: ServiceConnection;
-  /** The conversation that an earlier engine gave to `remember`. A text that cannot be parsed counts as no memory. */
+  /** The conversation that an earlier engine passed to `remember`. If the text cannot be parsed, the engine starts without a memory. */
   memory?: string | undefined;
   /** Removes the secrets of the run from the results of tools. */
   redact?: ((text: string) => string) | undefined;
-  /** Saves the conversation at the end of each turn, and before a person is asked (`requestId`). */
+  /** Saves the conversation at the end of each turn, and before the engine asks a person (`requestId` is then the id of the request). */
   remember?: (memory: string, requestId?: string) => Promise<void>;
   /** Limit of model requests in one turn. */
   maxSteps?: number;
   /** Maximum time between two pieces of an answer. The whole answer may take longer. */
   stallTimeoutMs?: number;
   retry?: ModelRetry;
-  /** Opens the model; tests pass another model. */
+  /** Opens the model. Only tests pass this function. */
   open?: () => Promise<ModelAccess>;
 }
 
-/** Creates the engine with a language model. The conversation lives as long as the engine, and each prompt continues the conversation. */
+/** Creates the engine with a language model. All prompts of an engine belong to one conversation. */
 export function modelEngine(options: LoopOptions): Engine {
   const { model, maxSteps = 200, stallTimeoutMs = 300_000 } = options;
   const retry = options.retry ?? { tries: 6, firstMs: 1_000, maxMs: 30_000 };
   const { messages, ...earlier } = readMemory(options.memory);
-  /** The calls of the last message while one of them waits for a person. The history has no results of these calls yet. */
+  /** The calls of the last message, as long as one of these calls waits for a person. The history has no results of these calls yet. */
   let open: OpenCalls | undefined = earlier.open;
   const access = (
     options.open ??
@@ -83,7 +83,7 @@ export function modelEngine(options: LoopOptions): Engine {
     forgetOldImages(messages, imageLimits(model).maxTogether);
   }
 
-  /** Runs the calls of a step. Each call gets a result in the history, unless a call still waits for a person. */
+  /** Runs the calls of a step and adds their results to the history. If a call still waits for a person at the end, adds no results. */
   async function runCalls(
     calls: readonly StepCall[],
     results: Map<string, CallResult>,

@@ -10,7 +10,7 @@ export interface CallResult {
   readonly images?: readonly TurnImage[];
 }
 
-/** The calls of the last message. The first call without a result waits for a person. */
+/** The tool calls of the model's last message. The first call without a result waits for a person. */
 export interface OpenCalls {
   /** Id of the request to the person. */
   readonly requestId: string;
@@ -19,7 +19,7 @@ export interface OpenCalls {
   readonly results: readonly (readonly [toolCallId: string, result: CallResult])[];
 }
 
-/** The conversation of the model loop, with the metadata of the provider. */
+/** The conversation of the model loop, with the metadata that the provider needs in later requests. */
 export interface Memory {
   readonly messages: ModelMessage[];
   readonly open?: OpenCalls | undefined;

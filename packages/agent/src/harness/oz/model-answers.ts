@@ -12,10 +12,10 @@ export interface ModelRetry {
   readonly maxMs: number;
 }
 
-/** Maximum wait after a provider's `Retry-After`, because a provider may ask for hours. */
+/** Longest time that the agent waits for a provider's `Retry-After`, because a provider may ask for hours. */
 const longestRetryAfterMs = 120_000;
 
-/** Thrown if the model did not answer and the request is not repeated any more. */
+/** Thrown if a request to the model has failed and is not repeated again. */
 export class ModelGaveUp extends Error {
   override name = 'ModelGaveUp';
   readonly failure: ModelFailure;
@@ -29,7 +29,7 @@ export class ModelGaveUp extends Error {
 
 /**
  * Returns one answer of the model. Repeats a request that failed if a repetition may succeed. Throws `ModelGaveUp`, or the reason of an
- * aborted signal. `onAborted` gets the text of an aborted answer.
+ * aborted signal. If the answer is aborted, `onAborted` gets the text that had already arrived.
  */
 export async function answerOfModel(
   access: Promise<ModelAccess>,
@@ -63,8 +63,8 @@ export async function answerOfModel(
 }
 
 /**
- * Returns the verdict of a turn that failed with `ModelGaveUp`. With a retryable code, the platform would run the whole run again and
- * repeat the agent's actions. So a turn with actions gets another code.
+ * Returns the verdict of a turn that failed with `ModelGaveUp`. If the agent has already run actions, the verdict has a code that the
+ * platform does not retry, because a retry would run the whole run again and repeat these actions.
  */
 export function gaveUpVerdict(model: AgentModel, { failure, tries }: ModelGaveUp, acted: boolean): BuiltinVerdict {
   if (failure.retried) {

@@ -31,16 +31,16 @@ test.each([
   expect(failure.advice).toContain('administrator');
 });
 
-test('keeps a message that the SDK could parse unchanged', () => {
+test('an error message that the SDK could parse stays unchanged', () => {
   expect(modelFailure(answered(400, 'too long', { error: { message: 'other' } })).reason).toBe('too long');
 });
 
-test('repeats a request whose stream ends early', () => {
+test('a request whose stream ends early is repeated', () => {
   const error = new InvalidResponseDataError({ data: null, message: 'Response stream ended without a finish reason.' });
   expect(modelFailure(error)).toMatchObject({ retryable: true });
 });
 
-test('does not repeat a request after an answer that does not have the form of the API', () => {
+test('a request is not repeated after an answer that does not have the format of the API', () => {
   const cause = new Error('choices: expected array');
   expect(modelFailure(new TypeValidationError({ value: { choices: null }, cause }))).toMatchObject({
     retryable: false,

@@ -20,12 +20,13 @@ export interface ModelFailure {
   advice: string;
 }
 
-/** Names of SDK errors for a request that is itself wrong. */
+/** Names of the SDK's errors which mean that the request itself is wrong. */
 const ourFault =
   /^AI_(InvalidPrompt|InvalidArgument|UnsupportedFunctionality|LoadAPIKey|LoadSetting|NoSuchModel|InvalidMessageRole|MessageConversion)Error$/;
 
 /**
- * Returns true for SDK errors about an answer that does not have the format of the API. A repeated request would get the same answer.
+ * Returns true for errors of the SDK about an answer that does not have the format of the API. Such a request is not repeated, because it
+ * would get the same answer.
  */
 const hasOtherForm = ({ name, message }: Error): boolean =>
   name === 'AI_TypeValidationError' || (name === 'AI_InvalidResponseDataError' && !message.includes('stream ended'));
@@ -56,7 +57,7 @@ export function modelFailure(error: unknown): ModelFailure {
         : 'The connection to the model broke; run again.',
     };
   }
-  // If a good answer breaks off, the SDK's error has the status of that answer (200). Such a status is ignored.
+  // If an answer with status 200 breaks off, the SDK's error also has status 200. Ignore this status.
   const status = error.statusCode !== undefined && error.statusCode >= 400 ? error.statusCode : undefined;
   const headers = error.responseHeaders ?? {};
   const problem = parseProblem(error.responseBody ?? '');
@@ -130,7 +131,7 @@ function adviceOfStatus(status: number): string {
   return 'The model refused the request; give a smaller task, or use another model.';
 }
 
-/** Returns the provider's message, or else the messages of the error and its causes. */
+/** Returns the message of the provider; without such a message, returns the messages of the error and of its causes. */
 function shortReason(error: unknown): string {
   const texts: string[] = [];
   for (let current: unknown = error, depth = 0; current !== undefined && current !== null && depth < 4; depth++) {
@@ -141,7 +142,10 @@ function shortReason(error: unknown): string {
   return firstPart(texts.join(': '), 1_000) || 'no reason given';
 }
 
-/** Returns the message of an error event of a stream: a string, or an object with the message at one of two depths. */
+/**
+ * Returns the message of an error event in a stream. The event's data is the message itself, an object with a message, or an object that
+ * contains such an object.
+ */
 function messageOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (typeof value !== 'object' || value === null) return undefined;

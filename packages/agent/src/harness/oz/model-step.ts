@@ -20,19 +20,20 @@ export interface StepAnswer {
   finishReason: string;
 }
 
-/** The stream ended before the provider said that the answer was finished. */
+/** Thrown if the stream ended before the provider said that the answer was finished. */
 class CutAnswer extends Error {
   override name = 'CutAnswer';
 }
 
-/** The text of an answer so far. It is used if the answer is aborted. */
+/** The text of an answer so far. The loop uses this text if the answer is aborted. */
 export interface PartialAnswer {
   text: string;
 }
 
 /**
- * Asks the model once and reports the text of the answer while it arrives. The caller repeats failed requests, because the SDK does not
- * repeat a request whose stream breaks off. In SDK 7, `response.messages` has only the messages of this step.
+ * Sends one request to the model and reports the text of the answer while the text arrives. The caller repeats failed requests,
+ * because the SDK does not repeat a request whose stream breaks off. In version 7 of the SDK, `response.messages` has only the
+ * messages of this request.
  */
 export async function modelStep(
   access: ModelAccess,
@@ -49,7 +50,7 @@ export async function modelStep(
     maxRetries: 0,
     abortSignal: request.signal,
     telemetry: { isEnabled: false },
-    // Replaces the SDK's default handler, which prints to the console. The error is also in the stream.
+    // Replace the SDK's default handler, which prints to the console. The error is not lost, because it is also in the stream.
     onError: () => {},
   });
   const messages = new Map<string, { readonly id: string; readonly halves: ReturnType<typeof joinHalves> }>();

@@ -1,11 +1,14 @@
 import { STATUS_CODES } from 'node:http';
 
-/** Names of members that hold the text of an error; an earlier name has priority. */
+/** Names of JSON members that hold the text of an error. If an error has several of these members, the first name in this list is used. */
 const textMembers = ['message', 'msg', 'detail', 'details', 'error', 'errors', 'description', 'reason'] as const;
 const maxDepth = 6;
 const maxTexts = 3;
 
-/** Adds the texts of an error in JSON, each with its place (`loc` of FastAPI) if it has one. */
+/**
+ * Adds the texts in an error's JSON to `texts`. If a text belongs to a member of the request (`loc` of FastAPI), adds the path of this
+ * member.
+ */
 function collect(value: unknown, texts: string[], depth: number): void {
   if (depth > maxDepth || texts.length >= maxTexts) return;
   if (typeof value === 'string') {
@@ -41,5 +44,5 @@ export function providerText(body: string | undefined): string | undefined {
 
 const statusTexts: ReadonlySet<string> = new Set(Object.values(STATUS_CODES).filter((text) => text !== undefined));
 
-/** Returns whether a message is only the name of a status, such as `Unprocessable Entity`. */
+/** Returns true if a message is empty or only the name of an HTTP status, such as `Unprocessable Entity`. */
 export const isStatusText = (message: string): boolean => message.trim() === '' || statusTexts.has(message.trim());

@@ -27,7 +27,7 @@ export async function openModel(
       const { createAnthropic } = await import('@ai-sdk/anthropic');
       return {
         model: createAnthropic(settings)(model.provider_model),
-        // The provider reads the earlier conversation from its cache, at about a tenth of the price of new input.
+        // With this setting, the provider reads the earlier conversation from its cache, at about a tenth of the price of new input.
         providerOptions: { anthropic: { cacheControl: { type: 'ephemeral' }, ...(level ? { effort: level } : {}) } },
       };
     }
@@ -35,7 +35,7 @@ export async function openModel(
       const { createOpenAI } = await import('@ai-sdk/openai');
       return {
         model: createOpenAI(settings).responses(model.provider_model),
-        // The provider stores nothing, so the conversation must include the encrypted reasoning.
+        // The provider stores no conversation, so each request must include the encrypted reasoning of earlier answers.
         providerOptions: {
           openai: {
             store: false,

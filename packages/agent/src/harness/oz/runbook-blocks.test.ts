@@ -4,13 +4,13 @@ import { blocksAsMarkdown, runbookBlocks } from './runbook-blocks.ts';
 const scripts = (prompt: string) => runbookBlocks(prompt).map((block) => `${block.shell}: ${block.script}`);
 
 describe('runbookBlocks', () => {
-  test('returns sh, shell and bash blocks in order and skips others', () => {
+  test('returns sh, shell and bash blocks in order and skips blocks of other languages', () => {
     expect(
       scripts('a\n```sh\none\n```\n```python\nno\n```\n```bash\ntwo\nmore\n```\n``` shell\nthree\n```\n```\nno\n```'),
     ).toEqual(['sh: one', 'bash: two\nmore', 'sh: three']);
   });
 
-  test('accepts tildes, longer fences, indentation, CRLF and upper case', () => {
+  test('accepts tildes, longer fences, indentation, CRLF and languages in upper case', () => {
     expect(scripts('~~~sh\n```\necho\n```\n~~~')).toEqual(['sh: ```\necho\n```']);
     expect(scripts('````sh\n```\n````')).toEqual(['sh: ```']);
     expect(scripts('  ```sh\n  one\n    two\n  ```')).toEqual(['sh: one\n  two']);
@@ -22,7 +22,7 @@ describe('runbookBlocks', () => {
     expect(scripts('```sh\n\n```')).toEqual([]);
   });
 
-  test('ignores a block inside another block', () => {
+  test('treats a fence inside a longer fence as text of the block', () => {
     expect(scripts('````markdown\n```sh\nrm -rf /\n```\n````')).toEqual([]);
   });
 

@@ -27,13 +27,13 @@ ls -la
 const withoutModel =
   "No language model is configured, so only the prompt's fenced `sh` and `bash` blocks were run (model `runbook`).";
 
-/** The README lists the same three ways. */
+/** Keep this text the same as the three ways in the README. */
 const waysToAddModel = `There are three ways to add a model; set the variable for the service, then start it again:
 1. The key of a provider: RUNYARD_ANTHROPIC_API_KEY, RUNYARD_OPENAI_API_KEY or RUNYARD_GOOGLE_API_KEY.
 2. A model on your own machine (Ollama, vLLM, llama.cpp): RUNYARD_MODEL_BASE_URL, for example http://127.0.0.1:11434/v1, and RUNYARD_MODEL_KEY if it wants a key.
 3. Another server that speaks the protocol of a provider: the key of 1 with RUNYARD_ANTHROPIC_BASE_URL, RUNYARD_OPENAI_BASE_URL or RUNYARD_GOOGLE_BASE_URL.`;
 
-/** Returns the text for a runbook whose machine was lost after `done` of its commands. */
+/** Returns the text for a runbook whose machine was lost. `done`: the number of its commands that had run before. */
 function afterLoss(done: number, all: number): string {
   const lost = 'The machine of this run was lost.';
   if (done === 0) return `${lost} The commands run again from the first.`;
@@ -46,17 +46,17 @@ export interface RunbookOptions {
   env: Readonly<Record<string, string | undefined>>;
   backpressure: () => Promise<void> | undefined;
   approvals: Approvals;
-  /** The decision of a person about a block that asked in an earlier sandbox. */
+  /** The decision of a person about a block for which an earlier sandbox asked for permission. */
   earlier?: AgentTask['decision'];
-  /** Present if the machine was lost during the turn. The first prompt then continues after the commands that are done. */
+  /** Present if the machine was lost during the turn. The first prompt then skips the commands that have already run. */
   loss?: AgentTask['loss'];
-  /** The state in which the run had ended before this turn continued the run. */
+  /** The state in which the run had ended before a person continued the run with this turn. */
   endedAs?: AgentTask['ended_as'];
-  /** The runbook sets `doneBlocks` to the number of commands of the turn that need not run again. */
+  /** The runbook sets `doneBlocks` to the number of commands of the turn that need not run again if the machine is lost. */
   progress: { doneBlocks: number };
   /**
-   * Present if the run is a runbook only because the service has no language model. `explain`: the run explains once how to add a model.
-   * `mention`: the run only says that no model is configured.
+   * Present if the run is a runbook only because the service has no language model. `explain`: the first text of the run explains how
+   * to add a model. `mention`: the text only says that no model is configured.
    */
   noModel?: 'explain' | 'mention' | undefined;
 }
@@ -64,13 +64,13 @@ export interface RunbookOptions {
 /** Linux refuses a single argument over 128 KB (MAX_ARG_STRLEN); longer scripts go into a file. */
 const maxInlineScript = 100 * 1024;
 
-/** Creates the engine without a language model, which only runs the fenced shell blocks of the prompt. */
+/** Creates the engine that uses no language model and only runs the fenced shell blocks of the prompt. */
 export function runbookEngine(options: RunbookOptions): Engine {
   let { earlier, loss, noModel } = options;
   /** True: the previous turn succeeded, in this sandbox or an earlier sandbox. */
   let hasSucceeded = options.endedAs === 'SUCCEEDED';
   const { progress } = options;
-  /** Returns an explanation of how to add a model for the first text of a run without a model; later returns ''. */
+  /** Returns an explanation of how to add a model, for the first text of a run without a model. All later calls return ''. */
   const explanation = (): string => {
     if (noModel !== 'explain') return '';
     noModel = 'mention';
@@ -142,8 +142,8 @@ export function runbookEngine(options: RunbookOptions): Engine {
 }
 
 /**
- * Reports the decision about a block of an earlier sandbox. Returns a verdict if the block was denied. In this case, the blocks after it
- * do not run either.
+ * Reports the decision about a block for which an earlier sandbox asked. If the block was denied, returns the verdict of the turn,
+ * because the later blocks do not run either.
  */
 async function takeUp(
   answered: NonNullable<AgentTask['decision']>,
@@ -212,7 +212,8 @@ async function runBlock(
       },
       backpressure: options.backpressure,
     });
-    // Count the block before its result is reported, because a checkpoint may be taken at any moment.
+    // Count the block before reporting its result, because a checkpoint may be taken at any moment, and a block that has run must not run
+    // again.
     if (succeeded(result) || block.continueOnError) options.progress.doneBlocks += 1;
     await said;
     await voice.update(commandEnd(toolCallId, result));
@@ -239,7 +240,7 @@ async function scriptArgument(script: string): Promise<{ argv: string[]; remove:
   return { argv: [file], remove: () => fs.promises.rm(folder, { recursive: true, force: true }) };
 }
 
-/** Returns how a block failed: `exited with code 4 at line 3: …`. */
+/** Returns words about how a block failed: `exited with code 4 at line 3: …`. */
 function failure(block: RunbookBlock, result: BlockResult): string {
   return result.outcome === 'not_started'
     ? 'could not be started'

@@ -3,7 +3,7 @@ import type { BuiltinVerdict } from '../../acp/outcome.ts';
 import type { CommandResult } from '../../commands/run-command.ts';
 import type { TurnImage } from './conversation-images.ts';
 
-/** Reports the output of an engine during a turn. Each call resolves when the output can accept more. */
+/** Reports the output of an engine during a turn. Each call resolves when the engine may send the next output. */
 export interface TurnVoice {
   say(text: string, messageId?: string): Promise<void>;
   think(text: string): Promise<void>;
@@ -17,9 +17,12 @@ export interface TurnEnd {
 
 /** Runs one turn of an engine, until the end of the prompt or until `signal` aborts. */
 export type Engine = (turn: {
-  /** The prompt. The decision about a request of an earlier sandbox is not part of it. */
+  /** The prompt, without a decision about a request of an earlier sandbox. */
   prompt: string;
-  /** The prompt with the decision as text, for an engine that cannot continue the action that it had asked about. */
+  /**
+   * The prompt that begins with such a decision as text. An engine uses this prompt if it cannot continue the action that the decision is
+   * about.
+   */
   promptWithAnswer: string;
   /** One line for each file of the prompt: path, type, size. */
   files: readonly string[];
@@ -51,8 +54,8 @@ export function commandOutput(toolCallId: string, data: string): SessionUpdate {
 }
 
 /**
- * Returns the update for the end of a command. The output was sent while the command ran, so only the head and the tail of a long output are sent
- * again.
+ * Returns the update for the end of a command. The client already has the output, because it was sent while the command ran. If the
+ * output is long, this update repeats its head and its tail.
  */
 export function commandEnd(toolCallId: string, result: CommandResult): SessionUpdate {
   return {

@@ -5,7 +5,7 @@ import type { TurnVoice } from './session.ts';
 import { runToolCall } from './tool-calls.ts';
 import type { ToolContext } from './tools/tool.ts';
 
-/** The result of a call about which a person was asked and did not answer. */
+/** The result of a call if a person was asked about the call and the turn ended before the answer. */
 export const notAnswered = 'not done: the turn ended before the user had answered';
 
 export interface StepCallsOptions {
@@ -13,7 +13,7 @@ export interface StepCallsOptions {
   readonly voice: TurnVoice;
   /** The decision of a person about the first call without a result, if an earlier engine asked about this call. */
   readonly given?: Verdict | undefined;
-  /** Called before a call waits for a person, and awaited before the question is asked. */
+  /** Called before the agent asks a person about a call. The agent asks only after the promise has resolved. */
   onOpen(open: OpenCalls): Promise<void>;
   /** Removes the secrets of the run from a result, which the model reads. */
   redact?: ((text: string) => string) | undefined;
@@ -22,8 +22,8 @@ export interface StepCallsOptions {
 }
 
 /**
- * Runs the calls without results one after another, and adds their results to `results`. An aborted call gets an
- * interrupted result.
+ * Runs the calls that have no results, one after another, and adds their results to `results`. The result of an aborted call says that
+ * the call was interrupted.
  */
 export async function runStepCalls(
   calls: readonly StepCall[],
@@ -43,7 +43,7 @@ export async function runStepCalls(
       call,
       {
         ...context,
-        // A call asks at most once, so the given verdict is the only one that the call needs.
+        // Use the given verdict as the answer. It is the only answer that the call needs, because a call asks at most once.
         approvals: verdict === undefined ? approvals : { policy: approvals.policy, ask: async () => verdict },
         async waiting(ask) {
           const answer = await ask((requestId) => onOpen({ requestId, calls, results: before }));

@@ -7,7 +7,9 @@ import { inputFault } from './tools/input-fault.ts';
 import { failedWith, type ToolContext, type ToolOutcome } from './tools/tool.ts';
 import { builtinTools } from './tools/tool-list.ts';
 
-/** Runs one tool call of the model and reports its progress. An invalid call is a failed result for the model, not an error. */
+/**
+ * Runs one tool call of the model and reports its progress. For an invalid call, returns a failed result for the model and throws no error.
+ */
 export async function runToolCall(
   call: StepCall,
   context: Omit<ToolContext, 'onOutput'>,

@@ -19,7 +19,7 @@ test.each(['{"not json', '[]', '1', 'null', ''])('%j stays unchanged', (data) =>
   expect(usualChunk(data)).toBe(data);
 });
 
-test('returns the lines of a stream that is split into chunks at any position', async () => {
+test('a stream with unusual chunks gets usual lines even if the stream is split at any position', async () => {
   const wire =
     ': comment\r\n\r\ndata: {"choices":null}\r\n\r\nevent: x\ndata:{"id":"é🙂"}\n\ndata: [DONE]\n\ndata: {"choices":null}';
   const expected =
@@ -35,7 +35,7 @@ test('returns the lines of a stream that is split into chunks at any position', 
   }
 });
 
-test('passes on unchanged an answer that is not a stream, or an error', async () => {
+test('an answer that is an error or not a stream stays unchanged', async () => {
   const body = '{"choices":null}';
   const error = { status: 500, headers: { 'content-type': 'text/event-stream' } };
   for (const init of [{ headers: { 'content-type': 'application/json' } }, error])

@@ -1,7 +1,7 @@
-/** Brings chunks of compatible servers into the form that the SDK reads. */
+/** Converts unusual chunks from servers with an OpenAI-compatible API into the form that the SDK can read. */
 import type { Fetch } from '../../service/model-fetch.ts';
 
-/** Few chunks need a change; all others are passed on without parsing. */
+/** Returns true for the few chunks that may need a change. All other chunks are not parsed. */
 const isOdd = (data: string): boolean =>
   /"choices"\s*:\s*null|"arguments"\s*:\s*[{[]/.test(data) || !/"(?:choices|error)"\s*:/.test(data);
 
@@ -10,7 +10,9 @@ const membersOf = (value: unknown): Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : {};
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** Returns a chunk with an array of choices, and with the arguments of calls as text. Texts that are no JSON object stay. */
+/**
+ * Returns a chunk with an array of choices, and with the arguments of calls as text. Returns a text that is not a JSON object unchanged.
+ */
 export function usualChunk(data: string): string {
   if (!isOdd(data)) return data;
   let chunk: Members;
@@ -31,7 +33,7 @@ export function usualChunk(data: string): string {
   return JSON.stringify(chunk);
 }
 
-/** Returns a stream of the same lines, with the data of each event in the usual form. */
+/** Returns a transform of lines that converts the data of each event into the usual form. */
 function usualLines(): TransformStream<string, string> {
   let rest = '';
   const lineOf = (line: string): string => {

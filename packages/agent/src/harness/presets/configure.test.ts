@@ -24,7 +24,7 @@ describe.each(presetTypes)('the preset %s', (type) => {
     for (const [name, text] of Object.entries(files)) if (name.endsWith('.json')) JSON.parse(text);
   });
 
-  test('a preset is configured only for the approval policies that its program can follow, and pins the version of the program', () => {
+  test('a preset works only with the approval policies that its program can follow, and names one version of the program', () => {
     for (const policy of ['ask', 'auto-deny'] as const) {
       const configure = () => configureProgram(preset, protocols[0] ?? 'anthropic', policy, values);
       if (typeof preset.approvals[policy] === 'string') expect(configure).toThrow('cannot ask a person');
@@ -34,14 +34,14 @@ describe.each(presetTypes)('the preset %s', (type) => {
   });
 });
 
-test('makes codex and qwen wait for the MCP servers of the run before their first request', () => {
+test('the presets codex and qwen wait for the MCP servers of the run before their first request', () => {
   const { variables } = configureProgram(presets.qwen, 'openai-compatible', 'auto-approve', values);
   expect(variables).toMatchObject({ QWEN_CODE_LEGACY_MCP_BLOCKING: '1' });
   const { files } = configureProgram(presets.codex, 'openai-responses', 'auto-approve', values);
   expect(files['.codex/config.toml']?.split('[')[0]).toContain('mcp_optional_startup_grace_ms = 0\n');
 });
 
-test("asks a person even if the project's settings allow every tool", () => {
+test('under the policy ask, a preset asks a person even if the settings of the project allow every tool', () => {
   const asking = (type: keyof typeof presets) =>
     configureProgram(presets[type], type === 'gemini' ? 'google' : 'openai-compatible', 'ask', values);
   expect(asking('gemini').command.join(' ')).toContain('--approval-mode default --allowed-tools none');
@@ -49,17 +49,18 @@ test("asks a person even if the project's settings allow every tool", () => {
   expect(asking('qwen').files['.qwen/settings.json']).toContain('"write_file"');
   expect(asking('opencode').variables).toMatchObject({
     OPENCODE_DISABLE_PROJECT_CONFIG: '1',
-    // The configuration must name this file, because the program does not look for it when the project's configuration is off.
+    // The configuration must name AGENTS.md, because OpenCode does not look for this file when the configuration of the project is switched
+    // off.
     OPENCODE_CONFIG_CONTENT: expect.stringContaining('"instructions":["/work/AGENTS.md"]'),
   });
 });
 
-test('writes TOML in which no text can end a string early', () => {
+test('a text with quotes or line breaks cannot end a string of the written TOML early', () => {
   const text = tomlOf({ model: 'a"b\n[x]', on: false, tables: { 'a b': { url: 'u', count: 1 } } });
   expect(text).toBe('model = "a\\"b\\n[x]"\non = false\n\n[tables."a b"]\nurl = "u"\ncount = 1\n');
 });
 
-test('replaces a symbolic link at the path of a file in the home folder', () => {
+test('a configuration file in the home folder replaces a symbolic link at its path', () => {
   const home = mkdtempSync(path.join(tmpdir(), 'runyard-home-'));
   const outside = mkdtempSync(path.join(tmpdir(), 'runyard-outside-'));
   writeFileSync(path.join(outside, 'kept'), 'kept');

@@ -2,7 +2,7 @@ import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
 import type { HarnessPreset, PresetConfiguration, PresetValues } from '@runyard/contract/agent/harness-presets/preset';
 import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
 
-/** A TOML value of a kind that the presets use: a text, number, boolean, or table. */
+/** A table in TOML. Presets use texts, numbers, booleans and tables as values. */
 type TomlTable = Readonly<Record<string, unknown>>;
 
 const isTable = (value: unknown): value is TomlTable =>
@@ -37,7 +37,7 @@ function fillDeep(value: unknown, values: PresetValues): unknown {
   );
 }
 
-/** What a program needs to start: its command, its variables, and files in its home folder, by path. */
+/** The command and the environment variables that start a program, and the contents of files in its home folder by path. */
 export interface ConfiguredProgram {
   readonly command: readonly [string, ...string[]];
   readonly variables: Readonly<Record<string, string>>;
@@ -45,9 +45,8 @@ export interface ConfiguredProgram {
 }
 
 /**
- * Merges three configurations of a preset: for all models, for the model's protocol, and for the policy. Throws if the preset supports none of
- * the run's
- * protocols.
+ * Merges three parts of a preset: the configuration for all models, for the model's protocol, and for the approval policy. Throws if
+ * the preset supports none of the protocols of the run's model.
  */
 export function configureProgram(
   preset: HarnessPreset,

@@ -1,6 +1,8 @@
 import type { HarnessPreset } from './preset.ts';
 
-/** Makes the program ask before each command and each change. Without this option, it does not ask before commands that only read. */
+/**
+ * Makes Claude Code ask before each command and each change. Without this option, Claude Code does not ask before commands that only read.
+ */
 const asks = {
   files: [
     {

@@ -15,12 +15,11 @@ const responses = (segment: string): PresetConfiguration => ({
         review_model: '{model}',
         model_provider: 'runyard',
         check_for_update_on_startup: false,
-        // Web search is off, because the provider would run it. The gateway refuses requests with this tool if the environment does not allow
-        // it.
+        // Web search is off, because the provider would run this tool, and the gateway refuses requests with the tool if the
+        // environment does not allow it.
         web_search: 'disabled',
-        // Without this option, a turn begins after 1 s, even if MCP servers are still starting, whose tools are then missing. 0 waits for each
-        // server,
-        // up to 30 s.
+        // With 0, Codex waits up to 30 s for each MCP server before it begins a turn. By default, it begins the turn after 1 s, and
+        // the tools of servers that are still starting are missing.
         mcp_optional_startup_grace_ms: 0,
         model_providers: {
           runyard: {
@@ -48,7 +47,7 @@ export const codex: HarnessPreset = {
     command: 'codex-acp',
   },
   leastMemoryMb: 512,
-  // Codex's own sandbox is off: it is a second bubblewrap, which cannot start inside Runyard's sandbox.
+  // Codex's own sandbox is off. It uses the program bubblewrap, which cannot start a second time inside Runyard's sandbox.
   configuration: { variables: { INITIAL_AGENT_MODE: 'agent-full-access', NO_BROWSER: '1' } },
   speaks: { 'openai-responses': responses('openai'), 'openai-compatible': responses('local') },
   // Codex asks this model for titles of sessions, which Runyard does not show.

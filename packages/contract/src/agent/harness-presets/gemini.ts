@@ -16,7 +16,7 @@ const settings = (more: Readonly<Record<string, unknown>>): PresetConfiguration 
   ],
 });
 
-/** Arguments have priority over settings in the workspace, which could allow every tool. */
+/** Arguments are used here, because they have priority over the settings in the workspace. Those settings could allow every tool. */
 const asks: PresetConfiguration = {
   ...settings({}),
   args: ['--approval-mode', 'default', '--allowed-tools', 'none'],
@@ -29,7 +29,7 @@ export const gemini: HarnessPreset = {
   program: { package: '@google/gemini-cli', version: '0.61.0', leastVersion: '0.50.0', command: 'gemini' },
   leastMemoryMb: 1024,
   configuration: {
-    // Without this variable, the program restarts itself with a heap of half the machine's memory.
+    // Without this variable, Gemini CLI restarts itself with a heap limit of half the machine's memory.
     variables: { GEMINI_CLI_NO_RELAUNCH: 'true', GEMINI_CLI_TRUST_WORKSPACE: 'true' },
     args: ['--acp'],
   },

@@ -9,7 +9,7 @@ const provider = (npm: string, path: string): PresetConfiguration => ({
           name: 'Runyard',
           npm,
           options: { baseURL: `{forwarder}/${path}`, apiKey: '{key}' },
-          // Without these members, opencode drops images and does not report this.
+          // Without these members, opencode removes images from requests without a message.
           models: {
             '{model}': {
               name: '{model}',
@@ -37,8 +37,8 @@ const asks: PresetConfiguration = {
 };
 
 /**
- * opencode requests packages from the registry when it starts. A turn took 65 s with a proxy that refuses these hosts, and 13 s without a
- * proxy (measured once each, at different load).
+ * Hosts that opencode reaches without the proxy. It requests packages from the npm registry when it starts. A turn took 65 s if the
+ * proxy refused the registry, and 13 s without a proxy (each measured once, at different load).
  */
 const direct = '127.0.0.1,localhost,::1,registry.npmjs.org';
 
@@ -66,7 +66,7 @@ export const opencode: HarnessPreset = {
     'openai-compatible': provider('@ai-sdk/openai-compatible', 'local/v1'),
   },
   approvals: { 'auto-approve': {}, ask: asks, 'auto-deny': asks },
-  // Version 1.18 fails for file types that its provider client does not know, such as JavaScript.
+  // In version 1.18, a turn fails if a linked file has a type that the provider's client does not know, such as JavaScript.
   embedsLinkedFiles: true,
   differences: ['A command that fails is reported as completed; its exit code is in the action.'],
 };

@@ -2,7 +2,7 @@ import type { ApprovalPolicy } from '../../runs/approvals.ts';
 import type { HarnessUsage } from '../../runs/harness-usage.ts';
 import type { AgentModel } from '../agent-protocol.ts';
 
-/** Kinds of `config.harness` that are presets. A preset describes a program that users install, and its configuration. */
+/** Kinds of `config.harness` that are presets. A preset describes a program that users install, and how Runyard configures this program. */
 export const presetTypes = ['claude', 'codex', 'gemini', 'opencode', 'qwen'] as const;
 export type PresetType = (typeof presetTypes)[number];
 
@@ -17,7 +17,10 @@ export interface PresetFile {
   readonly content: Readonly<Record<string, unknown>>;
 }
 
-/** Variables and files that configure a program. A name in braces in their texts is replaced by a member of `PresetValues`. */
+/**
+ * Variables and files that configure a program. In their texts, a name in braces such as `{model}` stands for the member of `PresetValues`
+ * with this name.
+ */
 export interface PresetConfiguration {
   readonly variables?: Readonly<Record<string, string>>;
   /** Variables whose value is JSON. */
@@ -28,7 +31,7 @@ export interface PresetConfiguration {
 
 /** The values that texts of a preset may name. */
 export interface PresetValues {
-  /** `http://127.0.0.1:PORT`, where the agent forwards requests to the gateway. */
+  /** `http://127.0.0.1:PORT`: the address of the agent's forwarder, which forwards requests to the gateway. */
   readonly forwarder: string;
   /** Key that only the forwarder accepts. */
   readonly key: string;
@@ -38,29 +41,35 @@ export interface PresetValues {
   readonly folder: string;
 }
 
-/** Capabilities of a harness. Code outside the presets and the built-in harness checks capabilities and never the names of harnesses. */
+/**
+ * Capabilities of a harness. Code that is not part of a preset or of the built-in harness checks these capabilities and never the name of a
+ * harness.
+ */
 export interface HarnessCapabilities {
   /** For each `approval_policy`: how the harness follows it, or a sentence that says why the harness cannot follow it. */
   readonly approvals: Readonly<Record<ApprovalPolicy, PresetConfiguration | string>>;
   /**
-   * For errors: a description of the command that a run must give in `config.harness.command`. The program of this command may use its
-   * own model.
+   * A description of the command that a run must give in `config.harness.command`, for error messages. The program of this command may
+   * choose its own model. Absent if a run needs no command.
    */
   readonly neededCommand?: string;
-  /** True: the program gets the prompt on standard input, and its output is not parsed, so its runs have no conversation. */
+  /** True: the program gets the prompt on standard input, and its output is not parsed. So runs with this harness have no conversation. */
   readonly hasOnlyRawOutput?: true;
   /** True: the program puts the content of linked files into its request, even of large files. */
   readonly embedsLinkedFiles?: true;
-  /** Format of the token counters that the program shows. Absent: `harness-usage` is not available for runs of the program. */
+  /** Format of the token counters that the program reports. Absent: `harness-usage` is not available for runs with this program. */
   readonly usageCounters?: NonNullable<HarnessUsage['usage']>['harness'];
 }
 
-/** A program that Runyard configures and drives over the Agent Client Protocol. A preset is only data, because all programs share one client. */
+/**
+ * A program that Runyard configures and drives over the Agent Client Protocol. A preset contains only data, because one client of this
+ * protocol drives all programs.
+ */
 export interface HarnessPreset extends HarnessCapabilities {
   readonly type: PresetType;
-  /** Another name of the kind in definition files. */
+  /** Another name of this kind of harness in definition files. */
   readonly alias?: string;
-  /** Name of the program for people. */
+  /** Name of the program as people know it. */
   readonly title: string;
   readonly program: {
     /** Package on the npm registry. */
@@ -71,19 +80,22 @@ export interface HarnessPreset extends HarnessCapabilities {
     readonly leastVersion: string;
     /** Name of the command. */
     readonly command: string;
-    /** True: the package needs its install script, which npm runs only if it is allowed explicitly. */
+    /**
+     * True: the package works only after its install script has run, and npm runs install scripts only for packages that are allowed
+     * explicitly.
+     */
     readonly needsInstallScript?: true;
   };
-  /** Memory that a short turn needs, MB. The worker refuses to start the program with less. */
+  /** Memory that a short turn needs, in MB. The worker does not start the program in a sandbox with less memory. */
   readonly leastMemoryMb: number;
-  /** Configuration for all models. */
+  /** Configuration that applies to all models. */
   readonly configuration: PresetConfiguration;
-  /** Protocols that the program speaks, each with its configuration. */
+  /** Model protocols that the program speaks, each with the configuration for this protocol. */
   readonly speaks: Readonly<Partial<Record<PresetProtocol, PresetConfiguration>>>;
   /** Further models that the program requests and the gateway refuses. Turns succeed without these models. */
   readonly sideModels?: readonly string[];
-  /** Models with these names are sent to the provider under another name. */
+  /** Models that a run cannot use with this program, each with the reason: the program asks the provider for another model instead. */
   readonly renames?: readonly { readonly model: RegExp; readonly reason: string }[];
-  /** Differences from the other programs that a user notices. */
+  /** Differences from other harnesses that a user notices. */
   readonly differences: readonly string[];
 }

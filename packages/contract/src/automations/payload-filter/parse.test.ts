@@ -59,7 +59,7 @@ test.each<[string, unknown, string]>([
 
 const nested = (levels: number): unknown => (levels === 0 ? ['x'] : { a: nested(levels - 1) });
 
-test('accepts at most 10 levels, 100 keys and 100 values', () => {
+test('the parser accepts a filter with at most 10 levels, 100 keys and 100 values', () => {
   expect(faultsOf(nested(10))).toEqual([]);
   expect(faultsOf(nested(11))).toEqual([expect.stringContaining('must not nest deeper than 10 levels')]);
   const wide = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, ['x']]));
@@ -70,12 +70,12 @@ test('accepts at most 10 levels, 100 keys and 100 values', () => {
   expect(faultsOf(list(101))).toEqual(['a: must not list more than 100 values, and lists 101']);
 });
 
-test('reports several faults at once, and at most 20', () => {
+test('the parser reports several faults of a filter at once, but at most 20', () => {
   expect(faultsOf({ a: 1, b: { exists: 1 } })).toHaveLength(2);
   expect(faultsOf(Object.fromEntries(Array.from({ length: 90 }, (_, at) => [`k${at}`, 1])))).toHaveLength(20);
 });
 
-test('returns a plan or faults for any value, at any depth', () => {
+test('the parser returns a plan or faults for any value, even if it is deeply nested', () => {
   let deep: unknown = 'x';
   for (let level = 0; level < 100_000; level += 1) deep = { a: deep };
   expect(faultsOf(deep)).toHaveLength(1);

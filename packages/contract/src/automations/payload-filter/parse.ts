@@ -13,13 +13,13 @@ import {
 } from './plan.ts';
 
 /**
- * A fault at one place of a filter. `path` is empty if the fault concerns the whole filter. `reason` continues a sentence that begins with
- * the path.
+ * A fault at one place of a filter. `path` is empty if the fault concerns the whole filter. `reason` is the rest of a sentence that
+ * begins with the path.
  */
 export interface FilterFault {
   readonly path: string;
   readonly reason: string;
-  /** The same place as a list of keys and indexes, from which callers can find a line number. */
+  /** The place of the fault as a list of keys and indexes. From this list, callers can find the line in a file. */
   readonly at: readonly (string | number)[];
 }
 
@@ -164,7 +164,10 @@ function textFault(text: string): string | undefined {
 const isScalar = (value: unknown): value is FilterValue =>
   value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 
-/** Returns false for numbers that JSON parsers round, because different numbers in payloads would become equal to such a number. */
+/**
+ * Returns false for numbers that JSON parsers round. Such a number in a filter would also match other numbers that are rounded to the same
+ * value.
+ */
 const isExact = (value: number): boolean => Number.isFinite(value) && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
 
 const preview = (value: unknown): string => {

@@ -1,18 +1,21 @@
-/** The compiled form of a payload filter. This file imports nothing, because the evaluation of each delivery for each automation uses it. */
+/**
+ * The compiled form of a payload filter. This file imports nothing, because the service uses it whenever it evaluates a delivery for an
+ * automation.
+ */
 
 /** Maximum number of nested fields in a filter. `{a: {b: ["x"]}}` has two levels. */
 export const maxFilterLevels = 10;
 /** Maximum number of fields in a filter, on all levels together. */
 export const maxFilterKeys = 100;
-/** Values of one list. */
+/** Maximum number of values in one list of a filter. */
 export const maxFilterValues = 100;
-/** Characters of a filter's key or of a text in its lists. */
+/** Maximum number of characters of a key of a filter, and of a text in a list of a filter. */
 export const maxFilterTextLength = 1_000;
 
 /** A value that a list of a filter may contain. */
 export type FilterValue = string | number | boolean | null;
 
-/** The operators that apply to one field; all of them must pass. */
+/** The operators that apply to one field. The field matches if all operators are satisfied. */
 export interface FieldChecks {
   readonly in?: ReadonlySet<FilterValue>;
   readonly notIn?: ReadonlySet<FilterValue>;
@@ -25,7 +28,7 @@ export type FieldPlan = { readonly key: string } & (
   | { readonly kind: 'pattern'; readonly pattern: Pattern }
 );
 
-/** The conditions on an object; all must pass. */
+/** The conditions on an object. The object matches if all conditions are satisfied. */
 export type Pattern = readonly FieldPlan[];
 
 /** A checked payload filter. Without fields it matches every body. */

@@ -1,4 +1,6 @@
-/** Keys that define how runs are executed. They are in agentDefaults, and agents and automations can override them. */
+/**
+ * Keys that define how runs are executed. The key `agentDefaults` of a factory contains them, and agents and automations can override them.
+ */
 import { z } from 'zod';
 import { builtinHarness, isBuiltin } from '../../agent/harness-presets/builtin.ts';
 import { presetTypes } from '../../agent/harness-presets/preset.ts';
@@ -36,7 +38,7 @@ const Skills = z
 const skills =
   "Skills of repositories as `owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`; runs follow the first one. They are added to the definition's own entries";
 
-/** Stored MCP servers by the name under which the agent sees them. */
+/** Stored MCP servers. Each key is the name that the server has for the agent. */
 export const McpServers = z
   .record(
     z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: 'must be 1 to 64 characters of [A-Za-z0-9_.-]' }),
@@ -74,8 +76,8 @@ const HarnessAuth = strictObject({
   });
 
 /**
- * Harnesses that a definition can name. `acp` and `command` are not among them, because they need a command and the files have no key for
- * it.
+ * Harnesses that a definition can name. `acp` and `command` are not allowed, because these harnesses need a command, and definition
+ * files have no key for a command.
  */
 const knownHarnesses = [builtinHarness, 'builtin', ...presetTypes, ...presetAliases.keys()];
 const harnessSpelling = makeSpelling(knownHarnesses);
@@ -162,7 +164,10 @@ export const executionDefaults = {
   workerHost,
 };
 
-/** The same keys in an agent or an automation. Null inherits, unless the description says otherwise. */
+/**
+ * The keys of agentDefaults, in an agent or an automation. Null means that the value of agentDefaults applies, unless the description of
+ * the key says otherwise.
+ */
 export const executionOverrides = {
   model: Model.nullable().optional().describe(`${model}. Absent or null: the inherited one`),
   harness: HarnessOverride.optional().describe('Changes of the inherited harness; not together with `model`'),
@@ -174,7 +179,7 @@ export const executionOverrides = {
   workerHost,
 };
 
-/** Refuses `model` beside `harness`. */
+/** Refuses a definition that has both `model` and `harness`. */
 export function checkModelOrHarness(
   value: { readonly model?: unknown; readonly harness?: unknown },
   context: z.RefinementCtx,

@@ -1,6 +1,6 @@
 /** Faults of a set of definition files. */
 
-/** A position in a file; both count from 1, columns in UTF-16 units. */
+/** A position in a file. Line and column begin with 1. A column counts UTF-16 units. */
 export interface Position {
   readonly line: number;
   readonly column: number;
@@ -20,7 +20,7 @@ export const start: Position = { line: 1, column: 1 };
 /** Maximum number of faults that one answer lists. */
 export const maxDefinitionFaults = 100;
 
-/** Collects faults up to the maximum number, and only counts the further ones. */
+/** Collects faults up to the maximum number. Further faults are only counted. */
 export interface Faults {
   add(file: string, position: Position, message: string, suggestion?: string): void;
   count(): number;
@@ -46,5 +46,5 @@ export function collectFaults(): Faults {
   };
 }
 
-/** Orders text by its UTF-16 units, the same on every machine. */
+/** Compares texts by their UTF-16 units, so that the order is the same on every machine. */
 export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

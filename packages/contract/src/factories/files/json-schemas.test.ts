@@ -31,7 +31,7 @@ test.each<[FactoryFileName, string]>([
     'secretName: S\nauthMode: url_token\nsignatureScheme: sns\nduplicateWindowSeconds: 0\neventHeader: X-Event',
   ],
   ['runner', 'platform: {linux: {dockerImage: u}}'],
-])('the schema of %s takes %j, as the reader does', (name, text) => {
+])('the JSON Schema of %s accepts %j, as the reader of definition files does', (name, text) => {
   expect(accepts(name, text)).toBe(true);
 });
 
@@ -54,11 +54,11 @@ test.each<[FactoryFileName, string]>([
   ['webhook', 'secretName: S\nauthMode: signature\nsignatureScheme: github\nsignature: {header: X-Sig}'],
   ['webhook', 'secretName: S\nauthMode: signature\nsignatureScheme: sns'],
   ['runner', 'description: x'],
-])('the schema of %s refuses %j, as the reader does', (name, text) => {
+])('the JSON Schema of %s refuses %j, as the reader of definition files does', (name, text) => {
   expect(accepts(name, text)).toBe(false);
 });
 
-test('every key of every file has a description, or refers to a schema that has one', () => {
+test('every key of every definition file has a description, or refers to a schema that has a description', () => {
   const missing: string[] = [];
   const walk = (value: unknown, path: string): void => {
     if (typeof value !== 'object' || value === null) return;
@@ -73,7 +73,7 @@ test('every key of every file has a description, or refers to a schema that has 
   expect(missing).toEqual([]);
 });
 
-test('documents are draft 2020-12 and have an id', () => {
+test('the schema documents use draft 2020-12 and have an id', () => {
   for (const [name, schema] of Object.entries(schemas))
     expect(schema).toMatchObject({
       $schema: 'https://json-schema.org/draft/2020-12/schema',

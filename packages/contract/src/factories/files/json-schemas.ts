@@ -20,7 +20,7 @@ export const schemaVersion = 'v1alpha1';
 /** Name of a kind of definition file. */
 export type FactoryFileName = keyof typeof files;
 
-/** Returns the JSON Schema of each kind of file, by its name. */
+/** Returns the JSON Schema of each kind of definition file. The keys are the names of the kinds. */
 export function factoryFileSchemas(): Record<FactoryFileName, Record<string, unknown>> {
   const entries = Object.entries(files).map(([name, { schema, title }]) => {
     const { $schema, ...rest } = z.toJSONSchema(schema, { target: 'draft-2020-12', io: 'input' });

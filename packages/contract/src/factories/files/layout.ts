@@ -1,21 +1,21 @@
-/** Finds out which agent, automation, webhook or other thing each file of a folder defines. */
+/** Finds the agent, automation, webhook or runner that a file of a definition folder defines, from the path of the file. */
 import { makeSpelling } from '../../wire/spelling.ts';
 import { resourceNamePattern, resourceNameRule } from './execution.ts';
 
-/** The kinds of things that are each defined by a separate file. */
+/** The kinds of resources for which each resource has its own file. */
 export type ResourceKind = 'agent' | 'automation' | 'webhook' | 'runner';
 
 export type Placed =
   | { readonly kind: 'factory' }
   | { readonly kind: ResourceKind; readonly name: string }
   | { readonly kind: 'skill' /** Folder with the SKILL.md. */; readonly folder: string; readonly agent?: string }
-  /** A file of the published format that this service does not use. */
+  /** A file that belongs to the published format but has no effect in this service. */
   | { readonly kind: 'not_available'; readonly reason: string }
   /** A file that is not part of the definition. */
   | { readonly kind: 'other' }
   | { readonly kind: 'fault'; readonly message: string; readonly suggestion?: string };
 
-/** The file that defines each kind of thing. */
+/** For each kind of resource: returns the path of the file that defines the resource with this name. */
 export const pathOf: Readonly<Record<ResourceKind, (name: string) => string>> = {
   agent: (name) => `agents/${name}/agent.md`,
   automation: (name) => `automations/${name}/automation.md`,
@@ -39,7 +39,7 @@ const fault = (message: string, suggestion?: string): Placed => ({
   ...(suggestion === undefined ? {} : { suggestion }),
 });
 
-/** Returns the reason why a path is always refused; `undefined` if the path is a plain relative path. */
+/** Returns the reason why a path is refused in every definition; `undefined` if the path is a plain relative path. */
 export function pathFault(path: string): string | undefined {
   if (path.length > maxPathLength) return `the path has more than ${maxPathLength} characters`;
   if (/\p{Cc}/u.test(path) || !path.isWellFormed()) return 'the path has control characters';
@@ -56,18 +56,18 @@ export function pathFault(path: string): string | undefined {
 const isGitFolder = (part: string): boolean =>
   /^(?:\.git|git~1)$/i.test(part.replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[. ]+$/, ''));
 
-/** Returns a path for the list of faults, without characters that would break lines and columns. */
+/** Returns a path as the list of faults shows it, without characters that would break the lines and columns of the list. */
 export const shownPath = (path: string): string =>
   JSON.stringify(path.slice(0, 200))
     .slice(1, -1)
     .replace(/\p{Cc}|\p{Cf}/gu, (each) => `\\u{${each.codePointAt(0)?.toString(16)}}`);
 
-/** Returns true for a folder next to factory.yaml whose files belong, or seem to belong, to a definition. */
+/** Returns true if this is the name of a folder next to factory.yaml whose files belong, or seem to belong, to a definition. */
 export function isDefinitionFolder(name: string): boolean {
   return folders.includes(name) || Object.hasOwn(notAvailable, name) || folderSpelling.suggest(name) !== undefined;
 }
 
-/** Returns the thing that the file at this path defines. */
+/** Returns the resource that the file at this path defines. */
 export function placeOf(path: string): Placed {
   const [folder = '', ...rest] = path.split('/');
   const name = rest.at(-1) ?? folder;

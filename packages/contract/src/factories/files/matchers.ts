@@ -7,8 +7,8 @@ import { strictObject } from './strict-object.ts';
 const maxValues = 100;
 
 /**
- * Returns the schema of a matcher. A plain list means `in`. Null, an empty list and an empty object match everything and become `undefined`.
- * `sameAs` converts a value to the form that is compared.
+ * Returns the schema of a matcher. A plain list means `in`. Null, an empty list and an empty object match everything and become
+ * `undefined`. `sameAs` converts a value into the form that is used for comparisons.
  */
 export function matcher<T extends string | number>(
   value: z.ZodType<T, T>,

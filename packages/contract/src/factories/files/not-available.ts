@@ -1,6 +1,6 @@
 /**
- * Keys of the published format that this service does not support, by the path of the key in each kind of file. The service accepts and
- * stores any value of such a key, and reports that the key has no effect.
+ * Keys of the published format that this service does not support. They are listed for each kind of file by the path of the key. The
+ * service accepts and stores any value of such a key, and reports that the key has no effect.
  */
 import { z } from 'zod';
 
@@ -28,7 +28,7 @@ export type FileWithKeysNotAvailable = keyof typeof keysNotAvailable;
 export const notAvailableMessage = (path: string, reason: string): string =>
   `${path} is not available on this service and has no effect: ${reason}`;
 
-/** Schema of a key at the top of a file that this service does not have. */
+/** Schema of an unsupported key at the top level of a file. */
 export const notAvailableKey = (file: FileWithKeysNotAvailable, key: string) => {
   const reasons: Readonly<Record<string, string>> = keysNotAvailable[file];
   return z.unknown().optional().describe(`Not available on this service, stored without effect: ${reasons[key]}`);

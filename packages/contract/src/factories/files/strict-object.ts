@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { makeSpelling } from '../../wire/spelling.ts';
 
-/** Separates the known name from the key in the message about an unknown key. No key of a definition file contains this character. */
+/** Separates the suggested name from the rest of the message about an unknown key. No key of a definition file contains this character. */
 const separator = '\u0000';
 
-/** For keys that people may expect: the reason why they are not accepted, by key. */
+/** The keys that people may expect but that are not accepted, each with the reason. */
 type Refused = Readonly<Record<string, string>>;
 
 /**
  * Returns a schema of an object that accepts only known keys. The fault about unknown keys has one line for each key, with the message, a
- * separator, and the known name that the writer probably meant. If the object is missing, its fault includes `purpose`.
+ * separator, and the known name that the writer probably meant. If the object is missing, the fault about this object includes `purpose`.
  */
 export function strictObject<S extends z.core.$ZodShape>(shape: S, refused: Refused = {}, purpose?: string) {
   const spelling = makeSpelling(Object.keys(shape));
@@ -28,7 +28,7 @@ export function strictObject<S extends z.core.$ZodShape>(shape: S, refused: Refu
   });
 }
 
-/** Splits the message of an unknown key. */
+/** Splits the message about an unknown key into the message and the suggested name. */
 export function readUnknownKey(message: string): { readonly message: string; readonly suggestion?: string } {
   const [text = '', suggestion] = message.split(separator);
   return suggestion ? { message: text, suggestion } : { message: text };

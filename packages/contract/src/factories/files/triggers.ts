@@ -11,7 +11,7 @@ import { strictObject } from './strict-object.ts';
 
 const webhookIds = z.array(Uid22).min(1).max(maxFactoryWebhooks);
 
-/** A payload filter. The filter is stored unchanged. The parser that checks it is also the parser that the service uses to evaluate it. */
+/** A payload filter. The filter is stored unchanged. It is checked here by the same parser that the service uses to evaluate filters. */
 const PayloadFilter = z
   .unknown()
   .superRefine((value, context) => {
@@ -125,7 +125,7 @@ export const isAvailableProvider = (name: string): boolean => providers.some((ea
 /** Triggers of other providers are stored but never fire. */
 const OtherTrigger = strictObject({
   provider: NonBlank.max(100)
-    // Aborts the parse, so that a faulty trigger of a supported provider never counts as a trigger of an unsupported one.
+    // Abort the check here, so that a faulty trigger of a supported provider never counts as a trigger of an unsupported provider.
     .refine((name) => !isAvailableProvider(name), { abort: true })
     .meta({ not: { enum: [...providers] } })
     .describe('A provider that this service does not have'),

@@ -1,9 +1,10 @@
 import type { SignatureScheme } from './scheme.ts';
 
 /**
- * https://docs.gitlab.com/user/project/integrations/webhooks/#delivery-headers: the secret token itself. `Idempotency-Key` is the same when
- * a delivery is sent again. The UUID of the event changes, and several events can share it (recursion_detection/uuid.rb of GitLab), so it
- * is used only for GitLab before 17.4, which does not send the key.
+ * https://docs.gitlab.com/user/project/integrations/webhooks/#delivery-headers: a header contains the secret token itself. The id of a
+ * delivery is `Idempotency-Key`, because it stays the same if GitLab sends the delivery again. GitLab before 17.4 does not send this
+ * header. Only then is the id the UUID of the event, which can change in a repeated delivery and which several events can share
+ * (recursion_detection/uuid.rb of GitLab).
  */
 export const gitlab: SignatureScheme = {
   headers: [{ signature: 'x-gitlab-token', id: 'idempotency-key', olderId: 'x-gitlab-event-uuid' }],

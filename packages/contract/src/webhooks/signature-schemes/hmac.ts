@@ -1,7 +1,7 @@
 import type { HmacSignature } from '../webhook-rules.ts';
 import { fiveMinutes, type SignatureScheme } from './scheme.ts';
 
-/** Returns the scheme of a sender whose signature a person has described. */
+/** Returns the scheme for a webhook with the scheme `hmac`, in which a person has described how the sender signs. */
 export function hmacScheme(signature: HmacSignature): SignatureScheme {
   const { header, id_header: id, timestamp_header: timestamp, signed = '{body}' } = signature;
   const names = { signature: header, ...(id ? { id } : {}), ...(timestamp ? { timestamp } : {}) };

@@ -1,6 +1,9 @@
 import type { SignatureScheme } from './scheme.ts';
 
-/** https://developer.pagerduty.com/docs/verifying-webhook-signatures: `v1=…,v1=…`, one per secret during a rotation. */
+/**
+ * https://developer.pagerduty.com/docs/verifying-webhook-signatures: the header is `v1=…,v1=…`. While secrets are rotated, it has one
+ * signature for each secret.
+ */
 export const pagerduty: SignatureScheme = {
   headers: [{ signature: 'x-pagerduty-signature' }],
   algorithm: 'sha256',

@@ -1,8 +1,8 @@
 import type { SignatureScheme } from './scheme.ts';
 
 /**
- * https://shopify.dev/docs/apps/build/webhooks/subscribe/https#step-2-validate-the-origin-of-your-webhook. Several deliveries can share the id of an
- * event, so the id of the delivery is used.
+ * https://shopify.dev/docs/apps/build/webhooks/subscribe/https#step-2-validate-the-origin-of-your-webhook. The id is that of the
+ * delivery and not that of the event, because several deliveries can share the id of an event.
  */
 export const shopify: SignatureScheme = {
   headers: [{ signature: 'x-shopify-hmac-sha256', id: 'x-shopify-webhook-id' }],

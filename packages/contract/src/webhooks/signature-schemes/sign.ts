@@ -5,12 +5,12 @@ import { signatureOf } from './signature.ts';
 export interface Unsigned {
   /** Headers that the delivery already has, in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The id to use for a delivery without an id, if the scheme signs the id. */
+  /** The id that a delivery without an id gets, if the scheme signs the id. */
   readonly id: string;
   readonly body: Uint8Array;
 }
 
-/** Returns the headers that a sender of the scheme adds to a delivery that it signs at `nowMs`, in milliseconds. */
+/** Signs a delivery in the way of the scheme, at the time `nowMs` in milliseconds. Returns the headers to add to the delivery. */
 export function signHeaders(
   scheme: SignatureScheme,
   secret: string,

@@ -4,17 +4,17 @@ import type { SignatureScheme } from './scheme.ts';
 /** The parts of a delivery that a signature covers. */
 export interface SignedParts {
   readonly id: string | undefined;
-  /** Seconds since 1970, in the sender's own text. */
+  /** The timestamp in seconds since 1970, as the text that the sender wrote. */
   readonly timestamp: string | undefined;
   /** The unchanged bytes of the body. */
   readonly body: Uint8Array;
 }
 
-/** Returns the key of the HMAC as a key object. With a buffer, Node needs 30 µs more for each HMAC. */
+/** Returns the key of the HMAC as a key object, because Node needs 30 µs more for each HMAC if the key is a buffer. */
 const keyOf = ({ key }: SignatureScheme, secret: string): KeyObject =>
   key === 'whsec' ? createSecretKey(secret.replace(/^whsec_/, ''), 'base64') : createSecretKey(secret, 'utf8');
 
-/** Returns the signature of a delivery, without the text before it. */
+/** Returns the signature of a delivery, without the scheme's `prefix`. */
 export function signatureOf(scheme: SignatureScheme, secret: string, { id, timestamp, body }: SignedParts): string {
   if (scheme.algorithm === 'plain' || scheme.algorithm === 'none') return secret;
   const hmac = createHmac(scheme.algorithm, keyOf(scheme, secret));

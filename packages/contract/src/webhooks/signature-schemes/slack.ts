@@ -1,8 +1,8 @@
 import { fiveMinutes, type SignatureScheme } from './scheme.ts';
 
 /**
- * https://docs.slack.dev/authentication/verifying-requests-from-slack, and events/url_verification for the handshake. Interactions come as a
- * form (interactivity/handling-user-interaction).
+ * https://docs.slack.dev/authentication/verifying-requests-from-slack, and events/url_verification for the handshake. Slack sends
+ * interactions of users as a form (interactivity/handling-user-interaction).
  */
 export const slack: SignatureScheme = {
   headers: [{ signature: 'x-slack-signature', timestamp: 'x-slack-request-timestamp' }],

@@ -3,7 +3,7 @@ import { unsigned } from './unsigned.ts';
 
 /**
  * https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html. SNS signs with a certificate whose address is in the
- * message, so a token is used to verify the sender instead.
+ * message itself. The service does not fetch this certificate, and verifies the sender by a token instead.
  */
 export const sns: SignatureScheme = {
   ...unsigned,

@@ -1,6 +1,9 @@
 import { fiveMinutes, type SignatureScheme } from './scheme.ts';
 
-/** https://docs.stripe.com/webhooks#verify-manually: `t=…,v1=…`; during a rotation there are several v1. The secret is not decoded. */
+/**
+ * https://docs.stripe.com/webhooks#verify-manually: the header is `t=…,v1=…`. While secrets are rotated, it has several v1. The text of the
+ * secret itself is the key.
+ */
 export const stripe: SignatureScheme = {
   headers: [{ signature: 'stripe-signature' }],
   algorithm: 'sha256',

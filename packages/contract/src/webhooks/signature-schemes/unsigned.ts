@@ -1,6 +1,6 @@
 import type { SignatureScheme } from './scheme.ts';
 
-/** The members of a sender that does not sign with a secret. */
+/** The members of a scheme for a sender that does not sign with a secret. */
 export const unsigned = {
   headers: [],
   algorithm: 'none',

@@ -1,6 +1,8 @@
 import { fiveMinutes, type SignatureScheme } from './scheme.ts';
 
-/** https://developer.zendesk.com/documentation/webhooks/verifying/: the time is RFC 3339, directly before the body. */
+/**
+ * https://developer.zendesk.com/documentation/webhooks/verifying/: the signed text is the time in RFC 3339, directly followed by the body.
+ */
 export const zendesk: SignatureScheme = {
   headers: [
     {

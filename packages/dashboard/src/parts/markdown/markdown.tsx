@@ -1,7 +1,7 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useEffect, useRef } from 'react';
 
-/** Shows Markdown. Shows the plain text until the Markdown is rendered, and then its headings, lists and links. */
+/** Shows a Markdown text. Shows it as plain text until it is rendered, and then with headings, lists and links. */
 export function Markdown({ text }: { text: string }) {
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -14,7 +14,8 @@ export function Markdown({ text }: { text: string }) {
       else place.current.textContent = visibleText(text);
       place.current.classList.toggle('is-plain', fragment === undefined);
     };
-    // The last rendering stays until the new one is ready, so that a growing text does not flicker.
+    // Show the plain text only if nothing is shown yet. Otherwise keep the last rendering until the new rendering is ready, so that a
+    // growing text does not flicker.
     if (place.current !== null && !place.current.hasChildNodes()) place.current.textContent = visibleText(text);
     void show();
     return () => controller.abort();

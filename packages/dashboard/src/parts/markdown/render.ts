@@ -2,9 +2,12 @@
 import DOMPurify from 'dompurify';
 import workerUrl from './worker.ts?worker&url';
 
-/** Longer texts are shown without Markdown, because each new piece of a text renders the whole text again. */
+/**
+ * Maximum number of characters of a text that is rendered. Longer texts are shown as plain text, because each new piece of a text renders
+ * the whole text again.
+ */
 const maxLength = 100_000;
-/** Time for one text, milliseconds. A text that takes longer is shown without Markdown. */
+/** Time limit for rendering one text, in milliseconds. A text that takes longer is shown as plain text. */
 const limitMs = 2_000;
 
 const allowed = {
@@ -78,7 +81,8 @@ function sendNext(): void {
 }
 
 /**
- * Returns the nodes of the text; undefined if it is too long, takes too long, or cannot be parsed, so that the page shows the plain text.
+ * Returns the rendered nodes of the text. Returns undefined if the text is too long, takes too long, or cannot be parsed; the page then
+ * shows the plain text.
  */
 export async function renderMarkdown(text: string, signal: AbortSignal): Promise<DocumentFragment | undefined> {
   if (text.length > maxLength) return undefined;
@@ -113,7 +117,10 @@ export async function renderMarkdown(text: string, signal: AbortSignal): Promise
   return fragment;
 }
 
-/** Adds the host of a link after the text of the link if the text does not contain the host. The text could name another host. */
+/**
+ * Adds the host of a link after its text, unless the text already contains this host, because the text could name another host to deceive
+ * the reader.
+ */
 function showHost(link: HTMLAnchorElement): void {
   const host = URL.parse(link.href)?.host;
   if (!host || link.textContent?.includes(host)) return;

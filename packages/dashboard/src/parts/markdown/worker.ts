@@ -16,11 +16,11 @@ const marked = new Marked({
   gfm: true,
   breaks: true,
   renderer: {
-    // Raw HTML is shown as text.
+    // Show raw HTML as text.
     html: ({ text }) => escapeHtml(text),
-    // Loading an image would tell the image's server who reads the run, so a link replaces it.
+    // Replace an image by a link, because loading the image would tell its server who reads the run.
     image: ({ href, text }) => `<a href="${escapeHtml(href)}">${escapeHtml(text || 'image')}</a>`,
-    // The page itself uses headings of the levels 1 and 2.
+    // Move headings to deeper levels, because the page itself uses the levels 1 and 2.
     heading({ tokens, depth }) {
       const level = Math.min(6, depth + 2);
       return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`;

@@ -17,12 +17,12 @@ const IdentityDialog = lazy(async () => ({ default: (await import('./identity-di
 const NewKey = lazy(async () => ({ default: (await import('../../parts/new-key.tsx')).NewKey }));
 const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
 
-/** The dialog that is open, and its agent. */
+/** The dialog that is open, and the agent that it is about. */
 type Doing =
   | { readonly action: 'create' }
   | { readonly action: 'edit' | 'key' | 'delete'; readonly identity: AgentIdentity };
 
-/** Lists the agents that runs and keys can act as, and the skills of the team's repositories. */
+/** Lists the agent identities, as which runs and keys can act, and the skills in the team's repositories. */
 export function AgentsScreen() {
   const client = useClient();
   const { team } = useSession();
@@ -173,7 +173,7 @@ export function AgentsScreen() {
   );
 }
 
-/** The actions on an agent. Agents of a factory can be changed only in its definition. */
+/** Shows the menu of actions on an agent identity. An agent of a factory can be changed only in the definition of the factory. */
 function IdentityMenu({ identity, choose }: { identity: AgentIdentity; choose: (doing: Doing) => void }) {
   const may = useMay('admin');
   const isOwner = useMay('owner');

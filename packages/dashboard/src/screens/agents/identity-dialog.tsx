@@ -10,7 +10,7 @@ import { Rows } from '../../parts/rows.tsx';
 
 const filled = (texts: readonly string[]): string[] => texts.map((text) => text.trim()).filter((text) => text !== '');
 
-/** Creates an agent identity, or changes one. Its harness and MCP servers stay unchanged. */
+/** Creates an agent identity, or changes the given identity. Does not change the harness and the MCP servers of the identity. */
 export function IdentityDialog({ identity, close }: { identity?: AgentIdentity; close: () => void }) {
   const client = useClient();
   const { team } = useSession();
@@ -21,7 +21,10 @@ export function IdentityDialog({ identity, close }: { identity?: AgentIdentity; 
   const stored = useSecrets();
   const [skills, setSkills] = useState<readonly string[]>(identity?.skills ?? []);
   const [secrets, setSecrets] = useState<readonly string[]>(identity?.secrets.map(({ name }) => name) ?? []);
-  /** Returns the choices. They include the current value even if it does not exist any more. */
+  /**
+   * Returns the options of a `select` element. They include the current value even if it is not in `all`, for example because it was
+   * deleted.
+   */
   const choices = (none: string, all: readonly (readonly [string, string])[], present: string | undefined) => [
     ['', none] as const,
     ...all,
@@ -35,7 +38,7 @@ export function IdentityDialog({ identity, close }: { identity?: AgentIdentity; 
       action={identity === undefined ? 'Create the agent' : 'Save'}
       close={close}
       send={async (data, headers) => {
-        // An empty text removes the current value.
+        // An empty text in the request removes the current value.
         const text = (name: string) => textOf(data, name) ?? '';
         const body = {
           name: text('name'),

@@ -23,7 +23,10 @@ const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/di
 
 const route = getRouteApi('/shell/factories/$factoryUid/automations/$automationUid');
 
-/** Returns the request that leaves an automation unchanged, because the service always replaces the whole automation. */
+/**
+ * Returns a request with all current values of the automation. A change replaces single members of it, because the service always replaces
+ * the whole automation.
+ */
 const requestOf = ({
   name,
   prompt,
@@ -45,8 +48,8 @@ const requestOf = ({
 });
 
 /**
- * Shows one automation, or the form for a new automation (`new`). Shows when it fires, whether a given delivery would fire it, and as whom its
- * runs act.
+ * Shows one automation, or the form for a new automation (`new`). The screen shows when the automation fires, whether a given delivery
+ * would fire it, and with whose rights the runs are executed.
  */
 export function AutomationScreen() {
   const { factoryUid, automationUid } = route.useParams();
@@ -91,7 +94,7 @@ function Editor({
   const queries = useQueryClient();
   const navigate = useNavigate();
   const form = useId();
-  // The form edits the first trigger of a webhook. Other triggers are not changed.
+  // The form edits only the first trigger with the provider `webhook` and does not change other triggers.
   const trigger = automation?.triggers.find(({ provider }) => provider === 'webhook');
   const others = (automation?.triggers ?? []).filter((each) => each !== trigger);
   const named = trigger?.filter?.webhook_ids;
@@ -105,7 +108,7 @@ function Editor({
     queryKey: ['factory', factoryUid, 'webhooks'],
     queryFn: async () => (await client.listWebhooks({ params: { factoryUid } })).webhooks,
   });
-  // A filter that rows cannot show stays unchanged.
+  // If rows cannot show the whole filter, the form does not change it.
   const isShown = areRowsWhole(trigger?.filter?.payload);
   const hasWebhookTrigger = trigger !== undefined || automation === undefined;
   const save = async (data: FormData, headers: OnceHeaders) => {

@@ -18,13 +18,16 @@ const clashWords = {
   ignored: 'A field cannot both exist and be missing: the row above counts.',
 } as const;
 
-/** Returns the outcome of a row in the last test. */
+/** Returns the result of this row in the last test of the filter. */
 function checkOf({ path, condition }: FilterRow, checks: readonly Check[]): Check | undefined {
   const kind = condition === 'in' || condition === 'not_in' ? condition : 'exists';
   return checks.find((check) => check.check === kind && (check.path ?? '').replaceAll(/\[\d+\]/g, '') === path);
 }
 
-/** Edits a payload filter. A delivery matches if it meets all rows. Each row shows its outcome in the last test. */
+/**
+ * Lets a person edit a payload filter as rows. A delivery matches if it meets all rows. Each row shows its result in the last test of the
+ * filter.
+ */
 export function FilterBuilder({
   rows,
   checks,

@@ -16,7 +16,7 @@ test('a plain list becomes a row with the condition that the value is in the lis
   expect(rowsOf({ status: ['firing'] })).toEqual([{ path: 'status', condition: 'in', values: ['firing'] }]);
 });
 
-test('every filter that rows make is accepted by the parser of the service', () => {
+test('the parser of the service accepts every filter that rows are converted to', () => {
   const name = fc.stringMatching(/^[a-z]{1,4}$/).filter((word) => word !== 'in');
   const row: fc.Arbitrary<FilterRow> = fc.record({
     path: fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => names.join('.')),
@@ -34,7 +34,7 @@ test('every filter that rows make is accepted by the parser of the service', () 
   );
 });
 
-test('a typed value keeps its kind', () => {
+test('the input of a person is converted to a value of the kind that it looks like', () => {
   expect(['1', '"1"', 'true', 'null', 'main', '1.5'].map(readValue)).toEqual([1, '1', true, null, 'main', 1.5]);
 });
 
@@ -44,11 +44,11 @@ test.each([
   [{ b: { not_in: [1], in: [2] }, a: { c: ['x'] } }, true],
   [{ 'a.b': ['x'] }, false],
   [{ a: { in: ['x'], c: ['y'] } }, false],
-])('knows whether rows can show all of the filter %j', (filter, isWhole) => {
+])('areRowsWhole returns whether rows can show the whole filter %j', (filter, isWhole) => {
   expect(areRowsWhole(filter)).toBe(isWhole);
 });
 
-test('rows with the same field and condition are joined, and a contradiction counts once', () => {
+test('rows with the same field and condition are joined, and of two contradicting rows only the earlier row counts', () => {
   const rows: FilterRow[] = [
     { path: 'a.b', condition: 'in', values: ['x'] },
     { path: 'a.b', condition: 'in', values: ['y', 'x'] },

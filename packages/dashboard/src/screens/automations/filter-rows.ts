@@ -1,13 +1,16 @@
-/** Converts a payload filter to rows, one for each condition of a field, and rows to a filter (`docs/webhooks.md` has the grammar). */
+/**
+ * Converts a payload filter to rows, with one row for each condition of a field, and converts rows back to a filter. `docs/webhooks.md` has
+ * the grammar of filters.
+ */
 
-/** A value that a field is compared with: `1` is not `"1"`. */
+/** A value with which a field is compared. The number `1` and the text `"1"` are different values. */
 export type FilterValue = string | number | boolean | null;
 
 export const conditions = ['in', 'not_in', 'exists', 'missing'] as const;
 export type Condition = (typeof conditions)[number];
 
 export interface FilterRow {
-  /** Names of the fields with dots between them, such as `pull_request.user.login`. */
+  /** Path of the field: names with dots between them, such as `pull_request.user.login`. */
   readonly path: string;
   readonly condition: Condition;
   readonly values: readonly FilterValue[];
@@ -16,7 +19,7 @@ export interface FilterRow {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Returns the conditions of a filter, in its order. */
+/** Returns the conditions of a filter as rows, in the order of the filter. */
 export function rowsOf(filter: unknown, path = ''): FilterRow[] {
   if (!isObject(filter)) return [];
   return Object.entries(filter).flatMap(([name, value]): FilterRow[] => {
@@ -32,13 +35,13 @@ export function rowsOf(filter: unknown, path = ''): FilterRow[] {
   });
 }
 
-/** The condition in the grammar for each kind of row. A field has each condition at most once. */
+/** Returns the operator of the grammar that a row uses. A field can have each operator at most once. */
 const kindOf = (condition: Condition) => (condition === 'in' || condition === 'not_in' ? condition : 'exists');
 
 /**
- * Returns how a row interacts with an earlier row with the same field and condition. `joined`: the values of the row are added to the
- * earlier row. `ignored`: the rows contradict each other, and only the earlier row counts, because a field cannot both exist and be
- * missing.
+ * Returns the effect of an earlier row with the same field and operator on this row; undefined if there is no such row. `joined`: the
+ * values of this row are added to the earlier row. `ignored`: the rows contradict each other, and only the earlier row counts, because a
+ * field cannot both exist and be missing.
  */
 export function clashOf(rows: readonly FilterRow[], index: number): 'joined' | 'ignored' | undefined {
   const row = rows[index];
@@ -51,8 +54,8 @@ export function clashOf(rows: readonly FilterRow[], index: number): 'joined' | '
 }
 
 /**
- * Returns the filter of the rows. Rows without a field, and rows without values if the condition needs some, are skipped. `clashOf` tells
- * of two rows for one field.
+ * Returns the filter that the rows describe. Skips rows without a field, and rows without a value if their condition needs a value. If
+ * several rows have the same field and operator, see `clashOf`.
  */
 export function filterOf(rows: readonly FilterRow[]): Record<string, unknown> {
   const filter: Record<string, unknown> = {};
@@ -79,7 +82,7 @@ export function filterOf(rows: readonly FilterRow[]): Record<string, unknown> {
   return filter;
 }
 
-/** Returns a filter with lists expanded to conditions, and its members in order. */
+/** Returns a filter in a form that can be compared: each plain list is written as the operator `in`, and the members are sorted. */
 function normalised(filter: unknown): unknown {
   if (Array.isArray(filter)) return { in: filter };
   if (!isObject(filter)) return filter;
@@ -93,11 +96,13 @@ function normalised(filter: unknown): unknown {
   );
 }
 
-/** Returns true if rows can show the whole filter. For example, rows cannot show a name with a dot. */
+/** Returns true if rows can show the whole filter. They cannot, for example, if the name of a field contains a dot. */
 export const areRowsWhole = (filter: unknown): boolean =>
   JSON.stringify(normalised(filterOf(rowsOf(filter)))) === JSON.stringify(normalised(filter ?? {}));
 
-/** Converts the input of a person to a value: a number, true, false, null or a quoted text is parsed as JSON; any other input is text. */
+/**
+ * Converts the input of a person to a value. A number, true, false, null or a text in quotes is parsed as JSON. Any other input is a text.
+ */
 export function readValue(text: string): FilterValue {
   if (/^(?:-?\d+(?:\.\d+)?|true|false|null|".*")$/.test(text.trim())) {
     try {

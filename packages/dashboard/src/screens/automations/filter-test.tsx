@@ -9,10 +9,10 @@ import { Problem } from '../../parts/problem.tsx';
 import { type FilterRow, filterOf } from './filter-rows.ts';
 import { LastDeliveries } from './last-deliveries.tsx';
 
-/** Numbers of last deliveries with which the filter can be compared. */
+/** The person can choose with how many of the last deliveries the filter is compared. */
 const counts = [20, 100] as const;
 
-/** Compares the filter with stored deliveries or a pasted payload, while it is edited. */
+/** Compares the filter with stored deliveries or a pasted payload while the person edits the filter. */
 export function FilterTest({
   factoryUid,
   webhookIds,

@@ -12,7 +12,7 @@ import { CommandBlock } from '../../parts/copy.tsx';
 import { nameOf } from '../../parts/person.tsx';
 import { Problem } from '../../parts/problem.tsx';
 
-/** Reads the query that the command has written; returns null if the query is not complete. */
+/** Reads the query of the page's address, which the command line has written. Returns null if the query is not complete. */
 function readQuery(search: Search): CommandLineQuery | null {
   const [key, name, port, state] = ['key', 'name', 'port', 'state'].map((member) => oneOf(search[member]));
   if (key === undefined || !/^[\w-]{300,600}$/.test(key) || !name || name.length > 100) return null;
@@ -27,17 +27,19 @@ const byteOf = (char: string) => char.charCodeAt(0);
 const readPublicKey = async (text: string): Promise<CryptoKey> =>
   await crypto.subtle.importKey('spki', toBytes(text), commandLineSeal, false, ['encrypt']);
 
-/** Encrypts a text so that only the command that made the public key can decrypt it. Returns base64url. */
+/** Encrypts a text with the public key of the command line, so that only this command line can decrypt it. Returns base64url. */
 async function seal(text: string, key: CryptoKey): Promise<string> {
   const sealed = await crypto.subtle.encrypt({ name: commandLineSeal.name }, key, new TextEncoder().encode(text));
   const base64 = btoa(String.fromCharCode(...new Uint8Array(sealed)));
   return base64.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
-/** The button works only after this time. So a click that was meant for the previous page does not allow anything. */
+/**
+ * The button works only after this number of milliseconds, so that a click that was meant for the previous page does not allow anything.
+ */
 const readMs = 600;
 
-/** Asks the person whether the command line may act as the person. If so, sends a key to the command line. */
+/** Asks whether the command line may act as the person. If the person allows it, creates an API key and sends it to the command line. */
 export function CommandLineScreen() {
   const { client, person, team } = useSession();
   const queries = useQueryClient();
@@ -73,7 +75,7 @@ export function CommandLineScreen() {
     setBusy(true);
     setError(undefined);
     try {
-      // Check the public key first: with a malformed public key, nobody could read the new API key.
+      // Check the public key before creating the API key. If the public key is malformed, nobody could decrypt the API key.
       const sealFor = await readPublicKey(key);
       const made = await client.createKey({
         body: { name: `Command line, ${name}`.slice(0, 200), kind: 'personal', expires_in: commandLineKeyLifetime },

@@ -15,7 +15,7 @@ import { namedSecrets, SecretRows } from './secret-rows.tsx';
 
 type Config = CreateEnvironmentRequest['config'];
 
-/** Returns the texts that are not blank. A setup command may have several lines. */
+/** Returns the texts that are not blank, unchanged. A text may have several lines, because it may be a setup command. */
 const filled = (texts: readonly string[]): string[] => texts.filter((text) => text.trim() !== '');
 
 /** Limits of sandboxes with their labels. */
@@ -25,10 +25,10 @@ const limits = [
   ['processes', 'Processes'],
 ] as const;
 
-/** Branches that are protected if the configuration has no list. */
+/** Branches that are protected if the configuration does not list protected branches. */
 const usualBranches: readonly string[] = ['HEAD'];
 
-/** Returns the number of a field; undefined if it is empty. */
+/** Returns the number in a field; undefined if the field is empty. */
 function numberOf(data: FormData, name: string): number | undefined {
   const text = textOf(data, name);
   return text === undefined ? undefined : Number(text);
@@ -38,11 +38,11 @@ function numberOf(data: FormData, name: string): number | undefined {
 const member = <N extends string, V>(name: N, value: V | undefined): { readonly [K in N]?: V } =>
   (value === undefined ? {} : { [name]: value }) as { readonly [K in N]?: V };
 
-/** Returns the value; undefined if the value is empty and the configuration had no value. */
+/** Returns the value; undefined if the value is empty and the configuration had no value before. */
 const unlessNone = <V extends object>(value: V, before: unknown): V | undefined =>
   Object.keys(value).length === 0 && before === undefined ? undefined : value;
 
-/** Creates an environment, or changes one. Members that the form does not show are not changed. */
+/** Creates an environment, or changes the given environment. Does not change members that the form does not show. */
 export function EnvironmentForm({ environment, close }: { environment?: Environment; close: () => void }) {
   const client = useClient();
   const may = useMay('member');

@@ -28,7 +28,7 @@ const Crumb = () => (
   </Link>
 );
 
-/** The prompt of a run that tests the setup: the run ends after the setup. */
+/** The prompt of a run that only tests the setup. The run ends soon after the setup. */
 const testPrompt = 'The setup of this environment worked.\n\n```sh\npwd; ls\n```\n';
 
 /** Shows one environment: its content, the result of its setup, its network, and its users. */

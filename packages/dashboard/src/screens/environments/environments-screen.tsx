@@ -12,7 +12,7 @@ import { EnvironmentForm } from './environment-form.tsx';
 
 const route = getRouteApi('/shell/environments');
 
-/** Lists the environments, and whether their setup works. */
+/** Lists the environments. Shows for each environment whether its setup works. */
 export function EnvironmentsScreen() {
   const client = useClient();
   const { team } = useSession();

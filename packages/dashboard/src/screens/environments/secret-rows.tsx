@@ -5,11 +5,11 @@ import { FaultText, useFault } from '../../parts/form.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import styles from '../../parts/rows.module.css';
 
-/** Returns the references that name a secret. */
+/** Returns the references without those whose name is still empty. */
 export const namedSecrets = (secrets: readonly SecretReference[]): SecretReference[] =>
   secrets.filter(({ name }) => name.trim() !== '');
 
-/** Edits the secrets of the team that sandboxes get, each with its variable and its form. */
+/** Lets a person edit the list of secrets that sandboxes get. Each secret has the name of a variable, and a form: variable or file. */
 export function SecretRows({
   path,
   secrets,

@@ -13,7 +13,7 @@ interface DefinitionFile {
   readonly content: string;
 }
 
-/** Returns the smallest definition, with which a factory without a definition begins. */
+/** Returns the smallest possible definition. The editor shows it for a factory without a definition. */
 const smallest = (name: string): readonly DefinitionFile[] => [
   {
     path: 'factory.yaml',
@@ -22,13 +22,13 @@ const smallest = (name: string): readonly DefinitionFile[] => [
   { path: 'agents/foreman/agent.md', content: '---\nagentType: FOREMAN\n---\n\nDivide the work.\n' },
 ];
 
-/** A plan, and the files for which it was made. */
+/** A plan, and the definition files for which the service has made this plan. */
 interface Planned {
   readonly files: readonly DefinitionFile[];
   readonly plan: ApplyDefinitionResponse;
 }
 
-/** Edits the files of a definition, shows the changes that they would make, and applies the shown changes. */
+/** Lets a person edit the files of a definition. Shows the changes that the files would make, and applies these changes on request. */
 export function DefinitionEditor({
   factoryUid,
   name,
@@ -128,7 +128,10 @@ export function DefinitionEditor({
 
 const words = { create: 'Creates', change: 'Changes', delete: 'Deletes' } as const;
 
-/** Shows the changes that an apply would make or revert, and the parts of the definition that have no effect. */
+/**
+ * Shows the changes that applying the definition would make, the manual changes that it would revert, and the parts of the definition that
+ * have no effect.
+ */
 export function Plan({ plan: { changes, drift, notices, problems } }: { plan: ApplyDefinitionResponse }) {
   return (
     <section className="stack s2" aria-label="Plan" role="status">

@@ -16,7 +16,7 @@ const TeamDeliveries = lazy(async () => ({ default: (await import('./team-delive
 
 const tabs = ['webhooks', 'automations', 'deliveries'] as const;
 
-/** Lists the factories: groups of webhooks and of the automations that they start. */
+/** Lists the factories. A factory is a group of webhooks and automations. */
 export function FactoriesScreen() {
   const client = useClient();
   const { team } = useSession();

@@ -26,7 +26,10 @@ const Crumb = () => (
   </Link>
 );
 
-/** Shows one factory: its automations, which of them cannot fire, and whether the factory matches its repository. */
+/**
+ * Shows one factory. The screen shows its automations, marks automations that cannot fire, and shows whether the factory matches its
+ * repository.
+ */
 export function FactoryScreen() {
   const { factoryUid } = route.useParams();
   const tab = oneOf(route.useSearch({ select: (search) => search.tab })) ?? 'map';

@@ -1,4 +1,4 @@
-/** The definition of a factory as files, and the repository that it follows. */
+/** The definition of a factory as files, and the git repository from which the factory reads its definition. */
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
@@ -49,7 +49,7 @@ export function Definition({ factoryUid, name }: { factoryUid: string; name: str
   );
 }
 
-/** Shows the repository that the factory follows, and plans or applies its newest commit. */
+/** Shows the git repository from which the factory reads its definition, and plans or applies the newest commit of this repository. */
 export function Source({ factoryUid }: { factoryUid: string }) {
   const client = useClient();
   const queries = useQueryClient();

@@ -2,7 +2,7 @@ import { Link, useSearch } from '@tanstack/react-router';
 import { oneOf } from '../../frame/search.ts';
 import { DeliveryRows, useDeliveryList } from '../webhooks/delivery-list.tsx';
 
-/** Views of the deliveries, with the filters of the API. */
+/** Views of the list of deliveries, each with the filters of the API that it uses. */
 const views = [
   ['All', {}],
   ['Started runs', { started: 'true' }],
@@ -13,7 +13,7 @@ const views = [
 
 type Label = 'ACCEPTED' | 'DUPLICATE' | 'REJECTED_AUTH';
 
-/** Shows the deliveries to all webhooks of the team when they arrive. */
+/** Shows the deliveries to all webhooks of the team, and adds new deliveries when they arrive. */
 export function TeamDeliveries() {
   const label = oneOf(useSearch({ strict: false, select: (search) => search.label }));
   const started = oneOf(useSearch({ strict: false, select: (search) => search.started }));

@@ -1,4 +1,4 @@
-/** Tables of webhooks and automations, of one factory or of all factories, with their last events. */
+/** Tables of the webhooks and automations of one factory or of all factories. Each row shows the last events. */
 
 import type { TeamAutomation, TeamWebhook } from '@runyard/contract/automations/team-lists';
 import { visibleText } from '@runyard/contract/wire/visible';
@@ -11,7 +11,7 @@ import { Loaded } from '../../parts/loaded.tsx';
 import { useSoon } from '../../parts/soon.ts';
 import { Ago } from '../../parts/time.tsx';
 
-/** Pause between two reads while deliveries arrive, milliseconds. */
+/** Pause between two reads of the lists while deliveries arrive, in milliseconds. */
 const pauseMs = 2_000;
 
 interface Page<T> {
@@ -19,7 +19,7 @@ interface Page<T> {
   readonly next: string | undefined;
 }
 
-/** Reads all pages of a list: a team has a limited number of webhooks and automations. */
+/** Reads all pages of a list. Their number is small, because a team has a limited number of webhooks and automations. */
 async function readAll<T>(read: (cursor: { readonly cursor?: string }) => Promise<Page<T>>): Promise<T[]> {
   const things: T[] = [];
   let cursor: string | undefined;
@@ -32,8 +32,8 @@ async function readAll<T>(read: (cursor: { readonly cursor?: string }) => Promis
 }
 
 /**
- * Reads the webhooks and automations of one factory or of all; reads them again while deliveries arrive, and every 30 s because of
- * schedules.
+ * Reads the webhooks and automations of one factory or of all factories. Reads them again while deliveries arrive, and every 30 s
+ * because schedules fire without a delivery.
  */
 export function useTeamThings(factoryUid?: string): {
   readonly webhooks: UseQueryResult<TeamWebhook[]>;
@@ -90,7 +90,7 @@ const Factory = ({ thing }: { thing: { readonly factory_uid: string; readonly fa
   </td>
 );
 
-/** Shows webhooks: whether they are enabled, the deliveries of a day, and the time of the last delivery. */
+/** Shows webhooks. A row shows whether the webhook is enabled, the deliveries of the last day, and the time of the last delivery. */
 export function WebhookTable({ webhooks, isOfTeam = false }: { webhooks: readonly TeamWebhook[]; isOfTeam?: boolean }) {
   if (webhooks.length === 0)
     return <p className="dim">None. A webhook is an address to which another system sends its events.</p>;
@@ -142,7 +142,10 @@ export function WebhookTable({ webhooks, isOfTeam = false }: { webhooks: readonl
   );
 }
 
-/** Shows automations: their triggers, the outcomes of the events of the last day, and the outcome of the last event. */
+/**
+ * Shows automations. A row shows the triggers of the automation, the outcomes of its events in the last day, and the outcome of its last
+ * event.
+ */
 export function AutomationTable({
   automations,
   isOfTeam = false,
@@ -215,14 +218,14 @@ export function AutomationTable({
   );
 }
 
-/** Shows the counts that are not 0. */
+/** Shows the counts that are greater than 0. */
 function Counts({
   counts,
   bad,
   badWord,
 }: {
   counts: Readonly<Record<string, number>>;
-  /** Name and label of the count that a person should check. */
+  /** Name of the count that the page marks, because a person should check it. */
   bad: string;
   badWord: string;
 }) {

@@ -205,7 +205,7 @@ function Revision({ content }: { content: WaitingContent }) {
   );
 }
 
-/** Shows the whole value unfolded, because a person decides whether to accept it. */
+/** Shows a value without folding any part, because a person decides whether to accept the whole value. */
 const WholeValue = ({ value }: { value: unknown }) => (
   <pre className="whole-value">{visible(typeof value === 'string' ? value : JSON.stringify(value, null, 2))}</pre>
 );

@@ -14,7 +14,9 @@ import { asCommand, asCurl, type Draft, emptyDraft, requestOf } from './request.
 
 const route = getRouteApi('/shell/runs/new');
 
-/** Starts a run: shows its configuration, its place, and the maximum cost. */
+/**
+ * The form that starts a run. A person chooses the configuration of the run, its environment and its maximum cost.
+ */
 export function NewRunScreen() {
   const client = useClient();
   const { team } = useSession();

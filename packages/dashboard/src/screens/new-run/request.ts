@@ -1,8 +1,8 @@
-/** Creates the request of the form for a new run, and shows the same request as shell commands. */
+/** Creates the request that the form for a new run sends, and writes the same request as shell commands. */
 
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 
-/** Fields of the form. Empty texts are left out of the request. */
+/** The fields of the form. The request does not contain empty texts. */
 export interface Draft {
   readonly prompt: string;
   readonly title: string;
@@ -70,7 +70,7 @@ export const asCurl = (draft: Draft, origin: string): string =>
   -H 'Content-Type: application/json' \\
   -d ${quoted(JSON.stringify(requestOf(draft)))}`;
 
-/** Returns the request as a command of this installation. */
+/** Returns the request as a command line of the program `runyard`. */
 export function asCommand(draft: Draft): string {
   const options: readonly (readonly [string, string])[] = [
     ['--title', draft.title],

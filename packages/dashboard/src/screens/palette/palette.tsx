@@ -1,4 +1,7 @@
-/** Finds actions, screens and things by words. A pasted id or address of a run opens it directly. */
+/**
+ * The command palette: finds actions, screens and objects by words. If a person pastes the id or the address of a run, the palette opens
+ * this run.
+ */
 
 import type { SearchKind } from '@runyard/contract/team/search';
 import { isAtLeast, type Role } from '@runyard/contract/wire/access';
@@ -20,7 +23,7 @@ interface Option {
   readonly label: string;
   readonly note: string;
   readonly icon: ReactNode;
-  /** Address in the dashboard, or the function of the option. */
+  /** Address in the dashboard that the option opens, or the function that it calls. */
   readonly open: string | (() => void);
 }
 
@@ -35,7 +38,7 @@ const places: readonly { label: string; open: Option['open']; icon: IconName; ne
   { label: 'Workers', open: '/workers', icon: 'worker' },
   { label: 'Usage', open: '/usage', icon: 'usage' },
   ...settingsTabs.map((tab) => ({ ...tab, open: `/settings/${tab.name}` })),
-  // The router does not know these pages of the service.
+  // These pages are pages of the service outside of the dashboard, so the router does not know them.
   { label: 'API reference', open: () => location.assign('/docs'), icon: 'book' },
   { label: 'Errors of the API', open: () => location.assign('/errors'), icon: 'warn' },
 ];
@@ -43,7 +46,7 @@ const places: readonly { label: string; open: Option['open']; icon: IconName; ne
 /** Maximum number of options that one group lists. */
 const mostOfGroup = 6;
 
-/** Groups of the kinds of things, with their icons. */
+/** For each kind of object: the group of the palette in which it is listed, and its icon. */
 const kinds = {
   run: ['Runs', 'runs'],
   schedule: ['Schedules', 'clock'],
@@ -55,7 +58,7 @@ const kinds = {
   person: ['People', 'people'],
 } as const satisfies Record<SearchKind, readonly [string, IconName]>;
 
-/** Searches for things that match the words. */
+/** Asks the service for objects that match the words. */
 async function findThings({ client }: Session, words: string): Promise<Option[]> {
   const { results } = await client.search({ query: { q: words, limit: mostOfGroup } });
   return results.map(({ kind, uid, name, path, state, enabled }) => {

@@ -1,4 +1,4 @@
-/** The actions of a run: rerun, cancel, delete. Loaded with the first dialog. */
+/** The dialogs of the actions on a run: rerun, cancel, delete. This file is loaded when the first dialog opens. */
 
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { useQueryClient } from '@tanstack/react-query';
@@ -13,10 +13,10 @@ import { Problem } from '../../parts/problem.tsx';
 
 export type RunAction = 'rerun' | 'cancel' | 'delete';
 
-/** A PENDING run cannot be cancelled until a worker has claimed it. */
+/** How long the page repeats a cancel, in milliseconds: a PENDING run cannot be cancelled until a worker has claimed it. */
 const cancelPatienceMs = 30_000;
 
-/** Shows the dialog of an action. `liveBelow` counts the live runs that this run started. */
+/** Shows the dialog of an action. `liveBelow`: the number of live runs that this run started. */
 export function ActionDialog({
   action,
   run,
@@ -74,7 +74,8 @@ function RerunDialog({ run, close }: { run: RunItem; close: () => void }) {
   const navigate = useNavigate();
   const original = run.submitted_prompt ?? run.prompt ?? '';
   const [prompt, setPrompt] = useState(original);
-  // The idempotency key stays until an answer has arrived or the prompt changes.
+  // The idempotency key of the request. It stays the same until an answer has arrived or the prompt changes, so that a repeated request
+  // starts only one run.
   const key = useRef<string | undefined>(undefined);
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();

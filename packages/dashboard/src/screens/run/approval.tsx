@@ -10,7 +10,10 @@ import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Lasting } from '../../parts/time.tsx';
 
-/** Buttons of a new question work only after this time. The second click of a double click was meant for the previous question. */
+/**
+ * The buttons of a new question work only after this number of milliseconds, because the second click of a double click was meant for the
+ * previous question.
+ */
 const readMs = 600;
 
 /** Returns the parts of the action that the title does not show: the command, if it differs from the title, and all other members. */
@@ -30,8 +33,8 @@ function unshownInput({ title, action }: BlockedOn): {
 }
 
 /**
- * Shows the question of the agent, with the whole input of the action. The answer contains the id of the request, so it never answers
- * another request.
+ * Shows the request of the agent to a person, with the whole input of the action. The answer contains the id of the request, so that
+ * it never counts as the answer to another request.
  */
 export function Approval({ run, asked, refresh }: { run: RunItem; asked: BlockedOn; refresh: () => Promise<void> }) {
   const client = useClient();
@@ -41,7 +44,7 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
   const [isDenying, setDenying] = useState(false);
   const [words, setWords] = useState('');
   const [error, setError] = useState<unknown>();
-  // The same answer again happens once; another answer is another request.
+  // Idempotency keys by answer: a repeated click on the same answer has only one effect, and another answer is a new request.
   const keys = useRef(new Map<string, string>());
   const heading = useId();
 
@@ -86,7 +89,7 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
           {
             key: 'mod+Enter',
             does: 'Approve',
-            // In a text field, keys type text: a person who writes a reason for a denial must not approve by accident.
+            // The key does nothing in a text field. A person who writes the reason for a denial must not approve by accident.
             run: ({ target }) =>
               target instanceof HTMLTextAreaElement || isDenying || void respond({ decision: 'approve' }),
           },

@@ -54,7 +54,7 @@ function rowOf(artifact: ArtifactItem): Row {
   }
 }
 
-/** Lists the artifacts of a run. Files open in a preview; a link shows its target. */
+/** Lists the artifacts of a run. A file opens in a preview. A link shows its target. */
 export function Artifacts({ run }: { run: RunItem }) {
   const artifacts = run.artifacts ?? [];
   const [opened, setOpened] = useState<string | undefined>();
@@ -102,7 +102,7 @@ function Item({ row, open }: { row: Row; open: (uid: string) => void }) {
   );
 }
 
-/** Starts the download of an artifact with a signed address, so that no address contains a key. */
+/** Shows a button that downloads an artifact from a signed address, so that the address needs no key. */
 export function DownloadButton({ uid }: { uid: string }) {
   const client = useClient();
   const { error, attempt } = useAttempts();

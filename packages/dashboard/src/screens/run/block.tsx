@@ -1,20 +1,23 @@
-/** Blocks of a conversation. The page contains only the blocks near the visible part; other blocks are empty and keep their height. */
+/** Blocks of a conversation. The page renders only the blocks near the visible part. Other blocks are empty and keep their height. */
 
 import { createContext, type ReactNode, type RefObject, use, useCallback, useEffect, useRef, useState } from 'react';
 import { usePrinted } from '../../parts/printing.ts';
 import styles from './run.module.css';
 
-/** Distance in pixels above and below the visible part within which blocks have their content. */
+/** A block is rendered if it is at most this many pixels above or below the visible part. */
 const nearPx = 1_500;
-/** Height of a block that was never near the visible part. */
+/** Assumed height in pixels of a block that was never rendered. */
 const usualPx = 1_500;
 
 type OnChange = (isNear: boolean) => void;
 
-/** Reports whether an element is near the visible part of the conversation. Returns the function that ends the reports. */
+/**
+ * The context has a function that calls `onChange` when an element comes near the visible part of the conversation, or leaves it. The
+ * function returns another function, which ends these calls.
+ */
 const WatchContext = createContext<(element: Element, onChange: OnChange) => () => void>(() => () => {});
 
-/** Watches the blocks below it. `scrollerOf` returns the element that scrolls them. */
+/** Contains blocks and finds out which of them are near the visible part. `scrollerOf` returns the element that scrolls the blocks. */
 export function WatchedBlocks({
   place,
   scrollerOf,
@@ -46,7 +49,7 @@ export function WatchedBlocks({
   return <WatchContext value={watch}>{children}</WatchContext>;
 }
 
-/** Shows its content while the block is near the visible part. With `isNearAtFirst`, the first rendering already shows the content. */
+/** Shows `children` while the block is near the visible part. With `isNearAtFirst`, the first rendering already shows `children`. */
 export function Block({ isNearAtFirst, children }: { isNearAtFirst: boolean; children: ReactNode }) {
   const watch = use(WatchContext);
   const isPrinted = usePrinted();

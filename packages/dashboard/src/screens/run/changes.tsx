@@ -13,7 +13,7 @@ import { Ago } from '../../parts/time.tsx';
 
 /** Milliseconds between two reads of the changes while the agent works. */
 const liveMs = 5_000;
-/** Number of files that are open at first. */
+/** Number of files whose changes are shown at first. The changes of other files are folded. */
 const openFiles = 20;
 
 /** Shows the files that the run has changed. A comment on a line becomes a part of the next message. */

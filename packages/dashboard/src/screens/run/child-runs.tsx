@@ -8,10 +8,10 @@ import { countText, dollarText } from '../../parts/format.ts';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { Lasting } from '../../parts/time.tsx';
 
-/** Maximum number of runs that are listed below one run. */
+/** Maximum number of child runs that the page lists for one run. */
 const most = 100;
 
-/** Returns the runs below this one, oldest first. Reads them again while the run is live. */
+/** Returns the runs that this run started, the oldest first. Reads them again while this run is live. */
 export function useChildRuns(run: RunItem): readonly RunItem[] {
   const client = useClient();
   const { data } = useQuery({

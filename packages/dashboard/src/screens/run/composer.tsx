@@ -9,15 +9,15 @@ import { useKeys } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
 import styles from './run.module.css';
 
-/** Maximum number of files of a message whose bytes are sent in the request itself. */
+/** Maximum number of files of a message. The request contains the bytes of these files. */
 const mostFiles = 5;
-/** Bytes of one such file. */
+/** Maximum number of bytes of one file of a message. */
 const mostBytes = 10 * 1024 * 1024;
 
 type Mode = 'normal' | 'plan' | 'orchestrate';
 const modes: readonly Mode[] = ['normal', 'plan', 'orchestrate'];
 
-/** Returns the effect of a message that is sent now. */
+/** Returns a sentence about the effect that a message to the run has in its current state. */
 function hintOf(run: RunItem): string {
   if (run.blocked_on) return 'Or answer with a message, which the agent reads instead of a decision';
   if (run.status_message?.session_debug_until && !run.is_sandbox_running)
@@ -43,7 +43,10 @@ async function encode(file: File): Promise<FollowupAttachment> {
   };
 }
 
-/** Sends messages with files to the run. `draft` puts a text into the field, such as a comment on a changed line. */
+/**
+ * The field in which a person writes a message with files to the run. `draft` is a text to add to the field, such as a comment on a changed
+ * line.
+ */
 export function Composer({
   run,
   draft,
@@ -62,7 +65,8 @@ export function Composer({
   const [mode, setMode] = useState<Mode>('normal');
   const [error, setError] = useState<unknown>();
   const [isSending, setSending] = useState(false);
-  // The key stays until an answer has arrived or the message changes, so that repeating a lost request sends the message only once.
+  // The idempotency key of the request. It stays the same until an answer has arrived or the message changes, so that a repeated request
+  // sends the message only once.
   const key = useRef<string | undefined>(undefined);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a changed message is another request
   useEffect(() => {

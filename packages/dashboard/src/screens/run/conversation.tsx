@@ -8,7 +8,7 @@ import { Entries } from './entries.tsx';
 import styles from './run.module.css';
 import type { FollowedRun } from './use-run.ts';
 
-/** A reader within this many pixels of the end counts as being at the end. */
+/** The reader counts as being at the end if the view is at most this many pixels away from the end. */
 const nearPx = 48;
 
 /** Returns the element that scrolls the conversation: the conversation itself, or the whole screen on narrow pages. */
@@ -30,7 +30,7 @@ export function Conversation({
   const { story: source, storyError, isReading, readOlder } = followed;
   const story = useSyncExternalStore(source.subscribe, source.view);
   const place = useRef<HTMLDivElement>(null);
-  // The view of a failed run begins at the top, with the reason.
+  // The view of a failed run begins at the top, because the reason of the failure is there.
   const beginsAtEnd = run.state !== 'FAILED' && run.state !== 'ERROR';
   const isAtEnd = useRef(beginsAtEnd);
   const heightBefore = useRef<number | undefined>(undefined);
@@ -43,13 +43,15 @@ export function Conversation({
   useLayoutEffect(() => {
     if (heightBefore.current === undefined) return;
     const scroller = scrollerOf(place.current);
-    // An older page was inserted above the position of the reader.
+    // An older page was inserted above the visible part. Scroll by the height of this page, so that the reader sees the same entries as
+    // before.
     if (scroller !== null) scroller.scrollTop += scroller.scrollHeight - heightBefore.current;
     heightBefore.current = undefined;
   }, [story]);
 
-  // The height changes when entries are added, when texts are rendered, and when blocks come near the visible part. A question below the
-  // conversation makes the view smaller. The observer is called after a frame's layout, so following the end needs no additional layout.
+  // Scroll to the end again when the height of the content or of the view changes. The content changes when entries are added, texts
+  // are rendered or blocks come near the visible part. The view changes when a question appears below it. The observer is called after
+  // the layout of a frame, so the scrolling needs no additional layout.
   useLayoutEffect(() => {
     const content = place.current?.firstElementChild;
     if (!place.current || !content) return;
@@ -67,7 +69,8 @@ export function Conversation({
     const onScroll = () => {
       if (scroller === null) return;
       const { scrollTop, scrollHeight, clientHeight } = scroller;
-      // Only scrolling up counts as leaving the end: the content may have grown between the scroll and this event.
+      // The reader leaves the end only by scrolling up. If only the distance to the end has grown, the content may have grown before this
+      // event.
       if (scrollHeight - scrollTop - clientHeight < nearPx) isAtEnd.current = true;
       else if (scrollTop < before) isAtEnd.current = false;
       before = scrollTop;

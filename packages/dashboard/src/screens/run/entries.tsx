@@ -19,7 +19,7 @@ import { Notice } from './notice.tsx';
 import styles from './run.module.css';
 import { Turn } from './turn.tsx';
 
-/** Shows entries. It is rendered again only if one of its entries has changed. */
+/** Shows some entries. The component is rendered again only if one of these entries has changed. */
 export const Entries = memo(function Entries({
   entries,
   runId,
@@ -71,7 +71,7 @@ function Said({ entry, runId, author }: { entry: TextEntry; runId: string; autho
   );
 }
 
-/** Reads and shows a message that the page contains only in part. */
+/** Shows a button that reads the whole text of a message, because the page has only a part of it. */
 function Whole({ entry, runId }: { entry: TextEntry | ActionEntry; runId: string }) {
   const client = useClient();
   const [whole, setWhole] = useState<string>();
@@ -129,7 +129,10 @@ export function lineOf({ name, input }: { readonly name: string; readonly input:
   return name;
 }
 
-/** Returns the change of a file that an action makes, if its input shows one. */
+/**
+ * Returns the text before and after the change that an action makes to a file; undefined if the input of the action does not have these
+ * texts.
+ */
 function changeOf(entry: ActionEntry): { readonly before: string; readonly after: string } | undefined {
   if (entry.category !== 'files' || typeof entry.input !== 'object' || entry.input === null) return undefined;
   const input = entry.input as Readonly<Record<string, unknown>>;
@@ -144,7 +147,8 @@ function changeOf(entry: ActionEntry): { readonly before: string; readonly after
 function Action({ entry, runId }: { entry: ActionEntry; runId: string }) {
   const isOver = entry.state === 'completed' || entry.state === 'denied';
   const [isOpen, setOpen] = useState<boolean | undefined>();
-  // An action is open while it runs or if it failed. If the reader opens or closes it, it stays so.
+  // The details of an action are open while the action runs and if it failed. After the reader has opened or closed them, only the reader's
+  // choice counts.
   const open = usePrinted() || (isOpen ?? !isOver);
   const change = changeOf(entry);
   return (
@@ -196,7 +200,7 @@ function ActionEnd({ entry }: { entry: ActionEntry }) {
   );
 }
 
-/** Shows details below the one line of an action: further lines of a command, and other arguments. */
+/** Shows the input of an action that its one line does not show: further lines of a command, and other arguments. */
 function Input({ entry }: { entry: ActionEntry }) {
   const line = lineOf(entry);
   const { input } = entry;
@@ -221,7 +225,8 @@ const words: Readonly<Record<string, string>> = { approve: 'Approved', deny: 'De
 
 function Asked({ entry }: { entry: RequestEntry }) {
   const { outcome } = entry;
-  // The request itself is not repeated here. The action before it and the buttons below the conversation show the whole request.
+  // Do not repeat an open permission request here, because the action before it and the buttons below the conversation show the whole
+  // request.
   const isShownElsewhere = outcome === undefined && !entry.isQuestion;
   return (
     <div className={styles.asked}>

@@ -1,8 +1,8 @@
-/** The entries of a conversation, as the page shows them. */
+/** The entries of a conversation, in the form in which the page shows them. */
 
 import type { ActionState, ContentBlock } from '@runyard/contract/runs/conversations';
 
-/** A request to a person. It includes the answer if a person has answered. */
+/** A request of the agent to a person, with the answer if a person has answered. */
 export interface RequestEntry {
   readonly kind: 'request';
   readonly id: string;
@@ -24,7 +24,7 @@ export interface ActionEntry {
   readonly state: ActionState | 'waiting';
   readonly exitCode?: number;
   readonly durationMs?: number;
-  /** Number of the message whose input or output is only partly on this page. */
+  /** Number of the message, if the page has only a part of the message's input or output. */
   readonly shortened?: number;
 }
 
@@ -47,11 +47,11 @@ export interface NoticeEntry {
 
 export type Entry = TextEntry | ActionEntry | RequestEntry | NoticeEntry;
 
-/** Returns a text, or the JSON of another value. */
+/** Returns a text unchanged, and any other value as JSON. */
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '' : (JSON.stringify(value, null, 2) ?? '');
 
-/** Returns the decision about a request and its author, from the record of the service. */
+/** Returns the decision about a request, and the person or policy that decided, from the service's record of the decision. */
 export function outcomeOf(decided: {
   readonly decision: string;
   readonly by: string;
@@ -69,7 +69,7 @@ export function outcomeOf(decided: {
   };
 }
 
-/** A request to a person in the form of a conversation page. It includes the answer if a person has answered. */
+/** A request of the agent to a person, in the form that a page of the conversation has. */
 type Asked = {
   readonly request: { readonly request_id: string; readonly title: string; readonly action_id?: string };
   readonly decision?: string;
@@ -77,8 +77,8 @@ type Asked = {
 } & Partial<Parameters<typeof outcomeOf>[0]>;
 
 /**
- * Returns the request of a block. Harnesses choose the names of their notices, so a notice may have this name; returns undefined for
- * notices.
+ * Returns the request in a block of the conversation. Returns undefined for the notice of a harness, even if the notice has the same
+ * name as a request, because harnesses choose these names.
  */
 export function askedIn(block: Extract<ContentBlock, { type: 'event' }>): Asked | undefined {
   if (block.name !== 'permission' && block.name !== 'question') return undefined;
@@ -86,7 +86,7 @@ export function askedIn(block: Extract<ContentBlock, { type: 'event' }>): Asked 
   return typeof asked.request?.title === 'string' ? (asked as Asked) : undefined;
 }
 
-/** Joins two parts of an entry. Pages and events deliver the later part first. */
+/** Joins two parts of an entry that is split over two pages of the conversation. The page with the later part is read first. */
 export function joined(before: Entry, after: Entry): Entry {
   if (before.kind === 'text' && after.kind === 'text') return { ...before, text: before.text + after.text };
   if (before.kind !== 'action' || after.kind !== 'action') return after;

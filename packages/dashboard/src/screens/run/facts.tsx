@@ -14,7 +14,7 @@ import { Ago } from '../../parts/time.tsx';
 import { Artifacts } from './artifacts.tsx';
 import { Denied, Pushes } from './network.tsx';
 
-/** Shows the facts of a run beside its conversation. Leaves out facts without a value. */
+/** Shows the facts of a run beside its conversation. Facts without a value are not shown. */
 export function Facts({ run, events }: { run: RunItem; events: readonly TimelineEvent[] }) {
   const config = run.agent_config;
   const started = lastOf(events, 'agent_started');

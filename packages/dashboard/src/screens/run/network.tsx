@@ -1,4 +1,4 @@
-/** Connections of a run that were denied, and its pushes. */
+/** The denied connections of a run, and the pushes of the run. */
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { visibleText } from '@runyard/contract/wire/visible';

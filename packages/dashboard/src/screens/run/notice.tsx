@@ -22,7 +22,7 @@ function planOf({ name, data }: NoticeEntry): readonly PlanItem[] | undefined {
   );
 }
 
-/** Shows a notice of a harness: its plan, or a folded block with the data of another notice. */
+/** Shows a notice of a harness. A plan is shown as a list of steps. The data of any other notice is shown in a folded block. */
 export function Notice({ entry }: { entry: NoticeEntry }) {
   const [isOpen, setOpen] = useState(false);
   const isPrinted = usePrinted();

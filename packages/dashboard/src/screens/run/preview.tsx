@@ -15,11 +15,14 @@ interface Content {
   readonly kind: 'plan' | 'text' | 'image' | 'frame' | 'none';
   readonly text?: string;
   readonly url?: string | undefined;
-  /** The reason why there is no preview, or a note that the preview shows only a part. */
+  /** A note that there is no preview, with the reason, or that the preview shows only a part of the artifact. */
   readonly note?: string | undefined;
 }
 
-/** Reads the part of an artifact that the page can show. The service decides the kind by the first bytes, not by the agent's statement. */
+/**
+ * Reads the part of an artifact that the page can show. The service decides from the first bytes what kind of content it is, and does not
+ * trust the type that the agent reported.
+ */
 async function readContent(client: Client, uid: string): Promise<Content> {
   const artifact = await client.getArtifact({ params: { artifactUid: uid } });
   const data = artifact.data as Readonly<Record<string, unknown>>;
@@ -39,7 +42,7 @@ async function readContent(client: Client, uid: string): Promise<Content> {
   };
 }
 
-/** Shows a plan, a text or an image. HTML and SVG are shown only in a frame of another origin, without scripts. */
+/** Shows a plan, a text or an image. HTML and SVG are shown in a frame that has another origin and runs no scripts. */
 export function Preview({ uid, close }: { uid: string; close: () => void }) {
   const client = useClient();
   const { data, error } = useQuery({

@@ -36,7 +36,7 @@ const route = getRouteApi('/shell/runs/$runId');
 /** Shows one run: its work, its questions, its cost and its results. */
 export function RunScreen() {
   const { runId } = route.useParams();
-  // Another run gets a new screen, so that no state of this run stays.
+  // Create a new component for each run, so that another run does not show state of this run.
   return <OneRun key={runId} runId={runId} />;
 }
 
@@ -65,7 +65,10 @@ function OneRun({ runId }: { runId: string }) {
   return <Loaded followed={followed} run={run} />;
 }
 
-/** Keys that replace this run by its neighbours in the list that the person came from, so that Back still returns to the list. */
+/**
+ * Registers keys that open the older or newer run of the list from which the person came. The new address replaces the current one in the
+ * history, so that Back still returns to the list.
+ */
 function useListKeys(runId: string): void {
   const navigate = useNavigate();
   const neighbour = useNeighbour(runId);
@@ -87,7 +90,7 @@ const Runs = () => (
   </Link>
 );
 
-/** Returns the meaning of a state for this run, in a few words. */
+/** Returns a few words about what the state of this run means. */
 function stateNote(run: RunItem): string {
   if (run.state === 'BLOCKED') return 'Waits for an answer';
   if (run.state === 'FAILED' || run.state === 'ERROR')
@@ -189,7 +192,7 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
   );
 }
 
-/** A view of the run; its name is in the address. */
+/** Shows the tab of a view of the run. The name of the view is in the address. */
 function Tab({ name, current, label }: { name: string; current: string; label: string }) {
   return (
     <Link
@@ -203,7 +206,7 @@ function Tab({ name, current, label }: { name: string; current: string; label: s
   );
 }
 
-/** Announces the states and questions of the run to people who do not see the page. */
+/** Announces new states and questions of the run to people who use a screen reader. */
 function useAnnouncedState(run: RunItem): void {
   const words =
     run.state === 'BLOCKED'
@@ -215,7 +218,7 @@ function useAnnouncedState(run: RunItem): void {
   }, [words]);
 }
 
-/** Shows the most important facts if the page has no space for the panel. */
+/** Shows the most important facts on pages that are too narrow for the panel with all facts. */
 function Strip({ run }: { run: RunItem }) {
   const usd = run.request_usage?.inference_cost_usd;
   const time =

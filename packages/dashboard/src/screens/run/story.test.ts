@@ -13,7 +13,7 @@ const page = (...messages: unknown[]): Page =>
 const many = (name: string, count: number) =>
   Array.from({ length: count }, (_, index) => text(`${name}${index}`, name));
 
-test('an older page changes only the block at the border to the loaded entries', () => {
+test('adding an older page changes only the block at the border to the entries that were loaded before', () => {
   const story = new Story();
   story.prepend(page(...many('new', 120)));
   const before = story.view().blocks;
@@ -25,7 +25,7 @@ test('an older page changes only the block at the border to the loaded entries',
   expect([ids[0], ids[129], ids[130], ids[249]]).toEqual(['text/old0', 'text/old129', 'text/new0', 'text/new119']);
 });
 
-test('a text or an action that is split over two pages becomes one entry, at the earlier place', () => {
+test('a text or an action that is split over two pages becomes one entry, at the place of the earlier part', () => {
   const story = new Story();
   const result = { type: 'action_result', action_id: 'a', category: 'command', name: 'shell', state: 'completed' };
   story.prepend(
@@ -105,7 +105,7 @@ test('an action on an older page is shown as waiting for a live question, and ge
   }
 });
 
-test('many live events are shown with the next frame, and later events after a pause', () => {
+test('live events are shown with the next frame of the browser, and after many events the next update waits for a pause', () => {
   vi.useFakeTimers();
   try {
     const story = new Story();

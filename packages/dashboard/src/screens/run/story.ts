@@ -1,6 +1,6 @@
 /**
- * The conversation of a run in the form that the page shows: a growing list of entries. The API returns earlier pages, and the live
- * stream delivers current events. Pages and events become the same kind of entries.
+ * The conversation of a run as a growing list of entries. The entries come from two sources: pages of earlier messages, which the API
+ * returns, and events of the live stream.
  */
 
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
@@ -8,22 +8,22 @@ import type { RunMessagePage } from '@runyard/contract/runs/conversation-pages';
 import type { ContentBlock } from '@runyard/contract/runs/conversations';
 import { askedIn, type Entry, joined, outcomeOf, type RequestEntry, textOf } from './entry.ts';
 
-/** Entries of one block. The page renders only blocks that have changed. */
+/** Number of entries in one block. The page renders only blocks that have changed. */
 const blockSize = 25;
 
-/** Maximum number of kept events of actions on older pages. The events are used when these pages are read. */
+/** Maximum number of stored events about actions whose page is not read yet. The events are used when this page is read. */
 const mostPending = 1000;
 
-/** Maximum pause between two updates of the page, milliseconds. In the pauses, the page can handle key presses while many events arrive. */
+/** Maximum pause between two updates of the page, in milliseconds. The pauses let the page handle key presses while many events arrive. */
 const longestRestMs = 100;
 
-/** A group of neighbouring entries. A block keeps its number when blocks are added before or after it. */
+/** A group of neighbouring entries. The number of a block does not change when blocks are added before or after the block. */
 export interface StoryBlock {
   readonly number: number;
   readonly entries: readonly Entry[];
 }
 
-/** An immutable picture of the story, for React. */
+/** An immutable snapshot of the conversation, which React renders. */
 export interface StoryView {
   readonly blocks: readonly StoryBlock[];
   /** Number of entries in all blocks. */
@@ -33,11 +33,11 @@ export interface StoryView {
 }
 
 /**
- * Holds the entries of one run. Live events are collected and shown with the next frame of the browser, and rest after that for a millisecond for
- * each event shown.
+ * Holds the entries of one run. Live events are collected and shown with the next frame of the browser. After that, no events are
+ * shown for one millisecond for each event of that frame.
  */
 export class Story {
-  /** The entries by place. Entries of pages before the first loaded page have places below 0. */
+  /** The entries by their place, which is a number. Entries of pages that are older than the first loaded page have places below 0. */
   #entries = new Map<number, Entry>();
   #first = 0;
   #end = 0;
@@ -48,7 +48,7 @@ export class Story {
   #older: string | undefined;
   #listeners = new Set<() => void>();
   #isWaiting = false;
-  /** Live events that are not shown yet. */
+  /** Number of live events that are not shown yet. */
   #collected = 0;
   #restUntil = 0;
 
@@ -62,12 +62,12 @@ export class Story {
   prepend(page: Pick<RunMessagePage, 'steps' | 'continued' | 'older'>): void {
     const part = new Story();
     for (const step of page.steps) part.#addStep(step);
-    // For a request, the current entries are newer than the older page.
+    // If both have the state of the same action, the state in `this.#asked` counts, because it is newer.
     this.#asked = new Map([...part.#asked, ...this.#asked]);
     const offset = this.#first - part.#end;
     for (const [place, entry] of part.#entries) this.#putBefore(place + offset, entry);
     this.#first = offset;
-    // Output and results of actions on older pages are kept until these pages are read.
+    // Keep output and results of actions that are on even older pages until these pages are read.
     this.#pending = [...page.continued, ...this.#pending].filter(
       (event) => !this.#places.has(event.action_id) || this.#apply(event),
     );
@@ -92,10 +92,13 @@ export class Story {
     else requestFrame(show);
   }
 
-  /** Output and results of actions whose page is not read yet. */
+  /** Events with output and results of actions whose page is not read yet. */
   #pending: RunMessagePage['continued'] = [];
 
-  /** The state of each action after the last request about it, by the action's id. The request may arrive before the page with the action. */
+  /**
+   * The state of each action after the last request to a person about it. Each key is the id of an action. The request may arrive before
+   * the page that has the action.
+   */
   #asked = new Map<string, 'waiting' | 'running' | 'denied'>();
 
   #ask(actionId: string | undefined, state: 'waiting' | 'running' | 'denied'): void {
@@ -104,13 +107,13 @@ export class Story {
     this.#change('action', actionId, (entry) => this.#withRequest(entry));
   }
 
-  /** Returns an unfinished action in the state of its last request, and other entries unchanged. */
+  /** Returns an unfinished action with the state after its last request. Returns other entries unchanged. */
   #withRequest(entry: Entry): Entry {
     if (entry.kind !== 'action' || (entry.state !== 'running' && entry.state !== 'waiting')) return entry;
     return { ...entry, state: this.#asked.get(entry.id) ?? entry.state };
   }
 
-  /** Adds an entry of an older page, joined with its later part if the page already shows that part. */
+  /** Adds an entry of an older page. If the page already shows a later part of this entry, joins both parts. */
   #putBefore(place: number, entry: Entry): void {
     const later = this.#places.get(entry.id);
     const after = later === undefined ? undefined : this.#entries.get(later);
@@ -140,7 +143,7 @@ export class Story {
     if (entry?.kind === kind) this.#put(change(entry as Extract<Entry, { kind: K }>));
   }
 
-  /** Applies an event; always returns false. */
+  /** Adds the content of an event to the entries. Always returns false. */
   #apply(event: AgentEvent): false {
     const at = event.occurred_at;
     if ((event.type === 'action_output' || event.type === 'action_result') && !this.#places.has(event.action_id)) {
@@ -200,7 +203,7 @@ export class Story {
       }
       case 'decided': {
         this.#ask(event.action_id, event.decision === 'deny' ? 'denied' : 'running');
-        // If a policy approves, no person is asked.
+        // Show nothing if the policy approved the action, because no person was asked.
         if (event.by === 'policy' && event.decision === 'approve') break;
         const id = `request/${event.request_id}`;
         const before = this.#get(id);

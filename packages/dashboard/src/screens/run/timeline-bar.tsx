@@ -4,11 +4,11 @@ import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { durationText, secondsText } from '../../parts/format.ts';
 import { useNow } from '../../parts/time.tsx';
 
-/** A part of the life of a run. */
+/** A period in the life of a run, such as the setup. */
 export interface Span {
   readonly kind: 'queued' | 'setup' | 'agent' | 'waiting' | 'failed';
   readonly from: number;
-  /** Absent if the part has not ended. */
+  /** End of the period; undefined if the period has not ended. */
   readonly to: number | undefined;
   readonly words: string;
 }
@@ -36,7 +36,7 @@ const names: Readonly<Record<Span['kind'], string>> = {
   failed: 'failed',
 };
 
-/** Returns the parts of a run's life, from its timeline. Times in milliseconds. */
+/** Returns the periods of a run's life, from the events of its timeline. Times are in milliseconds. */
 export function spansOf(events: readonly TimelineEvent[]): Span[] {
   const spans: Span[] = [];
   let open: { kind: Span['kind']; from: number } | undefined;
@@ -59,7 +59,7 @@ export function spansOf(events: readonly TimelineEvent[]): Span[] {
       const ms = typeof payload.duration_ms === 'number' ? payload.duration_ms : 0;
       close(at - ms);
       spans.push({ kind: 'failed', from: at - ms, to: at, words: `failed in ${String(payload.name ?? 'setup')}` });
-      // A run that waits for a person continues to wait after its sandbox has ended.
+      // Do not end a wait for a person when the sandbox ends, because the run continues to wait.
     } else if (ends.includes(type) && !(type === 'vm_shutdown' && open?.kind === 'waiting')) close(at);
   }
   if (open) spans.push({ ...open, to: undefined, words: names[open.kind] });
@@ -74,13 +74,13 @@ const fills: Readonly<Record<Span['kind'], string>> = {
   failed: 'f-bad',
 };
 
-/** Adds up the time of all spans of a kind, milliseconds. */
+/** Returns the total time of all spans of a kind, in milliseconds. */
 const totalOf = (spans: readonly Span[], kind: Span['kind'], now: number): number =>
   spans.filter((span) => span.kind === kind).reduce((sum, { from, to }) => sum + (to ?? now) - from, 0);
 
 /**
- * Shows how the time of a run was spent: grey for the setup, pale blue for work, solid blue for the present work, hatched amber for waits,
- * red marks for denied connections.
+ * Shows the periods of a run as a bar. The setup is grey, finished work is pale blue, current work is solid blue, and waits are
+ * hatched amber. Red marks show denied connections.
  */
 export function TimelineBar({ run, events }: { run: RunItem; events: readonly TimelineEvent[] }) {
   const tick = useNow();

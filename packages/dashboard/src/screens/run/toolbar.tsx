@@ -35,7 +35,10 @@ export function Toolbar({
     await attempt(() => client.interruptRun({ params: { runId: run.run_id } }));
     await refresh();
   };
-  /** Opens the signed address that the service returns, because a link could not name the team. */
+  /**
+   * Asks the service for a signed address and opens it. A plain link is not possible, because a link cannot send the header that names the
+   * team.
+   */
   const openTranscript = () =>
     attempt(async () => {
       const response = await fetch(`/api/v1/agent/runs/${run.run_id}/transcript`, {
@@ -81,7 +84,7 @@ export function Toolbar({
               ),
           },
           { label: 'Raw transcript', run: () => void openTranscript() },
-          // A narrow page has no space for the buttons.
+          // On narrow pages, which have no space for buttons, these actions are in the menu.
           ...(run.state === 'INPROGRESS'
             ? [{ label: 'Interrupt turn', run: () => void interrupt(), disabled: needsRole }]
             : []),

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { clockText, exactText } from '../../parts/format.ts';
 
-/** Shows the content of an entry beside its time. */
+/** Shows the time of an entry of the conversation, and its content beside the time. */
 export function Turn({ at, children }: { at: string | undefined; children: ReactNode }) {
   const time = at === undefined ? undefined : Date.parse(at);
   return (

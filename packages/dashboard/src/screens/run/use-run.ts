@@ -14,17 +14,22 @@ import { Story } from './story.ts';
 
 /** Number of messages on one older page of the conversation. */
 const pageSize = 200;
-/** Interval for reading a run whose reason changes without an event: a waiting run, or an ended run that may be continued. */
+/**
+ * Intervals in milliseconds for reading a run that can change without an event of the stream. `waitingMs`: the run waits, or its
+ * failed setup can be debugged. `endedMs`: the run has ended and may be continued.
+ */
 const waitingMs = 3_000;
 const endedMs = 15_000;
-/** Milliseconds. Events that arrive within this time cause only one read of the record. */
+/** All events that arrive within this number of milliseconds cause only one read of the run. */
 const refreshMs = 100;
 
 export interface FollowedRun {
   readonly run: RunItem | undefined;
   readonly error: unknown;
   readonly timeline: readonly TimelineEvent[];
-  /** The story changes often while events arrive, so only the conversation subscribes to it. */
+  /**
+   * The entries of the conversation. They change often while events arrive, so only the component of the conversation subscribes to them.
+   */
   readonly story: Story;
   /** The reason why the conversation cannot be shown; undefined if it can be shown. */
   readonly storyError: unknown;
@@ -36,7 +41,7 @@ export interface FollowedRun {
   readonly refresh: () => Promise<void>;
 }
 
-/** Follows a run for as long as the component is mounted. */
+/** Reads a run and keeps it current while the component is mounted. */
 export function useRun(runId: string): FollowedRun {
   const session = useSession();
   const client = useClient();
@@ -65,7 +70,10 @@ export function useRun(runId: string): FollowedRun {
     const controller = new AbortController();
     const { signal } = controller;
     const recordTime = () => queries.getQueryData<RunItem>(key)?.updated_at;
-    /** Reads the newest page and the timeline, and follows later events. Ends only with an error. */
+    /**
+     * Reads the newest page of the conversation and the timeline, and then follows the live events. Never resolves, and rejects with an
+     * error.
+     */
     const follow = async (): Promise<never> => {
       const fresh = new Story();
       const seen = new Set<string>();
@@ -95,11 +103,11 @@ export function useRun(runId: string): FollowedRun {
           if (event.type !== 'conversation' || event.event.type === 'blocked' || event.event.type === 'decided')
             refreshSoon();
         }
-        // The stream of an ended run ends. A message may continue the run, and then its record changes.
+        // The stream ends when the run has ended. Wait until the record of the run changes, because a message may continue the run.
         await until(() => recordTime() !== readAt);
       }
     };
-    /** Waits until a repeated read of the run's record meets the condition. */
+    /** Waits until `isTrue` returns true. Checks it after each change in the cache of queries. */
     const until = (isTrue: () => boolean): Promise<void> =>
       new Promise((resolve, reject) => {
         const check = () => {
@@ -120,7 +128,8 @@ export function useRun(runId: string): FollowedRun {
         await follow();
       } catch (error) {
         if (signal.aborted) return;
-        // The service no longer stores the events after the last one, or does not answer now: the page reads everything again.
+        // Read everything again later if the service does not answer now, or if it has already deleted events that the page has not
+        // received.
         if (error instanceof EventsGoneError || isPassing(error)) {
           retryTimer = setTimeout(() => void start(), 2000);
           return;
@@ -140,7 +149,7 @@ export function useRun(runId: string): FollowedRun {
   const older = useRef<string | undefined>(undefined);
   const readOlder = useCallback(async () => {
     const before = story.view().older;
-    // A second click while the page is read would add it twice.
+    // Ignore a second click while the same page is being read, because it would add the page twice.
     if (before === undefined || older.current === before) return;
     older.current = before;
     try {

@@ -143,7 +143,7 @@ interface SetupStep {
   readonly isOver: boolean;
 }
 
-/** Returns the setup steps of the last execution, from the timeline. */
+/** Returns the setup steps of the run's last execution, from the events of the timeline. */
 export function setupSteps(events: readonly TimelineEvent[]): SetupStep[] {
   const steps = new Map<string, SetupStep>();
   for (const { event_type: type, payload = {}, event_uuid: uuid } of events) {
@@ -164,7 +164,7 @@ export function setupSteps(events: readonly TimelineEvent[]): SetupStep[] {
   return [...steps.values()];
 }
 
-/** Shows the setup steps; the output of a failed step is open. */
+/** Shows the setup steps. The output of a failed step is not folded. */
 export function Setup({ steps }: { steps: readonly SetupStep[] }) {
   const done = steps.filter(({ isOver, error }) => isOver && error === undefined).length;
   return (

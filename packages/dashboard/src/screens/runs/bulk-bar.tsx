@@ -16,7 +16,10 @@ const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/di
 /** Maximum number of concurrent requests of one bulk action. */
 const mostAtOnce = 5;
 
-/** Acts on the selected runs. Shows to how many runs an action applies, and lists the runs for which it failed. */
+/**
+ * The bar with the actions on the selected runs. Shows the number of runs to which an action applies, and lists the runs for which the
+ * action failed.
+ */
 export function BulkBar({ runs, clear }: { runs: readonly RunItem[]; clear: () => void }) {
   const client = useClient();
   const may = useMay('member');
@@ -27,7 +30,7 @@ export function BulkBar({ runs, clear }: { runs: readonly RunItem[]; clear: () =
   const ended = runs.filter(({ state }) => isTerminal(state));
   const below = live.reduce((sum, { child_runs: children }) => sum + (children?.live ?? 0), 0);
 
-  /** Calls `act` for each run, for a few runs at the same time. */
+  /** Calls `act` for each run, with at most `mostAtOnce` concurrent calls. */
   const each = async (some: readonly RunItem[], act: (run: RunItem) => Promise<unknown>, done: string) => {
     const remainingRuns = [...some];
     const failed: string[] = [];

@@ -28,12 +28,12 @@ const startIcons: Partial<Record<NonNullable<RunItem['source']>, IconName>> = {
   MCP: 'link',
 };
 
-/** Returns the person or thing that started a run. */
+/** Returns the name of the person, schedule, automation or agent that started a run. */
 export function starterOf(run: RunItem): string {
   return run.automation?.name ?? run.schedule?.schedule_name ?? run.creator?.display_name ?? run.creator?.uid ?? '';
 }
 
-/** Columns after state and title, from left to right. */
+/** The columns to the right of state and title, from left to right. */
 export const columns: readonly Column[] = [
   {
     name: 'started_by',
@@ -105,12 +105,12 @@ export function readColumns(): readonly string[] {
     const names = localStorage.getItem(storageKey);
     if (names !== null) return names.split(',');
   } catch {
-    // A browser may forbid storage. In this case, the page shows the default columns.
+    // A browser may forbid storage. Then show the default columns.
   }
   return columns.filter(({ isDefault }) => isDefault).map(({ name }) => name);
 }
 
-/** Keeps the choice of columns in this browser. */
+/** Stores the chosen columns in this browser. */
 export function writeColumns(names: readonly string[]): void {
   try {
     localStorage.setItem(storageKey, names.join(','));

@@ -10,7 +10,7 @@ import { Field } from '../../parts/form.tsx';
 import { stateWord } from '../../parts/icon.tsx';
 import styles from './runs.module.css';
 
-/** Chooses the filters of the list. All of them must match. */
+/** Lets a person choose the filters of the list. A run is listed if it matches all filters. */
 export function FilterDialog({
   search,
   apply,
@@ -53,7 +53,7 @@ export function FilterDialog({
       created_before: time('created_before'),
     });
   };
-  /** Converts a time in the address to the format of a browser's time field: local time without a zone. */
+  /** Converts a time in the address to the format of a browser's time field, which is local time without a time zone. */
   const local = (text: string | undefined): string => {
     const at = new Date(text ?? '');
     if (Number.isNaN(at.getTime())) return '';

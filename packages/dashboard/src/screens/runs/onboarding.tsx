@@ -17,7 +17,7 @@ export function Onboarding() {
   const may = useMay('member');
   const navigate = useNavigate();
   const [error, setError] = useState<unknown>();
-  // A double click starts only one run.
+  // One idempotency key for all clicks, so that a double click starts only one run.
   const key = useRef(crypto.randomUUID());
   const workers = useQuery({
     queryKey: ['workers', team.uid],

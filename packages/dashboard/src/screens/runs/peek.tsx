@@ -12,7 +12,7 @@ import { Ago, Lasting } from '../../parts/time.tsx';
 import { starterOf } from './columns.tsx';
 import styles from './runs.module.css';
 
-/** Characters of the prompt that a preview shows. */
+/** Maximum number of characters of the prompt that the preview shows. */
 const mostPrompt = 4000;
 
 /** Shows a run beside the list: the reason for its state, its prompt, and its cost. The focus stays in the list. */

@@ -11,10 +11,10 @@ import styles from './runs.module.css';
 
 const Peek = lazy(async () => ({ default: (await import('./peek.tsx')).Peek }));
 
-/** The next page is read when this many rows are left below the visible part. */
+/** The next page of runs is read when fewer rows than this are loaded below the visible part. */
 const readAhead = 30;
 
-/** Shows the runs as rows; only the rows in view are rendered. */
+/** Shows the runs as rows of a table. Only the rows near the visible part are rendered. */
 export function RunTable({
   rows,
   columns: chosen,
@@ -35,7 +35,7 @@ export function RunTable({
 }) {
   const navigate = useNavigate();
   const table = useRef<HTMLTableElement>(null);
-  // When the reader comes back from a run, its row is the current one.
+  // When the reader comes back from the screen of a run, the row of this run is the current row.
   const [current, setCurrent] = useState(() => rows.findIndex(({ run_id: id }) => id === lastRunShown()));
   const [isPeeking, setPeeking] = useState(false);
   const lastSelected = useRef(-1);
@@ -49,7 +49,7 @@ export function RunTable({
     getItemKey: (index) => rows[index]?.run_id ?? index,
   });
   const peeked = isPeeking ? rows[current] : undefined;
-  // These columns are hidden while the preview is open: it shows the same facts, and the title needs the space.
+  // Hide the chosen columns while the preview of a run is open. The preview shows the same facts, and the title needs the space.
   const columns = peeked ? [] : chosen;
   const items = virtual.getVirtualItems();
   const first = items[0];
@@ -68,14 +68,14 @@ export function RunTable({
       link?.focus({ preventScroll: true });
       return link !== null;
     };
-    // A row out of view is in the page only after the list has scrolled.
+    // If the row is not rendered yet, try again in the next frame, because the list then has scrolled to the row.
     if (!focus()) requestAnimationFrame(focus);
   };
   const latest = useRef({ rows, selected, select });
   useEffect(() => {
     latest.current = { rows, selected, select };
   });
-  // The function stays the same in each rendering, so that a key or a scroll renders only the changed rows.
+  // Keep the same function object in all renderings, so that a key press or scrolling renders only the rows that have changed.
   const toggle = useCallback((index: number, isRange: boolean) => {
     const { rows: listed, selected: before, select: change } = latest.current;
     const id = listed[index]?.run_id;
@@ -183,7 +183,7 @@ export function RunTable({
   );
 }
 
-/** Fills the space of rows that are not in the page. */
+/** Fills the space of rows that are not rendered. */
 function Space({ px }: { px: number }) {
   if (px <= 0) return null;
   return (

@@ -26,10 +26,10 @@ const Onboarding = lazy(async () => ({ default: (await import('./onboarding.tsx'
 
 const route = getRouteApi('/shell/runs');
 
-/** Labels for the orders of the list. */
+/** Labels of the values by which the list can be sorted. */
 const orders = { updated_at: 'Last change', created_at: 'Created', title: 'Title', agent: 'Skill' } as const;
 
-/** Lists the runs of the team: runs that need a person, live runs, and failed runs. */
+/** Lists the runs of the team. Views select, for example, the runs that need a person, live runs or failed runs. */
 export function RunsScreen() {
   const search: Search = route.useSearch();
   const navigate = useNavigate();

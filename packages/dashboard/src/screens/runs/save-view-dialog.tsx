@@ -5,7 +5,7 @@ import { TextField } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
 import { showToast } from '../../parts/toast.tsx';
 
-/** Saves filters and order of the list under a name, for this person. */
+/** Saves the filters and the order of the list under a name. Only this person sees the saved view. */
 export function SaveViewDialog({ search, close }: { search: Search; close: () => void }) {
   const client = useClient();
   const { team } = useSession();

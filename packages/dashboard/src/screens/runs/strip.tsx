@@ -10,16 +10,19 @@ import { filtersOf } from './views.ts';
 
 const hours = 24;
 const stepMs = 15 * 60_000;
-/** Milliseconds. Events that arrive within this time cause only one count. */
+/** All events that arrive within this number of milliseconds cause only one request for the counts. */
 const gatherMs = 5_000;
 
-/** Returns the beginning of the strip: 24 hours ago, rounded to a step. */
+/** Returns the time at which the chart begins: 24 hours ago, rounded to a step. */
 const beginning = (now: number): number => Math.ceil((now - hours * 3_600_000) / stepMs) * stepMs;
 
 const sum = (counts: RunStateCounts, of: (state: RunState) => boolean): number =>
   Object.entries(counts).reduce((total, [state, count]) => total + (of(state as RunState) ? (count ?? 0) : 0), 0);
 
-/** Shows the activity of the last 24 hours: the numbers of runs and failures, and the cost. The numbers follow the filters of the list. */
+/**
+ * Shows the activity of the last 24 hours: the numbers of runs and failures, and the cost. Counts only runs that the filters of the list
+ * select.
+ */
 export function Strip({ search }: { search: Search }) {
   const client = useClient();
   const { team } = useSession();
@@ -69,7 +72,7 @@ const Figure = ({ value, label, className = '' }: { value: string; label: string
   </div>
 );
 
-/** Height of the drawing for bars, and the position of its base line. */
+/** Height of the chart, and the position of its base line. */
 const height = 30;
 
 function Bars({ counts }: { counts: RunCounts }) {

@@ -1,4 +1,7 @@
-/** The rows of the list of runs. Rows change in place and never move; new runs above them are shown only when the reader asks for them. */
+/**
+ * The rows of the list of runs. A changed run changes only its row, and no row moves. New runs at the top are shown only when the reader
+ * asks for them.
+ */
 
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { ListRunsResponse, RunItem } from '@runyard/contract/runs/runs';
@@ -10,11 +13,11 @@ import { useTeamEvents } from '../../api/stream.ts';
 import type { Search } from '../../frame/search.ts';
 import { filtersOf, orderOf, queryKeyOf } from './views.ts';
 
-/** Rows of one page. */
+/** Number of rows of one page. */
 const pageSize = 100;
-/** Milliseconds. Events that arrive within this time cause only one read. */
+/** All events that arrive within this number of milliseconds cause only one read of the changed runs. */
 const gatherMs = 400;
-/** Wait after a read that failed, milliseconds. */
+/** Time to wait after a read that failed, in milliseconds. */
 const failedMs = 5_000;
 /** Maximum number of runs in one read. */
 const mostIds = 100;
@@ -28,13 +31,15 @@ export interface Runs {
   readonly hasMore: boolean;
   readonly readMore: () => void;
   readonly retry: () => void;
-  /** Number of new runs that belong in the list but are not shown yet. */
+  /** Number of new runs that match the filters but are not shown yet. */
   readonly waiting: number;
-  /** Reads the list again, including the waiting runs. */
+  /** Reads the list again, so that it also shows the new runs. */
   readonly showWaiting: () => void;
 }
 
-/** Reads the runs of an address and keeps them current. `mayEnter` returns whether new runs may enter by themselves. */
+/**
+ * Reads the runs that the query of the address selects, and keeps them current. `mayEnter` returns true if new runs may be shown at once.
+ */
 export function useRuns(search: Search, mayEnter: () => boolean): Runs {
   const client = useClient();
   const { team } = useSession();
@@ -103,7 +108,9 @@ export function useRuns(search: Search, mayEnter: () => boolean): Runs {
     if (mayEnter()) showWaiting();
     else setWaiting((before) => new Set([...before, ...entering.runs.map(({ run_id: id }) => id)]));
   };
-  /** Soon reads the runs that events have named. After a failure, reads them again later, so that no row stays outdated. */
+  /**
+   * Reads, after `ms` milliseconds, the runs that events have named. If the read fails, repeats it later, so that no row stays outdated.
+   */
   const gatherSoon = (ms: number) => {
     timer.current ??= setTimeout(() => {
       const ids = [...gathered.current].slice(0, mostIds);

@@ -83,7 +83,7 @@ function Saved({ current }: { current: string }) {
   );
 }
 
-/** Shows the number of runs in a view; shows nothing if the view has no runs. */
+/** Shows the number of runs that a view selects; shows nothing if the view selects no runs. */
 function Count({ view }: { view: View }) {
   const { data } = useRunCount(filtersOf(view.search));
   if (data === undefined || data.total === 0) return null;

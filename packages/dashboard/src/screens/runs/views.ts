@@ -9,17 +9,17 @@ export const liveStates: readonly RunState[] = runStates.filter(
   (state) => !(terminalStates as readonly RunState[]).includes(state),
 );
 
-/** A view that every person has. `today` is the beginning of the day in the browser's zone, RFC 3339. */
+/** A default view, which every person has. */
 export interface View {
   readonly name: string;
   readonly search: Search;
-  /** True: its runs are counted. */
+  /** True: the tab of the view shows the number of runs. */
   readonly isCounted?: true;
-  /** True: its runs need a person. */
+  /** True: the runs of the view need a person. */
   readonly asks?: true;
 }
 
-/** Returns the views of a person. */
+/** Returns the default views for a person. `today` is the beginning of the day in the time zone of the browser, in RFC 3339. */
 export const viewsOf = (personUid: string, today: string): readonly View[] => [
   { name: 'All', search: {} },
   { name: 'Needs answer', search: { state: ['BLOCKED'] }, isCounted: true, asks: true },
@@ -33,7 +33,7 @@ export function startOfToday(now: Date = new Date()): string {
   return new Date(now.getFullYear(), now.getMonth(), now.getDate()).toISOString();
 }
 
-/** Members of the address that filter the list, with the words of the chips that show them. */
+/** Members of the address that filter the list. The values are the labels under which the page shows the filters. */
 export const filterNames = {
   state: 'state',
   q: 'words',
@@ -56,7 +56,7 @@ export type FilterName = keyof typeof filterNames;
 
 const repeated: readonly FilterName[] = ['state', 'creator', 'source', 'error_code', 'factory_uid'];
 
-/** Returns the filters of an address as the query of the list. The service refuses values that it does not accept. */
+/** Returns the filters in an address as a query for the API. Does not check the values, because the service checks them. */
 export function filtersOf(search: Search): Partial<ListRunsQuery> {
   const filters: Record<string, unknown> = {};
   for (const name of Object.keys(filterNames) as FilterName[]) {
@@ -66,7 +66,7 @@ export function filtersOf(search: Search): Partial<ListRunsQuery> {
   return filters as Partial<ListRunsQuery>;
 }
 
-/** Returns the order of an address. */
+/** Returns the order that an address selects. */
 export function orderOf(search: Search): Pick<ListRunsQuery, 'sort_by' | 'sort_order'> {
   const by = oneOf(search.sort_by);
   const order = oneOf(search.sort_order);

@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'react';
 
 /**
- * Describes in words when a cron expression fires. Shows the expression itself until the code for the words is loaded, or if there is no
- * description.
+ * Describes in words when a cron expression fires. Shows the expression itself until the code that describes it is loaded, and if this
+ * code has no description for it.
  */
 export function CronWords({ cron, timezone }: { cron: string; timezone: string | undefined }) {
   const [words, setWords] = useState<string | undefined>();

@@ -4,7 +4,7 @@ import { exactText } from '../../parts/format.ts';
 const slots = 30;
 const outcomes = ['started', 'failed', 'skipped', 'waiting'] as const satisfies readonly ScheduleFire['outcome'][];
 
-/** Returns the number of fires with each outcome: `27 started, 3 failed`. */
+/** Returns a text with the number of fires for each outcome: `27 started, 3 failed`. A fire is a time at which the schedule was due. */
 function countsOf(fires: readonly ScheduleFire[]): string {
   const counts = outcomes.map((outcome) => [fires.filter((fire) => fire.outcome === outcome).length, outcome] as const);
   return counts
@@ -13,7 +13,7 @@ function countsOf(fires: readonly ScheduleFire[]): string {
     .join(', ');
 }
 
-/** Draws the outcomes of the last times, the newest at the right. `fires` has the newest first. */
+/** Draws the outcomes of the last fires, with the newest fire at the right. `fires` begins with the newest fire. */
 export function FireStrip({ fires }: { fires: readonly ScheduleFire[] }) {
   const last = fires.slice(0, slots);
   if (last.length === 0) return <span className="dim">no time yet</span>;
@@ -43,7 +43,7 @@ export function FireStrip({ fires }: { fires: readonly ScheduleFire[] }) {
 const titleOf = ({ outcome, due_at: due, fired_at: fired, reason }: ScheduleFire): string =>
   `${outcome}, ${exactText(Date.parse(due ?? fired))}${reason === undefined ? '' : `: ${reason}`}`;
 
-/** Draws one time. Outcomes differ in shape, not only in colour. */
+/** Draws one fire. Each outcome has its own shape and colour. */
 function Mark({ outcome }: { outcome: ScheduleFire['outcome'] }) {
   switch (outcome) {
     case 'started':
@@ -67,7 +67,7 @@ function Mark({ outcome }: { outcome: ScheduleFire['outcome'] }) {
   }
 }
 
-/** Explains the marks of a strip. */
+/** Explains the marks that `FireStrip` draws. */
 export const FireLegend = () => (
   <p className="row small mut hide-m right" aria-hidden="true">
     {outcomes.map((outcome) => (

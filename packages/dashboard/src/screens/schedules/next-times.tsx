@@ -7,7 +7,7 @@ import { Ago } from '../../parts/time.tsx';
 
 const pauseMs = 300;
 
-/** Returns the value after it has not changed for a moment, so that a key press alone sends no request. */
+/** Returns the value only after it has not changed for a moment, so that the page does not send a request for each key press. */
 function useSettled(value: string): string {
   const [settled, setSettled] = useState(value);
   useEffect(() => {
@@ -20,7 +20,7 @@ function useSettled(value: string): string {
 /** The times at which an unsaved expression would fire. */
 export interface Preview {
   readonly times: readonly string[];
-  /** IANA name of the zone of the times. */
+  /** IANA name of the time zone in which the times are shown. */
   readonly timezone: string;
   readonly isStale: boolean;
   /** Returns the fault of a member of the request. */
@@ -48,7 +48,7 @@ export function usePreview(cron: string, timezone: string): Preview {
   };
 }
 
-/** Shows the next times on the clock of the schedule, with how far away they are. */
+/** Shows the next times in the time zone of the schedule. Also shows how long it is until each time. */
 export function NextTimes({ times, timezone, isStale }: Pick<Preview, 'times' | 'timezone' | 'isStale'>) {
   if (times.length === 0) return null;
   return (
@@ -60,7 +60,7 @@ export function NextTimes({ times, timezone, isStale }: Pick<Preview, 'times' | 
   );
 }
 
-/** Shows a time on the clock of the schedule, and how far away it is. */
+/** Shows a time in the time zone of the schedule, and how long it is until then. */
 export function NextTime({ time, timezone }: { time: string; timezone: string }) {
   const at = Date.parse(time);
   const own = new Intl.DateTimeFormat('en-GB', {

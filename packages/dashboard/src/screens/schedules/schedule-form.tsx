@@ -12,7 +12,7 @@ import { NextTimes, usePreview } from './next-times.tsx';
 /** Names of the five fields of a cron expression. */
 const fields = ['minute', 'hour', 'day', 'month', 'weekday'] as const;
 
-/** Creates a schedule, or changes one. */
+/** The form that creates a schedule, or changes the given schedule. */
 export function ScheduleForm({
   schedule,
   prompt = '',
@@ -42,7 +42,7 @@ export function ScheduleForm({
   const config = schedule?.agent_config;
   const save = async (data: FormData, headers: OnceHeaders) => {
     const text = (name: string): string => textOf(data, name) ?? '';
-    // Members that the form does not show are not changed.
+    // Keep the members of the configuration that the form does not show.
     const { model_id: _model, environment_id: _environment, ...others } = config ?? {};
     const body = {
       name: text('name'),

@@ -30,7 +30,7 @@ const Crumb = () => (
   </Link>
 );
 
-/** Shows one schedule: its next times, the outcomes of its last times, and its prompt. */
+/** Shows one schedule: the next times at which it is due, the outcomes of the last times, and its prompt. */
 export function ScheduleScreen() {
   const { scheduleId } = route.useParams();
   const isEditing = oneOf(route.useSearch({ select: (search) => search.edit })) !== undefined;

@@ -16,7 +16,7 @@ import { ScheduleForm } from './schedule-form.tsx';
 
 const route = getRouteApi('/shell/schedules');
 
-/** Lists the schedules: the next times, and whether the last times started a run. */
+/** Lists the schedules. A row shows when the schedule is due next, and whether it started runs at the last times. */
 export function SchedulesScreen() {
   const client = useClient();
   const { team } = useSession();
@@ -107,7 +107,7 @@ function Row({ schedule }: { schedule: ScheduledAgentItem }) {
       await set(!enabled);
       showToast(`${enabled ? 'Paused' : 'Resumed'} ${name}`, () => void set(enabled));
     } catch {
-      // After a failure, the list is read again and shows the stored state.
+      // Read the list again after a failure, so that it shows the stored state.
       await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
     }
   };

@@ -5,10 +5,10 @@ import { JsonView } from '../../parts/json-view.tsx';
 import { nameOf } from '../../parts/person.tsx';
 import styles from './settings.module.css';
 
-/** Changes members of the address. */
+/** Function that changes members in the query of the address. */
 export type Go = (change: Record<string, string | undefined>) => void;
 
-/** Shows one change with its members before and after, and its origin. */
+/** Shows one entry of the audit log: the members before and after the change, and the origin of the change. */
 export function AuditDetail({ entry, go }: { entry: AuditEntry; go: Go }) {
   const { subject, origin, before, after, actor } = entry;
   return (

@@ -19,7 +19,7 @@ import styles from './settings.module.css';
 const route = getRouteApi('/shell/settings/$tab');
 const filters = ['actor', 'action', 'subject_type', 'subject_uid', 'since', 'until'] as const;
 
-/** Kinds of things whose changes are in the log. The address can name further kinds. */
+/** Kinds of objects whose changes a person can select in the log. The address can name further kinds. */
 const subjects = [
   'agent_identity',
   'automation',
@@ -41,7 +41,7 @@ const subjects = [
   'worker_pool',
 ] as const;
 
-/** Lists the changes in the team: author, action, thing and origin. The filters are in the address. */
+/** Lists the changes in the team. A row shows the author, the action, the changed object and the origin. The filters are in the address. */
 export function AuditLog() {
   const client = useClient();
   const { team } = useSession();

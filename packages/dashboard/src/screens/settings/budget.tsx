@@ -13,7 +13,7 @@ import { Ago } from '../../parts/time.tsx';
 import { Section } from './section.tsx';
 import styles from './settings.module.css';
 
-/** Shows and changes the monthly limit of the team for models, and shows the remaining amount. */
+/** Shows the team's monthly limit for spending on models and the remaining amount. Administrators can change the limit. */
 export function Budget() {
   const budget = useBudget();
   const [isChanging, setChanging] = useState(false);

@@ -110,7 +110,7 @@ function SubscriptionTable({ list }: { list: readonly EventSubscription[] }) {
   );
 }
 
-/** Shows whether the subscription is active and its deliveries succeed. */
+/** Shows whether a subscription is active, and whether its deliveries succeed. */
 export function SubscriptionState({ subscription }: { subscription: EventSubscription }) {
   if (!subscription.enabled)
     return (

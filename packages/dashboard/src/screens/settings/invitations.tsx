@@ -8,7 +8,7 @@ import { Loaded } from '../../parts/loaded.tsx';
 import { nameOf } from '../../parts/person.tsx';
 import { Ago } from '../../parts/time.tsx';
 
-/** The invitations that were not used yet. */
+/** Shows the invitations that nobody has used yet. */
 export function Invitations() {
   const client = useClient();
   const queries = useQueryClient();

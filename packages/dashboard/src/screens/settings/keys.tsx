@@ -15,7 +15,7 @@ import { Ago } from '../../parts/time.tsx';
 import { Section } from './section.tsx';
 import styles from './settings.module.css';
 
-/** A key without an expiry counts as stale if it was not used for this time, milliseconds. */
+/** A key that never expires counts as stale if nobody has used it for this number of milliseconds. */
 const staleMs = 90 * 24 * 3_600_000;
 
 const isStale = ({ expires_at, last_used_at, created_at }: ApiKey): boolean =>
@@ -110,7 +110,7 @@ export function Keys() {
   );
 }
 
-/** Returns a function that names the person or agent that a key acts as. */
+/** Returns a function that returns the name of the person or agent with whose rights a key acts. */
 function useActors(): (key: ApiKey) => string {
   const { person } = useSession();
   const members = useMembers();

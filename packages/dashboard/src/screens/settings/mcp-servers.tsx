@@ -16,7 +16,7 @@ import { Rows } from '../../parts/rows.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { Section } from './section.tsx';
 
-/** The MCP servers that runs name by their id. */
+/** Shows the stored MCP servers of the team. The configuration of a run names such a server by its id. */
 export function McpServers() {
   const client = useClient();
   const { team } = useSession();

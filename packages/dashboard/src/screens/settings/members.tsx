@@ -27,7 +27,7 @@ import { Section } from './section.tsx';
 const rolesBelow = (own: Role): readonly (readonly [Role, string])[] =>
   roles.filter((role) => isAtLeast(own, role)).map((role) => [role, role] as const);
 
-/** The people of the team, their roles, and the invitations that wait. */
+/** Shows the people of the team, their roles, and the invitations that nobody has used yet. */
 export function Members() {
   const { team } = useSession();
   const people = useTeamPeople();
@@ -94,8 +94,8 @@ function MemberTable({ members, isByRules }: { members: readonly TeamMember[]; i
   const mayManage = useMay('admin');
   const [error, setError] = useState<unknown>();
   /**
-   * A change that waits for an answer or for a confirmation. People must confirm that they lower their own role, because they cannot undo
-   * this themselves.
+   * A change of a role that waits for the service's answer or for the person's confirmation. A person who lowers their own role must
+   * confirm it, because this person cannot undo the change.
    */
   const [change, setChange] = useState<{ readonly member: TeamMember; readonly role: Role; readonly asks: boolean }>();
   const [leaving, setLeaving] = useState<TeamMember | undefined>();

@@ -22,7 +22,7 @@ const reasons = {
   REQUIRES_UPGRADE: 'not available',
 } as const satisfies Record<NonNullable<Model['disable_reason']>, string>;
 
-/** The models that runs of the team may use, the default, and the fallbacks. */
+/** Shows the models that runs of the team may use, the default model, and the fallback models. */
 export function Models() {
   const client = useClient();
   const queries = useQueryClient();

@@ -6,7 +6,10 @@ import { useClient, useSession } from '../../api/session.ts';
 import { ConfirmDialog, Dialog } from '../../parts/dialog.tsx';
 import { nameOf } from '../../parts/person.tsx';
 
-/** Removes a person, and says which agent keys and worker pools of the person stay. */
+/**
+ * Removes a person from the team. Asks whether the agent keys and worker pools that the person made are deleted too, and lists them
+ * after the removal.
+ */
 export function RemoveMemberDialog({
   member: { user },
   refresh,

@@ -21,7 +21,10 @@ import styles from './settings.module.css';
 
 type Scope = (typeof secretScopes)[number];
 
-/** Lists the stored secrets: who may use each secret, and when a run last got it. Values are written and never read. */
+/**
+ * Lists the stored secrets. A row shows who may use the secret, and when a run last got it. A person can replace a value, but nobody can
+ * read it.
+ */
 export function Secrets() {
   const secrets = useSecrets();
   const usersOf = useUsers();
@@ -123,7 +126,7 @@ export function Secrets() {
   );
 }
 
-/** Returns a function that names the agents and environments that get a secret. */
+/** Returns a function that returns the names of the agents and environments that get a secret. */
 function useUsers(): (secret: Secret) => string {
   const identities = useIdentities();
   const environments = useEnvironments();
@@ -154,8 +157,8 @@ function SetSecretDialog({ earlier, close }: { earlier: Secret | undefined; clos
       send={async (data) => {
         const file = data.get('file');
         const value = file instanceof File && file.size > 0 ? await file.text() : String(data.get('value'));
-        // Service accounts without a checkbox in this form stay unchanged. If the list of checkboxes is missing, all service accounts stay
-        // unchanged.
+        // Keep the access of service accounts that have no checkbox in this form. If the list of agent identities could not be read,
+        // the form has no checkboxes, so keep the access of all service accounts.
         const identityIds = identities.data?.map(({ uid }) => uid);
         const agents =
           scope === 'personal' || identityIds === undefined

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** The head of a tab: its name, one sentence, and its button. */
+/** Shows the head of a settings tab: the name of the tab, a sentence about it, and a button. */
 export function Section({ title, about, action }: { title: string; about: ReactNode; action?: ReactNode }) {
   return (
     <div className="row">

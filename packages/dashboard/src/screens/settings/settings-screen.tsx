@@ -25,7 +25,7 @@ const views: Readonly<Record<(typeof settingsTabs)[number]['name'], ComponentTyp
 
 const route = getRouteApi('/shell/settings/$tab');
 
-/** Shows one tab of the settings of the team. Hides tabs that the role must not read. */
+/** Shows one tab of the team's settings. Hides tabs that the role of the person may not read. */
 export function SettingsScreen() {
   const { team } = useSession();
   const { tab: name } = route.useParams();

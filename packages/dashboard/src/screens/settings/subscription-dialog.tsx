@@ -6,7 +6,7 @@ import { TextField, textOf, useFault } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
 import styles from './settings.module.css';
 
-/** A new secret, and the thing to which it belongs. */
+/** A new secret, and the subscription to which the secret belongs. */
 export interface MadeSecret {
   readonly secret: string;
   readonly hint: string;

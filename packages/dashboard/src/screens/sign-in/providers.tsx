@@ -3,7 +3,10 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { clientOf } from '../../api/session.ts';
 
-/** Reads the identity providers for single sign-on. Returns undefined until they are read, and an empty list if there are none. */
+/**
+ * Reads the identity providers for single sign-on. Returns undefined until the answer has arrived, and an empty list if there are no
+ * providers.
+ */
 export function useProviders(): readonly SignOnProvider[] | undefined {
   const { data, isError } = useQuery({
     queryKey: ['sign-on'],
@@ -13,7 +16,10 @@ export function useProviders(): readonly SignOnProvider[] | undefined {
   return isError ? [] : data;
 }
 
-/** Returns the query with which an identity provider sent the browser back; undefined if this address has no such query. */
+/**
+ * Returns the query that an identity provider added to the address when it sent the browser back. Returns undefined if the query is not
+ * from a provider.
+ */
 export function answerOfProvider(query: string): string | undefined {
   const members = new URLSearchParams(query);
   return members.has('state') && (members.has('code') || members.has('error')) ? query : undefined;

@@ -22,7 +22,7 @@ function nextOf(text: string | undefined): string {
 
 type Way = 'key' | 'invitation';
 
-/** Signs a person in: with an identity provider, the code of a one-time link, an API key, or an invitation. */
+/** The screen on which a person signs in: with an identity provider, the code of a one-time link, an API key, or an invitation. */
 export function SignInScreen() {
   useTitle('Sign in');
   const navigate = useNavigate();
@@ -37,7 +37,7 @@ export function SignInScreen() {
   const name = useRef<HTMLInputElement>(null);
   const providers = useProviders();
   const [answerError, setAnswerError] = useState<unknown>();
-  /** The query with which an identity provider sent the browser to this page. */
+  /** The query that an identity provider added to the address when it sent the browser to this page. */
   const [answer, setAnswer] = useState<string | undefined>();
 
   const signIn = async (
@@ -57,8 +57,8 @@ export function SignInScreen() {
   };
 
   /**
-   * Signs in by the code of a link. A person who is already signed in stays signed in, because a stranger's link must not change the acting
-   * person.
+   * Signs in with the code of a one-time link. If a person is already signed in, does nothing, because the link may be from a stranger
+   * who wants the person to work in the stranger's account.
    */
   const takeCode = async (code: string) => {
     const isSignedIn = await clientOf('')
@@ -88,10 +88,13 @@ export function SignInScreen() {
     }
   };
 
-  /** Signs in with the answer of the identity provider. If the provider cannot be reached, the page can send the answer again. */
+  /**
+   * Signs in with the answer of the identity provider. If the service cannot reach the provider, the page lets the person send the answer
+   * again.
+   */
   const finishSignOn = (sent: string) => void signIn({ sign_on: sent }, setAnswerError);
 
-  /** Creates a new person from an invitation, and signs the browser in with the person's first key. */
+  /** Accepts an invitation. The service creates a new person, and the browser signs in with the first API key of this person. */
   const join = async (key: string, displayName: string) => {
     setBusy(true);
     setError(undefined);
@@ -244,7 +247,7 @@ export function SignInScreen() {
   );
 }
 
-/** Shows the ways to sign in that most people do not need when single sign-on is configured. */
+/** Shows the other ways to sign in. They are folded if single sign-on is configured, because most people then do not need them. */
 function OtherWays({ areHidden, children }: { areHidden: boolean; children: ReactNode }) {
   if (!areHidden) return children;
   return (
@@ -255,7 +258,7 @@ function OtherWays({ areHidden, children }: { areHidden: boolean; children: Reac
   );
 }
 
-/** Shows the first key of a new person, which the service shows only once, and signs the browser in. */
+/** Shows the first API key of a new person, which the service returns only once, and then signs the browser in. */
 function FirstKey({
   value,
   isBusy,

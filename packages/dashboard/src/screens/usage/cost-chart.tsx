@@ -6,21 +6,24 @@ import styles from './usage.module.css';
 
 /** Position of the bars in the drawing. */
 const [left, right, top, bottom] = [44, 1096, 14, 178];
-/** Number of models with their own colour; all other models share one colour. */
+/** Number of models that have their own colour in the chart. All other models share one colour. */
 const mostSeries = 4;
 const fills = ['f-c1', 'f-c2', 'f-c3', 'f-c4', 'f-c5'] as const;
 const keys = ['key c1', 'key c2', 'key c3', 'key c4', 'key'] as const;
 const others = 'other models';
 
-/** Returns a step for the axis, such that two to five lines reach the largest value. A step is 1, 2 or 5 times a power of ten. */
+/**
+ * Returns the distance between two lines of the axis, so that two to five lines reach the largest value. The distance is 1, 2 or 5 times a
+ * power of ten.
+ */
 function stepFor(most: number): number {
   const power = 10 ** Math.floor(Math.log10(most / 2));
   return [1, 2, 5, 10].map((each) => each * power).find((step) => most / step <= 5) ?? most;
 }
 
 /**
- * Draws the cost of each day, with one colour for each model. Days after `today` have marks without a height. `dailyLimit` is a dashed line. A
- * table has the same numbers.
+ * Draws the cost of each day as a bar with one colour for each model. Days after `today` have only a mark. `dailyLimit` is drawn as a
+ * dashed line. A table for screen readers has the same numbers.
  */
 export function CostChart({
   rows,

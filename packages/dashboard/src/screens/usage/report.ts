@@ -1,4 +1,4 @@
-/** Sums and days of a usage report. */
+/** Calculates days and sums of a usage report, and writes the report as CSV. */
 
 import type { UsageDimension, UsageReport, UsageRow } from '@runyard/contract/team/budgets';
 import { visibleText } from '@runyard/contract/wire/visible';
@@ -53,7 +53,7 @@ export async function readAll(
   return undefined;
 }
 
-/** The tokens that models read, from caches or not. */
+/** Returns the number of tokens that the models read, with those from caches. */
 export const tokensRead = (row: UsageRow): number => row.input_tokens + row.cache_read_tokens + row.cache_write_tokens;
 
 /** Returns the percentage of the input tokens that came from a cache; undefined if there were no input tokens. */
@@ -63,7 +63,7 @@ export function cacheShare(rows: readonly UsageRow[]): number | undefined {
   return Math.round((rows.reduce((sum, row) => sum + row.cache_read_tokens, 0) / readTokens) * 100);
 }
 
-/** The group of a row: a key, its name, and its kind. */
+/** The group of a row: its key, its name, and its kind. */
 export interface Group {
   readonly key: string;
   readonly name: string;
@@ -71,8 +71,8 @@ export interface Group {
 }
 
 /**
- * Returns the group of a row. The group of runs without such a thing, and the group of usage without a recorded thing, have a name but no
- * UID.
+ * Returns the group of a row if the report is grouped by `by`. Two groups have no UID: usage without an environment (or whatever `by`
+ * names), and usage for which the service did not record it.
  */
 export function groupOf(row: UsageRow, by: UsageDimension): Group {
   switch (by) {
@@ -94,7 +94,7 @@ export function groupOf(row: UsageRow, by: UsageDimension): Group {
   }
 }
 
-/** Returns the text of a field of CSV (RFC 4180). Text that a spreadsheet would read as a formula gets an apostrophe. */
+/** Returns a value as a field of CSV (RFC 4180). Adds an apostrophe before a text that a spreadsheet would take for a formula. */
 const csvField = (value: string | number): string => {
   const text = typeof value === 'number' ? String(value) : value.replace(/^[=+\-@\t\r]/, "'$&");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -6,8 +6,8 @@ import { Meter } from '../../parts/meter.tsx';
 import { cacheShare, daysBetween, dayText, monthOf, monthText, tokensRead, tokensText } from './report.ts';
 
 /**
- * Shows the remaining budget of the month, and notes about the cost of the days on the screen. With `scope` `own`, the rows are about the
- * person's own runs, and the team's budget is not shown.
+ * Shows the remaining budget of the month, and notes about the cost of the days on the screen. If `scope` is `own`, the rows contain
+ * only the person's own runs, and the budget of the team is not shown.
  */
 export function Summary({
   scope,
@@ -18,9 +18,9 @@ export function Summary({
 }: {
   scope: UsageReport['scope'];
   budget: TeamBudget | undefined;
-  /** Sums of the days that the screen shows, by day and model. */
+  /** Sums for the days on the screen, with one row for each day and model. */
   rows: readonly UsageRow[] | undefined;
-  /** US dollars of the seven days before today. */
+  /** Cost of the seven days before today, in US dollars. */
   lastWeek: number | undefined;
   today: string;
 }) {
@@ -64,7 +64,7 @@ export function Summary({
   );
 }
 
-/** Shows the team's spending this month, and the remaining amount of its limit. */
+/** Shows the team's spending this month, and the amount that remains until the monthly limit. */
 function TeamMonth({
   budget,
   lastWeek,

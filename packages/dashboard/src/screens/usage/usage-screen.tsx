@@ -16,7 +16,10 @@ import { UsageTable } from './usage-table.tsx';
 
 const route = getRouteApi('/shell/usage');
 
-/** Ways to group the cost, the usual ones first. A person who sees only own runs does not need to group them by creator. */
+/**
+ * Ways to group the cost, with the most usual ways at the beginning. A person who sees only their own runs cannot choose `creator`, because
+ * all these runs have the same creator.
+ */
 const dimensions: readonly UsageDimension[] = [
   'model',
   ...usageDimensions.filter((each) => !['model', 'day'].includes(each)),
@@ -26,7 +29,10 @@ const ownDimensions = dimensions.filter((each) => each !== 'creator');
 const isDay = (text: string | undefined): text is string => /^\d{4}-\d\d-\d\d$/.test(text ?? '');
 const capital = (word: string): string => word.slice(0, 1).toUpperCase() + word.slice(1);
 
-/** Shows the team's spending on models: the remaining budget, the largest shares, and the forecast. Members see their own runs only. */
+/**
+ * Shows the team's spending on models: the remaining budget, the largest shares, and the forecast. Members see only the spending of their
+ * own runs.
+ */
 export function UsageScreen() {
   const { team } = useSession();
   const seesTeam = useMay('admin');
@@ -150,7 +156,7 @@ export function UsageScreen() {
   );
 }
 
-/** Reads sums from the first to the last day; no data if there are more rows than the screen reads. */
+/** Reads the sums from the day `from` to the day `to`. Returns no data if the report has more rows than the screen reads. */
 function useReport(groups: readonly UsageDimension[], from: string, to: string, isEnabled: boolean) {
   const client = useClient();
   const { team } = useSession();
@@ -169,7 +175,8 @@ function useReport(groups: readonly UsageDimension[], from: string, to: string, 
     },
     enabled: isEnabled,
     staleTime: 30_000,
-    // Rows of another grouping have other names, so old rows stay visible only for the same grouping.
+    // Show the old rows until the new rows have arrived, but only if both have the same grouping, because rows of another grouping have
+    // other names.
     placeholderData: (before, query) => (query?.queryKey.slice(4).join() === names.join() ? before : undefined),
   });
 }

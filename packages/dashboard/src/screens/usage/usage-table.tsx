@@ -2,10 +2,13 @@ import type { UsageDimension, UsageRow } from '@runyard/contract/team/budgets';
 import { countText, dollarText, numberText } from '../../parts/format.ts';
 import { cacheShare, groupOf, tokensRead, tokensText } from './report.ts';
 
-/** Maximum number of points of a trend. A point is the mean of neighbouring days. */
+/** Maximum number of points in the drawing of a trend. If there are more days, a point is the mean of neighbouring days. */
 const mostPoints = 20;
 
-/** Shows the sums of each group, the most expensive first. `daily` has them by day too, for the trends. */
+/**
+ * Shows the sums of each group, with the most expensive group at the top. `daily` has the sums of each group for each day, from which the
+ * trends are drawn.
+ */
 export function UsageTable({
   rows,
   by,

@@ -1,4 +1,4 @@
-/** The deliveries of the team, or of one webhook: pages of them, and new deliveries while the reader looks. */
+/** The list of deliveries of the team or of one webhook. It has pages of older deliveries, and adds new deliveries when they arrive. */
 
 import type {
   ListTeamDeliveriesQuery,
@@ -27,7 +27,7 @@ const passes = (delivery: TeamWebhookDelivery, { webhook_uid: webhookUid, label,
 
 type Pages = InfiniteData<ListTeamDeliveriesResponse, string>;
 
-/** Adds new deliveries at the beginning of the pages. Replaces deliveries that the pages already contain. */
+/** Adds new deliveries at the beginning of the first page. If a page already contains a delivery, replaces it there. */
 function withDeliveries(pages: Pages, news: readonly TeamWebhookDelivery[]): Pages {
   const known = new Map(news.map((each) => [each.delivery_id, each]));
   const changed = pages.pages.map((page) => ({
@@ -47,8 +47,8 @@ function withDeliveries(pages: Pages, news: readonly TeamWebhookDelivery[]): Pag
 }
 
 /**
- * Reads the deliveries that pass the filters, and follows the stream. New deliveries wait while `isHeld`, so that no row moves below the
- * reader; a changed outcome is shown at once.
+ * Reads the deliveries that match the filters, and follows the event stream. While `isHeld` is true, new deliveries are not shown, so
+ * that no row moves while the reader looks at it. A changed outcome is always shown at once.
  */
 export function useDeliveryList(filters: DeliveryFilters, isHeld: boolean) {
   const client = useClient();

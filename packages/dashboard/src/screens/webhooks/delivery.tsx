@@ -30,7 +30,7 @@ export function Label({ delivery }: { delivery: WebhookDelivery }) {
   );
 }
 
-/** For each label except ACCEPTED: the reason why the delivery reached no automation. */
+/** For each label except ACCEPTED: a text with the reason why the delivery did not reach any automation. */
 const refusals: Readonly<Record<Exclude<WebhookDelivery['label'], 'ACCEPTED'>, string>> = {
   DUPLICATE: 'came before: only the first one counts',
   REJECTED_AUTH: 'refused: its signature, token or password is wrong',
@@ -38,7 +38,7 @@ const refusals: Readonly<Record<Exclude<WebhookDelivery['label'], 'ACCEPTED'>, s
   REJECTED_TOO_LARGE: 'refused: its body is too large',
 };
 
-/** Returns the outcome of a delivery as one line. */
+/** Returns one line about the outcome of a delivery. */
 export function summaryOf({ label, reason, runs = [], automations = [] }: WebhookDelivery): string {
   if (reason) return visibleText(reason);
   if (label !== 'ACCEPTED') return refusals[label];
@@ -148,7 +148,10 @@ function Verdict({ outcome, name, factoryUid }: { outcome: AutomationOutcome; na
   );
 }
 
-/** Returns the outcome of an automation for a delivery. A separate list shows the conditions that were not met. */
+/**
+ * Returns a text about the outcome of a delivery for one automation. Conditions that were not met are not in this text, because a separate
+ * list shows them.
+ */
 function textOf({ matched, reason, run_id: runId, checks }: AutomationOutcome): string {
   if (checks !== undefined) return 'does not match';
   if (reason !== undefined) return reason;

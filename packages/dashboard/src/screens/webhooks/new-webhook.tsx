@@ -16,7 +16,7 @@ const givesSecret = ['stripe', 'slack', 'sentry', 'linear', 'zendesk', 'pagerdut
 const randomSecret = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(32)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
-/** Returns where a person enters the address and the secret at the sender. */
+/** Returns a text that says where in the sender's settings a person enters the address and the secret. */
 function setupText(scheme: string): string {
   switch (scheme) {
     case 'github':
@@ -51,7 +51,7 @@ export function NewWebhook({ factoryUid, close }: { factoryUid: string; close: (
     const scheme = signatureSchemeNames.find((name) => name === kind);
     const isUnsigned = unsignedSchemeNames.some((name) => name === kind);
     const typed = String(data.get('secret') ?? '').trim();
-    // A sender that accepts any secret gets a random one.
+    // Generate a random secret for a sender that accepts any secret.
     const secret =
       typed === '' && scheme !== undefined && !isUnsigned && !givesSecret.includes(kind) ? randomSecret() : typed;
     setError(undefined);

@@ -5,7 +5,7 @@ import { useAttempts } from '../../parts/attempt.ts';
 import { Dialog, SecretOnceDialog } from '../../parts/dialog.tsx';
 import { Problem } from '../../parts/problem.tsx';
 
-/** Replaces the secret of a webhook. The new secret is from the sender, or it is generated and shown once. */
+/** Replaces the secret of a webhook. The person enters a secret from the sender, or the page generates a secret and shows it once. */
 export function RotateDialog({
   params,
   close,

@@ -3,9 +3,9 @@
 /** An event that a person can simulate. */
 export interface Sample {
   readonly name: string;
-  /** Signature scheme of the provider; absent: any sender. */
+  /** Signature scheme of the provider. Absent: the sample is for webhooks with any scheme. */
   readonly scheme?: string;
-  /** Name of the event in the sender's header. */
+  /** Name of the event, which the provider sends in a header. */
   readonly event?: string;
   readonly payload: unknown;
 }

@@ -11,7 +11,7 @@ import { Icon } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { samples } from './samples.ts';
 
-/** Returns the value of a JSON text. Throws with a sentence for the person if the text is not JSON. */
+/** Returns the value of a JSON text. If the text is not JSON, throws an error with a sentence for the person. */
 function readPayload(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -20,7 +20,10 @@ function readPayload(text: string): unknown {
   }
 }
 
-/** Shows which runs a delivery would start: a sample of a provider, a received delivery, or a pasted payload. Starts nothing. */
+/**
+ * Shows which runs a delivery would start, without starting them. The delivery is a sample of a provider, a received delivery, or a pasted
+ * payload.
+ */
 export function SimulateDialog({
   params,
   scheme,

@@ -58,7 +58,7 @@ export function WebhookScreen() {
         {webhook.error ? <Problem error={webhook.error} /> : <SkeletonRows />}
       </Page>
     );
-  // A new delivery does not replace the delivery that is shown.
+  // Remember the first delivery that was shown, so that a new delivery does not replace it.
   first.current ??= deliveries.rows[0]?.delivery_id;
   const selected = deliveryId ?? first.current;
   const toggle = async () => {
@@ -155,7 +155,10 @@ export function WebhookScreen() {
   );
 }
 
-/** Returns a command that sends an event, if a person can send one: only the sender can make a signed event. */
+/**
+ * Returns a command that sends an event to the webhook. If the webhook requires signatures, the command cannot work, because only the
+ * sender can sign an event.
+ */
 const sampleRequest = ({ url, auth_mode: mode }: Webhook): string =>
   mode === 'signature'
     ? `curl -i ${url} -d '{}'   # answers 401: only the sender can sign`

@@ -99,7 +99,7 @@ export function WorkerPools() {
 function Pool({ pool, open }: { pool: WorkerPool; open: (open: Open) => void }) {
   const { person } = useSession();
   const isAdministrator = useMay('admin');
-  // Owners change their pools, administrators all.
+  // An owner can change the own pools, and an administrator can change all pools.
   const needs = isAdministrator || pool.owner.uid !== person.uid ? 'admin' : 'member';
   const name = visibleText(pool.name);
   return (

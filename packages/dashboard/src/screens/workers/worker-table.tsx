@@ -5,7 +5,10 @@ import { countText, numberText, sizeText } from '../../parts/format.ts';
 import { Meter } from '../../parts/meter.tsx';
 import { Ago } from '../../parts/time.tsx';
 
-/** A file system with less free space than this share, or than 2 GB, has no room for many sandboxes. */
+/**
+ * The page warns if the free share of a file system is below this value, or if less than 2 GB are free, because then only a few sandboxes
+ * fit.
+ */
 const littleShare = 0.05;
 const littleBytes = 2 * 1024 ** 3;
 
@@ -28,7 +31,7 @@ export function WorkerTable({ label, workers }: { label: string; workers: readon
           <tbody key={worker.worker_host}>
             {worker.connections.map((connection, index) => (
               <Row
-                // A connection has no id here; the list is sorted by the time of connecting.
+                // A connection has no id in this list, so the key is the time of connecting and the position.
                 key={`${connection.connected_at} ${index}`}
                 name={worker.worker_host}
                 connection={connection}

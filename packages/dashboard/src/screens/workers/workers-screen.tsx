@@ -8,7 +8,9 @@ import { Loaded } from '../../parts/loaded.tsx';
 import { WorkerPools } from './worker-pools.tsx';
 import { WorkerTable } from './worker-table.tsx';
 
-/** Shows the connected workers with their isolation and free slots, and the names under which people may connect workers. */
+/**
+ * Shows the connected workers with their isolation and free slots, and the worker pools: the names under which people may connect workers.
+ */
 export function WorkersScreen() {
   const client = useClient();
   const { team } = useSession();

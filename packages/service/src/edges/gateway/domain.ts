@@ -43,14 +43,14 @@ interface GatewayDomainDeps {
   readonly bodies: BodyBudget;
   /** UUID of this service process. */
   readonly serviceInstanceId: string;
-  /** Default: checks the budgets of run and team. */
+  /** Default: checks the budgets of the run and of its team. */
   readonly admitModelRequest?: AdmitModelRequest;
 }
 
-/** Time between two searches for outages whose provider is due for a probe. */
+/** Time between two searches for providers with an outage that are due for a probe. */
 const probeEveryMs = 5_000;
 
-/** Returns the admission that checks the budgets of run and team. Ends the run if its budget is used up. */
+/** Returns the admission that checks the budgets of the run and of its team, and ends a run whose budget is used up. */
 function admitByBudgets(deps: GatewayDomainDeps): AdmitModelRequest {
   return async (holder, request) => {
     if (request.kind !== 'generate') return { ok: true };
@@ -154,7 +154,7 @@ async function readUsableModels({ db, models }: HealthDeps, holder: RunTokenHold
   return { ...run, otherIds: priced };
 }
 
-/** Number of recorded names that a process remembers. Most requests then need no SQL statement. */
+/** Number of names of removed members that a process remembers as recorded, so that most requests need no SQL statement. */
 const maxNoted = 10_000;
 
 function routingOf(deps: HealthDeps): ModelRouting {

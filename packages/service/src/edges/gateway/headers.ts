@@ -6,8 +6,8 @@ import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompre
 const upwards = ['content-type', 'accept', 'user-agent', 'anthropic-version', 'anthropic-beta', 'openai-beta'];
 
 /**
- * Headers of the provider that reach the sandbox. They describe the answer, and when to retry. The others reveal the operator's
- * organisation, limits and cookies.
+ * Headers of the provider that reach the sandbox. They describe the answer, and when to retry. Other headers of the provider reveal the
+ * operator's organisation, limits and cookies.
  */
 const downwards = [
   'content-type',

@@ -4,7 +4,7 @@ export interface InFlight {
   readonly signal: AbortSignal;
   /** Adds a promise, which must never reject. */
   track(work: Promise<void>): void;
-  /** Waits up to `ms` for the requests to end by themselves, then aborts the rest and waits for their end. */
+  /** Waits up to `ms` until the requests end by themselves. Then aborts the requests that are still in flight, and waits until they end. */
   drain(ms: number): Promise<void>;
 }
 

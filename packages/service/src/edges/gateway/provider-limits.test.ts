@@ -39,7 +39,7 @@ const costOf = async (runId: string) =>
 const search = { tools: [{ type: 'web_search_20260318', name: 'web_search' }] };
 
 describe("the provider's own tools", () => {
-  it('refuses provider tools and sends nothing, unless the environment of the run allows them by name', async () => {
+  it('are refused, and the request is not sent, unless the environment of the run allows them by name', async () => {
     provider.answer(() => message());
     const before = provider.requests.length;
     for (const tools of [undefined, [], ['web_fetch']]) {
@@ -103,7 +103,7 @@ it('a request for several answers is refused if a limit of turns or cost applies
   expect((await askLocal(runToken, { n: 2 })).status).toBe(200);
 });
 
-describe('an answer without usage is a turn and has a price', () => {
+describe('an answer without usage counts as a turn and has a price', () => {
   const base = { id: 'c', object: 'chat.completion.chunk', model: 'plain' };
   const delta = (content: string) => ({ ...base, choices: [{ index: 0, delta: { content } }] });
   const done = { ...base, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };

@@ -155,7 +155,7 @@ describe('models and workers', () => {
     expect(ListModelsResponse.parse(body).default_model_id).toBe('runbook');
   });
 
-  test("the key of a worker's connection is found like the key of a request", async () => {
+  test("a worker's connection is authenticated with an API key, like a request", async () => {
     const { keys } = service.deps;
     expect(await authenticateWorker(keys, `Bearer ${service.key}`)).toMatchObject({
       teamId: service.teamId,
@@ -233,7 +233,7 @@ describe('pages', () => {
   });
 });
 
-describe('a request that Node cannot parse, or would answer itself', () => {
+describe('a request that Node cannot parse, or would answer without the service', () => {
   const answerTo = (text: string) =>
     new Promise<string>((resolve) => {
       let received = '';
@@ -250,7 +250,7 @@ describe('a request that Node cannot parse, or would answer itself', () => {
     [400, 'no Host', 'GET /healthz HTTP/1.1\r\n\r\n'],
     [417, 'an unknown expectation', 'GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n'],
     [431, 'headers over 16 KB', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`],
-  ])('is answered with a problem document and the end of the connection: %i for %s', async (status, _, text) => {
+  ])('gets a problem document and the end of its connection, %i for %s', async (status, _, text) => {
     const [head = '', body = ''] = (await answerTo(text)).split('\r\n\r\n');
     expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
     expect(head).toMatch(/^x-request-id: \w+/m);

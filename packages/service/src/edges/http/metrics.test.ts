@@ -75,7 +75,7 @@ describe('/metrics on a separate port', () => {
   });
 });
 
-test('counts a run from its create to its end, with queue, start and duration', async () => {
+test('the metrics count a run from its create to its end, with the time in the queue, the time to start and the duration', async () => {
   const series = readSeries(await scrape());
   const get = (name: string) => series.get(name) ?? 0;
   const execution = await service.startExecution();
@@ -97,7 +97,7 @@ test('counts a run from its create to its end, with queue, start and duration', 
   expect(after.get('runyard_run_duration_seconds_sum{state="SUCCEEDED"}')).toBeGreaterThan(0);
 });
 
-test('does not count a change that was rolled back', async () => {
+test('the metrics do not count a change that was rolled back', async () => {
   const series = 'runyard_run_transitions_total{state="SUCCEEDED"}';
   const before = await valueNow(series);
   const { runId, executionId } = await service.startExecution();
@@ -110,7 +110,7 @@ test('does not count a change that was rolled back', async () => {
   expect(await valueNow(series)).toBe(before);
 });
 
-test('counts requests, tokens and cost of a model', async () => {
+test('the metrics count requests, tokens and cost of a model', async () => {
   answerAtFixedCost(fake);
   const { runToken } = await service.startExecution({ config: { model_id: opus } });
   expect((await askModel(service.baseUrl, runToken)).status).toBe(200);
@@ -121,7 +121,7 @@ test('counts requests, tokens and cost of a model', async () => {
   expect(await valueNow('runyard_authentication_failures_total{credential="run_token"}')).toBe(1);
 });
 
-test('counts deliveries by result and scheme', async () => {
+test('the metrics count deliveries by result and scheme', async () => {
   const { create, send } = await testWebhooks(service);
   const webhook = await create();
   await send(webhook);
@@ -133,7 +133,7 @@ test('counts deliveries by result and scheme', async () => {
   expect(series.get('runyard_webhook_deliveries_total{result="not_found",scheme="unknown"}')).toBe(1);
 });
 
-test('reads depth and age of the queue by pool, and shows only the pools of the setting by name', async () => {
+test('the metrics show depth and age of the queue for each pool that a setting names, and for all other pools together', async () => {
   await service.newRun({ config: { worker_host: 'gpu' } });
   await service.newRun({ config: { worker_host: 'a-secret-pool' } });
   await service.newRun({ config: { worker_host: 'another-pool' } });
@@ -151,7 +151,7 @@ test('reads depth and age of the queue by pool, and shows only the pools of the 
   expect(values['runyard_queue_age_seconds gpu']).toBeGreaterThan(89);
 });
 
-describe('attackers', () => {
+describe('under attack', () => {
   test('a flood of label values does not make the number of series grow', async () => {
     const linesNow = async () => readSeries(await scrape()).size;
     const flood = (from: number) => {

@@ -67,7 +67,8 @@ async function readDeliveryNews(
   const [first] = rows;
   return {
     byTeam,
-    // `after` may be later than the horizon, because another process knew more foreign transactions and read further.
+    // `after` may be later than the horizon: it may come from another process, which knew more transactions of other databases and so read
+    // further.
     upTo: isLast && first && first.horizon > last.xact ? beforeTransaction(first.horizon) : last,
     isLast,
     isHeldBack: first?.is_held_back ?? false,

@@ -11,7 +11,7 @@ async function markEventStreams(db: Queryable): Promise<void> {
   await db.query(mark);
 }
 
-/** `team-events.ts` needs the newest mark that is older than the window of team streams, but none before it. */
+/** `team-events.ts` needs the newest mark that is older than the window of team streams, but no earlier mark. */
 const oldMarks: RowRule = { table: 'event_stream_marks', isOver: `marked_at < now() - interval '30 days'` };
 
 const markStreams: NightlyTask = {

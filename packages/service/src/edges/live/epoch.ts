@@ -1,4 +1,5 @@
-/** The epoch of transaction numbers. Ids of team streams can be compared only within one epoch, so ids of another epoch are refused. */
+/** The epoch of a database. The ids of team streams contain transaction numbers of PostgreSQL, which can be compared only within one
+ * database. So ids also contain the epoch, and ids of another epoch are refused. */
 import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import type { Database, Statement } from '../../platform/store/database/database.ts';
@@ -39,8 +40,8 @@ const lock = 7_236_430_154_412_377n;
 
 /**
  * Returns the epoch of this database. Creates a new one if there is none or if the database is a copy. In a copy of a
- * database, events may have transaction numbers that the copy assigns only later. Their numbers are removed, because
- * streams would deliver these events again. This takes time after a large import.
+ * database, events may have transaction numbers that the copy assigns only later. These numbers are removed, because streams would deliver
+ * the events again. This takes time after a large import.
  */
 export async function ensureEpoch(db: Database): Promise<string> {
   const [known] = await db.query(readEpoch);
@@ -50,7 +51,7 @@ export async function ensureEpoch(db: Database): Promise<string> {
 async function renewEpoch(client: pg.Client): Promise<string> {
   await client.query('BEGIN');
   await client.query('SELECT pg_advisory_xact_lock($1)', [lock]);
-  // Reads again after the lock, because another process may have created the epoch first.
+  // Read again after the lock, because another process may have created the epoch while this process waited for the lock.
   const { rows } = await client.query<RowOf<typeof readEpoch>>(readEpoch.text);
   const epoch = rows[0]?.epoch ?? randomBytes(8).toString('hex');
   if (rows.length === 0) {

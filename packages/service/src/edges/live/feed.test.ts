@@ -67,7 +67,7 @@ const numbers = (from: number, to: number) =>
 /** Events that are read from memory arrive within a few turns of the event loop. */
 const settle = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
-test('writes the bytes of one read to all streams', async () => {
+test('a feed writes the bytes of one read to all streams', async () => {
   const { feed, add, asked } = sequence();
   const all = Array.from({ length: 5 }, () => reader(feed).got);
   add(4);
@@ -76,7 +76,7 @@ test('writes the bytes of one read to all streams', async () => {
   expect(asked).toEqual([]);
 });
 
-test('lets a full stream read its own pages later without delaying the others', async () => {
+test('a feed lets a stream with a full outlet read its own pages later, and does not delay the other streams', async () => {
   const { feed, add, asked } = sequence();
   const slow = reader(feed, { isSlow: true });
   const quick = reader(feed);
@@ -93,7 +93,7 @@ test('lets a full stream read its own pages later without delaying the others', 
   expect(asked).toEqual([10, 13, 16]);
 });
 
-test('bounds the tail of a feed and keeps none for a single stream', () => {
+test('a feed limits its tail, and keeps no tail for a single stream', () => {
   const { feed, add } = sequence();
   const first = reader(feed);
   add(500);
@@ -104,7 +104,7 @@ test('bounds the tail of a feed and keeps none for a single stream', () => {
   expect(first.got.text).toBe(numbers(1, 5_500));
 });
 
-test('sends the newest events to a slightly late stream, and lets a very late stream read its own pages', async () => {
+test('a feed sends the newest events to a slightly late stream, and lets a very late stream read its own pages', async () => {
   const { feed, add, asked } = sequence();
   reader(feed);
   reader(feed);
@@ -121,7 +121,7 @@ test('sends the newest events to a slightly late stream, and lets a very late st
   expect(asked.length).toBeGreaterThan(1);
 });
 
-test('ends a stream only after the stream got all events', async () => {
+test('a feed ends a stream only after the stream got all events', async () => {
   const { feed, add } = sequence();
   const slow = reader(feed, { isSlow: true });
   const quick = reader(feed);
@@ -135,7 +135,7 @@ test('ends a stream only after the stream got all events', async () => {
   expect(slow.got).toMatchObject({ text: `${numbers(1, 7)}: end\n\n`, end: 'end' });
 });
 
-test('cuts a stream whose next events were deleted', async () => {
+test('a feed cuts a stream whose next events were deleted', async () => {
   const { feed, add, deleteUpTo } = sequence();
   const quick = reader(feed);
   const slow = reader(feed, { isSlow: true });

@@ -138,7 +138,7 @@ export function publish<P>(feed: Feed<P>, page: Page<P>): void {
     if (!isWhole) feed.tailFrom = page.upTo;
     feed.upTo = page.upTo;
   }
-  // Most streams are at the same position: their bytes are joined once.
+  // Most streams are at the same position, so the bytes for each position are joined only once.
   const joined = new Map<P, Buffer>();
   for (const stream of feed.streams) advance(stream, joined);
   trimTail(feed);

@@ -12,7 +12,7 @@ export function eventBytes(id: string, event: { readonly type: string }): Buffer
   return Buffer.from(`id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
 }
 
-/** Sets the last id of a reader without an event. */
+/** Returns bytes that set the last id of a reader but contain no event. */
 export const idBytes = (id: string): Buffer => Buffer.from(`id: ${id}\n\n`);
 
 /** The comment at the end of a complete stream. */

@@ -69,7 +69,7 @@ const story = [
   { type: 'action_result', occurred_at: at, action_id: 'a', state: 'completed' },
 ];
 
-test('merges adjacent pieces of a message or output and leaves the conversation unchanged', async () => {
+test('the merge of old events joins adjacent pieces of a message or output, and leaves the conversation unchanged', async () => {
   const id = await endedRun(25, story);
   const before = await conversationOf(id);
   await mergeAll();
@@ -86,7 +86,7 @@ test('merges adjacent pieces of a message or output and leaves the conversation 
   expect(await conversationOf(id)).toEqual(before);
 });
 
-test('reports a position inside merged events, and resumes exactly before and after them', async () => {
+test('a position inside merged events is reported, and a stream can resume exactly before and after these events', async () => {
   const id = await endedRun(25, story);
   await mergeAll();
   const place = (seq: number) => findRunPlace(t.deps.db, { teamId: t.teamId, runId: id }, seq * 2);
@@ -101,11 +101,11 @@ test('reports a position inside merged events, and resumes exactly before and af
   if (before === 'gone' || within === 'gone' || behind === 'gone') throw new Error('gone');
   expect(String(before?.frames[0]?.bytes)).toContain('I am here. ');
   expect([before?.keptAfter, behind?.keptAfter]).toEqual([0, 0]);
-  // A stream at that position is closed, because events after it were deleted.
+  // A stream at a position inside merged events is closed, because events after the position were deleted.
   expect(within?.keptAfter).toBe(10);
 });
 
-test('merges text up to 32 KB, and adds the text of a continued run', async () => {
+test('the merge of old events joins text up to 32 KB, and adds the text of a continued run', async () => {
   const id = await endedRun(
     25,
     Array.from({ length: 100 }, () => text('x'.repeat(1000))),
@@ -127,7 +127,7 @@ test('merges text up to 32 KB, and adds the text of a continued run', async () =
   expect((await rowsOf(id)).at(-1)).toEqual([expect.any(Number), 103, expect.stringMatching(/xmoremore$/)]);
 });
 
-test('runs that ended less than a day ago stay unchanged, and are merged later', async () => {
+test('the events of runs that ended less than a day ago stay unchanged, and are merged later', async () => {
   const id = await endedRun(23, [text('a'), text('b')]);
   await mergeAll();
   expect(await rowsOf(id)).toHaveLength(2);

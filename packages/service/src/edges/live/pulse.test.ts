@@ -35,9 +35,9 @@ function setUp(options: { stuckMs?: number; takes?: boolean } = {}) {
   return { feed, seen, pulse, round };
 }
 
-test('sends one heartbeat to a stream that was quiet for 15 beats', () => {
+test('the pulse sends one heartbeat to a stream that was quiet for 15 beats', () => {
   const { feed, seen, round } = setUp();
-  // The timer has just begun.
+  // In the first round, no stream has been quiet for 15 beats yet.
   round();
   expect(seen).toEqual([]);
   round();
@@ -48,7 +48,7 @@ test('sends one heartbeat to a stream that was quiet for 15 beats', () => {
   expect(seen).toEqual(['at 0', 'event 1', 'at 1']);
 });
 
-test('sends no heartbeat to a full stream, and cuts a stream that stays full for too long', () => {
+test('the pulse sends no heartbeat to a stream with a full outlet, and cuts a stream whose outlet stays full for too long', () => {
   const patient = setUp({ takes: false });
   publish(patient.feed, page(1));
   for (let n = 0; n < 3; n += 1) patient.round();
@@ -60,7 +60,7 @@ test('sends no heartbeat to a full stream, and cuts a stream that stays full for
   expect(stuck.feed.streams.size).toBe(0);
 });
 
-test('writes nothing to an ended stream, and cuts it if its remaining bytes are never read', () => {
+test('the pulse writes nothing to an ended stream, and cuts the stream if its remaining bytes are never read', () => {
   const read = setUp();
   publish(read.feed, { ...page(1), hasEnded: true });
   const all = [...read.seen];

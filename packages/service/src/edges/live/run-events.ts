@@ -85,7 +85,7 @@ interface RunQuestion {
   readonly after: number;
 }
 
-/** Bytes of a page, as PostgreSQL stores them. The last event of a page may exceed them. */
+/** Maximum size of a page in bytes, measured as PostgreSQL stores the events. The last event of a page may exceed this size. */
 const maxPageBytes = 256 * 1024;
 
 /** Reads at most $3 rows for each run. A row without `seq` means that no event exists after `after`. No row means that the run was deleted. */
@@ -116,7 +116,7 @@ const readPages = defineStatement({
     run_state: text<RunState>(),
     event_seq: integer,
     events_kept_after: integer,
-    /** A turn is in progress in the sandbox of the failed setup. */
+    /** True if a turn is in progress in the sandbox that the run keeps after a failed setup. */
     is_debugged: nullable(boolean),
     seq: nullable(integer),
     event_uuid: nullable(uuid),
@@ -161,7 +161,7 @@ function pageOf({ runId, after }: RunQuestion, rows: readonly Row[], limit: numb
     last.seq === null || last.seq === last.event_seq || (rows.length === last.candidates && rows.length < limit);
   return {
     frames,
-    // No row follows the last row. Higher numbers may exist without rows, because retention has deleted these rows.
+    // The last page reaches up to the highest number of the run, even if retention has deleted the row with this number.
     upTo: afterRow(isLast ? first.event_seq : (last.seq ?? 0)),
     // A stream that got some of the merged events cannot get the remaining ones.
     keptAfter: afterRow(isInside(first.from_seq, after) ? (first.seq ?? 0) : first.events_kept_after),
@@ -194,7 +194,7 @@ const readPlace = defineStatement({
   row: { event_seq: integer, events_kept_after: integer, next_from: nullable(integer) },
 });
 
-/** The state of a position in a run's events. */
+/** What is known about a position in the events of a run. */
 export interface RunPlace {
   /** Number of the last row of the run's events. */
   readonly lastSeq: number;
@@ -204,7 +204,7 @@ export interface RunPlace {
   readonly isInsideMerged: boolean;
 }
 
-/** Returns the facts about a position in a run; null if the team has no such run. */
+/** Returns what is known about a position in the events of a run; null if the team has no such run. */
 export async function findRunPlace(
   db: Queryable,
   run: { readonly teamId: string; readonly runId: string },

@@ -5,10 +5,10 @@ import { heartbeatBytes } from './frame.ts';
 import { afterRow, type RunPosition, readRunPages, rowOf } from './run-events.ts';
 import { sharedReads } from './shared-reads.ts';
 
-/** Maximum of rows for each run with new events, and of runs in one read. */
+/** Maximum number of rows for each run, and maximum number of runs, in one read of new events. */
 const newsRows = 50;
 const newsRuns = 100;
-/** Maximum of rows in a page for a late stream, and of streams in one read. */
+/** Maximum number of rows for each late stream, and maximum number of late streams, in one read of pages. */
 const pageRows = 200;
 const pageStreams = 10;
 
@@ -26,7 +26,7 @@ export interface RunStart {
 
 export interface RunFeeds {
   open(start: RunStart, outlet: Outlet): Stream<RunPosition>;
-  /** Reads one of `turns` shares of the feeds without a notice, in case a notice was lost. */
+  /** Divides the feeds into `turns` shares and reads one share, in case a notice about these feeds was lost. */
   poll(turn: number, turns: number): void;
   stop(): void;
 }
@@ -53,7 +53,7 @@ export function openRunFeeds({ db, log, notices }: Pick<ExecutionDeps, 'db' | 'l
   };
 
   const reading = new Set<Feed<RunPosition>>();
-  /** Feeds that got a notice since their read in progress began. */
+  /** Feeds with a notice that arrived after their last read began. */
   const withNews = new Set<Feed<RunPosition>>();
 
   async function readNews(feed: Feed<RunPosition>): Promise<void> {
@@ -70,7 +70,7 @@ export function openRunFeeds({ db, log, notices }: Pick<ExecutionDeps, 'db' | 'l
         }
       }
     } catch (error) {
-      // This feed would receive no further events, so its readers connect again and continue.
+      // Cut the streams, because this feed would receive no further events. The readers connect again and continue.
       log.error({ err: error, run_id: feed.key }, 'live streams of a run broke');
       for (const stream of [...feed.streams]) cut(stream);
     } finally {

@@ -1,4 +1,4 @@
-/** Places of the event streams of this process. */
+/** Limits the open event streams of this process: each open stream takes one of a limited number of places. */
 import { makePlaces } from '../../platform/bodies/places.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 

@@ -79,7 +79,7 @@ export interface TeamSource {
 export const eventsOfRuns = (notices: Notices): TeamSource => ({
   read: readTeamNews,
   subscribe: (onNews) => {
-    // A new run notifies only the channel of the queue.
+    // Also listen to the channel of the queue, because a new run sends a notice only there.
     const stops = [notices.onAnyRun((runId) => onNews(runId === null)), notices.onQueue(() => onNews(false))];
     return () => {
       for (const stop of stops) stop();
@@ -130,7 +130,8 @@ async function readTeamNews(
   const [first] = rows;
   return {
     byTeam,
-    // `after` may be later than the horizon, because another process knew more foreign transactions and read further.
+    // `after` may be later than the horizon: it may come from another process, which knew more transactions of other databases and so read
+    // further.
     upTo: isLast && first && first.horizon > last.xact ? beforeTransaction(first.horizon) : last,
     isLast,
     isHeldBack: first?.is_held_back ?? false,
@@ -154,7 +155,7 @@ const readPlace = defineStatement({
   row: { horizon: integer, next: integer, kept_after: integer },
 });
 
-/** Reads the position of "now", the number of the next transaction, and the transaction that separates too old ids. */
+/** Reads the current position, the number of the next transaction, and the transaction before which ids are too old. */
 export async function readTeamPlace(
   db: Queryable,
   foreign: readonly number[],

@@ -62,7 +62,7 @@ async function executionOf(runId: string): Promise<string> {
 const append = async (runId: string, db: Parameters<typeof appendTimelineEvent>[0] = t.deps.db) =>
   appendTimelineEvent(db, { runId, executionId: await executionOf(runId), type: 'setup_step_started' });
 
-/** A transaction that has a number and waits. */
+/** Opens a transaction that has a transaction number. The caller commits it later. */
 async function openTransaction() {
   const client = await t.deps.db.pool.connect();
   await client.query('BEGIN; SELECT pg_current_xact_id()');
@@ -83,7 +83,7 @@ async function openTransaction() {
   };
 }
 
-test('sends an event that is committed after later ones, both to connected and to reconnecting readers', async () => {
+test('a team stream sends an event that is committed after later events, both to connected and to reconnecting readers', async () => {
   const [first, second] = [await t.newRun(), await t.newRun()];
   const reader = await follow();
   const late = await openTransaction();
@@ -102,7 +102,7 @@ test('sends an event that is committed after later ones, both to connected and t
   }
 });
 
-test("keeps the order of a run's events when an older transaction writes later", async () => {
+test("a team stream keeps the order of a run's events when an older transaction writes later", async () => {
   const run = await t.newRun();
   const reader = await follow();
   const older = await openTransaction();
@@ -131,7 +131,7 @@ test('a transaction in another database of the server does not delay a team stre
   }
 });
 
-test('sends everything to a stream that begins at an earlier position than the others', async () => {
+test('a team stream that begins at an earlier position than the other streams gets all events', async () => {
   const run = await t.newRun();
   const start = await feeds.find(undefined);
   if (start.kind !== 'at') throw new Error(start.kind);
@@ -154,7 +154,7 @@ test('sends everything to a stream that begins at an earlier position than the o
   await vi.waitFor(() => expect(ids()).toEqual(['2', '3']), { timeout: 60_000 });
 });
 
-test('reads many pages after an old id while other streams get new events', async () => {
+test('a team stream reads many pages after an old id while other streams get new events', async () => {
   const run = await t.newRun();
   const reader = await follow();
   for (let n = 0; n < 450; n += 1) await append(run);

@@ -31,11 +31,11 @@ export type TeamStart =
   | { readonly kind: 'gone' };
 
 export interface TeamFeeds {
-  /** Finds the position of an id, or the current position. */
+  /** Finds the position of an id; without an id, the current position. */
   find(lastId: string | undefined): Promise<TeamStart>;
   open(teamId: string, start: Extract<TeamStart, { kind: 'at' }>, outlet: Outlet): Stream<TeamPosition>;
   idOf(position: TeamPosition): string;
-  /** Reads new events without a notice. */
+  /** Reads new events even if no notice has arrived. */
   poll(): void;
   stop(): void;
 }
@@ -79,7 +79,7 @@ export async function openTeamFeeds(
     if (heldBackFor > foreignAfterMs) await readForeign();
     const after = readTo;
     const news = await events.read(db, epoch, after, foreign);
-    // During the read, the last stream ended and a stream with another position began.
+    // Drop the answer if during the read the last stream ended and a stream with another position began.
     if (readTo !== after) return 0;
     if (compareTeamPositions(news.upTo, after) > 0) {
       for (const [teamId, feed] of feeds) publish(feed, pageOfTeam(news, teamId));
@@ -133,7 +133,7 @@ export async function openTeamFeeds(
       const parsed = lastId === undefined ? null : parseTeamId(lastId);
       if (lastId !== undefined && !parsed) return { kind: 'unknown' };
       if (parsed && parsed.epoch !== epoch) return { kind: 'gone' };
-      // The current position must not wait for a long transaction of another database.
+      // Read the transactions of other databases again, because a long one must not hold back the current position.
       if (!parsed && performance.now() - foreignReadAt > foreignAgeMs) await readForeign();
       const { horizon, next, keptAfter } = await readTeamPlace(db, foreign);
       const now = beforeTransaction(horizon);
@@ -142,7 +142,7 @@ export async function openTeamFeeds(
       return position.xact < keptAfter ? { kind: 'gone' } : { kind: 'at', position, now };
     },
     open: (teamId, { position, now }, outlet) => {
-      // No stream existed, so `readTo` is old.
+      // `readTo` is old, because nothing is read while there is no stream.
       if (feeds.size === 0) readTo = now;
       const feed = feeds.get(teamId) ?? makeFeed(source, teamId, readTo);
       feeds.set(teamId, feed);

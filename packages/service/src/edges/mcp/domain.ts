@@ -18,7 +18,7 @@ import { makeToolset, type Toolset } from './toolset.ts';
 
 /** Largest number of concurrent requests of one key in this process. */
 export const maxInFlight = 16;
-/** A prompt has at most 1 MB of UTF-8, which may be twice as much in JSON. */
+/** This is enough for a prompt, which has at most 1 MB of UTF-8 and may take twice as much in JSON. */
 const bodyLimit = 3 * 1024 * 1024;
 
 interface McpServerDeps {
@@ -26,7 +26,8 @@ interface McpServerDeps {
   baseUrl(): string;
 }
 
-/** Returns a function that makes the tools at its first call, because their schemas would take a quarter of the start time. */
+/** Returns a function that makes the tools at its first call, and not when the service starts, because the schemas of the tools would take
+ * a quarter of the start time. */
 function madeLate(tools: readonly Tool[]): () => Toolset {
   let toolset: Toolset | undefined;
   return () => {

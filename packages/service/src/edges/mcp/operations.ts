@@ -9,7 +9,7 @@ export type OperationAnswer =
   | { readonly kind: 'answer'; readonly bytes: Buffer }
   | { readonly kind: 'redirect'; readonly location: string }
   | { readonly kind: 'refused'; readonly status: number; readonly message: string }
-  /** The body of the answer has more bytes than requested. */
+  /** The body of the answer is larger than `maxBytes`. */
   | { readonly kind: 'too_large' };
 
 /** Calls an operation as the caller of an MCP request. The answer has at most `maxBytes`. */

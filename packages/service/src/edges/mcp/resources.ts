@@ -58,7 +58,7 @@ const kinds: readonly Kind[] = [
 
 export const resourceTemplates: ResourceTemplateType[] = kinds.map(({ template }) => template);
 
-/** A resource cannot be read or listed. The message is for the client. */
+/** Thrown if a resource cannot be read or listed. The error's message is for the client. */
 export class ResourceProblem extends Error {}
 
 /** Makes a request to an operation with only these parameters. */

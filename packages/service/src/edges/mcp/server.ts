@@ -21,8 +21,8 @@ interface McpServerParts {
 }
 
 /**
- * Replaces the validator of the SDK, whose creation takes milliseconds. It is never used, because the server sends no requests to clients
- * and so gets no answers to validate.
+ * Replaces the SDK's own validator, because its creation takes milliseconds, and no validator is ever used: the server sends no requests to
+ * clients and so gets no answers to validate.
  */
 const noValidator = {
   getValidator: () => () => ({ valid: false, data: undefined, errorMessage: 'nothing was asked' }) as const,
@@ -36,7 +36,7 @@ function makeServer(sdk: Sdk, { title, toolset, log }: McpServerParts, caller: M
     { name: 'runyard', title, version: '1.0.0' },
     { capabilities: { tools: {}, resources: {} }, instructions, jsonSchemaValidator: noValidator },
   );
-  /** Does the work. `onFailure` turns an exception into the answer. */
+  /** Does `work`. If `work` throws, returns the answer that `onFailure` makes from the exception. */
   const guarded = async <T>(work: () => Promise<T>, onFailure: (error: unknown) => T): Promise<T> => {
     try {
       return await work();

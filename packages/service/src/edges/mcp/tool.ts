@@ -13,13 +13,15 @@ export interface Tool {
   readonly title: string;
   /** Tells the model the effect of the tool and when to use it. */
   readonly description: string;
-  /** The operation that is called with the arguments. Its route decides who may call the tool, and checks the arguments. */
+  /** The operation of the API that the tool calls with the arguments. The operation's route decides who may call the tool, and checks the
+   * arguments. */
   readonly operation: RouteName;
-  /** Members of the operation's query and body that are arguments. Default: all members of the query, and no member of the body. */
+  /** Members of the operation's query and body that are arguments of the
+   * tool. Default: all members of the query, and no member of the body. */
   readonly members?: readonly string[];
   /** Members of `config` that the schema names. The operation accepts its other members too. */
   readonly configMembers?: readonly string[];
-  /** Other names of members, by the name of the argument. */
+  /** Names of members that differ from the names of their arguments, by the name of the argument. */
   readonly renamed?: Readonly<Record<string, string>>;
   /** Members of the body that are always the same. */
   readonly fixed?: Json;
@@ -186,8 +188,8 @@ function* queryPairs(name: string, value: unknown): Generator<[string, string]> 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /**
- * Returns the function that makes a request to the operation from arguments. The function returns faults instead if the operation would not
- * find them.
+ * Returns the function that makes a request to the operation from arguments. If the arguments have faults that the operation would not
+ * find, the function returns these faults instead.
  */
 export function requestMaker(tool: Tool): (given: Json) => OperationRequest | readonly Fault[] {
   const route = routeOf(tool);

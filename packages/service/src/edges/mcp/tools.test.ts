@@ -55,7 +55,7 @@ describe.each([
   });
 });
 
-describe('rights', () => {
+describe('on the MCP server', () => {
   test('a viewer sees only tools that read, and gets the error of the API from other tools', async () => {
     const key = await service.newKey({ role: 'viewer' });
     const { client, call } = await connectMcp(url, key);
@@ -107,7 +107,7 @@ describe('rights', () => {
   });
 });
 
-describe('arguments', () => {
+describe('in calls of MCP tools', () => {
   test.each([
     ['start_run', { prompt: 'Do it', promt: 'x' }, 'promt: is no argument of start_run, which takes prompt, skill, '],
     ['start_run', { prompt: 'Do it', config: { modelId: 'x' } }, 'model_id'],
@@ -241,8 +241,8 @@ describe('outputs of a run', () => {
   });
 });
 
-describe('bounds', () => {
-  test('a key has a limited number of concurrent requests, and a client that disconnects frees its place', async () => {
+describe('on each MCP server', () => {
+  test('a key has a limited number of concurrent requests, and a client that disconnects makes room for another request', async () => {
     const key = await service.newKey();
     const [run_id, eager] = [await service.newRun(), await connectMcp(url, key, true)];
     const leaving = new AbortController();
@@ -260,7 +260,7 @@ describe('bounds', () => {
         headers: { accept: 'application/json, text/event-stream' },
       });
     await expect.poll(async () => (await ping()).status).toBe(429);
-    // Another key has separate places.
+    // The requests of another key are counted separately.
     expect((await mcp.call('get_run', { run_id })).isError).toBe(false);
     leaving.abort();
     expect(await Promise.all(waits)).toEqual(waits.map(() => 'left'));

@@ -50,7 +50,7 @@ describe('the newest messages', () => {
   };
   const read = (most: number) => JSON.parse(newestMessages(conversation, most, 1_000));
 
-  test('returns all messages if they fit', () => {
+  test('are all messages if all of them fit', () => {
     expect(read(10_000)).toEqual(conversation);
   });
 
@@ -63,7 +63,7 @@ describe('the newest messages', () => {
     expect(read(0)).toMatchObject({ omitted_messages: 4, steps: [] });
   });
 
-  test('omit delegated work before they omit messages', () => {
+  test('omit the messages of subagents before the messages of the agent', () => {
     const whole = { conversation_id: 'c', steps: [{ ...step('1', 'one'), steps: [step('d', 'x'.repeat(500))] }] };
     expect(JSON.parse(newestMessages(whole, 200, 1_000))).toMatchObject({
       omitted_messages: 1,

@@ -8,7 +8,9 @@ const claimMinutes = 10;
 /** The next 03:00 UTC. */
 const nextNight = `date_trunc('day', clock_timestamp() - interval '3 hours') + interval '1 day 3 hours'`;
 
-const claimUntil = `clock_timestamp() + interval '${claimMinutes} minutes'`; /** The first call creates the row, and the work is due in the next night. */
+const claimUntil = `clock_timestamp() + interval '${claimMinutes} minutes'`;
+
+/** Claims a sweep that is due. The first call for a sweep only creates its row, and the sweep is due in the next night. */
 const claim = defineStatement({
   name: 'claim_sweep',
   text: `

@@ -35,7 +35,7 @@ describe('the sweep of blobs', () => {
     expect(await isThere(run.attachmentKey)).toBe(true);
   });
 
-  test('keeps the bytes of prepared files for a day, and the bytes of used files as long as their run', async () => {
+  test('keeps the bytes of prepared files for a day, and the bytes of used files as long as the run exists', async () => {
     const run = await endedRun(1);
     const add = async (table: string, columns: string, values: string) => {
       const id = randomUUIDv7();

@@ -123,7 +123,7 @@ describe('the sweep of runs', () => {
     expect(await db.query('SELECT id FROM runs WHERE id = ANY($1::uuid[])', [ids])).toEqual([]);
   });
 
-  test('keeps runs while their conversation continues, their sandbox lives, or they have not ended', async () => {
+  test('keeps runs that have not ended, that have a sandbox, or whose conversation another run has continued recently', async () => {
     const conversationId = randomUUIDv7();
     const continued = await endedRun(500, { conversationId });
     const continuing = await endedRun(10, { conversationId });

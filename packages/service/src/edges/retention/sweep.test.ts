@@ -65,7 +65,7 @@ describe('the sweep', () => {
   });
 });
 
-test('deletes idempotency keys after 24 hours, abandoned uploads after a day and dead services after an hour', async () => {
+test('deletes idempotency keys after 24 hours, abandoned uploads after a day and rows of dead service processes after an hour', async () => {
   const key = (age: string) =>
     db.query(
       `INSERT INTO idempotency_keys (team_id, principal, key, request_hash, status, response, created_at)

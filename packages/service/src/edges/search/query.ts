@@ -7,8 +7,8 @@ const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const uid = /^[A-Za-z0-9]{22}$/;
 
 /**
- * Returns the words and ids of a query. If the query is an address, it has no words. The ids come from the path of the address, and the
- * last id comes first, because it names the thing that the page shows.
+ * Returns the words and ids of a query. If the query is an address, the result has no words, and the ids are those in the path of the
+ * address. The last id of the path comes first, because this id names the thing that the page shows.
  */
 export function readQuery(q: string): { readonly text: string; readonly ids: string[] } {
   const trimmed = q.trim();

@@ -209,11 +209,11 @@ const cases: readonly (readonly [what: string, prepare: () => Prepare, due: read
   ['a person to confirm later', () => identity('1 minute'), []],
 ];
 
-it('finds no work in an idle service', async () => {
+it('the query for due work finds nothing in an idle service', async () => {
   expect(await dueAfter(async () => undefined)).toEqual([]);
 });
 
-test.for(cases)('finds the loops for %s', async ([, prepare, due]) => {
+test.for(cases)('the query for due work finds the loops for %s', async ([, prepare, due]) => {
   const work = prepare();
   expect(await dueAfter((tx) => (typeof work === 'string' ? tx.query(work) : work(tx)))).toEqual([...due].sort());
 });
@@ -223,7 +223,7 @@ it('this file has a case for each loop with due statements', () => {
   expect([...loops.names].sort()).toEqual([...tested].sort());
 });
 
-it('runs no statement if no loop has due statements', async () => {
+it('the query for due work runs no statement if no loop has due statements', async () => {
   const query = () => Promise.reject(new Error('no statement is expected'));
   expect(await makeFindDue({ query }, [])()).toEqual([]);
 });

@@ -65,12 +65,12 @@ async function imported(
   }
 }
 
-test('reports no key problem if the key was copied before the import', async () => {
+test('an import reports no key problem if the key was copied before the import', async () => {
   const { keyProblem } = await imported((to) => copyFile(secretsKeyFile(oldFolder), secretsKeyFile(to)));
   expect(keyProblem).toBeNull();
 });
 
-test('names the key file to copy if the key is missing, and creates no key', async () => {
+test('an import names the key file to copy if the key is missing, and creates no key', async () => {
   const { dataFolder, keyProblem } = await imported(async () => undefined);
   const target = secretsKeyFile(dataFolder);
   expect(keyProblem).toContain(`${target} is missing`);
@@ -80,7 +80,7 @@ test('names the key file to copy if the key is missing, and creates no key', asy
   await copyFile(secretsKeyFile(oldFolder), target);
 });
 
-test('reports that the key file or the setting has another key', async () => {
+test('an import reports that the key file or the setting has another key', async () => {
   const { keyProblem } = await imported((to) => openVault(to, undefined));
   expect(keyProblem).toContain('does not hold the key that opens the secrets of 1 event subscription');
   await rm(path.join(folder, 'new'), { recursive: true });
@@ -88,7 +88,7 @@ test('reports that the key file or the setting has another key', async () => {
   expect(other.keyProblem).toContain('RUNYARD_SECRETS_KEY is not the key');
 });
 
-test('names secrets of every kind that the key does not open', async () => {
+test('an import names secrets of every kind that the key does not decrypt', async () => {
   await db.query('DELETE FROM event_subscriptions');
   await db.query(
     `INSERT INTO stored_secrets (id, team_id, name, vault_key_id, sealed_value) SELECT gen_random_uuid(), $1, name, 'gone', '' FROM unnest('{A,B}'::text[]) AS name`,
@@ -108,7 +108,7 @@ test('names secrets of every kind that the key does not open', async () => {
   }
 });
 
-test('imports keys, but no browser session and no sign-in code of the source', async () => {
+test('an import copies keys, but no browser session and no sign-in code of the source', async () => {
   const raw = await insertKey(db, source.teamId, {});
   const [key] = await db.query<{ id: string }>('SELECT id FROM api_keys WHERE hash = $1', [hashKey(raw)]);
   await db.query(
@@ -133,7 +133,7 @@ test('imports keys, but no browser session and no sign-in code of the source', a
   );
 });
 
-test('counts the rows whose blob was missing when the file was written', async () => {
+test('an import counts the rows whose blob was missing when the file was written', async () => {
   const run = await source.newRun();
   const blobs = await openFolderBlobs(path.join(oldFolder, 'blobs'));
   await blobs.put('artifacts/there', Readable.from([Buffer.from('x')]), { maxBytes: 10 });
@@ -146,7 +146,7 @@ test('counts the rows whose blob was missing when the file was written', async (
   expect((await imported(async () => undefined)).missingBlobs).toBe(1);
 });
 
-test('leaves paused tables with a separate id if the import is killed before it marks the blobs', async () => {
+test('an import that is killed before it marks the blobs leaves a paused installation with a new id', async () => {
   const of = await lockInstallation(db);
   await setBlobsMarked(db);
   await exportDatabase({ db, blobs: await openFolderBlobs(path.join(oldFolder, 'blobs')), to: file });

@@ -27,8 +27,8 @@ export interface ImportResult extends TransferResult {
 
 /**
  * Fills an empty database and an empty blob store from a backup. Checks that the key decrypts the secrets of the backup and that no blob is
- * missing. The services of the database are paused until `resume`, and its browsers are signed out. The service must not run. Rejects with
- * a message for a person.
+ * missing. After the import, the services of the new database are paused until `resume`, and all browsers are signed out. No service may
+ * run during the import. If the import fails, rejects with a message for a person.
  */
 export async function importInstallation(
   place: DataPlace & { readonly secretsKey?: string },

@@ -9,7 +9,7 @@ const silent = pino({ level: 'silent' });
 const deps: LoopDeps = { log: silent, random: () => 0.5, makeFindDue: () => async () => [] };
 const statement = (name: string): Statement => ({ name, text: `SELECT FROM ${name}` });
 
-it('runs the first round at once and the next ones after the given time', async () => {
+it('a loop runs the first round at once and each next round after the given time', async () => {
   const rounds: number[] = [];
   const startedAt = performance.now();
   const work = async () => rounds.push(performance.now() - startedAt);
@@ -20,7 +20,7 @@ it('runs the first round at once and the next ones after the given time', async 
   expect(rounds[2]).toBeGreaterThanOrEqual(2 * 19);
 });
 
-it('never runs two rounds of a loop at the same time', async () => {
+it('a loop never runs two rounds at the same time', async () => {
   let running = 0;
   let most = 0;
   let rounds = 0;
@@ -37,7 +37,7 @@ it('never runs two rounds of a loop at the same time', async () => {
   expect(most).toBe(1);
 });
 
-it('logs a failed round and starts the next one', async () => {
+it('a loop logs a failed round and starts the next round', async () => {
   const lines: string[] = [];
   const log = pino({ level: 'error' }, { write: (line: string) => lines.push(line) });
   let rounds = 0;
@@ -53,7 +53,7 @@ it('logs a failed round and starts the next one', async () => {
   ]);
 });
 
-it('aborts the signal at a stop, waits for the round in progress and starts no other', async () => {
+it('a stop aborts the signal, waits for the round in progress and starts no further round', async () => {
   let rounds = 0;
   let finished = false;
   const work = async (signal: AbortSignal) => {

@@ -1,4 +1,4 @@
-/** The only scheduler of work beside the requests. */
+/** Schedules all work of the service that does not answer a request. Each kind of work is a loop, which does its work in rounds. */
 import type { Logger } from 'pino';
 import type { Loop } from '../../platform/domain.ts';
 import type { Database, Statement } from '../../platform/store/database/database.ts';

@@ -43,7 +43,7 @@ import { describePause, type Pause } from './pause.ts';
 import { startMetrics, startTraces } from './start-telemetry.ts';
 import type { Waiting } from './until-usable.ts';
 
-/** So short that clients get 503 with Retry-After within a second if the database does not answer. */
+/** This time is so short that clients get 503 with Retry-After within a second if the database does not answer. */
 const databasePatienceMs = 500;
 
 /** A fault in the settings or the machine. `main.ts` prints the message of this error without a stack. */

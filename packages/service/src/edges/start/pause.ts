@@ -43,7 +43,7 @@ export async function afterPause(
   })().catch((error: unknown) => {
     if (stopping.signal.aborted) return;
     log.fatal({ err: error }, 'the work of this service could not start after the pause; the process ends');
-    // Nobody handles this rejection, so the process ends. After its restart, the process has no pause.
+    // No code handles this rejection, so the process ends. After the restart of the process, there is no pause.
     throw error;
   });
   return async () => {

@@ -85,7 +85,7 @@ const keyIds = async () =>
     )
   ).map(({ id }) => id);
 
-it('encrypts all values again while both keys can decrypt them, also for a process that does not know the new key', async () => {
+it('a rotation encrypts all values again, and both keys work until its end, also in a process that does not know the new key', async () => {
   const other = await openVault(folder, undefined);
   await put('A', 'value of A 12345');
   const runId = await service.newRun();
@@ -122,7 +122,7 @@ it('encrypts all values again while both keys can decrypt them, also for a proce
   await follow(vault);
   expect(await keyIds()).toEqual([vault.keyId]);
   expect(rotated).toMatchObject({ keyId: vault.keyId });
-  // Encrypted by a process that still uses the earlier key.
+  // Store a secret with a process that still uses the earlier key.
   await put('B', 'value of B 12345', other);
   expect(await storedValue('B')).toBe('value of B 12345');
   await follow(other);
@@ -140,11 +140,11 @@ it('encrypts all values again while both keys can decrypt them, also for a proce
   expect(only.open(sealPurpose(credential.id), token?.sealed ?? Buffer.alloc(0))).toBe('value of H 12345');
   const [ofWebhook] = await db.query<{ sealed: Buffer }>('SELECT sealed_secret AS sealed FROM webhooks');
   expect(openWebhookSecret(only, webhookUid, ofWebhook?.sealed ?? Buffer.alloc(0))).toBe(ofSenders);
-  // The service stores the answer of this create for a day, encrypted with the earlier key.
+  // `made` is still encrypted with the earlier key, like the answer to the create, which the service stores for a day.
   expect(openSecret(vault, made)).toBe(signing);
 });
 
-it('keeps the previous signing secret of a subscription that is rotated between the two keys', async () => {
+it('a rotation keeps the previous signing secret of a subscription whose secret is rotated meanwhile', async () => {
   const made = await createSubscription(db, vault, teamId, {
     url: 'https://example.com/',
     events: ['run.created'],
@@ -162,7 +162,7 @@ it('keeps the previous signing secret of a subscription that is rotated between 
   );
 });
 
-it('loses no value if the process dies between two rows, or the key changes several times', async () => {
+it('a rotation loses no value if the process dies between two rows, or if the key changes several times', async () => {
   for (let n = 0; n < 5; n += 1) await put(`N${n}`, `value number ${n} of 5`);
   for (let round = 0; round < 3; round += 1) {
     await rotateKey(folder);
@@ -177,7 +177,7 @@ it('loses no value if the process dies between two rows, or the key changes seve
   expect(await keyIds()).toEqual([fresh.keyId]);
 });
 
-it('does not overwrite a value that is set while rows are encrypted again', async () => {
+it('a rotation does not overwrite a value that is set while rows are encrypted again', async () => {
   await put('A', 'the first value 1');
   await rotateKey(folder);
   await vault.refresh();
@@ -185,7 +185,7 @@ it('does not overwrite a value that is set while rows are encrypted again', asyn
   expect(await storedValue('A')).toBe('the second value 2');
 });
 
-it('removes earlier keys after a day, and only if no row needs them', async () => {
+it('a rotation removes earlier keys after a day, and only if no row needs them', async () => {
   await put('A', 'the first value 1');
   await rotateKey(folder);
   await follow(vault);
@@ -204,7 +204,7 @@ it('removes earlier keys after a day, and only if no row needs them', async () =
   expect(await forgetEarlierKeys(folder, new Date())).toBe(false);
 });
 
-it('decrypts with every key of the setting, and encrypts with the first key', async () => {
+it('the service decrypts with every key of the setting, and encrypts with the first key', async () => {
   const [old, fresh] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')];
   await put('A', 'the first value 1', await openVault(folder, old));
   const both = await openVault(folder, `${fresh},${old}`);
@@ -213,7 +213,7 @@ it('decrypts with every key of the setting, and encrypts with the first key', as
   expect(await storedValue('A', await openVault(folder, fresh))).toBe('the first value 1');
 });
 
-it('reports that there is no key if no value was encrypted, and refuses a broken file', async () => {
+it('a rotation reports that there is no key if no value was encrypted, and refuses a broken key file', async () => {
   await rm(file());
   expect(await rotateKey(folder)).toMatchObject({ kind: 'no_file' });
   await writeFile(file(), 'broken\n');

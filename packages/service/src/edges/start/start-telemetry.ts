@@ -9,7 +9,7 @@ import { traceRunsWith } from '../../runs/executions/tracing/notice.ts';
 import { makeRunTracer } from '../../runs/executions/tracing/trace-runs.ts';
 import type { Models } from '../../team/models/models.ts';
 
-/** Minimum time between two reads of the list of models for models that are not in the list, milliseconds. */
+/** If a model is not in the list of models, the list is read again, but at most once in this time. Milliseconds. */
 const listAgainMs = 10_000;
 
 /** Returns a function that checks whether the service lists a model. */
@@ -30,7 +30,7 @@ interface TelemetryParts {
   readonly models: Models;
   readonly db: Database;
   readonly log: Logger;
-  /** Gets the steps that end the telemetry. */
+  /** The functions of this file add to this list the steps that end the telemetry. */
   readonly undo: { add(step: () => Promise<unknown>): void };
 }
 

@@ -1,4 +1,4 @@
-/** Waits while a service cannot work yet, because its database does not answer or because it has the wrong data folder. */
+/** Waits while a service cannot work yet, because the database does not answer or because the service has a wrong data folder. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { delay } from '@runyard/system/backoff';
@@ -10,7 +10,8 @@ import { problemOf } from '../http/server/problem.ts';
 import { startTrace } from '../http/server/trace.ts';
 
 /**
- * The service cannot work until an operator changes something. `reason` may be shown to everyone. `detail` contains paths and is for the
+ * Thrown if the service cannot work until an operator changes
+ * something. `reason` may be shown to everyone. `detail` contains paths and is for the
  * log.
  */
 export class NotUsable extends Error {
@@ -34,7 +35,7 @@ interface WaitingOptions {
   readonly log: Pick<Logger, 'error' | 'info'>;
   /** Aborts the waits. */
   readonly signal: AbortSignal;
-  /** Called when the port answers, with its origin. */
+  /** Called when the port answers. `origin`: the origin of the port. */
   onOpen(origin: string): Promise<void>;
 }
 
@@ -47,7 +48,8 @@ export interface Waiting {
   port(): number;
 }
 
-/** Creates the part of the start that waits. The port opens only if the start has to wait. */
+/** Creates the functions with which the start of the service waits until the service can work. The port opens only if the start has to
+ * wait. */
 export function makeWaiting(options: WaitingOptions): Waiting {
   const { log, signal } = options;
   let port = options.port;

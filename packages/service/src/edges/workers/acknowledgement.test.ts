@@ -67,7 +67,7 @@ async function withAssignment() {
   };
 }
 
-test('answers a ping at once, and acknowledges a message only when its transaction has committed', async () => {
+test("the service answers a ping at once, and acknowledges a message only when the message's transaction has committed", async () => {
   const { worker, runId, claimed } = await withAssignment();
   const lock = await service.deps.db.pool.connect();
   await lock.query('BEGIN');
@@ -86,7 +86,7 @@ test('answers a ping at once, and acknowledges a message only when its transacti
   expect(await stateOf(runId)).toBe('CLAIMED');
 });
 
-test('neither acknowledges a failed message nor applies later messages, and applies the message when it is repeated', async () => {
+test('the service neither acknowledges a failed message nor applies later messages, and applies the message when the worker repeats it', async () => {
   const { worker, runId, claimed, completed, hello } = await withAssignment();
   worker.say(claimed);
   await vi.waitFor(() => expect(applied(worker)).toEqual([1]), inTime);
@@ -104,7 +104,7 @@ test('neither acknowledges a failed message nor applies later messages, and appl
   expect(await stateOf(runId), 'it is tried again: its agent said nothing').not.toBe('CLAIMED');
 });
 
-test('acknowledges a message that PostgreSQL can never store, and releases its execution', async () => {
+test("the service acknowledges a message that PostgreSQL can never store, and releases the message's execution", async () => {
   const { worker, runId, claimed, completed, hello } = await withAssignment();
   worker.say(claimed);
   await vi.waitFor(() => expect(applied(worker)).toEqual([1]), inTime);
@@ -119,7 +119,7 @@ test('acknowledges a message that PostgreSQL can never store, and releases its e
   await vi.waitFor(async () => expect(await stateOf(runId)).not.toBe('CLAIMED'), inTime);
 });
 
-test('sends the public worker only messages of the public protocol', async () => {
+test('the public worker gets only messages of the public protocol', async () => {
   const worker = await connect(null);
   const runId = await service.newRun({ config: { worker_host: 'box' } });
   await firstAssignment(worker);
@@ -132,7 +132,7 @@ test('sends the public worker only messages of the public protocol', async () =>
   expect(worker.received.filter(({ type }) => !known.includes(type))).toEqual([]);
 });
 
-test('applies the message of a worker after its process was counted as dead by mistake, and makes the worker connect again', async () => {
+test('a service process that was counted as dead by mistake applies the message of a worker, and makes the worker connect again', async () => {
   const { worker, runId, claimed } = await withAssignment();
   worker.say(claimed);
   await vi.waitFor(() => expect(applied(worker)).toEqual([1]), inTime);

@@ -62,7 +62,7 @@ test.each([
   [0, 0, graceSeconds],
   [120, 120, 140],
 ])(
-  'leaves an execution of a worker with adopt_seconds %s more than %i and at most %i seconds',
+  'executions of a lost worker with adopt_seconds %s can be adopted for more than %i and at most %i seconds',
   async (adopt, least, most) => {
     await claimAndLose(adopt);
     const rest = await leaseSeconds();
@@ -71,7 +71,7 @@ test.each([
   },
 );
 
-test('gives the executions to the next process that shows the token of the worker', async () => {
+test("the service gives the executions of a worker to the next process that shows the worker's token", async () => {
   const { names, token } = await claimAndLose(120);
   const next = await connect({ token, executions: [names], adopt_seconds: 120 });
   expect(next.sent.map(({ type }) => type)).not.toContain('task_cancellation');
@@ -80,21 +80,21 @@ test('gives the executions to the next process that shows the token of the worke
   expect(await stateNow()).toMatch(/^(QUEUED|PENDING)$/);
 });
 
-test('assigns nothing to a process with the same name but without the token, and orders it to end the sandbox', async () => {
+test('a process with the name of a worker but without its token gets no executions, and gets an order to end the sandbox', async () => {
   const { names } = await claimAndLose(120);
   const thief = await connect({ executions: [names], adopt_seconds: 120 });
   expect(thief.sent.find(({ type }) => type === 'task_cancellation')?.data).toMatchObject(names);
   expect(await stateNow()).toBe('CLAIMED');
 });
 
-test('counts an execution as lost at once when the next process does not list it', async () => {
+test('an execution is lost at once when the next process of the worker does not list it', async () => {
   const { token } = await claimAndLose(120);
   await connect({ token, adopt_seconds: 120 });
   // The service tries the run again: the run is queued, or already assigned to this process.
   expect(await stateNow()).toMatch(/^(QUEUED|PENDING)$/);
 });
 
-test('counts an execution as lost when no process has adopted it in time', async () => {
+test('an execution is lost when no process has adopted it in time', async () => {
   await claimAndLose(120);
   await reconcile(t.deps);
   expect(await stateNow()).toBe('CLAIMED');

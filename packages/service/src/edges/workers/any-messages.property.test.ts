@@ -1,4 +1,4 @@
-/** Sends any messages of a worker in any order and number, about executions that the worker does not hold. */
+/** Tests that messages about executions that a worker does not hold change nothing, in any order and number. */
 import { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';

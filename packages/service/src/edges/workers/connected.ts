@@ -15,7 +15,7 @@ import {
 } from '../../platform/store/database/statement.ts';
 import { holdsSlot } from '../../runs/executions/queue/may-take.ts';
 
-/** A worker pings every 30 s. After three missed pings it is not listed any more. */
+/** A worker pings every 30 s. After three missed pings the worker is not listed any more. */
 const listedForSeconds = 90;
 
 const row = {
@@ -66,11 +66,11 @@ const listHosted = defineStatement({
 
 type Row = RowOf<typeof listOfTeam>;
 
-/** Returns the self-hosted workers of the team with an open connection, by name. */
+/** Returns the self-hosted workers of the team that have an open connection, sorted by name. */
 export const listConnectedWorkers = async (db: Queryable, teamId: string): Promise<ConnectedWorker[]> =>
   toWorkers(await db.query(listOfTeam, [teamId]));
 
-/** Returns the workers of the hosted pool with an open connection, by name. */
+/** Returns the workers of the hosted pool that have an open connection, sorted by name. */
 export const listHostedWorkers = async (db: Queryable): Promise<ConnectedWorker[]> =>
   toWorkers(await db.query(listHosted));
 

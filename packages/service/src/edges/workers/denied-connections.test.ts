@@ -17,7 +17,7 @@ const report = (number: number, host: string, total: number): DeniedConnections 
   connections: [{ host, port: 443, reason: 'host_not_allowed', count: 1 }],
 });
 
-test('stores each report of a worker once, without secrets, and only reports about executions that the worker holds', async () => {
+test('the service stores each report of a worker once, without secrets, and only if the report is about an execution of the worker', async () => {
   const secret = 'planted-secret-of-the-service';
   const hub = openHub({ ...t.deps, secrets: [secret] }, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8' });
   const assigned: { readonly task_id: string; readonly execution_id: string }[] = [];
@@ -60,7 +60,7 @@ test('stores each report of a worker once, without secrets, and only reports abo
   await hub.close();
 });
 
-test('refuses a report with a number beyond the limit', () => {
+test('the service refuses a report with a number beyond the limit', () => {
   const data = { task_id: 't', execution_id: 'e', ...report(22, 'a.example', 1) };
   expect(WorkerMessage.safeParse({ type: 'connections_denied', data }).success).toBe(false);
 });

@@ -17,7 +17,7 @@ import {
 } from './open-connection.ts';
 
 export interface Dispatcher {
-  /** Assigns executions until no slot is free or none is queued. */
+  /** Assigns executions until no slot is free or no execution is queued. */
   dispatch(): Promise<void>;
   /** Starts `dispatch` without waiting for its end. Logs a failure. */
   dispatchSoon(): void;
@@ -53,7 +53,8 @@ export function makeDispatcher(
     if (assignment === 'nothing') return false;
     if (assignment === 'contended') return true;
     const { runId, assignmentId, executionId } = assignment;
-    // All earlier executions of the run have ended. The public worker does not report the end of a task that it handed to another machine.
+    // Forget earlier executions of the run, which have all ended. The public worker does not report the end of a task that it handed to
+    // another machine.
     for (const [earlier, held] of connection.executions)
       if (held.runId === runId) connection.executions.delete(earlier);
     connection.executions.set(executionId, { runId, assignmentId, idle: false, awaits: false, leaving: false });
@@ -102,7 +103,8 @@ export function makeDispatcher(
   };
 }
 
-/** Removes the MCP servers: foreign workers put them into a command line, and their headers must not reach a sandbox. */
+/** Removes the MCP servers, because workers of other kinds put them into a command line, and the headers of MCP servers must not reach a
+ * sandbox. */
 function withoutMcpServers({ mcp_servers: _, ...config }: Assignment['config']): Assignment['config'] {
   return config;
 }

@@ -16,7 +16,7 @@ afterAll(async () => {
   for (const process of processes) await process.close();
 });
 
-/** So long that no regular check of the keys happens during the tests: the processes depend on notices. */
+/** This time is so long that no regular check of the keys happens during the tests, so the processes depend on notices. */
 const checkEveryMs = 3_600_000;
 
 /** Opens sockets and streams of the key on all processes; returns the times at which they end, as `performance.now()`. */
@@ -49,8 +49,8 @@ const keyIdOf = async (key: string) => {
   return rows[0]?.id ?? '';
 };
 
-describe('the end of a key', () => {
-  test('ends its sockets and streams on every process after the key was deleted', async () => {
+describe('a key', () => {
+  test('that is deleted loses its sockets and streams on every process', async () => {
     const key = await service.newKey();
     const others = await openAll(await service.newKey());
     const ends = await openAll(key);
@@ -65,7 +65,7 @@ describe('the end of a key', () => {
     await Promise.all(others);
   });
 
-  test('ends its sockets and streams on every process after the key expired', async () => {
+  test('that expires loses its sockets and streams on every process', async () => {
     const key = await service.newKey({ expiresIn: '1 hour' });
     const ends = await openAll(key);
     const setAt = performance.now();
@@ -78,7 +78,7 @@ describe('the end of a key', () => {
   });
 });
 
-describe('ends the worker of a person on every process', () => {
+describe('every process ends the connections of the workers of a person', () => {
   const becomes = {
     'after the person became a viewer': (member: string) =>
       service.request('PATCH', member, { body: { role: 'viewer' } }),
@@ -104,7 +104,7 @@ describe('ends the worker of a person on every process', () => {
   });
 });
 
-test('cuts off a worker that does not answer the close frame', async () => {
+test('the service cuts the connection of a worker that does not answer the close frame', async () => {
   const key = await service.newKey();
   const [process] = processes;
   if (!process) throw new Error('no process');
@@ -119,6 +119,6 @@ test('cuts off a worker that does not answer the close frame', async () => {
   await vi.waitFor(async () => expect(await isThere()).toHaveLength(1), { timeout: 60_000 });
   await service.request('DELETE', `/keys/${await keyIdOf(key)}`);
   const deletedAt = performance.now();
-  // `ws` itself waits 30 s for the other side.
+  // The library `ws` alone would wait 30 s for the other side.
   expect((await closed) - deletedAt).toBeLessThan(25_000);
 });

@@ -30,7 +30,8 @@ const shortened = ({ backend, features, missing }: SandboxLevel): SandboxLevel =
 /**
  * Handles the hello of our own worker, and compares the worker's list of executions with the database in both directions. Orders the worker
  * to end sandboxes that the database does not assign to it. Executions that the worker does not list are lost if the database assigns them
- * to this worker, or to an instance that it provably replaces. A worker without a valid token is a new instance and gets a token. Throws
+ * to this worker, or to an instance that this worker provably
+ * replaces. A worker without a valid token is a new instance and gets a token. Throws
  * `ConnectionEnded`.
  */
 export async function greet(deps: ExecutionDeps, connection: OpenConnection, { data }: WorkerHello): Promise<void> {
@@ -88,8 +89,9 @@ export async function greet(deps: ExecutionDeps, connection: OpenConnection, { d
 }
 
 /**
- * Handles a worker that sent no hello. The public worker lists no executions when it connects again. So the service assumes that it still
- * runs the executions of lost connections with its name, team and pool. The worker does not report whether it runs containers, so the
+ * Handles a worker that sent no hello. The public worker lists no executions when it connects again. So the service assumes that this
+ * worker still runs the executions of lost connections with the same name, team and
+ * pool. The worker does not report whether it runs containers, so the
  * service assumes `runsImages`. Throws `ConnectionEnded`.
  */
 export async function greetPublicWorker(

@@ -97,7 +97,7 @@ async function untilAssigned(fake: Fake, count: number) {
   return assignments(fake);
 }
 
-test('assigns only as many executions as a worker has slots, and another execution when a slot becomes free', async () => {
+test('a worker gets only as many executions as it has slots, and gets another execution when a slot becomes free', async () => {
   const fake = await connect(hello(2));
   for (let n = 0; n < 3; n += 1) await t.newRun();
   const [first] = await untilAssigned(fake, 2);
@@ -109,7 +109,7 @@ test('assigns only as many executions as a worker has slots, and another executi
   await untilAssigned(fake, 3);
 });
 
-test('assigns a rejected execution to another worker', async () => {
+test('the hub assigns a rejected execution to another worker', async () => {
   const full = await connect(hello(1));
   await t.newRun();
   const [first] = await untilAssigned(full, 1);
@@ -124,7 +124,7 @@ test('assigns a rejected execution to another worker', async () => {
   expect(second?.env_vars).not.toEqual(first.env_vars);
 });
 
-test('queues an assignment again at once if its connection is lost before the claim', async () => {
+test('an assignment returns to the queue at once if its connection is lost before the claim', async () => {
   const fake = await connect(hello(1));
   await t.newRun();
   await untilAssigned(fake, 1);
@@ -132,7 +132,7 @@ test('queues an assignment again at once if its connection is lost before the cl
   expect(await states()).toEqual(['QUEUED']);
 });
 
-test('orders the stop of a sandbox whose assignment was taken back before its claim arrived', async () => {
+test('a worker whose claim arrives after the assignment was taken back is ordered to stop the sandbox', async () => {
   const late = await connect(hello(1));
   await t.newRun();
   const [first] = await untilAssigned(late, 1);
@@ -144,7 +144,7 @@ test('orders the stop of a sandbox whose assignment was taken back before its cl
   expect(['QUEUED', 'PENDING']).toContain((await states())[0]);
 });
 
-test('does not let a worker end the sandbox of the next worker after its assignment was taken back', async () => {
+test('a worker whose assignment was taken back cannot end the sandbox of the next worker', async () => {
   const late = await connect(hello(1));
   const runId = await t.newRun();
   const [first] = await untilAssigned(late, 1);
@@ -159,7 +159,7 @@ test('does not let a worker end the sandbox of the next worker after its assignm
   expect(await states()).toEqual(['CLAIMED']);
 });
 
-test('counts a try for a worker that fails an assignment without claiming it', async () => {
+test('an assignment that fails without a claim counts as a try', async () => {
   const fake = await connect(hello(1));
   await t.newRun();
   const [first] = await untilAssigned(fake, 1);
@@ -171,7 +171,7 @@ test('counts a try for a worker that fails an assignment without claiming it', a
   expect(second?.execution_id).not.toBe(first.execution_id);
 });
 
-test('resumes a turn if the cluster ended the pod, but not if the agent ended', async () => {
+test('a turn is resumed if the cluster ended the pod, but not if the agent ended', async () => {
   const fake = await connect(hello(2));
   const lose = async (reason: string, count: number) => {
     const runId = await t.newRun({ config: { on_worker_loss: 'resume' } });
@@ -191,7 +191,7 @@ test('resumes a turn if the cluster ended the pod, but not if the agent ended', 
   expect(again?.task_id).toBe(lost?.task_id);
 });
 
-test('sends a cancel to the worker with the remaining grace time', async () => {
+test('the worker gets a cancel with the remaining grace time', async () => {
   const fake = await connect(hello(1));
   const runId = await t.newRun();
   const [first] = await untilAssigned(fake, 1);
@@ -205,7 +205,7 @@ test('sends a cancel to the worker with the remaining grace time', async () => {
   expect(orders(fake), 'it is told once').toHaveLength(1);
 });
 
-test('tries executions before INPROGRESS again at once if a restarted worker does not list them', async () => {
+test('executions before INPROGRESS are tried again at once if a restarted worker does not list them', async () => {
   const before = await connect(hello(1));
   const runId = await t.newRun();
   const [first] = await untilAssigned(before, 1);
@@ -218,7 +218,7 @@ test('tries executions before INPROGRESS again at once if a restarted worker doe
   expect(second?.execution_id).not.toBe(first.execution_id);
 });
 
-test('keeps the executions of a reconnecting worker, and orders it to end executions that are not assigned to it', async () => {
+test('a reconnecting worker keeps its executions, and is ordered to end executions that are not assigned to it', async () => {
   const before = await connect(hello(2));
   const runId = await t.newRun();
   const [first] = await untilAssigned(before, 1);
@@ -237,7 +237,7 @@ test('keeps the executions of a reconnecting worker, and orders it to end execut
   await vi.waitFor(async () => expect(await states()).not.toEqual(['CLAIMED']), { timeout: 60_000 });
 });
 
-test('gives the only slot to the child run while its parent waits, and counts the parent again afterwards', async () => {
+test('a child run gets the only slot while its parent waits, and afterwards the parent takes a slot again', async () => {
   const parent = await t.newRun();
   const worker = await connect(hello(1));
   await vi.waitFor(() => expect(assignments(worker)).toHaveLength(1), 60_000);
@@ -281,9 +281,9 @@ test('gives the only slot to the child run while its parent waits, and counts th
 });
 
 test.each([
-  ['no connected worker can run', 'nowhere', false],
-  ['a connected worker can run', undefined, true],
-])('frees the slot of the parent while it waits for a child that %s: %s', async (_, workerHost, frees) => {
+  ['keeps its slot if no connected worker can run its child', 'nowhere', false],
+  ['frees its slot if a connected worker can run its child', undefined, true],
+])('a parent that waits %s', async (_, workerHost, frees) => {
   const parent = await t.newRun();
   const worker = await connect(hello(1));
   const [{ execution_id: executionId = '' } = {}] = await untilAssigned(worker, 1);
@@ -298,7 +298,7 @@ test.each([
   expect((await read())?.awaiting_until !== null).toBe(frees);
 });
 
-test('limits the sandboxes of a worker that wait for other runs, and still assigns their child runs', async () => {
+test('a worker has a limited number of sandboxes that wait for other runs, and still gets the child runs of these runs', async () => {
   const worker = await connect(hello(1));
   const parents = [await t.newRun(), await t.newRun(), await t.newRun()];
   const allWait = async (count: number) => {
@@ -315,7 +315,7 @@ test('limits the sandboxes of a worker that wait for other runs, and still assig
   expect(await allWait(3)).toEqual([...parents.slice(0, 2), child]);
 });
 
-test('assigns to a self-hosted worker only the runs of its team that name this worker', async () => {
+test('a self-hosted worker gets only the runs of its team that name this worker', async () => {
   const fake = await connect(hello(5, { worker_id: 'mine' }), 'mine', t.teamId);
   await t.newRun();
   const named = await t.newRun({ workerHost: 'mine' });
@@ -323,7 +323,7 @@ test('assigns to a self-hosted worker only the runs of its team that name this w
   expect((await states()).sort()).toEqual(['PENDING', 'QUEUED']);
 });
 
-test('treats a worker without a hello as a public worker after a second', async () => {
+test('a worker that sends no hello counts as a public worker after a second', async () => {
   const began = performance.now();
   const fake = await connect(null);
   await t.newRun();
@@ -331,7 +331,7 @@ test('treats a worker without a hello as a public worker after a second', async 
   expect(performance.now() - began).toBeGreaterThan(950);
 });
 
-test("stores a worker's report about itself with limited sizes", async () => {
+test("a worker's report about itself is stored with limited sizes", async () => {
   const features = Array.from({ length: 60 }, (_, n) => `${n}`.repeat(200));
   const missing = [{ feature: 'cgroup', reason: 'r'.repeat(2000) }];
   const level = { backend: 'bubblewrap' as const, features, missing };

@@ -34,7 +34,7 @@ export interface Hub {
     /** Closes the connection, so that the worker opens a new one. */
     end(): void;
   }): Promise<HubConnection>;
-  /** Assigns executions until no slot is free or none is queued. */
+  /** Assigns executions until no slot is free or no execution is queued. */
   dispatch(): Promise<void>;
   /** Records the ends of connections that could not be stored when the connections closed. Sends no statement if there is no such connection. */
   recordLosses(): Promise<void>;
@@ -55,7 +55,8 @@ export interface HubOptions {
   readonly serviceInstanceId: string;
   /** Returns the run's arguments for the agent. */
   readonly agentArguments?: (assignment: Assignment) => string[];
-  /** Image with the agent for public workers. With this image, public workers can run images. Absent: they start a program of their machine. */
+  /** Image with the agent for public workers. With this image, public workers can run images. Absent: public workers start the agent as a
+   * program of their machine. */
   readonly sidecarImage?: string | undefined;
 }
 
@@ -96,8 +97,8 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
   }
 
   /**
-   * Records the ends of connections that could not be recorded earlier. Before this, the worker counts as connected, and no other
-   * connection takes over its executions.
+   * Records the ends of connections that could not be recorded earlier. Until the end of a connection is recorded, its worker counts as
+   * connected, and no other connection takes over the executions.
    */
   async function recordLosses(): Promise<void> {
     for (const id of [...unrecorded])
@@ -144,7 +145,8 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
         } catch (error) {
           const isHere = connections.has(connection.id) && !isOfWorker(message);
           if (!(error instanceof ConnectionEnded) || !isHere) throw error;
-          // This process inserts the row again and applies the message, because the public worker does not repeat its messages.
+          // Another process has deleted the row. Insert the row again and apply the message, because the public worker does not repeat its
+          // messages.
           await insertWorkerConnection(deps.db, row);
           await handleWorkerMessage(deps, connection, message);
           return 'row_lost';
@@ -157,7 +159,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
       return {
         message: async (message) => {
           clearTimeout(helloWait);
-          // After a lost connection, the public worker's first message may be about an execution of the earlier connection.
+          // Greet a public worker before its first message, because the message may be about an execution of an earlier, lost connection.
           if (!isOfWorker(message) && !connection.ready) await greetAsPublic();
           else await greetedAsPublic;
           // The pause begins before the execution is queued again, because the notice may arrive before the statement's answer.

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('gives a run with an image to the worker that runs images, and shows a bounded number of steps and the failure', async () => {
+test('a run with an image goes to the worker that runs images, and shows a limited number of steps and the failure', async () => {
   const hub = openHub(t.deps, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8' });
   const keyId = await insertWorkerKey(t.deps.db, t.teamId);
   const assigned: { worker: string; task_id: string; execution_id: string; docker_image?: string | undefined }[] = [];
@@ -64,7 +64,7 @@ test('gives a run with an image to the worker that runs images, and shows a boun
 test.each([
   ['with the image of its agent', 'registry.test/agent:1'],
   ['never where the service has no image of its agent', undefined],
-])('gives a run with an image to a public worker %s', async (_, sidecarImage) => {
+])('a public worker gets a run with an image %s', async (_, sidecarImage) => {
   const hub = openHub(t.deps, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8', sidecarImage });
   const keyId = await insertWorkerKey(t.deps.db, t.teamId);
   const assigned: { task_id: string; docker_image?: string; sidecar_image?: string; additional_oz_args?: string[] }[] =

@@ -39,7 +39,7 @@ test('a process keeps its own connections, even if its own heartbeat is late', a
   expect(await connections(), 'another process does').toEqual([]);
 });
 
-test('records the end of a connection as soon as the database answers again', async () => {
+test('the hub records the end of a connection as soon as the database answers again', async () => {
   let isDown = false;
   const query: typeof t.deps.db.query = async (...asked: Parameters<typeof t.deps.db.query>) => {
     if (isDown) throw new Error('The database is down.');
@@ -56,12 +56,12 @@ test('records the end of a connection as soon as the database answers again', as
   await own.close();
 });
 
-test('makes a worker connect again at its next heartbeat if another process counted this process as dead', async () => {
+test('a worker must connect again at its next ping if another process counted the process of its connection as dead', async () => {
   const end = vi.fn();
   const connection = await hub.connect({ workerId: 'runyard-a', teamId: null, keyId, send: () => {}, end });
   const renewed = async () =>
     (await t.deps.db.query('SELECT FROM worker_connections WHERE last_seen_at > connected_at')).length === 1;
-  // The first moment after the connection is too early for a renewal.
+  // Repeat the ping, because the first moment after the connection is too early for a renewal.
   await vi.waitFor(
     async () => {
       connection.alive();

@@ -16,7 +16,7 @@ const assignedTo = defineStatement({
   row: { runId: uuid, executionId: uuid, assignmentId: uuid },
 });
 
-/** Returns the assignments of the connection that no worker has claimed yet. */
+/** Returns the assignments of a connection whose worker has not claimed them yet. */
 export async function findAssigned(
   db: Queryable,
   connectionId: string,

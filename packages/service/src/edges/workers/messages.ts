@@ -43,7 +43,8 @@ interface Target {
   readonly assignmentId: string | null;
 }
 
-/** Reasons that a worker gives for the end of a sandbox whose agent did not fail. Other workers report no such reason. */
+/** Reasons that Runyard's own worker gives for the end of a sandbox whose agent did not fail. Workers of other kinds report none of these
+ * reasons. */
 const endsWithoutFault = new Map<string, SandboxEnd['kind']>([
   ['worker_stopped', 'stopped'],
   ['worker_lost', 'lost'],
@@ -169,8 +170,9 @@ function kindOfFailure(failure: TaskFailure | undefined): SandboxEnd['kind'] {
 }
 
 /**
- * Changes the run of this connection's assignment from PENDING to CLAIMED. An end without a claim is first recorded as a claim, so that it
- * counts as a try. If it counted as a rejection, the execution would return to the queue and the worker forever.
+ * Changes the run of this connection's assignment from PENDING to CLAIMED. If a sandbox ends without a claim, the claim is recorded first,
+ * so that the end counts as a try. If the end counted as a rejection, the execution would go back to the queue and to the worker again and
+ * again.
  */
 async function claimAssigned(
   deps: ExecutionDeps,

@@ -14,7 +14,8 @@ interface HeldExecution {
    * True while the agent waits for a follow-up or for other runs, and takes no slot. This is the last value that was sent to the worker.
    */
   idle: boolean;
-  /** True while the agent waits for other runs. It then uses no slot, and is not evicted. Undefined: the worker listed the execution as idle. */
+  /** True while the agent waits for other runs. Such an agent uses no slot and is not evicted. Undefined: the worker listed the execution
+   * as idle, so the reason is not known. */
   awaits: boolean | undefined;
   /** True: the sandbox is being stopped. */
   leaving: boolean;
@@ -71,8 +72,8 @@ export function takenSlots(connection: OpenConnection): number {
 }
 
 /**
- * Returns the minimum depth of a run that may be assigned to the connection. The depth depends on the number of its sandboxes that work or
- * wait for other runs, because this number is limited.
+ * Returns how deep in its tree of runs a run must at least be to be assigned to the connection. This depends on the number of the
+ * connection's sandboxes that work or wait for other runs, because this number is limited.
  */
 export function leastDepthOf(connection: OpenConnection): number {
   let live = 0;
@@ -88,8 +89,8 @@ export const hasFreeSlot = (connection: OpenConnection): boolean =>
   connection.pausedUntil <= performance.now();
 
 /**
- * Asks agents that wait for a follow-up to leave, because their sandboxes use memory: some agents if the worker has more than twice as many
- * sandboxes as slots, and all agents if the worker drains.
+ * Asks agents that wait for a follow-up to leave, because their sandboxes use memory. If the worker drains, asks all of these agents.
+ * Otherwise asks some of them if the worker has more than twice as many sandboxes as slots.
  */
 export async function evictBeyondLimit(deps: ExecutionDeps, connection: OpenConnection): Promise<void> {
   const staying = [...connection.executions.values()].filter((execution) => !execution.leaving);

@@ -53,7 +53,7 @@ export function makeOrders(deps: ExecutionDeps, connections: OpenConnections, on
       if (!order.mustEnd) continue;
       const connection = connections.get(order.connectionId);
       if (!connection?.executions.has(order.id)) continue;
-      // The order is repeated only once: when the grace is over and the worker has not ended the sandbox.
+      // Repeat the order only once: when the grace is over and the worker has not ended the sandbox.
       const sent = connection.ordersSent.get(order.id);
       if (sent !== undefined && (sent === 0 || order.graceMs > 0)) continue;
       connection.ordersSent.set(order.id, order.graceMs);

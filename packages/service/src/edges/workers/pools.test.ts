@@ -67,8 +67,8 @@ const keyUidOf = async (key: string) =>
 const stateOf = async (runId: string) =>
   (await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state;
 
-describe('the pool of a person', () => {
-  test('an agent key cannot connect to the pool of a person, and gets no runs of the pool', async () => {
+describe('a pool that belongs to a person', () => {
+  test('refuses an agent key, which also gets no runs of the pool', async () => {
     const name = newName();
     const worker = await connect(owner.key, name);
     const refused = await refusalOf(agentKey, name);
@@ -96,7 +96,7 @@ describe('the pool of a person', () => {
     for (const worker of workers) worker.close();
   });
 
-  test('people whom the owner or an administrator added connect to the pool until they are removed', async () => {
+  test('accepts people whom the owner or an administrator has added, until they are removed', async () => {
     const name = newName();
     const worker = await connect(owner.key, name);
     worker.close();
@@ -150,7 +150,7 @@ test('the pool of an agent key is closed to others until an administrator opens 
   (await connect(owner.key, name)).close();
 });
 
-test('accepts the connections of only one owner if several first connections come at once', async () => {
+test('a new pool accepts the connections of only one owner if keys of several owners connect at once', async () => {
   const name = newName();
   const keys = [owner.key, other.key, agentKey, owner.key, other.key, agentKey];
   const outcomes = await Promise.all(keys.map((key) => acceptedWorker(process.baseUrl, key, name).catch(() => null)));
@@ -160,7 +160,7 @@ test('accepts the connections of only one owner if several first connections com
   for (const worker of outcomes) worker?.close();
 });
 
-test('a pool and a team have limits', async () => {
+test('a pool has a limited number of people who may connect, and a team has a limited number of pools', async () => {
   const name = newName();
   (await connect(owner.key, name)).close();
   const fill = 'INSERT INTO worker_pool_connectors (team_id, pool, kind, uid, added_by_uid)';

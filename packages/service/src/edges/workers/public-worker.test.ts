@@ -75,9 +75,9 @@ async function claimed({ begins = false, config = {} }: { begins?: boolean; conf
 const stopped = { failure_reason: 'graceful_shutdown', message: 'The worker was stopped.' };
 const resume = { on_worker_loss: 'resume' };
 test.each([
-  ['retries a run whose agent had not begun', false, {}, 'QUEUED', 'execution_retried'],
-  ['resumes the turn of a run that asks for it', true, resume, 'QUEUED', 'execution_resumed'],
-  ['ends a run that does not ask for it in ERROR, which can be retried', true, {}, 'ERROR', 'oz_run_errored'],
+  ['leads to a retry of a run whose agent had not begun', false, {}, 'QUEUED', 'execution_retried'],
+  ['leads to a resume of a run with on_worker_loss resume', true, resume, 'QUEUED', 'execution_resumed'],
+  ['leads to a retryable ERROR of a run without on_worker_loss', true, {}, 'ERROR', 'oz_run_errored'],
 ] as const)('SIGTERM of a public worker %s', async (_, begins, config, state, event) => {
   const { runId } = await claimed({ begins, config });
   await say('task_failed', runId, stopped);
@@ -100,13 +100,13 @@ test.each([
   expect((await executionsOf(runId))[0]?.phase).toBe('ended');
 });
 
-test('ends a run in ERROR if its agent failed by itself, with every worker-loss policy', async () => {
+test('a run whose agent failed by itself ends in ERROR, even with on_worker_loss resume', async () => {
   const { runId } = await claimed({ begins: true, config: resume });
   await say('task_failed', runId, { failure_reason: 'agent_invocation', exit_code: 1 });
   expect(await runOf(runId)).toMatchObject({ state: 'ERROR', status_message: { error_code: 'agent_process_failed' } });
 });
 
-test('tries a dispatched task again that no agent has begun, while the worker stays connected', async () => {
+test('a task that no agent has begun within 15 minutes is tried again, although the worker stays connected', async () => {
   const { runId, executionId } = await claimed();
   await set(executionId, "claimed_at = now() - interval '14 minutes', lease_until = now() - interval '1 second'");
   await pingAndSweep(executionId);
@@ -132,7 +132,7 @@ test('tries a dispatched task again that no agent has begun, while the worker st
   expect((await runOf(runId)).state, 'the late answer was about the first execution').toBe('CLAIMED');
 });
 
-test('ends a run whose agent is silent for three minutes, but not a run whose agent called the service', async () => {
+test('a run whose agent is silent for three minutes ends, but a run whose agent called the service does not', async () => {
   const { runId, executionId } = await claimed({ begins: true });
   await set(executionId, "agent_seen_at = now() - interval '2 minutes', lease_until = now() - interval '1 second'");
   await pingAndSweep(executionId);

@@ -24,7 +24,7 @@ afterEach(() => {
 
 const limit = { timeout: 60_000 };
 
-test('reads no more messages while earlier messages wait for their effects, and reads all messages later', async () => {
+test('the socket reads no more messages while earlier messages wait for their effects, and reads all messages later', async () => {
   const sent = 20_000;
   const effects = Promise.withResolvers<void>();
   let read = 0;
@@ -42,7 +42,7 @@ test('reads no more messages while earlier messages wait for their effects, and 
   expect(accepted.isPaused).toBe(false);
 });
 
-test('reads no messages from a worker that does not read its answers, until it reads them', async () => {
+test('the socket reads no messages of a worker while the worker does not read the answers', async () => {
   client.pause();
   const text = 'x'.repeat(100_000);
   for (let n = 0; n < 1000; n += 1) pace.send(text);

@@ -82,7 +82,7 @@ async function attack(worker: RawWorker, runId: string, executionId: string): Pr
   );
 }
 
-test("refuses worker names that begin with runyard if the key is not an operator's key", async () => {
+test("a worker name that begins with runyard is refused if the key is not an operator's key", async () => {
   const member = await service.newKey({ teamId: service.otherTeamId, role: 'member' });
   for (const key of [member, service.otherKey, await service.newKey()]) {
     expect(await connectRawWorker(process.baseUrl, key, 'runyard-host')).toBe(403);
@@ -91,7 +91,7 @@ test("refuses worker names that begin with runyard if the key is not an operator
   await connect(service.key, 'runyard-other');
 });
 
-test('does not let another team take over a hosted execution with the name of its worker', async () => {
+test('another team cannot take over a hosted execution with the name of its worker', async () => {
   const { runId, executionId } = await claimByOwnWorker(service.key, 'runyard-host', 'instance-1');
   const member = await service.newKey({ teamId: service.otherTeamId, role: 'member' });
   const thief = await connectRawWorker(process.baseUrl, member, 'runyard-host');
@@ -109,7 +109,7 @@ test('does not let another team take over a hosted execution with the name of it
   expect(await stateOf(runId)).toBe('CLAIMED');
 });
 
-test("does not let another team's worker of the same name take over executions of a self-hosted worker", async () => {
+test("another team's worker of the same name cannot take over executions of a self-hosted worker", async () => {
   const { runId, executionId } = await claimByPublicWorker(service.key, 'box', { config: { worker_host: 'box' } });
   const thief = await connect(service.otherKey, 'box');
   thief.say(
@@ -135,7 +135,7 @@ test("does not let another team's worker of the same name take over executions o
   expect(await stateOf(runId)).toBe('CLAIMED');
 });
 
-test('lets a public worker of the same team, name and pool keep its executions after a lost connection', async () => {
+test('a public worker that connects again with the same team, name and pool keeps its executions', async () => {
   const { runId } = await claimByPublicWorker(service.key, 'box', { config: { worker_host: 'box' } });
   const again = await connect(await service.newKey(), 'box');
   again.say(failed(runId));
@@ -165,7 +165,7 @@ test.each([
   },
 );
 
-test("keeps a worker's executions if its hello has the token, and ends the executions of an instance that it replaces", async () => {
+test('a worker whose hello has the token keeps its executions, and the executions of an instance that it replaces are ended', async () => {
   const body = { config: { worker_host: 'box' } };
   const { runId, executionId, token } = await claimByOwnWorker(service.key, 'box', 'instance-1', body);
   expect(token).toMatch(/^ryw_/);
@@ -183,7 +183,7 @@ test("keeps a worker's executions if its hello has the token, and ends the execu
   await vi.waitFor(async () => expect(await stateOf(runId)).not.toBe('CLAIMED'), { timeout: 60_000 });
 });
 
-test('refuses claims, rejections and ends of a worker whose key was deleted', async () => {
+test('a worker whose key was deleted cannot claim, reject or end executions', async () => {
   const key = await service.newKey();
   const worker = await connect(key, 'box');
   const runId = await service.newRun({ config: { worker_host: 'box' } });
@@ -199,7 +199,7 @@ test('refuses claims, rejections and ends of a worker whose key was deleted', as
   expect(await stateOf(runId)).toBe('PENDING');
 });
 
-test("does not count another team's executions on a worker of the same name", async () => {
+test("the executions of another team's worker with the same name are not counted", async () => {
   const theirs = await connect(service.otherKey, 'crate');
   theirs.say(rawHello({ worker_id: 'crate' }));
   await service.newRun({ config: { worker_host: 'crate' } }, service.otherKey);

@@ -4,18 +4,18 @@ import type { ServerResponse } from 'node:http';
 export function closedSignal(response: ServerResponse): AbortSignal {
   const closed = new AbortController();
   response.once('close', () => closed.abort());
-  // If the client has already disconnected, no `close` event follows.
+  // Abort now if the client has already disconnected, because no `close` event follows in this case.
   if (response.destroyed) closed.abort();
   return closed.signal;
 }
 
-/** Milliseconds at the start without a check of the client's speed, and the lowest speed that is accepted after this time. */
+/** A client may read at any speed for the first `graceMs` milliseconds. After that, its average speed must be at least `bytesPerSecond`. */
 const graceMs = 30_000;
 const bytesPerSecond = 64 * 1024;
 
 /**
  * Forwards the pieces of an answer. Calls `giveUp` if the client reads the pieces too slowly, because other requests wait for the same
- * memory. The time for making the pieces does not count.
+ * memory. The time that the service needs to make the pieces does not count.
  */
 export async function* atPace(pieces: AsyncGenerator<Buffer>, giveUp: () => void): AsyncGenerator<Buffer> {
   let waitedMs = 0;

@@ -22,7 +22,7 @@ function held(place: Place | 'busy' | 'gone' | undefined): Place {
   return place;
 }
 
-test('bodies of an execution that exceed its memory limit wait, and do not delay others', async () => {
+test('a body that would exceed the memory limit of its execution waits, and other executions continue', async () => {
   const budget = makeBodyBudget(limits);
   const first = held(await budget.enter(own, 150 * kb, staying));
   const second = budget.enter(own, 150 * kb, staying);
@@ -45,7 +45,7 @@ test('the bodies of one team leave memory for other teams, and the total is limi
   held(await third);
 });
 
-test('accepts a body that is larger than its limit if no other body holds memory', async () => {
+test('accepts a body that is larger than the limits if no other body holds memory', async () => {
   const budget = makeBodyBudget(limits);
   held(await now(budget.enter(own, 5000 * kb, staying))).release();
   held(await now(budget.enter(own, kb, staying)));
@@ -58,7 +58,7 @@ test('lets small bodies pass while large bodies wait', async () => {
   held(await now(budget.enter(own, 10 * kb, staying)));
 });
 
-test('limits the requests of an execution in progress, even without bytes, and its waiting requests', async () => {
+test('limits how many requests an execution has in progress, even if they hold no bytes, and how many wait', async () => {
   const budget = makeBodyBudget(limits);
   const places = await Promise.all([1, 2, 3].map(() => budget.enter(own, kb, staying)));
   for (const place of places) held(place).releaseBytes();
@@ -92,13 +92,13 @@ test('a large body gets its memory, even if small requests of other teams arrive
   held(await later);
 });
 
-describe('a budget with shares', () => {
+describe('a budget that reserves a share of the memory for each team', () => {
   const shared = { total: 1000 * kb, share: 100 * kb, common: 600 * kb, perTeam: 700 * kb, keyless: 50 * kb };
   const make = () => makeBodyBudget({ ...limits, large: { ...shared, perExecution: 200 * kb } });
   const enter = (budget: ReturnType<typeof make>, teamId: string | undefined, bytes: number) =>
     now(budget.enter({ teamId }, bytes, staying));
 
-  test('leaves each team its share, even if others use or wait for all other bytes', async () => {
+  test('gives each team its share, even if other teams use or wait for all bytes that are not reserved', async () => {
     const budget = make();
     held(await enter(budget, 'greedy', 700 * kb));
     expect(await enter(budget, 'greedy', 20 * kb)).toBeUndefined();
@@ -108,7 +108,7 @@ describe('a budget with shares', () => {
     expect(await enter(budget, 'a', 20 * kb)).toBeUndefined();
   });
 
-  test("gives senders without a key a small common part, and takes nothing from the teams' shares", async () => {
+  test("gives all senders without a key one small part of the memory, and takes nothing from the teams' shares", async () => {
     const budget = make();
     held(await enter(budget, undefined, 30 * kb));
     expect(await enter(budget, undefined, 30 * kb)).toBeUndefined();
@@ -127,7 +127,7 @@ describe('a budget with shares', () => {
     held(await later);
   });
 
-  test('does not let a request that waits for its own team delay others', async () => {
+  test('does not delay a team because another team has reached its own limit', async () => {
     const budget = make();
     held(await enter(budget, 'a', 400 * kb));
     expect(await enter(budget, 'a', 500 * kb)).toBeUndefined();
@@ -135,7 +135,7 @@ describe('a budget with shares', () => {
   });
 });
 
-test('the default limits of one team and of senders without a key leave room for other teams', async () => {
+test('the default limits keep memory for other teams, even if one team and senders without a key send very many bodies', async () => {
   const budget = makeBodyBudget();
   const mb = 1024 * kb;
   const flood = async (teamId: string | undefined, bytes: number) => {

@@ -1,19 +1,28 @@
-/** Bounds the memory of request bodies while they arrive and are handled: for a run token, for a team, and in total. */
+/**
+ * Limits the memory of request bodies while the bodies arrive and while their requests are handled. There are limits for each run
+ * token, for each team, and in total.
+ */
 
 /** The owner of a body. */
 export interface BodyOwner {
-  /** Undefined: a sender without a key. All senders without a key count as one team with a small limit. */
+  /** Undefined: the sender has no key. All senders without a key count as one team with a small limit. */
   readonly teamId: string | undefined;
-  /** Set for a run token; absent for an API key of the team. */
+  /** Set if the sender uses a run token; absent if it uses an API key of the team. */
   readonly executionId?: string | undefined;
 }
 
-/** Bytes that bodies may hold. A body larger than a bound is accepted while no other body counts against that bound. */
+/**
+ * Limits, in bytes, of the memory that bodies may hold. A body that is larger than a limit is accepted while no other body counts
+ * against that limit.
+ */
 export interface BodyRoom {
   readonly total: number;
-  /** Bytes that are reserved for each team. The bytes of all teams beyond their shares count against `common`. Default: 0. */
+  /** Bytes that are reserved for each team. Bytes of a team beyond this share count against `common`. Default: 0. */
   readonly share?: number;
-  /** Default: `total`. The rest of `total` is reserved for shares, so that several teams can use their shares at the same time. */
+  /**
+   * Bytes that all teams together may hold beyond their shares. The difference to `total` is reserved for shares, so several teams can
+   * use their shares at the same time. Default: `total`.
+   */
   readonly common?: number;
   readonly perTeam: number;
   /** For all senders without a key together. Default: `perTeam`. */
@@ -22,22 +31,25 @@ export interface BodyRoom {
 }
 
 export interface BodyLimits {
-  /** Bodies of up to `smallBytes` have bounds of their own, so that a cancel does not wait behind uploads. */
+  /** Bodies of up to `smallBytes` have separate limits, so that a small request, for example a cancel, does not wait for uploads. */
   readonly smallBytes: number;
   readonly small: BodyRoom;
   readonly large: BodyRoom;
-  /** Requests with a body that one execution may have in flight. */
+  /** Largest number of requests with a body that one execution may have in progress. */
   readonly requestsPerExecution: number;
-  /** Requests of a team, or of an execution, that may wait for room. */
+  /** Largest number of requests that may wait for memory: of one team, and of one execution. */
   readonly waiting: number;
-  /** How long a request waits, milliseconds. */
+  /** Longest time that a request waits for memory, milliseconds. */
   readonly waitMs: number;
 }
 
 const kb = 1024;
 const mb = 1024 * kb;
 
-/** The largest body is a run with its attachments: 64 MB, or 16 MB with a run token. Sixteen teams can use their shares at the same time. */
+/**
+ * The largest body belongs to a request that creates a run with attachments: 64 MB, or 16 MB with a run token. Sixteen teams can use
+ * their shares at the same time.
+ */
 export const defaultBodyLimits: BodyLimits = {
   smallBytes: 64 * kb,
   small: { total: 16 * mb, share: 256 * kb, common: 12 * mb, perTeam: 8 * mb, keyless: 256 * kb, perExecution: mb },
@@ -47,11 +59,11 @@ export const defaultBodyLimits: BodyLimits = {
   waitMs: 20_000,
 };
 
-/** The room of a body. */
+/** The memory that a request has taken from the budget for its body. */
 export interface Place {
-  /** Releases the bytes while the request continues without them. */
+  /** Releases the bytes, but the request still counts as a request in progress. */
   releaseBytes(): void;
-  /** Releases all bytes. A second call does nothing. */
+  /** Releases the bytes and ends the request. A second call does nothing. */
   release(): void;
 }
 
@@ -59,16 +71,16 @@ export interface BodyBudget {
   /** Takes memory at once. Returns undefined if there is not enough memory now or if earlier requests wait. */
   tryEnter(owner: BodyOwner, bytes: number): Place | undefined;
   /**
-   * Resolves when there is room for `bytes`. Until then the caller does not read the body, so its sender waits. `busy`:
-   * too many requests wait, or the wait was too long. `gone`: `signal` was aborted.
+   * Resolves when there is memory for `bytes`. Until then the caller does not read the body, so the sender of the body waits. `busy`:
+   * too many requests wait, or this request waited too long. `gone`: `signal` was aborted.
    */
   enter(owner: BodyOwner, bytes: number, signal: AbortSignal): Promise<Place | 'busy' | 'gone'>;
 }
 
-/** Memory that each request costs besides its body. */
+/** The smallest number of bytes that a request takes, because a request needs memory even for an empty body. */
 const minBytes = kb;
 
-/** Makes a budget. Each service process has one for bodies and one for conversations that are read. */
+/** Makes a budget. Each service process has one budget for request bodies and one budget for the conversations that it reads. */
 export function makeBodyBudget(limits: BodyLimits = defaultBodyLimits): BodyBudget {
   const small = makeRoom(limits, limits.small);
   const large = makeRoom(limits, limits.large);
@@ -103,7 +115,7 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget {
     if (owner.executionId !== undefined) executions.change(owner.executionId, by);
   };
   const fits = (held: number, bytes: number, most: number): boolean => held === 0 || held + bytes <= most;
-  /** Returns the bytes of a body that exceed its team's share. */
+  /** Returns how many bytes of a new body would exceed the share of its team. */
   const commonOf = (owner: BodyOwner, bytes: number): number => {
     const held = teams.of(keyOf(owner)).bytes;
     return beyondShare(held + bytes) - beyondShare(held);
@@ -137,7 +149,7 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget {
   /** Returns true if a request waits for the common memory, and not only for its owner's limit. */
   const waitsForRoom = ({ owner, bytes }: Waiting): boolean => ownerHasRoom(owner, bytes) && !roomHas(owner, bytes);
   /**
-   * Requests get room in the order of arrival. A request that waits for the limit of its owner does not delay other owners. A request that
+   * Requests get memory in the order of arrival. A request that waits for the limit of its owner does not delay other owners. A request that
    * waits for the common memory delays later requests that also need it; otherwise a large request could wait forever. A request within the
    * share of its team is not delayed.
    */
@@ -205,15 +217,15 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget {
   }
 }
 
-/** The bodies that an owner holds. */
+/** The memory and the requests of one team or one execution. */
 interface Held {
   bytes: number;
   requests: number;
-  /** Requests that wait for room. */
+  /** Number of requests that wait for memory. */
   waiting: number;
 }
 
-/** The room that each owner of one kind (team, execution) holds. Owners without room are removed. */
+/** Makes a table of what each owner holds. All owners of a table are teams, or all are executions. An owner without requests is removed. */
 function holders() {
   const held = new Map<string, Held>();
   const none: Readonly<Held> = { bytes: 0, requests: 0, waiting: 0 };

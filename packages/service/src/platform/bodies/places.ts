@@ -1,4 +1,4 @@
-/** Limits how many things of each key are open at the same time. Each open thing takes a place. */
+/** Limits how many connections or requests of each key are open at the same time. Each of them takes a place. */
 export interface Places {
   /**
    * Takes a place of `key` and returns the function that frees it. A second call of that function does nothing. Returns undefined if
@@ -7,7 +7,7 @@ export interface Places {
   enter(key: string): (() => void) | undefined;
 }
 
-/** Makes `most` places for each key. */
+/** Makes places. Each key can take at most `most` places at the same time. */
 export function makePlaces(most: number): Places {
   const taken = new Map<string, number>();
   return {

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 
-/** The lowest accepted speed of a sender, so that a body that never arrives does not keep its memory. */
+/** The lowest accepted speed of a sender. A slower body is refused, so that a body that never arrives does not keep its memory. */
 export interface BodyPace {
-  /** Milliseconds at the beginning without a check of the speed. */
+  /** Milliseconds at the beginning in which the speed is not checked. */
   readonly graceMs: number;
   readonly bytesPerSecond: number;
 }

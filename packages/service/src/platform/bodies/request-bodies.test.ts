@@ -9,7 +9,7 @@ afterEach(() => {
   for (const close of closing.splice(0)) close();
 });
 
-/** A server that reads bodies, and answers when `answer` is called. */
+/** Starts a server that reads the body of each request. It answers a request only when the test calls the function of the request in `answers`. */
 async function start(pace = { graceMs: 60_000, bytesPerSecond: 1 }) {
   const bodies = makeBodyBudget();
   const read: Promise<HeldBody>[] = [];
@@ -50,7 +50,7 @@ test('reads a body of announced length, and one in chunks', async () => {
   expect(textOf(await server.nth(1))).toBe('hello, world');
 });
 
-test('distinguishes bodies that are too large, cut or too slow', async () => {
+test('reports whether a body is too large, cut or too slow', async () => {
   const server = await start({ graceMs: 200, bytesPerSecond: 1000 });
   server.send(16 * 1024 * 1024 + 1, '');
   expect((await server.nth(0)).kind).toBe('too_large');
@@ -67,7 +67,7 @@ test('reads nothing from a sender while there is no memory for its body', async 
   await expect.poll(server.count).toBe(1);
   const second = server.send(size, Buffer.alloc(size, 'y'));
   await expect.poll(server.count).toBe(2);
-  // The kernel's buffers take a part of the second body. The server reads nothing of it.
+  // The kernel's buffers take a part of the second body, but the server reads nothing from the socket. So the rest stays in the client.
   await expect.poll(() => second.writableLength).toBeGreaterThan(1024 * 1024);
   const before = second.writableLength;
   first.write(Buffer.alloc(size - 1, 'x'));
@@ -77,7 +77,7 @@ test('reads nothing from a sender while there is no memory for its body', async 
   expect((await server.nth(1)).kind).toBe('body');
 });
 
-test('frees the room of a client that has left', async () => {
+test('frees the memory of a body whose client has disconnected', async () => {
   const server = await start();
   const size = 15 * 1024 * 1024;
   for (let n = 0; n < 5; n += 1) {

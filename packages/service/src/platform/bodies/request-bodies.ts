@@ -18,17 +18,17 @@ export interface RequestBody {
   readonly moreBytes?: number;
   /**
    * Makes another request give up its memory. Returns false if no other request can give up memory; then this request waits. Absent:
-   * this request waits without such an attempt.
+   * this request waits at once.
    */
   readonly giveUpOther?: () => boolean;
-  /** Receives the place of the body before the body is read. */
+  /** Called with the memory of the body before the body is read. */
   readonly onPlace?: (place: Place) => void;
 }
 
 /** Reason of an aborted wait. All aborted waits share this error, because each new error would record a stack. */
 const closed = new Error('The connection of the request was closed.');
 
-/** Waits for room until the answer was sent or the client is gone. */
+/** Waits for memory. Stops waiting when the connection of the client is closed. */
 async function waitForRoom(
   bodies: BodyBudget,
   { response, owner }: RequestBody,
@@ -56,7 +56,7 @@ export async function holdBody(bodies: BodyBudget, body: RequestBody): Promise<H
   const { request, response, maxBytes, pace = defaultBodyPace } = body;
   const announced = announcedBytes(request.headers['content-length']);
   if (announced !== undefined && announced > maxBytes) return { kind: 'too_large' };
-  // If the client disconnected earlier, there is no `close` event.
+  // Do not wait for memory if the client has already disconnected, because no `close` event would end the wait.
   if (response.destroyed) return { kind: 'cut' };
   const bytes = (announced ?? maxBytes) + (body.moreBytes ?? 0);
   const place = enterNow(bodies, body, bytes) ?? (await waitForRoom(bodies, body, bytes));

@@ -49,7 +49,7 @@ function parses(text: string): boolean {
   }
 }
 
-describe('scanning JSON', () => {
+describe('the JSON scanner', () => {
   test('accepts exactly the texts that JSON.parse accepts', async () => {
     const next = numbers(7);
     const pick = () => pieces[Math.floor(next() * pieces.length)];
@@ -63,7 +63,7 @@ describe('scanning JSON', () => {
     expect(await accepts(valid)).toBe(true);
   });
 
-  test('finds the members of the outermost object, and the last of a repeated name', async () => {
+  test('finds the members of the outermost object, and the last value if a name is repeated', async () => {
     const text = '{ "a" : [1,{"b":2}], "\\u0062":"x" ,"a": {"a":3} }';
     const scanned = await scan(text);
     if (scanned.kind !== 'json') throw new Error(scanned.kind);
@@ -82,7 +82,7 @@ describe('scanning JSON', () => {
     expect((await scan('[[{}]]', { maxDepth: 2 })).kind).toBe('too_deep');
   });
 
-  test('lets other work run during a large text, wherever its slices end', async () => {
+  test('lets other work run while it reads a large text, even if a slice of the text ends inside a character', async () => {
     const text = JSON.stringify({ a: Array(400_000).fill('é"\\🎉 and more of the same text') });
     const scanned = scan(text, { maxValues: 1_000_000 });
     expect(await turnsDuring(scanned)).toBeGreaterThan(text.length / 1024 / 1024);

@@ -1,7 +1,7 @@
 /** Checks a JSON text byte by byte without building its values: 16 MB of `{},{},…` would become gigabytes of objects. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** The place of a member of the outermost object: bytes from `start` up to, not including, `end`. */
+/** The place of a value in the text: the bytes from `start` up to, but not including, `end`. */
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -9,14 +9,15 @@ export interface Span {
 
 export interface JsonBounds {
   readonly maxValues: number;
-  /** Levels of arrays and objects. */
+  /** Largest number of nested arrays and objects. */
   readonly maxDepth: number;
-  /** True: no nested object has a repeated member name. If a name is repeated, parsers differ in which value they use. */
+  /** True: the text is refused if a nested object repeats a member name, because parsers differ in which of the values they use. */
   readonly uniqueNames?: boolean;
 }
 
 /**
- * `members`: the values of the outermost object by name; of a repeated name, the last value. Undefined: the text is not an object.
+ * `members`: the place of each value of the outermost object, by member name; for a repeated name, the place of the last value.
+ * Undefined: the text is not an object.
  */
 export type ScannedJson =
   | { readonly kind: 'json'; readonly members: ReadonlyMap<string, Span> | undefined }
@@ -47,8 +48,8 @@ const isHex = (byte: number): boolean =>
 type Expected = 'value' | 'value_or_end' | 'name' | 'name_or_end' | 'colon' | 'comma_or_end' | 'nothing';
 
 /**
- * Checks a text in valid UTF-8 against the grammar of RFC 8259. Reads the text in slices, and the process does other work between
- * them. The time is linear in the length of the text. Stops at the first fault.
+ * Checks a text in valid UTF-8 against the grammar of RFC 8259. Reads the text in slices; between two slices the process does other
+ * work. The time is linear in the length of the text. Stops at the first fault.
  */
 export async function scanJson(text: Buffer, bounds: JsonBounds): Promise<ScannedJson> {
   const scanner = makeScanner(text, bounds);
@@ -59,13 +60,13 @@ export async function scanJson(text: Buffer, bounds: JsonBounds): Promise<Scanne
   }
 }
 
-/** Makes a function that reads up to an offset and returns the result when there is one. */
+/** Makes a function that reads up to an offset. The function returns the result, or undefined if it needs more of the text. */
 function makeScanner(
   text: Buffer,
   { maxValues, maxDepth, uniqueNames }: JsonBounds,
 ): (until: number) => ScannedJson | undefined {
   const members = new Map<string, Span>();
-  /** True: an object; false: an array. */
+  /** The open objects (true) and arrays (false), the outermost first. */
   const open: boolean[] = [];
   /** The member names of each open object; undefined before its first member. */
   const names: (Set<string> | undefined)[] = [];
@@ -80,7 +81,7 @@ function makeScanner(
   let member: string | undefined;
   let memberStart = 0;
 
-  /** The value that ends before `at` was read. */
+  /** Ends the value whose last byte is before `at`. */
   const endValue = (): void => {
     if (open.length === 1 && member !== undefined) {
       members.set(member, { start: memberStart, end: at });
@@ -99,7 +100,7 @@ function makeScanner(
     known.add(name);
   };
 
-  /** Reads the current string further, at most up to `until`. Returns false if the string is not valid. */
+  /** Continues to read the current string, at most up to the offset `until`. Returns false if the string is not valid. */
   const readString = (until: number): boolean => {
     const end = Math.min(until, text.length);
     while (at < end) {

@@ -1,13 +1,13 @@
 /**
  * Answers that a published client may not have received. If such a client gets no answer, it repeats the request by itself. The repeat
- * has a greater `X-Stainless-Retry-Count`, but no `Idempotency-Key`. The repeat gets the first answer only if that answer may be lost, so two
- * separate requests never count as one.
+ * has a greater `X-Stainless-Retry-Count`, but no `Idempotency-Key`. The repeat gets the answer of the earlier request only if the
+ * client may not have received that answer. So two separate requests with the same body are not treated as one request.
  */
 import { batched } from '../store/database/batched.ts';
 import type { Database, Queryable, Statement } from '../store/database/database.ts';
 import { defineStatement, json, uuid } from '../store/database/statement.ts';
 
-/** A request of a published client, with the number of earlier attempts. */
+/** A request of a published client. `attempt`: how often the client has sent it before. */
 export interface ClientAttempt {
   readonly teamId: string;
   readonly principal: string;
@@ -15,10 +15,11 @@ export interface ClientAttempt {
   /** 0: the request is not a repeat. */
   readonly attempt: number;
   /**
-   * Id of the recorded answer; null while there is no answer. The work sets it, and it is read after the answer was sent.
+   * Id of the recorded answer; null while there is no answer. The code that records the answer sets this id. After the answer was sent,
+   * the caller uses the id to record this.
    */
   readonly answer: { id: string | null };
-  /** Returns whether the client has closed the connection, so that it repeats the request or has given up. */
+  /** Returns whether the client has closed the connection. If so, the client repeats the request or has given up. */
   isGone(): boolean;
 }
 
@@ -39,8 +40,8 @@ const lockForRepeat: Statement = {
 };
 
 /**
- * Waits for requests in progress with the same body, so that a repeat finds their answer. Requests that are not repeats do not wait for
- * each other.
+ * Locks the request until the transaction ends. A repeat waits until requests with the same body have ended, so that it finds their
+ * answer. Requests that are not repeats do not wait for each other.
  */
 export async function lockAttempt(
   tx: Queryable,
@@ -50,8 +51,9 @@ export async function lockAttempt(
 }
 
 /**
- * Each answer is returned once for each retry number, so the repeats of two requests with the same body get different answers. An answer
- * may be lost if it was not sent, if the repeat arrived before it was sent, or if the client closed the connection right after it.
+ * Returns an answer at most once for each retry number, so the repeats of two requests with the same body get different answers.
+ * Selects an answer only if the client may not have received it: the service did not send it, sent it after the repeat had arrived, or
+ * noticed that the client closed the connection right after it.
  */
 const take = defineStatement({
   name: 'take_client_answer',
@@ -68,7 +70,8 @@ const take = defineStatement({
 });
 
 /**
- * Returns the answer of the earlier request that this request repeats; null if it is not a repeat, or the client has received the answer.
+ * Returns the answer of the earlier request that this request repeats. Returns null if this request is not a repeat or the client has
+ * received the answer.
  */
 export async function takeAnswer<T>(db: Queryable, request: ClientAttempt): Promise<{ readonly response: T } | null> {
   if (request.attempt === 0) return null;
@@ -83,7 +86,7 @@ const insert: Statement = {
   text: `INSERT INTO client_answers (id, team_id, principal, request_hash, attempt, response) VALUES ($1, $2, $3, $4, $5, $6)`,
 };
 
-/** Records an answer in the transaction of the work. The caller has locked the attempt. */
+/** Records an answer in the transaction that did the work of the request. The caller has called `lockAttempt` before. */
 export async function recordAnswer(
   tx: Queryable,
   request: ClientAttempt,
@@ -96,8 +99,8 @@ export async function recordAnswer(
 }
 
 /**
- * Returns the SQL of two common table expressions that lock and record the answers to requests that are not repeats. `relation` names
- * a relation with the columns `team_id`, `answer_id` (null: nothing to record), `answer_principal`, `answer_hash` (hexadecimal)
+ * Returns the SQL of two common table expressions: the first locks requests that are not repeats, the second records their answers.
+ * `relation` names a relation with the columns `team_id`, `answer_id` (null: nothing to record), `answer_principal`, `answer_hash` (hexadecimal)
  * and `answer`.
  */
 export const recordFirstAnswers = (relation: string): string => `

@@ -36,17 +36,20 @@ export interface KeyedRequest {
 /** A request that its sender may repeat. */
 export type RepeatableRequest = KeyedRequest | ClientAttempt;
 
-/** Returns whether the request comes from a published client: it has no key, but a count of earlier attempts. */
+/** Returns whether the request comes from a published client and has a count of earlier attempts instead of a key. */
 export const isClientAttempt = (request: RepeatableRequest | undefined): request is ClientAttempt =>
   request !== undefined && 'attempt' in request;
 
-/** `conflict`: the key was used with another request (409). */
+/** `conflict`: the key was used with a different request, so the answer is 409. */
 export type ReplayOutcome<T> =
   | { readonly kind: 'replayed'; readonly response: T }
   | { readonly kind: 'conflict' }
   | { readonly kind: 'new' };
 
-/** Finds the answer to a request with the same key in the last 24 h, or the lost answer to an earlier attempt. */
+/**
+ * Finds the answer to a request with the same key in the last 24 hours. For a request of a published client, finds the answer to an
+ * earlier attempt if the client may not have received that answer.
+ */
 export async function findReplay<T>(db: Queryable, request: RepeatableRequest): Promise<ReplayOutcome<T>> {
   if (isClientAttempt(request)) {
     const lost = await takeAnswer<T>(db, request);
@@ -58,7 +61,7 @@ export async function findReplay<T>(db: Queryable, request: RepeatableRequest): 
   return { kind: 'replayed', response: row.response as T };
 }
 
-/** Locks the request until the transaction ends. A concurrent repetition of it waits. */
+/** Locks the request until the transaction ends. A concurrent repetition of the request waits. */
 async function lockKey(tx: Queryable, request: RepeatableRequest): Promise<void> {
   if (isClientAttempt(request)) return await lockAttempt(tx, request);
   await tx.query(lock, [`idempotency ${request.teamId} ${request.principal} ${request.key}`]);
@@ -70,8 +73,9 @@ export type Attempt<T, F> =
   | { readonly kind: 'failed'; readonly failure: F };
 
 /**
- * Does `work` only once for each key, in one transaction with the record of its answer. If two requests are concurrent, the
- * second waits for the first and returns its answer. Without a request every call does the work.
+ * Does `work` only once for each key, and records the answer in the same transaction. If two requests with the same key are
+ * concurrent, the second request waits and returns the answer of the first request. If `request` is undefined, every call does the
+ * work.
  */
 export async function once<T, F>(
   db: Database,
@@ -92,7 +96,8 @@ export async function onceWithin<T, F>(
   const earlier = await findReplay<T>(tx, request);
   if (earlier.kind === 'conflict') return earlier;
   if (earlier.kind === 'replayed') return { kind: 'done', response: earlier.response };
-  // The client has closed the connection and repeats the request on another connection, so it does not read this answer.
+  // Do not do the work: the client has closed the connection and may repeat the request on another connection. The client does not read
+  // the answer of this request.
   if (isClientAttempt(request) && request.isGone()) return { kind: 'conflict' };
   const attempt = await work(tx);
   if (attempt.kind === 'failed') return attempt;
@@ -105,11 +110,11 @@ export async function onceWithin<T, F>(
   return attempt;
 }
 
-/** 409 for a key that was used with another body. */
+/** Returns the 409 refusal of a key that was used with another body. */
 export const idempotencyConflict = (): Refusal =>
   refuse('conflict', { detail: 'The Idempotency-Key was used with another request; take a new key.' });
 
-/** Returns the answer of work that is done only once, or the refusal if there is no answer. */
+/** Converts a result of `once` to an answer or a refusal. */
 export function answerOnce<T, F>(
   outcome: Attempt<T, F> | { readonly kind: 'conflict' },
   refuseFailure: (failure: F) => Refusal,

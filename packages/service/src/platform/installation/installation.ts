@@ -1,4 +1,4 @@
-/** The row about the whole installation, which all service processes of a database share. */
+/** The one row about the installation as a whole. All service processes of a database share it. */
 import { randomUUIDv7 } from 'node:crypto';
 import type pg from 'pg';
 import type { Queryable } from '../store/database/database.ts';
@@ -20,9 +20,9 @@ const lockRow = defineStatement({
 
 export interface Installation {
   readonly id: string;
-  /** A service has written the id into its blob store. */
+  /** True: a service has written the id into the blob store of the installation. */
   readonly hasMarkedBlobs: boolean;
-  /** Id of the key that encrypts secrets; null: no key was used yet. */
+  /** Id of the key that encrypts secrets; null: no service has used a key yet. */
   readonly vaultKeyId: string | null;
   readonly isBootstrapped: boolean;
 }
@@ -40,7 +40,7 @@ export async function setVaultKey(tx: Queryable, keyId: string | null): Promise<
   await tx.query('UPDATE installation SET vault_key_id = $1', [keyId]);
 }
 
-/** Stores that a blob store has the id of the installation. */
+/** Stores that the blob store now contains the id of the installation. */
 export async function setBlobsMarked(tx: Queryable): Promise<void> {
   await tx.query('UPDATE installation SET has_marked_blobs = true');
 }
@@ -50,14 +50,15 @@ export async function setBootstrapped(tx: Queryable): Promise<void> {
   await tx.query('UPDATE installation SET bootstrapped_at = now() WHERE bootstrapped_at IS NULL');
 }
 
-/** Lets no service of the database start or deliver anything until `resumeInstallation`. */
+/** Pauses all service processes that use this database. They start no queued run or schedule and deliver nothing until `resumeInstallation`. */
 export async function pauseInstallation(tx: Queryable): Promise<void> {
   await tx.query('UPDATE installation SET paused_at = now() WHERE paused_at IS NULL');
 }
 
 /**
- * Gives imported tables a separate id and pauses them, in the transaction that fills them. So the copy does not start runs in parallel with
- * its source, and never uses the blobs of its source. Does nothing if the schema is older than the table of the installation.
+ * Gives the installation a new id and pauses it, in the transaction that fills its tables from a backup. So this copy does not start
+ * runs in parallel with the original installation, and never uses the blobs of the original. Does nothing if the schema is older than the
+ * table of the installation.
  */
 export async function separateCopy(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ exists: boolean }>(`SELECT to_regclass('installation') IS NOT NULL AS exists`);

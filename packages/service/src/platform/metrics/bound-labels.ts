@@ -1,7 +1,7 @@
 import { otherValue } from '@runyard/contract/metrics/metric';
 import { type MetricName, metricsTable } from '@runyard/contract/metrics/metrics-table';
 
-/** The values of labels that only the running service knows. */
+/** The allowed values of the labels `model` and `pool`, which only the running service knows. */
 export interface KnownValues {
   /** Returns whether the service offers the model. */
   isModel(id: string): boolean;
@@ -11,7 +11,10 @@ export interface KnownValues {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Returns the labels of a metric, with `other` in place of each unknown value, so that a caller cannot create a series. */
+/**
+ * Returns a function that returns the labels of a metric and replaces each unknown value by `other`, so that callers of the API cannot
+ * create new time series.
+ */
 export function boundLabelsWith(known: KnownValues): (name: MetricName, labels: Labels) => Record<string, string> {
   const rules = new Map(
     Object.entries(metricsTable).map(([name, { labels }]) => [
@@ -36,7 +39,10 @@ export function boundLabelsWith(known: KnownValues): (name: MetricName, labels: 
   };
 }
 
-/** Limits how many different values a condition allows, because the models and pools can change while the service runs. */
+/**
+ * Returns a condition that allows at most `atMost` different values while the process runs. The models and pools can change meanwhile,
+ * so `allows` alone does not limit the number of values.
+ */
 function limited(allows: (value: string) => boolean, atMost: number): (value: string) => boolean {
   const seen = new Set<string>();
   return (value) => {

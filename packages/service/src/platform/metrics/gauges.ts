@@ -7,7 +7,7 @@ export interface Reading {
   readonly value: number;
 }
 
-/** Makes a reading with the labels of the metric. */
+/** Makes a reading. The types check that it has the labels of the metric. */
 export const reading = <N extends GaugeName>(name: N, labels: LabelsOf<N>, value: number): Reading => ({
   name,
   labels,

@@ -79,7 +79,7 @@ test('shows counters, histograms and gauges, and counts gauges that cannot be re
   await metrics?.close();
 });
 
-test('a service without metrics loads no library of OpenTelemetry', async () => {
+test('a service whose metrics are off loads no OpenTelemetry library', async () => {
   const { modules } = await loadedBy(
     ['--input-type=module', '-e', `await import('./packages/service/src/service.ts')`],
     {},

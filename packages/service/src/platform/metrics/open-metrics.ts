@@ -11,16 +11,16 @@ import { exportsSignal, logDiagnostics, protocolOf, resourceOf, wholeOf } from '
 import { count, recordWith } from './record.ts';
 
 export interface Metrics {
-  /** Adds gauges to the metrics. */
+  /** Adds functions that read gauges. */
   addGauges(sources: readonly ReadGauges[]): void;
   /** Returns all metrics in the text format of Prometheus 0.0.4. Concurrent calls get the same text. */
   text(): Promise<string>;
-  /** Sends the last metrics by OTLP, if this is configured, and ends the recording. */
+  /** Stops recording. If OTLP is configured, sends the last metrics before. */
   close(): Promise<void>;
 }
 
 export interface MetricsOptions {
-  /** True: `text` is used. */
+  /** True: the service answers requests for metrics with `text`. */
   readonly isRead: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly known: KnownValues;
@@ -117,7 +117,7 @@ async function openExporter(env: MetricsOptions['env']) {
   return new OTLPMetricExporter();
 }
 
-/** Returns the function that reads all gauges. Readings of the last moments are returned again, and a reading in progress is shared. */
+/** Returns a function that reads all gauges. For `sharedMs` after the start of a reading, all calls get the result of that reading. */
 function sharedReads(
   sources: readonly ReadGauges[],
   log: Pick<Logger, 'warn'>,
@@ -133,7 +133,7 @@ function sharedReads(
     const results = await Promise.allSettled(sources.map(async (source) => await Promise.race([source(), late])));
     const failures = results.filter((result) => result.status === 'rejected');
     if (failures.length > 0) count('runyard_metrics_read_failures_total', {}, failures.length);
-    // Logs one line for an outage, not one line for each scrape.
+    // Log only the first of several failed readings, so that an outage produces one line and not one line for each scrape.
     if (failures.length > 0 && !isFailing)
       log.warn({ err: failures[0]?.reason }, 'gauges of the metrics were not read');
     isFailing = failures.length > 0;

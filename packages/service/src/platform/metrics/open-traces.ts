@@ -21,20 +21,23 @@ export interface EndedSpan {
   readonly children?: readonly EndedSpan[];
 }
 
-/** The place of a span in a trace: 32 and 16 hex digits. */
+/** The ids of a span and of its trace: `traceId` has 32 hex digits, `spanId` 16. */
 export interface SpanPlace {
   readonly traceId: string;
   readonly spanId: string;
 }
 
 export interface Traces {
-  /** Returns whether the trace is sent. Every process decides the same, and callers cannot choose. */
+  /**
+   * Returns whether the trace is sent. The result depends only on the id and the settings, so all processes decide in the same way,
+   * and an API caller cannot choose.
+   */
   isSampled(traceId: string): boolean;
-  /** Sends the root of a trace. `link`: a trace of the caller that the root names. */
+  /** Sends the root span of a trace. `link`: a span in the trace of the API caller, to which the root span links. */
   sendRoot(place: SpanPlace, root: EndedSpan, link?: SpanPlace): void;
-  /** Sends a span with its children below `parent`. */
+  /** Sends a span and its children, as a child of `parent`. */
   send(parent: SpanPlace, span: EndedSpan): void;
-  /** Sends what waits. */
+  /** Sends the waiting spans. */
   close(): Promise<void>;
 }
 
@@ -113,8 +116,8 @@ export async function openTraces(env: Env, log: Pick<Logger, 'warn'>): Promise<T
 }
 
 /**
- * Returns the ratio of traces to send, from `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`. The trace of a caller has no
- * influence, so the samplers `parentbased_…` decide as for a trace without a parent.
+ * Returns the share of the traces to send, 0 to 1, from `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`. The traces of API callers
+ * have no influence on this, so a sampler `parentbased_…` works as if there were no parent.
  */
 export function ratioOf(env: Env): number {
   const sampler = (env.OTEL_TRACES_SAMPLER || 'always_on').replace(/^parentbased_/, '');
@@ -124,6 +127,9 @@ export function ratioOf(env: Env): number {
   return ratio >= 0 && ratio <= 1 ? ratio : 1;
 }
 
-/** Compares the last 56 bits of a trace id with the ratio: W3C Trace Context, level 2, puts the random part of an id there. */
+/**
+ * Returns whether a trace is within the ratio. Compares only the last 56 bits of the trace id, because these bits are random (W3C
+ * Trace Context, level 2).
+ */
 export const isBelow = (traceId: string, ratio: number): boolean =>
   Number.parseInt(traceId.slice(-14), 16) < ratio * 2 ** 56;

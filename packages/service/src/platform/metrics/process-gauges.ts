@@ -3,11 +3,11 @@ import type pg from 'pg';
 import { type ReadGauges, reading } from './gauges.ts';
 import { count } from './record.ts';
 
-/** Milliseconds between two measurements of the event loop. A measured value includes this time, so the gauge subtracts it. */
+/** Milliseconds between two measurements of the event loop. A measured delay includes these milliseconds, so the gauge subtracts them. */
 const resolutionMs = 10;
 
 /**
- * Starts to measure the process: event loop, memory, processor time, and its pool of connections. Returns a function that reads the
+ * Starts to measure the process: its event loop, memory, processor time and pool of database connections. Returns a function that reads the
  * gauges and a function that stops the measurement.
  */
 export function measureProcess(pool: Pick<pg.Pool, 'totalCount' | 'idleCount' | 'waitingCount' | 'options'>): {

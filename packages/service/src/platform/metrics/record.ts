@@ -1,4 +1,4 @@
-/** Records measurements of this process. Does nothing while metrics are off, and loads no library. */
+/** Records measurements of this process. Does nothing while metrics are off. Imports no library, so any module can use this file. */
 import type { CounterName, HistogramName, LabelsOf, MetricName } from '@runyard/contract/metrics/metrics-table';
 
 /** Takes the measurements of a process. */
@@ -9,7 +9,7 @@ export interface Recorder {
 /** The process has one recorder, as in the API of OpenTelemetry, because most code that measures cannot reach the service object. */
 let recorder: Recorder | undefined;
 
-/** Sends measurements to `next`. Returns the function that stops sending them. */
+/** Sends all measurements to `next` from now on. Returns a function that stops this. */
 export function recordWith(next: Recorder): () => void {
   recorder = next;
   return () => {
@@ -22,7 +22,7 @@ export function count<N extends CounterName>(name: N, labels: LabelsOf<N>, by = 
   recorder?.record(name, labels, by);
 }
 
-/** Adds a measurement to a histogram, in its unit. */
+/** Adds a measurement to a histogram. `value` is in the unit of the histogram. */
 export function observe<N extends HistogramName>(name: N, labels: LabelsOf<N>, value: number): void {
   recorder?.record(name, labels, value);
 }

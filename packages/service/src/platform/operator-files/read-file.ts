@@ -4,7 +4,7 @@ import { plainMessage } from '@runyard/contract/wire/plain-message';
 import { isNode, LineCounter, parseDocument } from 'yaml';
 import type { z } from 'zod';
 
-/** The content of a file, or a sentence for each fault, with file and line. */
+/** The content of a file, or one sentence for each fault. A sentence names the file and the line. */
 export type OperatorFile<T> =
   | { readonly ok: true; readonly value: T; readonly lineOf: LineOf }
   | { readonly ok: false; readonly problems: string[] };

@@ -1,26 +1,26 @@
-/** The place of an installation's keys, for messages about a problem with the keys. */
+/** Where an installation has its keys. Messages about a problem with the keys name this place. */
 export interface KeyPlace {
   /** Ids of the keys; empty: there is no key yet. */
   readonly keyIds: readonly string[];
-  /** Path of this installation's secrets-key. */
+  /** Path of the file `secrets-key` of this installation. */
   readonly file: string;
   /** True: the keys come from RUNYARD_SECRETS_KEY. */
   readonly isSetting: boolean;
 }
 
 interface KeyProblem {
-  /** Names the secrets that the keys do not decrypt. */
+  /** The part of the message that names the secrets which the keys do not decrypt. */
   readonly sealed: string;
   /**
-   * Clauses of the message. `effect`: the consequence. `afterwards`: the result of a restart with the right key. `otherwise`: the repair
-   * if the key is lost.
+   * Parts of the message. `effect`: what does not work now. `afterwards`: what happens at a restart with the right key. `otherwise`:
+   * what to do if the key is lost.
    */
   readonly effect: string;
   readonly afterwards: string;
   readonly otherwise: string;
 }
 
-/** Returns a text which says that the keys do not decrypt some secrets, and which file to copy. */
+/** Returns a message which says that the keys do not decrypt some secrets, and which file the operator has to copy. */
 export function describeKeyProblem(
   { keyIds, file, isSetting }: KeyPlace,
   { sealed, effect, afterwards, otherwise }: KeyProblem,

@@ -4,11 +4,15 @@ import { tryLockFile } from '@runyard/system/file-lock';
 import { readSecretFile, replaceSecretFile } from '../store/secret-file.ts';
 import { idOfKey, newVaultKey, secretsKeyFile } from './vault.ts';
 
-/** Longer than the 24 hours for which answers to requests are stored, because these answers also contain sealed secrets. */
+/**
+ * The time for which earlier keys stay in the file. The database stores the answers to requests for 24 hours, and some of them contain
+ * secrets that an earlier key encrypted. So the time is longer than 24 hours.
+ */
 const keepEarlierKeysMs = 25 * 60 * 60 * 1000;
 
 /**
- * `rotated`: the new key is the first of the file. `no_file`: nothing was encrypted in this data folder, or the key is a setting.
+ * `rotated`: the new key is the first key of the file. `no_file`: there is no key file, because nothing was encrypted yet or the key
+ * comes from a setting.
  * `busy`: another process changes the file.
  */
 export type KeyRotation =
@@ -18,8 +22,9 @@ export type KeyRotation =
 const keysOf = (text: string): string[] => text.split(/\s+/).filter((key) => key !== '');
 
 /**
- * Writes a new key before the file's earlier keys. The file is replaced as a whole, so after a crash it is either the old file or the new
- * file, and both can decrypt all secrets. Running services read the file again within seconds and encrypt their rows again.
+ * Writes a new key to the beginning of the key file. The file is replaced as a whole. So after a crash, either the old or the new file
+ * exists, and with both files all secrets can be decrypted. Running services read the file again within seconds and then encrypt all
+ * rows with the new key.
  */
 export async function rotateKey(dataDir: string): Promise<KeyRotation> {
   const file = secretsKeyFile(dataDir);
@@ -38,8 +43,9 @@ export async function rotateKey(dataDir: string): Promise<KeyRotation> {
 }
 
 /**
- * Removes the earlier keys from the file, 25 hours after its last change. Call it only after every row is encrypted with the first key.
- * Returns false if there are no earlier keys, it is too early, or another process changes the file.
+ * Removes the earlier keys from the file if the last change of the file was at least 25 hours ago. Call this only after all rows were
+ * encrypted with the first key. Returns false if there are no earlier keys, the last change is too recent, or another process changes
+ * the file.
  */
 export async function forgetEarlierKeys(dataDir: string, now: Date): Promise<boolean> {
   const file = secretsKeyFile(dataDir);

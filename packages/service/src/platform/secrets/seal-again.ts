@@ -1,28 +1,28 @@
-/** Encrypts rows with the vault's present key if they are encrypted with another key. */
+/** Encrypts stored secrets again after the key was changed: with the present key of the vault, if another key encrypted them. */
 import type { Queryable } from '../store/database/database.ts';
 import { bytes, defineStatement, integer, nullable, type TypedStatement, text } from '../store/database/statement.ts';
 import type { Vault } from './vault.ts';
 
-/** The statements for the encrypted texts of a table. */
+/** The statements that encrypt the texts of one table again. */
 export interface SealedRows {
-  /** Selects rows that are encrypted with one of the keys $2 and not with the key $1; at most $3. */
+  /** Selects at most $3 rows that are encrypted with one of the keys $2, but not with the key $1. */
   readonly read: TypedStatement<{ id: string; sealed: Buffer; earlier: Buffer | null }>;
   /** Replaces the texts of row $1 by $4 and $5, which are encrypted with key $3, only if the first text is still $2. */
   readonly write: TypedStatement<object>;
-  /** Counts the rows that are not encrypted with one of the keys $1. */
+  /** Counts the rows that were encrypted with another key than the keys $1. */
   readonly countOthers: TypedStatement<{ count: number }>;
-  /** Returns the purpose that is part of the encryption of a row's texts. */
+  /** Returns the `purpose` with which the texts of a row are encrypted. */
   purpose(id: string): string;
 }
 
-/** The table and the column of the encrypted texts. The owner of the table defines it. */
+/** The table and the column of the encrypted texts. The domain that owns the table defines these values. */
 interface SealedColumns {
   readonly table: string;
   readonly id: 'id' | 'uid';
   readonly sealed: string;
-  /** The text before a rotation, and the time until which it is needed. */
+  /** The columns of the previous secret, if the secret was replaced: its encrypted text, and the time until which it is still accepted. */
   readonly earlier?: { readonly sealed: string; readonly until: string };
-  /** SQL: further assignments of the statement that replaces a text. */
+  /** SQL: further assignments in the statement that replaces a text. */
   readonly alsoSets?: string;
   purpose(id: string): string;
 }
@@ -64,8 +64,9 @@ export function defineSealedRows({ table, id, sealed, earlier, alsoSets, purpose
 const batchRows = 100;
 
 /**
- * Encrypts the rows again with the first key of the vault, each in a separate statement. After a crash, some rows still have an
- * earlier key, which the vault can also decrypt. Returns the number of rows that keep another key, because this process cannot decrypt them.
+ * Encrypts the rows again with the first key of the vault, each row in a separate statement. After a crash, some rows are still
+ * encrypted with an earlier key, and the vault can decrypt these rows too. Returns the number of rows that this process cannot
+ * decrypt, so that they keep another key.
  */
 export async function sealAgain(db: Queryable, vault: Vault, rows: SealedRows): Promise<number> {
   for (;;) {

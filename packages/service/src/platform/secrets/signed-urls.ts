@@ -28,10 +28,10 @@ export function signUrl(signer: Signer, baseUrl: string, target: SignedTarget, n
   };
 }
 
-/** `expired` only if the signature was valid. */
+/** `expired`: the signature is right, but the time is over. */
 export type SignatureCheck = 'valid' | 'wrong' | 'expired';
 
-/** Checks the query of a signed URL in constant time. */
+/** Checks the query of a signed URL. Compares the signature in constant time. */
 export function checkSignedUrl(
   signer: Signer,
   target: SignedTarget,

@@ -4,13 +4,13 @@ import { bytes, defineStatement } from '../store/database/statement.ts';
 
 /** Signs cursors and URLs, so that clients cannot change them. All service processes have the same key. */
 export interface Signer {
-  /** Returns a 256-bit signature as base64url. A signature for one `purpose` is wrong for every other. */
+  /** Returns a 256-bit signature as base64url. A signature for one `purpose` is wrong for every other purpose. */
   sign(purpose: string, text: string): string;
-  /** Returns whether the signature is right, in constant time. */
+  /** Returns whether the signature is right. Compares in constant time. */
   verify(purpose: string, text: string, signature: string): boolean;
 }
 
-/** Makes a signer of a key of 32 bytes. */
+/** Makes a signer that uses a key of 32 bytes. */
 function makeSigner(key: KeyObject): Signer {
   const digest = (purpose: string, text: string) =>
     createHmac('sha256', key).update(`${purpose.length}:${purpose}`).update(text).digest();

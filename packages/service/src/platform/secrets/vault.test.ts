@@ -44,7 +44,7 @@ test('creates one key file with mode 0600 when several processes start at once',
   expect(Buffer.from(await readFile(file, 'utf8'), 'base64')).toHaveLength(32);
 });
 
-test('prefers the setting to the file and refuses a broken file', async () => {
+test('uses the key of the setting instead of the file, and refuses a broken file', async () => {
   await writeFile(path.join(folder, 'secrets-key'), 'too short\n');
   await expect(openVault(folder, undefined)).rejects.toThrow('32 bytes');
   const key = randomBytes(32);

@@ -3,9 +3,9 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import path from 'node:path';
 import { createSecretFile, readSecretFile } from '../store/secret-file.ts';
 
-/** The one cipher of stored secrets. */
+/** The cipher of all stored secrets. */
 const algorithm = 'aes-256-gcm';
-/** NIST SP 800-38D, 8.2: 96 random bits are enough for far fewer than 2^32 texts under one key. */
+/** Random nonces of 96 bits are safe for up to 2^32 texts under one key (NIST SP 800-38D, 8.2 and 8.3). An installation has far fewer. */
 const nonceBytes = 12;
 const tagBytes = 16;
 
@@ -28,15 +28,15 @@ export function openText(key: Buffer, purpose: string, sealed: Buffer): string {
 }
 
 export interface Vault {
-  /** Id of the key that encrypts, which reveals nothing of the key: 16 hex digits. */
+  /** Id of the key that encrypts: 16 hex digits, which reveal nothing about the key. */
   readonly keyId: string;
-  /** Ids of all keys that decrypt: the key that encrypts first, then earlier keys. */
+  /** Ids of all keys that decrypt: first the key that also encrypts, then the earlier keys. */
   readonly keyIds: readonly string[];
-  /** Encrypts a text. `purpose` names its owner: a text that was encrypted for one owner cannot be decrypted for another. */
+  /** Encrypts a text. `purpose` names the owner of the text: a text that was encrypted for one owner cannot be decrypted for another owner. */
   seal(purpose: string, text: string): Buffer;
   /**
-   * Decrypts a text. Throws if this process does not have its key, if it was encrypted for another purpose, or if it
-   * was changed.
+   * Decrypts a text. Throws if this process does not have the key of the text, or if the text was encrypted for another purpose or
+   * changed.
    */
   open(purpose: string, sealed: Buffer): string;
   /** Reads the keys again, because another process may have added one. */
@@ -48,7 +48,7 @@ type Keys = readonly [Buffer, ...Buffer[]];
 const idOf = (key: Buffer): string =>
   createHash('sha256').update('runyard vault key id').update(key).digest('hex').slice(0, 16);
 
-/** Creates a vault that encrypts with the first of the keys, 32 bytes each, and decrypts with all of them. */
+/** Creates a vault that encrypts with the first key and decrypts with all keys. Each key has 32 bytes. */
 export const makeVault = (...keys: [Buffer, ...Buffer[]]): Vault => vaultWith(keys, async () => keys);
 
 function vaultWith(first: Keys, read: () => Promise<Keys>): Vault {
@@ -68,7 +68,7 @@ function vaultWith(first: Keys, read: () => Promise<Keys>): Vault {
   };
 }
 
-/** GCM detects a wrong key, so the keys are tried in turn. */
+/** Decrypts with the first key that fits. GCM detects a wrong key, so the function can try one key after the other. */
 function openWithOneOf([key, ...others]: Keys, purpose: string, sealed: Buffer): string {
   try {
     return openText(key, purpose, sealed);
@@ -85,7 +85,10 @@ function openWithOneOf([key, ...others]: Keys, purpose: string, sealed: Buffer):
  */
 export const secretsKeyFile = (dataDir: string): string => path.join(dataDir, 'secrets-key');
 
-/** Opens the vault with the keys of RUNYARD_SECRETS_KEY, or of `{data dir}/secrets-key`; undefined if there is neither. */
+/**
+ * Opens the vault with the keys of RUNYARD_SECRETS_KEY, or of the file `{data dir}/secrets-key`. Returns undefined if there is neither
+ * the setting nor the file.
+ */
 export async function readVault(dataDir: string, setting: string | undefined): Promise<Vault | undefined> {
   const file = secretsKeyFile(dataDir);
   const text = setting ?? (await readSecretFile(file));
@@ -99,7 +102,7 @@ export async function readKeyTexts(dataDir: string, setting: string | undefined)
 
 const keyTexts = (text: string): string[] => text.split(/[\s,]+/).filter((key) => key !== '');
 
-/** Opens the vault with the keys of the setting or of the file; the first call creates the file. */
+/** Opens the vault with the keys of the setting or of the file. If there is neither, creates the file with a new key. */
 export async function openVault(dataDir: string, setting: string | undefined): Promise<Vault> {
   const known = await readVault(dataDir, setting);
   if (known) return known;
@@ -107,15 +110,16 @@ export async function openVault(dataDir: string, setting: string | undefined): P
   return vaultOf(await createSecretFile(file, newVaultKey()), file, setting);
 }
 
-/** Returns the id of a key that is written as in the key file. */
+/** Returns the id of a key. `text` is the key as the key file contains it. */
 export const idOfKey = (text: string): string => idOf(Buffer.from(text, 'base64'));
 
-/** Makes a key, written as in the key file and in the setting. */
+/** Makes a new key and returns it in the form of the key file and of the setting. */
 export const newVaultKey = (): string => randomBytes(32).toString('base64');
 
 function vaultOf(text: string, file: string, setting: string | undefined): Vault {
   const keys = parseKeys(text, file);
-  // A setting does not change while the process runs. If the file was deleted, the process keeps its keys.
+  // A setting does not change while the process runs, so `refresh` returns the same keys. If the key file was deleted, `refresh` returns
+  // the keys that were read last.
   if (setting !== undefined) return vaultWith(keys, async () => keys);
   let last = keys;
   return vaultWith(keys, async () => {
@@ -125,7 +129,7 @@ function vaultOf(text: string, file: string, setting: string | undefined): Vault
   });
 }
 
-/** Returns the keys of a text: base64 of 32 bytes each, on lines or with commas between them. */
+/** Returns the keys in a text. Each key is 32 bytes in base64. White space or commas separate the keys. */
 function parseKeys(text: string, file: string): Keys {
   const [first, ...others] = keyTexts(text).map((key) => Buffer.from(key, 'base64'));
   if (first === undefined || [first, ...others].some((key) => key.length !== 32))

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { oneAtATime } from './one-at-a-time.ts';
 
-test('runs the work again after a run that awaited nothing', async () => {
+test('runs the work again after work that ended without waiting for anything', async () => {
   let runs = 0;
   const counted = oneAtATime(async () => {
     runs += 1;
@@ -11,7 +11,7 @@ test('runs the work again after a run that awaited nothing', async () => {
   expect(runs).toBe(2);
 });
 
-test('runs once more for all calls that come while it runs', async () => {
+test('runs the work once more for all calls that come while the work runs', async () => {
   let runs = 0;
   const gate = Promise.withResolvers<void>();
   const counted = oneAtATime(async () => {
@@ -24,7 +24,7 @@ test('runs once more for all calls that come while it runs', async () => {
   expect(runs).toBe(2);
 });
 
-test('runs again after a failure', async () => {
+test('runs the work again after the work has failed', async () => {
   let runs = 0;
   const failing = oneAtATime(async () => {
     runs += 1;
@@ -51,7 +51,7 @@ test('`stop` waits for the work in progress and starts no more work', async () =
   expect(runs).toBe(1);
 });
 
-test('runs for a call that came while a run was failing', async () => {
+test('runs the work again for a call that came before the work failed', async () => {
   let runs = 0;
   const gate = Promise.withResolvers<void>();
   const failing = oneAtATime(async () => {
@@ -66,7 +66,7 @@ test('runs for a call that came while a run was failing', async () => {
   expect(runs).toBe(2);
 });
 
-test('runs the work again after a run that threw before it returned a promise', async () => {
+test('runs the work again after work that threw before it returned a promise', async () => {
   let runs = 0;
   const failing = oneAtATime(() => {
     runs += 1;

@@ -1,12 +1,18 @@
 /** Prevents a task from running twice at the same time. */
 export interface OneAtATime {
-  /** Starts the work. All calls during a run share one further run. Rejects if the last of these runs rejects. */
+  /**
+   * Starts the work, and resolves when it has ended. If the work is already in progress, it is done once more afterwards for all calls
+   * that came meanwhile. Rejects if the last of these runs of the work fails.
+   */
   run(): Promise<void>;
-  /** Waits for the work in progress, and starts none after it. */
+  /** Waits for the work in progress, and prevents that the work starts again. */
   stop(): Promise<void>;
 }
 
-/** Wraps the work so that an older read of the database never overrides a newer one, with any number of callers. */
+/**
+ * Wraps work that reads the database and then applies the result. Because the work never runs twice at the same time, an older read
+ * cannot override the result of a newer read.
+ */
 export function oneAtATime(work: () => Promise<void>): OneAtATime {
   let isStopped = false;
   let isAskedAgain = false;
@@ -17,8 +23,9 @@ export function oneAtATime(work: () => Promise<void>): OneAtATime {
       isAskedAgain = false;
       failure = undefined;
       try {
-        // Without the wrapping function, work that throws before it returns a promise would end this loop before `running` is
-        // assigned. Then `running` would stay set.
+        // The inner function turns an error of `work` that is thrown at once into a rejection. Without it, `workWhileAsked` would set
+        // `running` to null before the caller assigns the promise to `running`. So `running` would stay set, and the work would never
+        // run again.
         await (async () => work())();
       } catch (error) {
         failure = { error };

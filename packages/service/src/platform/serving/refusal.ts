@@ -4,13 +4,13 @@ import type { Fault } from '../fault.ts';
 
 export interface RefusalOptions {
   readonly detail?: string;
-  /** Present if the catalogue's status does not fit: 405, 413, 415. */
+  /** Status of the answer, if it differs from the status in the catalogue: 405, 413 or 415. */
   readonly status?: number;
   readonly errors?: readonly Fault[];
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An expected outcome that is an error to the client: handlers return it, hooks and parsers throw it. */
+/** An expected outcome that the client gets as an error. Route handlers return a refusal; hooks and parsers throw it. */
 export class Refusal extends Error {
   readonly code: ErrorCode;
   readonly options: RefusalOptions;
@@ -18,7 +18,7 @@ export class Refusal extends Error {
     super(options.detail ?? errorCatalogue[code].title);
     this.code = code;
     this.options = options;
-    // Fastify reads this member of an error that a hook or a parser throws.
+    // If a hook or a parser throws the refusal, Fastify takes the status of the answer from this member.
     Object.defineProperty(this, 'statusCode', { value: options.status ?? errorCatalogue[code].status });
   }
 }
@@ -28,24 +28,24 @@ export function refuse(code: ErrorCode, options: RefusalOptions = {}): Refusal {
   return new Refusal(code, options);
 }
 
-/** Returns a 404 refusal that does not reveal whether the thing exists in another team. */
+/** Returns a 404 refusal. The answer does not reveal whether the object exists in another team. */
 export const notFound = (what: string): Refusal =>
   refuse('resource_not_found', {
     detail: `There is no such ${what}, or it belongs to another team.`,
   });
 
-/** Returns a 400 refusal with the wrong members; the detail repeats the first of them. */
+/** Returns a 400 refusal that lists the wrong members of a request. The detail repeats the first error. */
 export function invalid(errors: readonly Fault[]): Refusal {
   const [first] = errors;
   const detail = first && (first.path ? `${first.path}: ${first.message}` : first.message);
   return refuse('invalid_request', { errors: errors.slice(0, 50), ...(detail ? { detail } : {}) });
 }
 
-/** 400 for a cursor that was made for another list or another query. */
+/** Returns the 400 refusal of a cursor that was made for another list or another query. */
 export const wrongCursor = (): Refusal =>
   invalid([{ path: 'cursor', message: 'is not a cursor of this list; send the query of the page before' }]);
 
-/** Seconds after which a client should repeat a request that was refused because of too much work in progress. */
+/** If the service refuses a request because too much work is in progress, the client should repeat the request after this many seconds. */
 export const busyRetrySeconds = 2;
 
 /** Returns a 429 refusal: the caller, or the service as a whole, has reached its limit of simultaneous work. */

@@ -6,36 +6,37 @@ import type { z } from 'zod';
 import type { Queryable } from '../store/database/database.ts';
 import type { Refusal } from './refusal.ts';
 
-/** The client, the id and the named run source of a request. */
+/** Where a request comes from: its client, its id, and the source of a run that it creates. */
 export interface RequestOrigin {
   /** IP address of the client. */
   readonly address: string;
   readonly userAgent: string | null;
-  /** Source of a run that the request creates, from the header of the request; absent: the request has no such header. */
+  /** Source of a run that the request creates, as a header of the request names it. Absent: the request has no such header. */
   readonly apiSource?: string;
   readonly requestId: string;
   /** When the request arrived, milliseconds since 1970. */
   readonly receivedMs?: number;
-  /** The trace that the request names. This text of the caller is not checked. */
+  /** The header `traceparent` of the request, which names a trace of the client. The text is not checked. */
   readonly traceparent?: string;
 }
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
 
 /**
- * An authorized request whose parts match the schemas of its route. `P` owns a key, `S` is the execution of a run token.
+ * An authorized request whose parts match the schemas of its route. `P` is the type of the owner of an API key, `S` the type of the
+ * execution of a run token.
  */
 export interface Call<R extends Route, P, S> {
   readonly params: Parsed<R['params']>;
   readonly query: Parsed<R['query']>;
   readonly body: Parsed<R['body']>;
-  /** Owner of the key, on routes that accept keys; null if the route also accepts requests without a key and this request has none. */
+  /** Owner of the API key, on routes that accept keys. Null if the route also accepts requests without a key and this request has none. */
   readonly principal: R['allow'] extends AllowKeys
     ? R['allow'] extends { publicThings: true } | { keylessBytes: number }
       ? P | null
       : P
     : null;
-  /** Execution of the run token, on routes that accept run tokens. */
+  /** The execution to which the run token belongs, on routes that accept run tokens. */
   readonly session: R['allow'] extends AllowRun ? S : null;
   readonly from: RequestOrigin;
   /** Sets a header of the answer. */
@@ -44,7 +45,7 @@ export interface Call<R extends Route, P, S> {
   cut(): void;
   /** Returns a signal that is aborted when the answer was sent or the client has disconnected. */
   closed(): AbortSignal;
-  /** Returns a signal for long polls and other waits. It is aborted when the client has disconnected and when the service stops. */
+  /** Returns a signal for long polls and other waits. The signal is aborted when the client disconnects or the service stops. */
   waiting(): AbortSignal;
 }
 
@@ -53,27 +54,28 @@ export interface Redirect {
   readonly location: string;
 }
 
-/** The body of the route's answer, or a stream with its JSON. */
+/** The body of the route's answer, or a stream that contains the body as JSON. */
 type Answer<R extends Route> = R['answer'] extends { schema: infer S extends z.ZodType }
   ? z.output<S> | Readable
   : Redirect;
 
 /** The steps of a route that declares `once`. Repetitions of a request do the work only once. */
 interface OnceSteps<C, T, A> {
-  /** Checks the request before the transaction, for example by asking another program. Returns the refusal of the request, or null. */
+  /** Checks the request before the transaction begins, for example with a request to another program. Returns a refusal, or null. */
   check?(call: C): Promise<Refusal | null>;
   /** Does the work in the transaction that records its result for repetitions of the request. A refusal is not recorded. */
   work(tx: Queryable, call: C): Promise<T | Refusal>;
-  /** Makes the answer to the request or to its repetition. Default: the result of the work. */
+  /** Makes the answer from the result of the work, for the request and for its repetitions. Default: the answer is the result. */
   answer?(result: T, call: C): A | Refusal | Promise<A | Refusal>;
   /**
-   * Names an operation whose result has a raw `key`. The recorded result is encrypted with the caller's own key, which is not stored.
-   * Absent: the result has no raw key.
+   * Set if the result of the work contains a new API key in clear text, as `key`; names the operation. Such a result is recorded
+   * encrypted. The API key of the caller encrypts it, because the service does not store that key. Absent: the result contains no such
+   * key.
    */
   readonly keySealedFor?: string;
 }
 
-/** One route of a domain, without the types that `Serve` has checked. */
+/** One route of a domain. The types of its call and its answer are missing here, because `Serve` has checked them. */
 export type ServedRoute =
   | { readonly route: Route; readonly handle: (call: never) => Promise<unknown> }
   | { readonly route: Route; readonly once: OnceSteps<never, unknown, unknown> };
@@ -81,7 +83,10 @@ export type ServedRoute =
 type RouteWithOnce = Route & { readonly once: string };
 type RouteWithoutOnce = Route & { readonly once?: never };
 
-/** Functions that pair a route with its handler, for callers of the types `P` and `S`. `Once` identifies a repeated request. */
+/**
+ * Functions that pair a route with its handler. `P` and `S`: see `Call`. `Once` is the type of the identity of a request, with which
+ * repetitions are found.
+ */
 interface Serve<P, S, Once> {
   /** A handler returns the body of the answer, or a refusal. */
   readonly serve: <const R extends RouteWithoutOnce>(
@@ -93,14 +98,17 @@ interface Serve<P, S, Once> {
     once: OnceSteps<Call<R, P, S>, T, Answer<R>> &
       (T extends Answer<R> ? unknown : { answer: NonNullable<OnceSteps<Call<R, P, S>, T, Answer<R>>['answer']> }),
   ) => ServedRoute;
-  /** Serves a route whose use case does a part of its work before its transaction. The handler gets the identity of the request as `once`. */
+  /**
+   * Serves a route whose handler does a part of the work before it begins its transaction. The handler gets the identity of the
+   * request as `once` and finds repetitions itself.
+   */
   readonly serveRepeatable: <const R extends RouteWithOnce>(
     route: R,
     handle: (call: Call<R, P, S> & { readonly once: Once | undefined }) => Promise<Answer<R> | Refusal>,
   ) => ServedRoute;
 }
 
-/** Returns the functions for one kind of callers. */
+/** Returns the functions that serve routes for one kind of callers. */
 export const serveFor = <P, S, Once>(): Serve<P, S, Once> => ({
   serve: (route, handle) => ({ route, handle }),
   serveOnce: (route, once) => ({ route, once: once as OnceSteps<never, unknown, unknown> }),

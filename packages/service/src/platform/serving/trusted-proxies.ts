@@ -5,14 +5,14 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 
-/** The client of a request, and the address to which the client sent it. */
+/** The client of a request, and the scheme and host to which the client sent the request. */
 export interface Client {
   /** IP address. */
   readonly address: string;
   readonly scheme: 'http' | 'https';
-  /** Host name, with a port if the client sent one; absent: the request has no host name. */
+  /** Host name, with the port if the client sent a port; absent: the request has no host name. */
   readonly host?: string;
-  /** Address of a proxy that adds `X-Forwarded-For` and is not declared; absent: there is no such proxy. */
+  /** Address of the peer, if the request has `X-Forwarded-For` although the peer is not a declared proxy. Absent in all other cases. */
   readonly undeclaredProxy?: string;
 }
 
@@ -22,16 +22,16 @@ export interface TrustedProxies {
   clientOf(request: Request): Client;
 }
 
-/** Removes the prefix of an IPv4 address on an IPv6 socket (RFC 4291, 2.5.5.2), and the zone of a link-local address. */
+/** Removes the prefix `::ffff:`, with which an IPv6 socket shows an IPv4 address (RFC 4291, 2.5.5.2), and the zone of a link-local address. */
 const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
 
-/** Returns the address of an entry, without the port that some proxies add; undefined: the entry has no address. */
+/** Returns the address in an entry of `X-Forwarded-For`, without the port that some proxies add. Returns undefined if the entry has no address. */
 function addressIn(entry: string): string | undefined {
   const address = plain(entry.replace(/^\[(.*)\](?::\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1'));
   return isIP(address) ? address : undefined;
 }
 
-/** Returns the entries of a header. A request may have the header several times. */
+/** Returns the entries of a header, which commas separate. A request may have the header several times. */
 const entriesOf = (value: string | readonly string[] | undefined): string[] =>
   [value ?? []]
     .flat()
@@ -40,7 +40,7 @@ const entriesOf = (value: string | readonly string[] | undefined): string[] =>
     .map((entry) => entry.trim())
     .filter(Boolean);
 
-/** `networks` are in the notation of CIDR. */
+/** Makes the reader of clients. `networks`: the networks of the declared proxies in CIDR notation. */
 export function trustProxies(networks: readonly string[]): TrustedProxies {
   const list = new BlockList();
   for (const network of networks) {
@@ -62,8 +62,8 @@ export function trustProxies(networks: readonly string[]): TrustedProxies {
           ...(forwardedFor === undefined ? {} : { undeclaredProxy: peer }),
         };
       }
-      // Each proxy appends the address of its peer. So the entries can be trusted from the right up to the first address that is not a
-      // declared proxy.
+      // Each proxy appends the address of its peer. So read the entries from the right, up to and including the first address that is
+      // not a declared proxy. This address is the client, and a client can forge all entries to the left of it.
       let address = peer;
       for (const entry of entriesOf(forwardedFor).reverse()) {
         const before = addressIn(entry);

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 
-/** The last entry of a page: its sort value in the database's spelling (times to the microsecond), and its id. */
+/** The last entry of a page. `value` is the sort value of the entry, in the form in which the database returns it: times have microseconds. */
 export interface CursorPosition {
   readonly value: string | null;
   readonly id: string;
-  /** How the first page found its runs: by exact words, or by similar words. All later pages use the same way. */
+  /** How a search found the runs of the first page. True: by similar words; false: by exact words. All later pages search in the same way. */
   readonly isSimilar?: boolean;
 }
 
-/** The part of a signer that cursors need. */
+/** The methods of a `Signer` that cursors need. */
 export interface CursorSigner {
   sign(purpose: string, text: string): string;
   verify(purpose: string, text: string, signature: string): boolean;
@@ -16,11 +16,11 @@ export interface CursorSigner {
 
 const purpose = 'cursor';
 
-/** The identity of a list: a cursor works only for the list that it was made for. */
+/** Returns a hash that identifies a list and its query, because a cursor works only for the list for which it was made. */
 export const listIdentity = (parts: unknown): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);
 
-/** Returns a cursor that is opaque to the client and signed, so that a client cannot change the query. */
+/** Returns a signed cursor. A client cannot make or change a cursor, so it cannot change the query through one. */
 export function writeCursor(signer: CursorSigner, identity: string, position: CursorPosition): string {
   const text = Buffer.from(
     JSON.stringify([identity, position.value, position.id, position.isSimilar ?? false]),
@@ -28,7 +28,7 @@ export function writeCursor(signer: CursorSigner, identity: string, position: Cu
   return `${text}.${signer.sign(purpose, text)}`;
 }
 
-/** Reasons for refusing a cursor: another service made it, or it was made for another sort, filter or team. */
+/** Why a cursor is refused. `malformed`: this service did not make it. `other_list`: it was made for another sort, filter or team. */
 export type CursorResult =
   | { readonly ok: true; readonly position: CursorPosition }
   | { readonly ok: false; readonly reason: 'malformed' | 'other_list' };

@@ -1,4 +1,4 @@
-/** Small secrets that are generated once and stored in the data folder, mode 0600. */
+/** Reads and writes small files with secrets, which are generated once and stored in the data folder with mode 0600. */
 import { randomUUID } from 'node:crypto';
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -15,8 +15,9 @@ export async function readSecretFile(file: string): Promise<string | undefined> 
 }
 
 /**
- * Writes the file whole or not at all. If another process was faster, returns the text of that process. The text is on the disk when this
- * returns, because callers may encrypt with it and write the result to another disk.
+ * Creates the file with the whole text, or not at all. If another process has created the file first, returns the text of that
+ * process. Returns only after the text is on the disk. Otherwise a caller could encrypt with this key, store the result, and lose the
+ * key in a crash.
  */
 export async function createSecretFile(file: string, text: string): Promise<string> {
   await mkdir(path.dirname(file), { recursive: true });
@@ -34,7 +35,7 @@ export async function createSecretFile(file: string, text: string): Promise<stri
 }
 
 /**
- * Replaces the file by a file with this text, whole or not at all. The new text is on the disk when this returns.
+ * Replaces the file by a file with the new text, completely or not at all. Returns only after the text is on the disk.
  */
 export async function replaceSecretFile(file: string, text: string): Promise<void> {
   const draft = await writeDraft(file, text);

@@ -1,14 +1,20 @@
-/** A thread for work on untrusted text: one piece after another, each within a limit of processor time. */
+/**
+ * Runs work on untrusted text in a separate thread. The thread does one piece of work after another, and each piece has a limit of
+ * processor time.
+ */
 import { Worker } from 'node:worker_threads';
 import { untilUsedUp } from './processor-limit.ts';
 import { makeTurns, type TurnLimits } from './turns.ts';
 
 export interface ThreadOptions<Out> {
-  /** Module of the thread. The module sends a first message when it is ready, and then the messages of each piece of work. */
+  /** The module that runs in the thread. It sends one message when it is ready, and then one or more messages for each piece of work. */
   readonly module: URL;
   /** `workerData` of the module. */
   readonly data?: unknown;
-  /** Milliseconds of processor time for one piece of work, without the start of the thread. So a busy machine does not change a result. */
+  /**
+   * Milliseconds of processor time that one piece of work may use. The start of the thread does not count. Processor time is measured,
+   * and not the time that passes, so that the result is the same on a busy machine.
+   */
   readonly limitMs: number;
   readonly waiting: TurnLimits;
   /** Returns whether a message ends a piece of work. */
@@ -16,22 +22,22 @@ export interface ThreadOptions<Out> {
 }
 
 /**
- * `too_slow`: the work used up its processor time, or the memory. `busy`: too many pieces wait, or the machine gives the thread no
- * processor time.
+ * `too_slow`: the work used up its processor time, or the memory of the thread. `busy`: too many pieces of work wait, or the machine
+ * gives the thread hardly any processor time.
  */
 export type ThreadOutcome<Out> =
   | { readonly kind: 'done'; readonly message: Out }
   | { readonly kind: 'too_slow' | 'busy' };
 
 export interface BoundedThread<In, Out> {
-  /** Does work of a team after the work that already waits; teams take turns. `onMessage` gets each message of the work. */
+  /** Does one piece of work of a team. Teams with waiting work take turns. `onMessage` gets each message that the thread sends for this work. */
   run(teamId: string, work: In, onMessage?: (message: Out) => void): Promise<ThreadOutcome<Out>>;
   close(): Promise<void>;
 }
 
 const maxHeapMb = 256;
 
-/** Starts the thread with the first piece of work. */
+/** Makes a bounded thread. The thread is started only for the first piece of work. */
 export function openBoundedThread<In, Out>(options: ThreadOptions<Out>): BoundedThread<In, Out> {
   const { module, data, limitMs, waiting, isLast } = options;
   let current: Worker | undefined;
@@ -43,7 +49,7 @@ export function openBoundedThread<In, Out>(options: ThreadOptions<Out>): Bounded
     const worker = new Worker(module, {
       workerData: data,
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
-      // The thread does not need the keys of the service.
+      // The environment variables of the service contain keys, which the thread does not need.
       env: {},
     });
     worker.unref();
@@ -71,7 +77,7 @@ export function openBoundedThread<In, Out>(options: ThreadOptions<Out>): Bounded
         onMessage?.(message);
         if (isLast(message)) end({ kind: 'done', message });
       });
-      // The work used up the memory of the thread.
+      // The thread ends by itself only if the work has used up its memory.
       worker.once('exit', () => end({ kind: 'too_slow' }));
       worker.postMessage(work);
     });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { untilUsedUp } from './processor-limit.ts';
 
-/** A fake thread. Between measurement `n` and the next measurement, it gets the share `shareOf(n)` of a processor. */
+/** A fake thread. Between measurement `n` and the next measurement, the thread gets the share `shareOf(n)` of a processor. */
 function fakeThread(shareOf: (look: number) => number) {
   let usedMs = 0;
   let look = 0;
@@ -19,7 +19,7 @@ function fakeThread(shareOf: (look: number) => number) {
 }
 const open = new AbortController().signal;
 
-it('a search ends after its processor time, even if its thread has to wait long for the processor', async () => {
+it('the limit counts only processor time, even if the thread has to wait long for a processor', async () => {
   const thread = fakeThread((look) => (look < 4 ? 0.2 : 1));
   const startedAt = performance.now();
   expect(await untilUsedUp(thread, 100, open)).toBe('too_slow');
@@ -27,13 +27,13 @@ it('a search ends after its processor time, even if its thread has to wait long 
   expect(performance.now() - startedAt).toBeGreaterThan(150);
 });
 
-it('a search ends if its thread gets hardly any processor time', async () => {
+it('the wait for the limit ends if the thread gets hardly any processor time', async () => {
   const thread = fakeThread(() => 0.01);
   expect(await untilUsedUp(thread, 40, open)).toBe('busy');
   expect(thread.usedMs()).toBeLessThan(40);
 });
 
-it('the wait for the time limit ends when the search is aborted or the thread has ended', async () => {
+it('the wait for the limit ends when the caller aborts it or the thread has ended', async () => {
   const stopping = new AbortController();
   const waiting = untilUsedUp(
     fakeThread(() => 1),

@@ -7,8 +7,8 @@ const leastShare = 1 / 20;
 const shortestPauseMs = 20;
 
 /**
- * Waits until a thread has used `limitMs` of processor time from now on (`too_slow`), or until twenty times `limitMs` have passed
- * (`busy`), or until `stopped` aborts or the thread ends (`stopped`).
+ * Waits for the first of these events: the thread has used `limitMs` milliseconds of processor time from now on (`too_slow`); twenty
+ * times `limitMs` have passed (`busy`); `stopped` is aborted or the thread has ended (`stopped`).
  */
 export async function untilUsedUp(
   thread: Pick<Worker, 'cpuUsage'>,

@@ -1,15 +1,15 @@
-/** Bounds of the calls that wait for their turn. */
+/** Largest number of calls that may wait: of all teams together, and of one team. */
 export interface TurnLimits {
   readonly waiting: number;
   readonly waitingPerTeam: number;
 }
 
-/** Runs `work` when it is its turn. `busy`: too many calls wait already, in total or of this team. */
+/** Waits until it is the turn of this call, and runs `work`. Returns `busy` if too many calls already wait, of all teams together or of this team. */
 export type Turns = <T>(teamId: string, work: () => Promise<T>) => Promise<T | 'busy'>;
 
 /** Runs one call at a time. Teams take turns, so a team with many calls delays another team by at most one call. */
 export function makeTurns(limits: TurnLimits): Turns {
-  /** The waiting calls of each team. The team that is next comes first. */
+  /** The waiting calls of each team. The team whose turn is next is the first entry. */
   const waiting = new Map<string, (() => void)[]>();
   let waitingCount = 0;
   let isRunning = false;

@@ -2,6 +2,6 @@ import type { Domain } from '../domain.ts';
 
 export const uploadsDomain: Domain = {
   name: 'uploads',
-  // Leases of processes that died.
+  // Deletes the leases of processes that died.
   retention: { rows: [{ table: 'upload_leases', isOver: `expires_at < now() - interval '1 hour'` }] },
 };

@@ -1,9 +1,9 @@
-/** Limits the concurrent uploads and other slow work of a sandbox across all service processes. */
+/** Limits how many uploads and other slow operations of a sandbox run at the same time, over all service processes. */
 import { randomUUID } from 'node:crypto';
 import type { Database, Statement } from '../store/database/database.ts';
 import { defineStatement, text } from '../store/database/statement.ts';
 
-/** After this time the lease of a process that died is free again. */
+/** If a process dies, its leases are free again after this time. */
 const leaseSeconds = 30;
 const renewEveryMs = 10_000;
 
@@ -30,16 +30,16 @@ const giveBack: Statement = {
   text: 'DELETE FROM upload_leases WHERE name = $1 AND holder = $2',
 };
 
-/** Work that shares a limit, such as the uploads of an execution's workspace or the pull requests of a run. */
+/** A kind of work with its limit, such as the workspace uploads of one execution or the pull requests of one run. */
 export interface LeasedWork {
   readonly name: string;
-  /** Largest number of such uploads or other pieces of work at the same time. */
+  /** How many operations of this kind may run at the same time. */
   readonly most: number;
 }
 
 /**
- * Runs `work`, which reads `body`, while it holds a lease. `busy`: all leases of this kind are taken. If the database was unreachable for
- * so long that another upload got the lease, the body fails at its next piece.
+ * Runs `work`, which reads `body`, while it holds a lease. `busy`: all leases of this kind are taken. If the database was unreachable
+ * for so long that another upload may have got the lease, reading the body fails at its next piece.
  */
 export async function oneUpload<T>(
   db: Database,
@@ -59,8 +59,8 @@ export async function oneUpload<T>(
 }
 
 /**
- * Runs `work` while it holds a lease. `busy`: all leases of the kind are taken. `isLost`: the database was unreachable for so long that
- * other work may have got the lease.
+ * Runs `work` while it holds a lease. Returns `busy` if all leases of this kind are taken. `isLost` returns true if the database was
+ * unreachable for so long that another process may have got the lease.
  */
 export async function whileLeased<T>(
   db: Database,
@@ -83,7 +83,7 @@ export async function whileLeased<T>(
     return await work(() => isLost);
   } finally {
     clearInterval(timer);
-    // If this fails, the lease expires by itself.
+    // Ignore a failure here, because the lease expires by itself.
     await db.query(giveBack, [name, holder]).catch(() => undefined);
   }
 }

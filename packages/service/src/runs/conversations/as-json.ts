@@ -2,7 +2,7 @@ import type { ConversationPart } from './parts.ts';
 
 const pieceLength = 64 * 1024;
 
-/** Returns the JSON of a text without its quotes, so that the pieces of a text become one string. */
+/** Returns the JSON of a piece of text without the quotes around it, so that the pieces of a text can be written as one JSON string. */
 const inString = (text: string): string => JSON.stringify(text).slice(1, -1);
 
 /** Returns the JSON of an object without its braces. */

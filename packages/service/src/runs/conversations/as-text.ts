@@ -24,14 +24,14 @@ function blockText(block: ContentBlock): string {
 }
 
 /**
- * Returns a conversation as a text for a model. Of a long conversation, returns only the end. Returns undefined if it has no parts. Holds
- * at most about twice the returned text in memory.
+ * Returns a conversation as a text for a model; of a long conversation, only the end. Returns undefined if the conversation has no parts.
+ * The function needs memory for at most about twice the returned text.
  */
 export async function conversationText(parts: AsyncIterable<ConversationPart>): Promise<string | undefined> {
   let text = '';
   let length = 0;
   let isEmpty = true;
-  /** The text of the present message so far. */
+  /** The text of the message that is being read, as far as it was read. */
   let pieces = '';
   let role: MessageRole = 'assistant';
   const add = (said: string): void => {
@@ -40,7 +40,7 @@ export async function conversationText(parts: AsyncIterable<ConversationPart>): 
     const added = `${length === 0 ? '' : '\n\n'}## ${role}\n${trimmed}`;
     length += added.length;
     text += added;
-    // Shortening copies the text, so do it only when the text has doubled, not for each message.
+    // Shortening copies the whole text. So shorten the text only when it has doubled, not after each message.
     if (text.length > 2 * maxConversationTextLength) text = text.slice(-maxConversationTextLength);
   };
   for await (const part of parts) {

@@ -4,21 +4,25 @@ import { boolean, defineStatement, integer, nullable, uuid } from '../../platfor
 import { conversationText } from './as-text.ts';
 import { type EnterRead, readConversationRuns, readCost, readParts, sizeOfConversation } from './read.ts';
 
-/** The place of a new execution in its conversation. */
+/** Says where a new execution continues its conversation. */
 interface ExecutionPlace {
   readonly runId: string;
   readonly teamId: string;
   readonly conversationId: string;
   readonly harness: string;
-  /** Number of the earlier execution of this run that this execution continues; null: none. */
+  /** Number of the earlier execution, of the same run, that the new execution continues; null: it continues none. */
   readonly continues: number | null;
-  /** Present: the execution resumes a lost turn. `after`: number of the last event whose effects are in its files; undefined: unknown. */
+  /**
+   * Present if the execution resumes a turn that was lost with its worker. `after`: number of the last event whose effects the restored
+   * files contain; undefined if unknown.
+   */
   readonly loss?: { readonly after: number | undefined } | undefined;
 }
 
 /**
- * Finds the last earlier execution in which a turn began, and whether its harness's memory is complete: saved at the end of its last turn,
- * or before a request that has no decision yet. After a decision the agent continues, and the memory does not contain its further work.
+ * Finds the last earlier execution in which a turn began, and whether the saved memory of the harness is complete. It is complete if it was
+ * saved at the end of the execution's last turn, or before a request to a person that has no decision yet. After a decision the agent
+ * continues, and the saved memory does not contain this further work.
  * Without `OFFSET 0` the planner may evaluate all decisions of all conversations at once.
  */
 const readLast = defineStatement({
@@ -39,7 +43,8 @@ const readLast = defineStatement({
 });
 
 /**
- * Number of the event with which the run's last turn began. Used if an archive has no record of the events that it contains.
+ * Reads the number of the last event before the run's last turn. This number is used if it is not known which event is the last one whose
+ * effects the saved files contain.
  */
 const readBeginOfTurn = defineStatement({
   name: 'read_begin_of_last_turn',
@@ -53,13 +58,13 @@ const readBeginOfTurn = defineStatement({
 export interface EarlierConversation {
   /** The harness's own memory if it is complete, otherwise the stored conversation as text; undefined if there is neither. */
   readonly conversation?: AgentTask['conversation'];
-  /** For a resumed turn: the conversation after `loss.after`, as text; undefined if there is none. */
+  /** For a resumed turn: the part of the conversation after the event `loss.after`, as text; undefined if this part is empty. */
   readonly record?: string | undefined;
 }
 
 /**
- * Reads the memory or conversation that earlier executions and earlier runs of the conversation left for a new
- * execution. `busy`: too many conversations are being read.
+ * Reads, for a new execution, the memory or the text of the conversation that earlier executions and earlier runs left. `busy`: too many
+ * conversations are being read.
  */
 export async function readEarlierConversation(
   { db, enterRead }: { readonly db: Database; readonly enterRead: EnterRead },

@@ -1,5 +1,5 @@
 /**
- * Reads the events of a run in the order of its conversation. PostgreSQL sorts them, on its disk if there are many.
+ * Reads the events of a run in the order of its conversation. PostgreSQL sorts the events; for many events, it uses its disk.
  */
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
@@ -7,8 +7,8 @@ import { defineStatement, integer, json, nullable, uuid } from '../../platform/s
 
 /**
  * Orders the events message by message. The pieces of a text, the output and result of an action, and the decision on a request follow the
- * event that began the message. `step_seq` and `item_seq` are the numbers of the events that began the step and the message. Output of an
- * action that has not begun, or has ended, is left out.
+ * event that began the message. `step_seq` and `item_seq` are the numbers of the events that began the step and the message. The statement
+ * leaves out output that was reported before its action began or after it ended.
  */
 const declareOrder = `
   DECLARE conversation_order NO SCROLL CURSOR FOR
@@ -40,27 +40,27 @@ const declareOrder = `
   WHERE ($3::bigint IS NULL OR last_seq > $3) AND ($4::bigint IS NULL OR last_seq <= $4)
   ORDER BY step_seq, type = 'turn_finished', item_seq, seq`;
 
-/** Has no declared columns: PostgreSQL describes a FETCH only while its cursor is open. */
+/** This statement declares no columns, because PostgreSQL can describe a FETCH only while the cursor is open. */
 const fetchOrder = 'FETCH 20000 FROM conversation_order';
 
-/** Marks an event that begins a message. */
+/** Mark of an event that begins a message. */
 export const beginsItem = 1;
-/** Marks an event that begins a step. */
+/** Mark of an event that begins a step. */
 export const beginsStep = 2;
 
-/** The numbers of events, and a mark for each: about 10 bytes an event. */
+/** The numbers of the events, in order, and a mark for each event. Takes about 10 bytes per event. */
 export interface ConversationOrder {
   readonly seqs: readonly Float64Array[];
   readonly marks: readonly Uint8Array[];
 }
 
-/** A part of the conversation of a run. */
+/** Selects a part of the conversation of a run. */
 export interface ConversationRange {
-  /** Only events of the run's executions up to this number; absent: all events. */
+  /** Selects only events of the run's executions up to the execution with this number; absent: of all executions. */
   readonly upTo?: number;
-  /** Only messages that ended after the event with this number. */
+  /** Selects only messages whose last event has a greater number. */
   readonly after?: number;
-  /** Only messages that ended with this event or an earlier one. */
+  /** Selects only messages whose last event has this number or a smaller number. */
   readonly until?: number;
 }
 
@@ -92,7 +92,7 @@ export async function readOrder(
   });
 }
 
-/** An event that was merged has all numbers from `from_seq` to `seq`. */
+/** An event that was merged from several events has all their numbers, from `from_seq` to `seq`. */
 const readMessage = defineStatement({
   name: 'read_order_of_message',
   text: `
@@ -120,13 +120,16 @@ const readMessage = defineStatement({
   row: { seq: integer },
 });
 
-/** Reads the order of all events of this event's message; empty if the event belongs to no message. */
+/** Returns the order of all events of the message to which the event with the number `seq` belongs; empty if it belongs to no message. */
 export async function readOrderOfMessage(db: Queryable, runId: string, seq: number): Promise<ConversationOrder> {
   const seqs = Float64Array.from(await db.query(readMessage, [runId, seq]), (row) => row.seq);
   return { seqs: [seqs], marks: [Uint8Array.from(seqs, (_, index) => (index === 0 ? beginsItem | beginsStep : 0))] };
 }
 
-/** Reads the events with the numbers `$2`, in that order. Returns at least one event. Several events together have at most a megabyte. */
+/**
+ * Reads the events with the numbers in the list `$2`, in the order of the list. Returns at least one event, and further events while all
+ * together have at most 1 MiB.
+ */
 const readPage = defineStatement({
   name: 'read_conversation_page',
   text: `
@@ -135,11 +138,11 @@ const readPage = defineStatement({
         sum(octet_length(v.event::text)) OVER (ORDER BY o.place) AS upto
       FROM unnest($2::bigint[]) WITH ORDINALITY AS o(seq, place) LEFT JOIN conversation_events v ON v.run_id = $1 AND v.seq = o.seq
     ) sized WHERE place = 1 OR upto <= 1024 * 1024 ORDER BY place`,
-  /** NULL: the event does not exist any more. */
+  /** Both columns are NULL if the event does not exist any more. */
   row: { execution_id: nullable(uuid), event: nullable(json<AgentEvent>()) },
 });
 
-/** An event in its place in the conversation. */
+/** An event of the conversation, with a mark if it begins a message or a step. */
 interface PlacedEvent {
   readonly executionId: string;
   readonly event: AgentEvent;
@@ -147,13 +150,13 @@ interface PlacedEvent {
   readonly mark: number;
 }
 
-/** Events that are requested with the first page. */
+/** Number of events that are requested with the first page. */
 const firstCount = 100;
 const maxCount = 2000;
 
 /**
- * Reads the events in this order, and holds only one page of them in memory. Throws if an event no longer exists: the run was deleted, *
- * or its events were merged, so the next pages would not fit the earlier pages.
+ * Reads the events in the order of `order`, and holds only one page of events in memory. Throws if an event no longer exists, because the
+ * run was deleted or its events were merged: the next pages would not fit the pages that were already read.
  */
 export async function* readInOrder(
   db: Database,
@@ -170,7 +173,8 @@ export async function* readInOrder(
         yield { executionId, event, mark: marks[index]?.[at] ?? 0 };
         at += 1;
       }
-      // The database also measures events that it does not return. So request only a few events at a time if they are large.
+      // The database measures all requested events, even those that do not fit the page. So request only a few events at a time if events
+      // are large.
       count = rows.length < asked.length ? Math.max(1, rows.length) : Math.min(maxCount, count * 2);
     }
   }

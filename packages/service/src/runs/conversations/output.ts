@@ -9,10 +9,13 @@ import {
   wholeLinesOfTail,
 } from '@runyard/contract/wire/left-out';
 
-/** The output of an action that arrives in pieces. A long output keeps only its beginning and its end. */
+/** Collects the output of an action that arrives in pieces. Of a long output, only the beginning and the end are kept. */
 export interface GrowingOutput {
   append(text: string): void;
-  /** Sets the number of bytes that the action wrote, if the agent has already shortened its output. */
+  /**
+   * Sets the number of bytes that the action wrote. Is called if the agent has already shortened the output, so the pieces have fewer
+   * bytes.
+   */
   setTotal(bytes: number): void;
   read(): string;
 }
@@ -39,7 +42,10 @@ function tailOf(text: string, max: number): string {
   return bytes.subarray(start).toString();
 }
 
-/** Returns head and tail of `whole` bytes and lines, from line to line, and a mark between them. */
+/**
+ * Joins the whole lines of `head` and of `tail`, with a mark between them that counts the bytes and lines left out. `whole`: size of the
+ * complete text.
+ */
 function around(head: string, tail: Tail, whole: { readonly bytes: number; readonly lines: number }): string {
   const first = wholeLinesOfHead(head);
   const bytes = whole.bytes - bytesOf(first) - bytesOf(tail.text);
@@ -64,17 +70,17 @@ export function growingOutput(): GrowingOutput {
       const first = tail === '' ? headOf(text, Math.max(room, 0)) : '';
       head += first;
       tail += text.slice(first.length);
-      // Shortening copies the tail, so do it only when the tail has doubled, not at each piece.
+      // Shortening copies the tail. So shorten the tail only when it has doubled, not after each piece.
       if (tail.length > maxOutputBytes) tail = tailOf(tail, half);
     },
     setTotal: (bytes) => {
       reported = Math.max(reported, bytes);
     },
     read: () => {
-      // If only the agent has cut the output, the output already contains the mark of the cut.
+      // If only the agent has cut the output, the output already contains the mark for the part that is left out.
       if (seen <= bytesOf(head) + bytesOf(tailOf(tail, half))) return head + tail;
       const end = wholeLinesOfTail(tailOf(tail, tailBytes));
-      // Only the agent knows the number of lines that it cut.
+      // If the agent cut the output too, the number of lines is unknown here, so pass 0.
       return reported > seen
         ? around(head, end, { bytes: reported, lines: 0 })
         : around(head, end, { bytes: seen, lines });
@@ -87,7 +93,10 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 // A UTF-16 code unit takes at most 3 bytes.
 const isLong = (text: string, maxBytes: number): boolean => text.length * 3 > maxBytes && bytesOf(text) > maxBytes;
 
-/** Returns the text of an output, or its JSON if it is not text. If it has more than `maxBytes`, returns only head, tail and size. */
+/**
+ * Returns the text of an output, or the JSON of an output that is not text. If the result has more than `maxBytes` bytes, returns only its
+ * beginning and its end, and a mark with the size of the part left out.
+ */
 export function summarisedText(output: unknown, maxBytes: number = maxOutputBytes): string {
   const text = textOf(output);
   if (!isLong(text, maxBytes)) return text;
@@ -97,8 +106,9 @@ export function summarisedText(output: unknown, maxBytes: number = maxOutputByte
 }
 
 /**
- * Returns the input of an action, or the data of an event, as the object that the conversation shows. A value that is not an object becomes
- * its `text`. If the input has more than `maxBytes`: `head`, `tail` and `size_bytes` of its JSON.
+ * Returns the input of an action, or the data of an event, as the object that the conversation shows. A value that is not an object is
+ * returned in the member `text`. If the JSON of an object has more than `maxBytes` bytes, the result has the members `head`, `tail` and
+ * `size_bytes` for this JSON.
  */
 export function asObject(value: unknown, maxBytes: number = maxOutputBytes): Record<string, unknown> {
   if (value === undefined || value === null) return {};

@@ -13,32 +13,35 @@ import { asObject, summarisedText } from './output.ts';
 import { lastSpeaker } from './read.ts';
 import { startReplay } from './replay.ts';
 
-/** The place where a page ends. */
+/** The place where a page ends: the border to the next newer page. */
 export interface PageEnd {
-  /** The page has only events with smaller numbers. */
+  /** The page has only events with numbers below this number. */
   readonly before: number;
-  /** Actions that began on older pages and have events on newer pages. */
+  /** Ids of the actions that began on this page or an older page, and also have events on newer pages. */
   readonly open: readonly string[];
 }
 
-/** Bytes that a page shows of an input, an output and a text. */
+/** Maximum number of bytes that a page shows of an action's input, an action's output and a text. */
 const maxShownBytes = { input: 16 * 1024, output: 8 * 1024, text: 32 * 1024 } as const;
 const maxPageBytes = 1024 * 1024;
-/** Bytes of the events that are read for a page. */
+/** Maximum size of the stored events that are read for a page, in bytes. Is exceeded only to avoid a cut inside an action or a text. */
 const maxReadBytes = 2 * 1024 * 1024;
 /** Maximum number of events of a page. A page with this number may begin inside an action or a text. */
 const maxEvents = 5_000;
 /** Maximum number of open actions that a page end names. Harnesses run only a few actions at a time. */
 const maxOpen = 50;
 
-/** Waits for transactions that write events: each holds the lock of its run's row until its events are visible. */
+/**
+ * Reads the number of the run's last event. All events up to this number are visible, because each transaction that writes events locks the
+ * run's row.
+ */
 const readReached = defineStatement({
   name: 'read_reached_of_conversation',
   text: 'SELECT event_seq, state FROM runs WHERE id = $1',
   row: { event_seq: integer, state: text<RunState>() },
 });
 
-/** The cursor has one snapshot for all fetches, so no event is missing if retention merges events meanwhile. */
+/** All fetches of this cursor use one snapshot of the database. So no event is missing if the retention loop merges events meanwhile. */
 const declareNewest = `
   DECLARE newest_events NO SCROLL CURSOR FOR
   SELECT seq, execution_id, event::text AS event FROM conversation_events
@@ -53,14 +56,14 @@ interface Row {
 
 interface StoredEvent {
   readonly executionId: string;
-  /** The event with its number in the run. */
+  /** The event; `seq` is its number in the run. */
   readonly event: AgentEvent;
 }
 
 const idOfAction = (event: AgentEvent): string | undefined =>
   event.type === 'action_output' || event.type === 'action_result' ? event.action_id : undefined;
 
-/** Gathers the events of a page, from its newest one on. */
+/** Gathers the events of a page, from the newest event to the oldest. */
 function gatherPage(limit: number) {
   const events: StoredEvent[] = [];
   const texts = new Set<string>();
@@ -69,14 +72,14 @@ function gatherPage(limit: number) {
   let messages = 0;
   let pageBytes = 0;
   let readBytes = 0;
-  /** Number of events of the longest page so far that cuts neither an action nor a text. */
+  /** The number of newest events that make the longest page, so far, that cuts neither an action nor a text. */
   let whole = 0;
 
   const cutsText = (event: AgentEvent) => event.type === 'text' && texts.has(event.message_id);
   const isFull = () => messages >= limit || pageBytes >= maxPageBytes || readBytes >= maxReadBytes;
 
   return {
-    /** Adds an older event. Returns false if the page is complete without it. */
+    /** Adds the next older event. Returns false if the page is complete without this event. */
     add: ({ seq, execution_id: executionId, event: json }: Row): boolean => {
       const event: AgentEvent = { ...(JSON.parse(json) as AgentEvent), seq };
       if (split.size === 0 && !cutsText(event)) {
@@ -106,7 +109,7 @@ function gatherPage(limit: number) {
   };
 }
 
-/** Returns the block in the form of a page, and the number of bytes that were cut; 0: none. */
+/** Returns the block as a page shows it, and the size of the whole text or JSON in bytes if it was shortened; 0: it was not shortened. */
 function shortenBlock(block: ContentBlock): { readonly block: ContentBlock; readonly wholeBytes: number } {
   const bytesOf = (value: unknown) => Buffer.byteLength(typeof value === 'string' ? value : JSON.stringify(value));
   const same = { block, wholeBytes: 0 };
@@ -126,7 +129,7 @@ function shortenBlock(block: ContentBlock): { readonly block: ContentBlock; read
       return { block: { ...block, output: { ...block.output, text: short } }, wholeBytes: bytesOf(output) };
     }
     case 'event': {
-      // A person decides by the whole request.
+      // Never shorten a request: a person needs all of it to decide.
       if (block.name === 'permission' || block.name === 'question') return same;
       const short = asObject(block.data, maxShownBytes.output);
       return short === block.data ? same : { block: { ...block, data: short }, wholeBytes: bytesOf(block.data) };
@@ -155,7 +158,7 @@ interface ReadPage {
   readonly continued: ContinuedEvent[];
   /** Number of the run's last event. */
   readonly reached: number;
-  /** Undefined: the conversation begins on this page. */
+  /** Undefined if the conversation begins on this page. */
   readonly older: PageEnd | undefined;
 }
 

@@ -4,8 +4,8 @@ import { beginsItem, beginsStep, type ConversationOrder, readInOrder } from './o
 import { type Replay, startReplay } from './replay.ts';
 
 /**
- * A part of a conversation. Parts come in the order of the conversation: a step, then its messages, each followed by the
- * pieces of its text.
+ * A part of a conversation. The parts come in the order of the conversation: a step, then the messages of the step. The pieces of a long
+ * text follow the start of their message.
  */
 export type ConversationPart =
   | { readonly kind: 'step'; readonly id: string; readonly startedAt: string }
@@ -20,9 +20,9 @@ export type ConversationPart =
 export interface PartsOfRun {
   readonly runId: string;
   readonly order: ConversationOrder;
-  /** The execution of the last event: open actions of earlier executions were interrupted. */
+  /** The execution that sent the last event. Open actions of earlier executions count as interrupted. */
   readonly lastExecutionId: string | undefined;
-  /** True: open actions of the last execution were interrupted too. */
+  /** True if open actions of the last execution count as interrupted too. */
   readonly isOver: boolean;
 }
 

@@ -11,14 +11,14 @@ import { startReplay } from './replay.ts';
 let database: TestDatabase;
 beforeAll(async () => {
   database = await createTestDatabase();
-  // The readers need only the events, so the test stores no runs.
+  // The functions under test read only the events, so the test stores no runs.
   await database.db.query('ALTER TABLE conversation_events DROP CONSTRAINT IF EXISTS conversation_events_run_id_fkey');
 });
 afterAll(() => database.drop());
 
 type Body = AgentEventBody & { readonly execution?: number };
 
-/** Stores the events of a run with two executions, which `execution` numbers from 0. */
+/** Stores the events of a run with two executions. `execution` is the index of the event's execution: 0 or 1. */
 async function store(
   bodies: readonly Body[],
 ): Promise<{ runId: string; events: (AgentEvent & { execution: number })[] }> {
@@ -36,7 +36,7 @@ async function store(
   return { runId, events };
 }
 
-/** Replays all events at once. */
+/** Builds the whole conversation from all events at once. The tests compare their results with this conversation. */
 function replayed(events: readonly (AgentEvent & { execution: number })[], isOver: boolean): ConversationResponse {
   const replay = startReplay('c');
   let last = 0;
@@ -115,7 +115,7 @@ const stories: Record<string, Body[]> = {
 
 describe.each(Object.entries(stories))('%s', (_name, bodies) => {
   it.each(['INPROGRESS', 'SUCCEEDED'] as const)(
-    'reads a conversation in parts with the same result as at once, in a run that is %s',
+    'gives the same conversation in parts as in one piece, for a run that is %s',
     async (state) => {
       const { runId, events } = await store(bodies);
       expect(await readConversation(database.db, 'c', [{ id: runId, state }])).toEqual(
@@ -125,7 +125,7 @@ describe.each(Object.entries(stories))('%s', (_name, bodies) => {
   );
 });
 
-it('reads a conversation in pages with the same result as in one read', async () => {
+it('gives the same conversation in pages as in one piece', async () => {
   const bodies: Body[] = Array.from({ length: 2500 }, (_, n) => {
     if (n % 7 === 0) return action(`a${n}`, `s${n % 3}`);
     if (n % 7 === 3) return result(`a${n - 3}`);

@@ -6,7 +6,7 @@ import { defineStatement, nullable, numeric, text, uuid } from '../../platform/s
 import { type ConversationRange, readOrder, readOrderOfMessage } from './order.ts';
 import { type ConversationPart, partsOfRun } from './parts.ts';
 
-/** Waits until a conversation that takes `bytes` of memory may be read. */
+/** Waits until there is memory for the reading of a conversation that takes `bytes` bytes. */
 export type EnterRead = (bytes: number) => Promise<Place | 'busy' | 'gone'>;
 
 const mb = 1024 * 1024;
@@ -17,7 +17,9 @@ const mb = 1024 * 1024;
  */
 const longBytes = 16 * mb;
 
-/** Limits the memory of all conversations that are read at once. Short conversations do not wait behind long ones. */
+/**
+ * Limits the memory of all conversations that are being read. Short conversations have a separate limit, so they do not wait for long ones.
+ */
 export const readLimits: BodyLimits = {
   smallBytes: mb,
   small: { total: 32 * mb, perTeam: 24 * mb, perExecution: 8 * mb },
@@ -27,10 +29,10 @@ export const readLimits: BodyLimits = {
   waitMs: 20_000,
 };
 
-/** Returns the largest memory that reading a conversation of `bytes` takes. */
+/** Returns the most memory, in bytes, that the reading of a conversation of `bytes` bytes takes. */
 export const readCost = (bytes: number): number => (bytes <= mb ? bytes : longBytes);
 
-/** Returns the memory that reading a page or a message of a conversation of `bytes` takes. */
+/** Returns the most memory, in bytes, that the reading of one page or message takes if the conversation has `bytes` bytes. */
 export const readPartCost = (bytes: number): number => Math.min(bytes, mb);
 
 /** A run whose events belong to a conversation. */
@@ -48,7 +50,7 @@ export async function* readParts(db: Database, runs: readonly ConversationRun[])
   }
 }
 
-/** Reads the message whose first event, or first event on a page, has this number. Yields nothing if there is none. */
+/** Reads the message whose first event, or first event on a page, has the number `seq`. Yields nothing if there is no such message. */
 export async function* readMessageParts(
   db: Database,
   { id, state }: ConversationRun,
@@ -100,7 +102,7 @@ const sumBytes = defineStatement({
   row: { bytes: nullable(numeric) },
 });
 
-/** Returns the bytes of the runs' events. Rows that were merged since may take less. */
+/** Returns the size of the runs' events in bytes, as they were reported. Events that were merged later may take less. */
 export async function sizeOfConversation(db: Queryable, runs: readonly ConversationRun[]): Promise<number> {
   const [row] = await db.query(sumBytes, [runs.map(({ id }) => id)]);
   return Number(row?.bytes ?? 0);

@@ -27,7 +27,7 @@ const resultOf = (conversation: ConversationResponse) => {
 };
 
 describe('a replay', () => {
-  it('makes one step for each prompt', () => {
+  it('shows one step for each prompt', () => {
     const conversation = replay([
       turn,
       { type: 'turn_finished', step_id: 's' },
@@ -63,7 +63,7 @@ describe('a replay', () => {
     });
   });
 
-  it('shows the output of the result, if the result has an output, instead of the pieces', () => {
+  it("shows the output in an action's result, if there is one, and not the pieces of output that arrived before", () => {
     const result = { type: 'action_result', action_id: 'a', state: 'completed' } as const;
     expect(resultOf(replay([turn, action, output('shown'), result]))).toMatchObject({
       state: 'completed',
@@ -74,7 +74,7 @@ describe('a replay', () => {
     });
   });
 
-  it('shows an action that the end of the run interrupted as failed', () => {
+  it('shows an action as failed if it was still open at the end of the run', () => {
     const result = resultOf(replay([turn, action, output('half')], true));
     expect(result).toMatchObject({ state: 'failed', output: { text: expect.stringMatching(/^half\ninterrupted/) } });
   });
@@ -136,7 +136,7 @@ describe('a replay', () => {
     expect(replay([action]).steps.map((step) => step.id)).toEqual(['s']);
   });
 
-  it('summarises an output over 64 KB as head, tail and size, between characters', () => {
+  it('shortens an output over 64 KB to its beginning, its end and its size, and cuts no character', () => {
     const bodies: AgentEventBody[] = [turn, action];
     for (let i = 0; i < 40_000; i += 1) bodies.push(output('aé€😀'));
     const { text } = resultOf(replay(bodies)).output;
@@ -147,7 +147,7 @@ describe('a replay', () => {
     expect(text).toContain('…\n… 327 KB left out …\n…');
   });
 
-  it('cuts a long output between lines and counts the part that is left out', () => {
+  it('cuts a long output only between lines, and names the size of the part that is left out', () => {
     const bodies: AgentEventBody[] = [turn, action];
     for (let i = 1; i <= 50_000; i += 1) bodies.push(output(`${i}\n`));
     const lines = resultOf(replay(bodies)).output.text.trimEnd().split('\n');
@@ -159,7 +159,7 @@ describe('a replay', () => {
     expect(lines[mark]).toContain(`… ${(50_000 - lines.length + 1).toLocaleString('en-US')} lines (`);
   });
 
-  it('summarises results and inputs that are not text', () => {
+  it('shortens long results and inputs that are not text', () => {
     const big = { lines: Array.from({ length: 20_000 }, (_, i) => `line ${i}`) };
     const result = resultOf(
       replay([turn, action, { type: 'action_result', action_id: 'a', state: 'completed', output: big }]),

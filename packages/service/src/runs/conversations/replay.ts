@@ -10,14 +10,15 @@ import type {
 } from '@runyard/contract/runs/conversations';
 import { asObject, type GrowingOutput, growingOutput, summarisedText } from './output.ts';
 
-/** Builds a conversation from the events of agents, one after the other. */
+/** Builds a conversation from the events of agents. The events are applied one after another. */
 export interface Replay {
   apply(event: AgentEvent): void;
   /**
-   * Ends the run or execution whose events were applied: its open actions count as interrupted, except the actions with the ids `others`.
+   * Ends the run or execution whose events were applied. All actions that are still open then count as interrupted, except those with the
+   * ids `others`.
    */
   endRun(others?: ReadonlySet<string>): void;
-  /** Returns whether an action with the id has begun and not ended. */
+  /** Returns whether the action with this id has begun and has not ended. */
   isOpen(actionId: string): boolean;
   /** Returns the conversation so far. */
   read(): ConversationResponse;
@@ -32,7 +33,7 @@ interface OpenAction {
 /** The output of an action that the end of its run interrupted. */
 const interrupted = 'interrupted: the run ended before this action did';
 
-/** Called with each message that begins, and the event that began it. */
+/** Is called at the beginning of each message, with the message and its first event. */
 type OnBegin = (message: Message, event: AgentEvent) => void;
 
 /** Starts a replay of the conversation with the given id. */
@@ -41,7 +42,7 @@ export function startReplay(conversationId: string, onBegin: OnBegin = () => und
   const stepsById = new Map<string, Step>();
   const messagesById = new Map<string, { message: Message; text: Extract<ContentBlock, { type: 'text' }> }>();
   const open = new Map<string, OpenAction>();
-  /** The data of each request's event block; the decision is added to it later. */
+  /** For each request to a person: the data of its event block. The decision is added to this data later. */
   const requests = new Map<string, Record<string, unknown>>();
 
   const stepOf = (id: string, startedAt: string): Step => {
@@ -68,7 +69,7 @@ export function startReplay(conversationId: string, onBegin: OnBegin = () => und
     const input = asObject(event.input);
     const openAction = open.get(event.action_id);
     if (openAction) {
-      // Harnesses report a call again when more of its input is known.
+      // Harnesses report the same action again when they know more of its input.
       Object.assign(openAction.action, members, { input });
       Object.assign(openAction.result, members);
       return;
@@ -182,7 +183,7 @@ export function startReplay(conversationId: string, onBegin: OnBegin = () => und
         case 'decided':
           decide(event);
           break;
-        // Setup steps belong to the timeline, and transcripts have separate routes.
+        // The conversation does not show these events: setup steps belong to the timeline, and transcripts have separate routes.
         case 'agent_started':
         case 'follow_up_taken':
         case 'setup_step_started':

@@ -1,16 +1,16 @@
 /**
  * Merges the small events of ended runs, and deletes the conversations of old runs. Agents send text and output in pieces of a few words,
- * and each piece is a row: most rows of a conversation are such pieces. A day after the end of a run, adjacent pieces become one row with
- * the number of the last piece.
+ * and each piece is a row: most rows of a conversation are such pieces. A day after the end of a run, the service merges adjacent pieces
+ * into one row, which has the number of the last piece.
  */
 import type { DeletedDetail } from '../../platform/domain.ts';
 import type { Database, Queryable, Statement } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, text, uuid } from '../../platform/store/database/statement.ts';
 
 const runsAtOnce = 50;
-/** Rows of a run that one statement reads. Pieces on both sides of such a border are not merged. */
+/** Maximum number of rows of a run that one statement reads. Pieces that two statements read are never merged with each other. */
 const rowsAtOnce = 20_000;
-/** Bytes of text after which a merged event takes no further piece. */
+/** When the text of a merged event has this number of bytes, no further piece is added. */
 const maxTextBytes = 32 * 1024;
 
 const place = { endedAt: text(), id: uuid };
@@ -28,7 +28,10 @@ const keepPlace: Statement = {
     ON CONFLICT (is_only) DO UPDATE SET ended_at = excluded.ended_at, run_id = excluded.run_id`,
 };
 
-/** After a day every live stream has read the run to its end. If a run is continued and ends again, its events are merged again. */
+/**
+ * The events of a run are merged a day after its end, because every live stream has then sent all of them. If a run is continued and ends
+ * again, the new events are merged too.
+ */
 const readEnded = defineStatement({
   name: 'read_ended_runs_for_merge',
   text: `
@@ -45,8 +48,8 @@ const lockEnded = defineStatement({
 });
 
 /**
- * Merges pieces of the same message or action whose numbers are adjacent: no other event came between them. A merged piece
- * has all numbers from `from_seq` to `seq`.
+ * Merges pieces of the same message or action if their numbers are adjacent, so no other event came between them. A merged piece has all
+ * numbers from `from_seq` to `seq`.
  */
 const mergePage = defineStatement({
   name: 'merge_events',
@@ -90,7 +93,7 @@ async function mergeRun(tx: Queryable, runId: string): Promise<number> {
 }
 
 /**
- * Merges the events of some runs, each run in a separate transaction. The next call continues with the next runs.
+ * Merges the events of some runs, each run in a separate transaction. The next call of this function takes the next runs.
  */
 export async function mergeOldEvents(db: Database): Promise<{ readonly rows: number; readonly more: boolean }> {
   const [last] = await db.query(readPlace);
@@ -123,7 +126,7 @@ const deleteChunks: Statement = {
     WHERE e.id = transcript_chunks.execution_id AND e.run_id = ANY($1::uuid[])`,
 };
 
-/** Deletes at most 10,000 events of these runs. When no events are left, deletes the rows of their transcripts too. */
+/** Deletes at most 10,000 events of these runs. If no events are left, also deletes the stored rows of the runs' transcripts. */
 export async function deleteConversations(tx: Queryable, runIds: readonly string[]): Promise<DeletedDetail> {
   const events = await tx.query(deleteEvents, [runIds]);
   const isDone = events.length < eventsAtOnce;

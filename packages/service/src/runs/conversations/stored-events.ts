@@ -3,9 +3,9 @@ import { defineStatement, text } from '../../platform/store/database/statement.t
 
 /** Names the inputs of the statement that adds events to a conversation. */
 interface InsertedEvents {
-  /** Relation of the events with `run_id`, `seq` and `event`. */
+  /** SQL relation of the new events, with the columns `run_id`, `seq` and `event`. */
   readonly relation: string;
-  /** Condition that selects rows of the relation. */
+  /** SQL condition: selects the rows of `relation` to add. */
   readonly where: string;
   /** Parameter with the execution whose agent reported the events. */
   readonly executionId: string;
@@ -16,7 +16,7 @@ export const insertConversationEvents = ({ relation, where, executionId }: Inser
       INSERT INTO conversation_events (run_id, seq, execution_id, event)
       SELECT run_id, seq, ${executionId}, event FROM ${relation} WHERE ${where}`;
 
-/** Reads only the last events, because a run at its limit has very many. */
+/** Reads only the last events of the run, because a run can have very many events. */
 const readLastStep = defineStatement({
   name: 'read_last_step_of_conversation',
   text: `
@@ -26,7 +26,7 @@ const readLastStep = defineStatement({
   row: { step_id: text() },
 });
 
-/** Returns the id of the present step of the conversation; undefined if none of its last events has a step. */
+/** Returns the id of the newest step of the conversation; undefined if none of the last events belongs to a step. */
 export async function readLastStepId(db: Queryable, runId: string): Promise<string | undefined> {
   const [row] = await db.query(readLastStep, [runId]);
   return row?.step_id;

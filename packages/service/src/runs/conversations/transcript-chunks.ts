@@ -1,4 +1,6 @@
-/** The transcript of an execution that has not become a blob: rows of lines in the order of the agent's events. */
+/**
+ * Stores the transcript of an execution as rows, each with some lines, in the order of the agent's events. Later the rows become one blob.
+ */
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, text } from '../../platform/store/database/statement.ts';
 
@@ -29,16 +31,18 @@ export const deleteTranscriptChunks = (relation: string): string =>
 /** Names the parameters of the statement that stores transcript lines. */
 interface ChunkParameters {
   readonly executionId: string;
-  /** Number of the agent's last event in the chunk. */
+  /** Number of the last event of the agent whose lines the row contains. */
   readonly lastSeq: string;
   readonly lines: string;
 }
 
-/** Returns SQL that stores lines of an execution's transcript as one row; no row if the lines are null. */
+/** Returns SQL that stores lines of an execution's transcript as one row. If the lines are null, the SQL stores no row. */
 export const insertTranscriptChunk = ({ executionId, lastSeq, lines }: ChunkParameters): string =>
   `INSERT INTO transcript_chunks (execution_id, agent_seq, lines)
       SELECT ${executionId}, ${lastSeq}, ${lines} WHERE ${lines}::text IS NOT NULL`;
 
-/** SQL: deletes the transcript lines of an execution if `relation` has a row. `executionId` is an SQL expression. */
+/**
+ * Returns SQL that deletes the transcript rows of an execution if the relation `relation` has a row. `executionId` is an SQL expression.
+ */
 export const deleteTranscript = (executionId: string, relation: string): string =>
   `DELETE FROM transcript_chunks USING ${relation} WHERE transcript_chunks.execution_id = ${executionId}`;

@@ -39,8 +39,8 @@ const findRuns = {
 };
 
 /**
- * Returns the ids of the runs whose transcripts together are the transcript of a run or conversation, in order. Returns [] if there is no
- * such run or conversation.
+ * Returns the ids of the runs of which the transcript of a run or conversation consists, in order. Returns [] if there is no such run or
+ * conversation.
  */
 export async function findTranscriptRuns(db: Queryable, of: 'run' | 'conversation', id: string): Promise<string[]> {
   if (!isUuid(id)) return [];
@@ -65,8 +65,8 @@ export async function* streamTranscript(
 }
 
 /**
- * Reads the rows, then the blob. When the execution ends, its rows become a blob, even while this function reads them. In this case, it
- * continues in the blob at the byte at which the rows end.
+ * Reads the rows of a transcript, or its blob. After the end of the execution, another process moves the rows into a blob. If this happens
+ * while this function reads the rows, the function continues in the blob, after the bytes that it has already read.
  */
 async function* streamExecution(db: Queryable, blobs: BlobStore, executionId: string): AsyncGenerator<Buffer> {
   let sentBytes = 0;

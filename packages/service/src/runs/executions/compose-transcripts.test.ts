@@ -22,7 +22,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Adds ended executions whose transcript has `bytes` bytes and one row with the line `{}`. */
+/** Adds ended executions. Each transcript has one row with the line `{}`, and a recorded size of `bytes` bytes. */
 async function addEnded(count: number, bytes: number): Promise<void> {
   for (let n = 0; n < count; n++) await executions.newRun();
   await executions.deps.db.pool.query(
@@ -39,7 +39,7 @@ async function countComposed(): Promise<number> {
   return rows[0].count;
 }
 
-test('composes transcripts that come after many broken transcripts, and stores no blobs for broken transcripts', async () => {
+test('makes blobs of the whole transcripts that follow many broken transcripts, and makes none of broken transcripts', async () => {
   await addEnded(25, 1_000);
   await addEnded(25, 3);
   const messages: string[] = [];
@@ -50,7 +50,7 @@ test('composes transcripts that come after many broken transcripts, and stores n
   let blobsLeft = 0;
   for await (const _ of blobs.list()) blobsLeft += 1;
   expect(blobsLeft).toBe(25);
-  // The other transcripts are tried again later, not at once.
+  // The broken transcripts are tried again later, not at once.
   let puts = 0;
   const counted = {
     ...blobs,

@@ -10,7 +10,7 @@ interface TranscriptComposerDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly log: Pick<Logger, 'error'>;
-  /** Times between two attempts to compose a transcript that cannot be composed. */
+  /** Shortest and longest time between two attempts to make a blob of a broken transcript. */
   readonly retry?: { readonly firstMs: number; readonly longestMs: number };
 }
 
@@ -45,9 +45,9 @@ const keepBlob = defineStatement({
 const usualRetry = { firstMs: 2_000, longestMs: 600_000 };
 
 /**
- * Returns the function that moves the transcripts of ended executions from rows into blobs. The agent of an ended execution writes no
- * more. Each attempt writes a separate blob, and one statement records the blob. So nothing is lost or stored twice if a process ends
- * early or another process is faster. A transcript that cannot be composed is tried again later, and does not delay the others.
+ * Returns the function that moves the transcripts of ended executions from rows into blobs. The agent of an ended execution writes no more
+ * lines. Each attempt writes a separate blob, and one statement records the blob. So nothing is lost or stored twice if a process ends
+ * early or another process is faster. A broken transcript is tried again later, and does not delay the other transcripts.
  */
 export function makeTranscriptComposer({
   db,
@@ -64,7 +64,7 @@ export function makeTranscriptComposer({
       idOf: ({ id }) => id,
       work: (row) => compose(db, blobs, row),
       onFailure: ({ id }, error, failures) => {
-        // After a single failure, another process was probably faster.
+        // Log only repeated failures: a single failure probably means that another process was faster.
         if (failures > 1) log.error({ err: error, execution_id: id, failures }, 'a transcript cannot be composed');
       },
       failed,
@@ -73,7 +73,10 @@ export function makeTranscriptComposer({
   };
 }
 
-/** Throws if the stored rows are not the whole transcript: some are damaged, or another process has deleted them after it made the blob. */
+/**
+ * Throws if the stored rows are not the whole transcript. Either some rows are damaged, or another process has made the blob and deleted
+ * the rows.
+ */
 async function compose(db: Database, blobs: BlobStore, row: { id: string; transcript_bytes: number }): Promise<void> {
   const { id, transcript_bytes: bytes } = row;
   const key = `transcripts/${id}/${randomUUIDv7()}`;

@@ -3,23 +3,26 @@ import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import type { Notices } from './notices.ts';
 
-/** Largest number of bytes that may be stored. */
+/** Largest numbers of bytes that may be stored for a run or a team. */
 export interface RunLimits {
-  /** Conversation and setup events of all executions of a run. */
+  /** For the conversation and setup events of all executions of a run. */
   readonly eventBytes: number;
-  /** Raw transcript lines of all executions of a run. */
+  /** For the raw transcript lines of all executions of a run. */
   readonly transcriptBytes: number;
-  /** The bytes of everything that a team stores. */
+  /** For everything that a team stores. */
   readonly teamBytes: number;
 }
 
 /** Time limits of executions, measured by the database's clock. */
 export interface ExecutionTiming {
-  /** An execution counts as lost if its worker and agent sent nothing for this time. */
+  /** An execution counts as lost if neither its worker nor its agent has sent anything for this time. */
   readonly leaseSeconds: number;
-  /** How long the connection of a public worker renews a lease before the first call of the agent. The pull of an image counts too. */
+  /**
+   * For this time, the connection of a public worker renews the lease of an agent that has not called yet. The pull of the image counts
+   * too.
+   */
   readonly agentStartSeconds: number;
-  /** Time for which the connection renews a lease after the last call of the agent; agents call at least every 25 s. */
+  /** For this time after the agent's last call, the worker's connection renews the lease. Agents call at least every 25 s. */
   readonly silentAgentSeconds: number;
   /** How long a lease lasts at most after the worker's connection is lost. */
   readonly reconnectGraceSeconds: number;
@@ -35,7 +38,7 @@ export interface ExecutionTiming {
   readonly retryDelaysMs: readonly number[];
 }
 
-/** Time limits without settings of their own. */
+/** The time limits of an installation that sets none. */
 export const defaultTiming: ExecutionTiming = {
   leaseSeconds: 90,
   agentStartSeconds: 900,
@@ -49,12 +52,12 @@ export const defaultTiming: ExecutionTiming = {
 };
 
 /**
- * The dependencies of the functions that change runs and executions. It has no functions: a service process creates one object at its start
- * and passes it on.
+ * The dependencies of the functions that change runs and executions. A service process creates one such object at its start and passes it
+ * to these functions.
  */
 export interface ExecutionDeps {
   readonly db: Database;
-  /** Returns whether no execution may be assigned, because the database is a copy. Absent: false. */
+  /** Returns true if no execution may be assigned, because the database is a copy. If absent, executions are always assigned. */
   readonly isPaused?: () => boolean;
   readonly log: Logger;
   readonly notices: Notices;

@@ -16,7 +16,7 @@ interface ExecutionDomainDeps {
   readonly settings: Pick<Settings, 'RUNYARD_METRICS_POOLS'>;
 }
 
-/** Service processes that died. */
+/** Selects the rows of service processes that died: they have sent no heartbeat for an hour. */
 const deadServices: RowRule = { table: 'service_instances', isOver: `seen_at < now() - interval '1 hour'` };
 
 export function executionsDomain({
@@ -36,7 +36,8 @@ export function executionsDomain({
     blobs: executionBlobs,
     gauges: [() => measureQueueAndWorkers(deps.db, settings.RUNYARD_METRICS_POOLS ?? [])],
     retention: { rows: [deadServices], deleteRunDetail: deleteExecutionDetail },
-    // Comes before a worker can connect: drops connections of service processes without a heartbeat.
+    // The first heartbeat must be stored before a worker can connect, because other service processes drop the connections of a process
+    // that has no heartbeat.
     open: beat,
     loops: async () => [
       { name: 'the heartbeat of the service', everyMs: heartbeatMs(deps.timing), work: beat },

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('random interleavings leave no run in an illegal state, stuck, executed twice or without its end event', async () => {
+test('after operations in random order, no run is in an illegal state, stuck, executed twice or without an end event', async () => {
   const runs = Number(process.env.PROPERTY_RUNS ?? 40);
   await fc.assert(
     fc.asyncProperty(

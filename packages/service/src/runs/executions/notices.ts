@@ -1,17 +1,20 @@
 import { EventEmitter } from 'node:events';
 import type { Database } from '../../platform/store/database/database.ts';
 
-/** Channel of notices about new work; the payload is the pool. */
+/** Channel of notices about new work; the payload is the name of the pool. */
 export const queueChannel = 'runyard_queue';
 
 /** Channel of notices about state changes and events; the payload is the run's id. */
 export const runChannel = 'runyard_runs';
 
-/** Notices of all service processes, received over NOTIFY. A notice is a hint: a listener reads the tables. */
+/**
+ * Receives the notices of all service processes over NOTIFY. A notice only says that there may be a change: the listener reads the change
+ * from the tables.
+ */
 export interface Notices {
-  /** Calls `listener` when the run changed, or when notices may have been missed. Returns a function that stops it. */
+  /** Calls `listener` when the run changed, or when notices may have been missed. Returns a function that ends these calls. */
   onRun(runId: string, listener: () => void): () => void;
-  /** Calls `listener` with the id of each run that changed. `null`: notices were missed, so any run may have changed. */
+  /** Calls `listener` with the id of each run that changed, and with `null` if notices were missed, so any run may have changed. */
   onAnyRun(listener: (runId: string | null) => void): () => void;
   /** Calls `listener` when there may be new work to assign. */
   onQueue(listener: () => void): () => void;

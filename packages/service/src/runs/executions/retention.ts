@@ -16,7 +16,10 @@ export const executionBlobs: readonly BlobColumn[] = [
   column('memories', 'memory_blob'),
 ];
 
-/** A live stream that has not read all of these events gets 410 instead of skipping them. */
+/**
+ * Records the position up to which events were deleted. A live stream that has not sent all of these events then ends with 410 and does not
+ * skip them.
+ */
 const markEvents: Statement = {
   name: 'mark_deleted_conversation_events',
   text: `

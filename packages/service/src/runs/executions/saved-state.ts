@@ -1,4 +1,7 @@
-/** Records the state of an agent that its next sandbox restores: workspace and home, checkpoints in the middle of a turn, and the harness's memory. */
+/**
+ * Records the state that the run's next sandbox restores: archives of the folders workspace and home, checkpoints in the middle of a turn,
+ * and the memory of the harness.
+ */
 
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, nullable, text } from '../../platform/store/database/statement.ts';
@@ -12,16 +15,16 @@ export interface WorkspaceArchive {
   readonly sessionId?: string | undefined;
 }
 
-/** When an archive was made. */
+/** Says at which point of the execution an archive was made. */
 export interface ArchiveMoment {
   readonly turn: number;
-  /** Number of the checkpoint in the middle of the turn; undefined: the end of the turn. */
+  /** Number of the checkpoint in the middle of the turn; undefined: the archive was made at the end of the turn. */
   readonly checkpoint?: number | undefined;
 }
 
 /**
- * Keeps the archive with which this execution began: a further execution may begin with that archive, or with the archive of this
- * execution.
+ * Stores the archive of this execution, and does not delete the archive with which this execution began. The next execution may begin with
+ * either of them.
  */
 const setAndForget = defineStatement({
   name: 'set_workspace_archive',
@@ -53,7 +56,7 @@ const setAndForget = defineStatement({
 /**
  * Sets the archive that the execution saved after the turn, or at a checkpoint (null: workspace and home were empty), and removes archives
  * of the run that no later execution needs. Returns the keys of the blobs that no row names any more. Changes nothing and returns null if
- * the execution has a newer archive, or has begun another checkpoint.
+ * the execution already has a newer archive, or has begun a checkpoint with another number.
  */
 export async function setWorkspaceArchive(
   tx: Queryable,
@@ -84,7 +87,7 @@ const begin = defineStatement({
 });
 
 /**
- * Records the position in the conversation to which the agent's next archive belongs. `done`: number of complete runbook commands.
+ * Records the present position in the conversation for the agent's next archive. `done`: number of runbook commands that are complete.
  */
 export async function beginCheckpoint(
   tx: Queryable,
@@ -102,7 +105,7 @@ const keepUnchanged = defineStatement({
   row: {},
 });
 
-/** Moves the stored archive to the new checkpoint: no file has changed since it was made. */
+/** Records that the stored archive also belongs to the new checkpoint, because no file has changed since the archive was made. */
 export async function keepUnchangedCheckpoint(
   tx: Queryable,
   { executionId, number, turn }: { readonly executionId: string; readonly number: number; readonly turn: number },
@@ -120,8 +123,8 @@ const readCheckpoint = defineStatement({
 });
 
 /**
- * Returns whether the archive of a checkpoint may be sent. `unknown`: the run does not resume, or the checkpoint was not begun; `early`:
- * another checkpoint was stored less than `leastSeconds` ago.
+ * Returns whether the agent may send the archive of a checkpoint. `unknown`: `on_worker_loss` of the run is not `resume`, or the checkpoint
+ * was not begun; `early`: another checkpoint was stored less than `leastSeconds` seconds ago.
  */
 export async function admitCheckpoint(
   db: Queryable,
@@ -151,7 +154,7 @@ interface StoredMemory {
   readonly blobKey: string;
   readonly sizeBytes: number;
   readonly turn: number;
-  /** The memory was saved before this request; absent: it was saved at the end of the turn. */
+  /** Id of the request to a person before which the memory was saved; undefined: the memory was saved at the end of the turn. */
   readonly requestId: string | undefined;
 }
 

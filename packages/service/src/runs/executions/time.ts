@@ -1,4 +1,4 @@
-/** SQL: the time so many seconds from now, by the database's clock. `seconds` is an SQL expression. */
+/** SQL: now plus the given number of seconds, by the database's clock. `seconds` is an SQL expression. */
 export const fromNow = (seconds: string): string => `clock_timestamp() + make_interval(secs => (${seconds})::float8)`;
 
 /** SQL: seconds that the agents of the run `run` have worked, in all its executions, without waits for follow-ups. */
@@ -7,7 +7,8 @@ export const workedSeconds = (run: string): string => `(
   FROM executions x WHERE x.run_id = ${run} AND x.started_at IS NOT NULL)`;
 
 /**
- * SQL: seconds that the run `run` may work by `max_duration_minutes`; NULL: no limit. The configuration of an earlier version may contain any value
+ * SQL: number of seconds that the run `run` may work, from `max_duration_minutes`; NULL: no limit. The configuration of an earlier version
+ * may contain any value
  * here.
  */
 export const allowedSeconds = (run: string): string => `(

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
 import { waitForRuns } from './wait-for-runs.ts';
 
-/** Notices that a test sends. */
+/** Makes notices that the test sends itself. */
 function fakeNotices() {
   const emitter = new EventEmitter();
   return {
@@ -20,7 +20,7 @@ test('returns the result of the first read without a pause', async () => {
   expect(notices.emitter.eventNames()).toEqual([]);
 });
 
-test('reads again after a notice that came during a read', async () => {
+test('reads again if a notice arrives during a read', async () => {
   const notices = fakeNotices();
   let looks = 0;
   const look = async () => {
@@ -31,7 +31,7 @@ test('reads again after a notice that came during a read', async () => {
   expect(await waitForRuns(notices, { runIds: () => ['a'], waitMs: 60_000 }, look)).toBe('found');
 });
 
-test('reads once for all notices that come within the least time between two reads', async () => {
+test('reads once for all notices that arrive within the minimum time between two reads', async () => {
   const notices = fakeNotices();
   let looks = 0;
   const look = async () => {
@@ -45,7 +45,7 @@ test('reads once for all notices that come within the least time between two rea
   expect(await waitForRuns(notices, { runIds: () => ['a'], waitMs: 60_000, restMs: 40, beforePause }, look)).toBe(
     'found',
   );
-  // Timers of Node end up to a millisecond early.
+  // Allow one millisecond less, because timers of Node may end up to a millisecond early.
   expect(performance.now() - began).toBeGreaterThan(38);
   expect(looks).toBe(2);
 });
@@ -68,7 +68,7 @@ test('reads again at once when a read finds another run, and then listens to tha
   expect([looks, pauses]).toEqual([3, 1]);
 });
 
-test('returns undefined when the time has passed or the signal aborts', async () => {
+test('returns undefined when the maximum time has passed or the signal aborts', async () => {
   const notices = fakeNotices();
   const nothing = async () => undefined;
   expect(await waitForRuns(notices, { runIds: () => ['a'], waitMs: 5 }, nothing)).toBeUndefined();

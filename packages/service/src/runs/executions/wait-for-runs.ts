@@ -2,20 +2,23 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Notices } from './notices.ts';
 
 interface Wait {
-  /** A pause ends when there is a notice about one of these runs. Called again after each query, because a query may find further runs. */
+  /**
+   * Returns the ids of the runs: a notice about one of them ends a pause. Is called again after each query, because a query may find
+   * further runs.
+   */
   runIds(): readonly string[];
   readonly waitMs: number;
   /** Aborts when the caller does not need the answer any more. */
   readonly signal?: AbortSignal;
-  /** Minimum time between two reads: all notices within this time lead to one read. Default: 0. */
+  /** Minimum time between two reads, in milliseconds. All notices within this time lead to one read. Default: 0. */
   readonly restMs?: number;
-  /** Called before each pause. */
+  /** Is called before each pause. */
   beforePause?(): Promise<void>;
 }
 
 /**
- * Calls `look` at once and again after each notice about the runs, until it returns a value. Returns `undefined` when `waitMs` have
- * passed or the signal aborts. No notice is missed: a notice between a read and the pause after it causes another read.
+ * Calls `look` at once, and again after each notice about the runs, until `look` returns a value. Returns `undefined` when `waitMs`
+ * milliseconds have passed or the signal aborts. No notice is missed: a notice between a read and the pause after it causes another read.
  */
 export async function waitForRuns<T>(
   notices: Pick<Notices, 'onRun'>,
@@ -26,7 +29,7 @@ export async function waitForRuns<T>(
   let noticed = Promise.withResolvers<void>();
   const wake = () => noticed.resolve();
   const listening = new Map<string, () => void>();
-  /** Returns true when it began to listen to a further run. */
+  /** Returns true if it now listens to a run to which it did not listen before. */
   const listen = (): boolean => {
     const further = runIds().filter((runId) => !listening.has(runId));
     for (const runId of further) listening.set(runId, notices.onRun(runId, wake));
@@ -41,7 +44,7 @@ export async function waitForRuns<T>(
       const value = await look();
       if (value !== undefined) return value;
       if (performance.now() >= deadline || signal?.aborted) return undefined;
-      // A notice about another run may have come before this process listened for that run.
+      // Read again at once after listening to a further run, because a notice about that run may have come earlier.
       if (listen()) continue;
       await beforePause?.();
       const timer = setTimeout(wake, deadline - performance.now());

@@ -28,7 +28,7 @@ interface ArtifactRouteDeps {
   filesUrl(): string;
 }
 
-/** Read, download, preview, sharing and deletion of artifacts, and the look-up of the run of a reference. */
+/** Routes that read, download, preview, share and delete artifacts, and find the run that reported a reference. */
 export function artifactRoutes(deps: ArtifactRouteDeps): readonly ServedRoute[] {
   const { db } = deps;
 
@@ -111,7 +111,7 @@ const nothingToDownload = ({ type }: Pick<StoredArtifact, 'type'>) =>
     detail: `An artifact of type ${type} has nothing to read or download.`,
   });
 
-/** Returns how a page can show the file; undefined if its bytes were deleted. */
+/** Returns how a page can show the file; undefined if the bytes of the file were deleted. */
 async function toPreview(deps: ArtifactRouteDeps, artifact: StoredFile): Promise<ArtifactPreview | undefined> {
   const preview = await readPreview(deps.blobs, artifact);
   if (!preview) return undefined;

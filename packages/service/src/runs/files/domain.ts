@@ -5,13 +5,13 @@ import { preparedRoutes } from './prepared-routes.ts';
 import { deleteFollowupFiles, fileBlobs } from './retention.ts';
 import { findChanges, foldStorageChanges, measureStored, recountStorage } from './stored-bytes.ts';
 
-/** Rows whose bytes never arrived: the URL for their upload expired long ago. */
+/** Selects rows of files whose bytes never arrived. The URL for their upload expired long ago. */
 const isAbandoned = `NOT is_ready AND created_at < now() - interval '24 hours'`;
 
 const rows: readonly RowRule[] = [
   { table: 'artifacts', isOver: isAbandoned },
   { table: 'snapshots', isOver: isAbandoned },
-  // Prepared files that no follow-up has used.
+  // Selects prepared files that no follow-up has used in time.
   { table: 'prepared_attachments', isOver: `created_at < now() - interval '24 hours'` },
 ];
 

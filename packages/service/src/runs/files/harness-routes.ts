@@ -22,7 +22,7 @@ interface HarnessFileRouteDeps {
   baseUrl(): string;
 }
 
-/** Routes with which an agent reports artifacts, changed files, and the files of a snapshot, before it uploads their bytes. */
+/** Routes with which an agent reports artifacts, changed files, and the files of a snapshot. The agent uploads the bytes afterwards. */
 export const harnessFileRoutes = (deps: HarnessFileRouteDeps): readonly ServedRoute[] => [
   serveRunOnce(routes.reportArtifact, {
     work: async (tx, { session, body }) => {

@@ -4,7 +4,7 @@ import { defineStatement, nullable, text } from '../../platform/store/database/s
 
 const ofRuns = (table: string): string => `SELECT blob_key FROM ${table} WHERE run_id = ANY($1::uuid[])`;
 
-/** The blobs of attachments, artifacts and handoffs. */
+/** Names the columns that hold the blob keys of attachments, artifacts and handoffs. */
 export const fileBlobs: readonly BlobColumn[] = [
   { prefix: 'attachments', table: 'attachments', column: 'blob_key', ofRuns: ofRuns('attachments') },
   {
@@ -36,7 +36,10 @@ const deleteChanges = defineStatement({
   row: {},
 });
 
-/** Deletes the files of taken follow-ups and the changed files of old runs. Keeps the files of the request, because a rerun needs them. */
+/**
+ * For old runs, deletes the files of follow-ups that the agent has received, and the lists of changed files. Keeps the files of the run's
+ * request, because a rerun needs them.
+ */
 export async function deleteFollowupFiles(tx: Queryable, runIds: readonly string[]): Promise<DeletedDetail> {
   await tx.query(deleteChanges, [runIds]);
   const files = await tx.query(deleteFiles, [runIds]);

@@ -1,10 +1,10 @@
-/** The objects that signed URLs open. */
+/** Names the objects to which signed URLs give access. */
 import type { SignedTarget } from '../../platform/secrets/signed-urls.ts';
 
 /** Kinds of objects that can be downloaded. `preview`: an artifact that a page shows. */
 export type BlobKind = 'artifact' | 'preview' | 'handoff' | 'transcript' | 'conversation-transcript';
 
-/** Returns the target of an object's download. */
+/** Returns the target for the download of an object. */
 export const blobTarget = (kind: BlobKind, id: string): SignedTarget => ({
   method: 'GET',
   path: `/blobs/${kind}/${id}`,

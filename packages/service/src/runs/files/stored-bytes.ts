@@ -1,6 +1,6 @@
 /**
- * The bytes that a team stores, and their limit. Database triggers count these bytes in the transaction that stores or deletes them: the requests of
- * runs with their attachments, follow-ups, events and transcripts, artifacts, saved workspaces and memories, and handoffs.
+ * Limits the bytes that a team stores. These are the requests of runs with their attachments, follow-ups, events and transcripts,
+ * artifacts, saved workspaces and memories, and handoffs. Database triggers count the bytes in the transaction that stores or deletes them.
  */
 import type { UsageReport } from '@runyard/contract/team/budgets';
 import { formatBytes } from '@runyard/contract/wire/byte-size';
@@ -58,8 +58,8 @@ const readRoom = defineStatement({
 });
 
 /**
- * Returns the maximum size of a new archive of the execution, and the bytes that the team stores. The new archive replaces the earlier
- * one, so the bytes of the earlier archive count as free.
+ * Returns the maximum size of a new archive of the execution, and the number of bytes that the team stores. The new archive replaces the
+ * execution's earlier archive, so the bytes of the earlier archive do not count.
  */
 export async function roomOfWorkspace(
   { db, limits }: LimitDeps,
@@ -70,26 +70,32 @@ export async function roomOfWorkspace(
   return { bytes: Math.max(0, limits.teamBytes - stored + (row?.own ?? 0)), stored };
 }
 
-/** A count that is at most a second old, plus the bytes that this process has stored since then. */
+/**
+ * Returns the bytes that a team stores: a count from the database that is at most a second old, plus the bytes that this process has stored
+ * since then.
+ */
 const readUse = brieflyKnown<LimitDeps, { stored: number }>(1000, async (db, teamId) => ({
   stored: await storedBy(db, teamId),
 }));
 
-/** Room that a team has left, in bytes. */
+/** Numbers of bytes that a team may still store. */
 export interface TeamRoom {
-  /** Room for files, transcripts and long texts. */
+  /** Number of bytes that the team may still store as files, transcripts and long texts. */
   readonly files: number;
   /**
-   * Room for short texts and essential events. Both may exceed the limit by a sixteenth, so that people can still start, answer and end
-   * runs when files fill the limit of their team.
+   * Number of bytes that the team may still store as short texts and essential events. These may exceed the team's limit by a sixteenth, so
+   * that people can still start, answer and end runs when the files of the team have reached the limit.
    */
   readonly texts: number;
   readonly stored: number;
-  /** Takes room for bytes that the caller stores. */
+  /** Counts bytes that the caller is about to store. */
   take(bytes: number): void;
 }
 
-/** Returns the room of a team. Other processes and unfinished transactions may have stored more in the last second. */
+/**
+ * Returns how much the team may still store. Bytes that other processes or unfinished transactions have stored in the last second may not
+ * be counted yet.
+ */
 export async function readTeamRoom(deps: LimitDeps, tx: Queryable | undefined, teamId: string): Promise<TeamRoom> {
   const { teamBytes } = deps.limits;
   const use = await readUse(deps, tx, teamId);
@@ -103,25 +109,27 @@ export async function readTeamRoom(deps: LimitDeps, tx: Queryable | undefined, t
   };
 }
 
-/** 413: the team has no room for the bytes. */
+/** Answer 413: the team's storage limit does not allow the bytes. */
 export interface StorageRefusal {
   readonly kind: 'storage_full';
   readonly detail: string;
 }
 
-/** The texts of a request without files count against `texts` up to this size, and against `files` above it. */
+/** If a request has no files and its texts have at most this size, they count against `texts`; larger texts count against `files`. */
 const maxShortText = 16 * 1024;
 
 /**
- * Returns the refusal of bytes that exceed the storage of a team. `stored`: bytes that the team stores now. `what`: a sentence that is
- * placed before the refusal.
+ * Returns the refusal for bytes that would exceed the storage limit of a team. `stored`: bytes that the team stores now. `what`: a sentence
+ * that is put before the text of the refusal.
  */
 export const teamFull = ({ limits }: Pick<LimitDeps, 'limits'>, stored: number, what = ''): StorageRefusal => ({
   kind: 'storage_full',
   detail: `${what}The team stores ${formatBytes(stored)}, and may store ${formatBytes(limits.teamBytes)} (RUNYARD_TEAM_STORAGE_MB). Delete runs or artifacts, or ask the operator to raise the setting.`,
 });
 
-/** Takes room for the texts and files of a request; returns the reason if the team has no room for them, else null. */
+/**
+ * Counts the texts and files of a request as stored. If the team's storage limit does not allow them, returns the refusal, otherwise null.
+ */
 export async function takeRoomForRequest(
   deps: LimitDeps,
   tx: Queryable | undefined,
@@ -138,7 +146,7 @@ export async function takeRoomForRequest(
   return null;
 }
 
-/** Finds changes that are not added to the totals of their teams. */
+/** Finds counted changes of bytes that are not yet added to the totals of the teams. */
 export const findChanges = defineStatement({
   name: 'find_storage_changes',
   text: 'SELECT team_id FROM storage_changes LIMIT 1',
@@ -157,7 +165,7 @@ const foldChanges = defineStatement({
   row: {},
 });
 
-/** Adds the changes of the last seconds to the totals of their teams, so that few rows have to be read for a total. */
+/** Adds the changes of the last seconds to the totals of the teams, so that few rows have to be read to know how much a team stores. */
 export async function foldStorageChanges(db: Queryable): Promise<void> {
   await db.query(foldChanges);
 }
@@ -168,7 +176,7 @@ const recount = defineStatement({
   row: { wrong: integer },
 });
 
-/** Corrects the totals that differ from the rows. Returns the number of teams whose total was wrong. */
+/** Compares the totals with the stored rows and corrects wrong totals. Returns the number of teams whose total was wrong. */
 export async function recountStorage(db: Database): Promise<{ readonly rows: number; readonly more: boolean }> {
   const [row] = await db.query(recount);
   return { rows: row?.wrong ?? 0, more: false };

@@ -17,15 +17,15 @@ interface WaitingFollowup {
   readonly position: number;
   readonly message: string;
   readonly mode: RunMode | null;
-  /** Id of the request that it answers. */
+  /** Id of the request that the follow-up answers. */
   readonly answers: string | null;
   readonly decision: Decision | null;
-  /** True: it is for the sandbox of a failed setup. */
+  /** True if the follow-up is for the sandbox of a failed setup. */
   readonly debug: boolean;
   readonly attachments: readonly AttachmentRow[];
 }
 
-/** SQL: the columns of the inbox of the execution that the statement selects. Includes only follow-ups after the position `after`. */
+/** SQL: the columns from which the inbox of the selected execution is built. They include only follow-ups after the position `after`. */
 const inboxColumns = ({ runId, after }: { readonly runId: string; readonly after: string }): string => `
     phase, stop_reason, interrupted_turn, finished_turns, ${askedForChanges(runId)} AS asked,
       (SELECT jsonb_agg(jsonb_build_object('id', w.id, 'position', w.position, 'message', w.message, 'mode', w.mode,
@@ -44,8 +44,8 @@ const row = {
 };
 
 /**
- * Reads the inbox and renews the lease: an agent that asks for its inbox is alive, even if its work has no output. Returns the items that
- * the agent does not have yet.
+ * Reads the items that the agent does not have yet. Also renews the lease, because an agent that asks for its inbox is alive, even if its
+ * work has no output.
  */
 const readInbox = defineStatement({
   name: 'read_inbox_and_renew_lease',
@@ -54,7 +54,7 @@ const readInbox = defineStatement({
   row,
 });
 
-/** Reads the inbox without a write. Each event of the run causes such a read, and the agent has just renewed its lease. */
+/** Reads the inbox and writes nothing. The lease was renewed a moment ago, and each event of the run causes such a read. */
 const readInboxAgain = defineStatement({
   name: 'read_inbox',
   text: `SELECT ${inboxColumns({ runId: '$2', after: '$3' })}
@@ -62,16 +62,16 @@ const readInboxAgain = defineStatement({
   row,
 });
 
-/** Time between two reads of an inbox. */
+/** Minimum time between two reads of an inbox. */
 const restMs = 50;
 
-/** Messages and orders that the agent has already received. */
+/** Says which messages and orders the agent has already received. */
 interface InboxPosition {
-  /** Position of its last follow-up. */
+  /** Position of the last follow-up that the agent received. */
   readonly after: number;
-  /** The last turn that it was asked to interrupt. */
+  /** Number of the last turn that the agent was asked to interrupt. */
   readonly interrupted: number;
-  /** The last request for changed files that the agent received; undefined: the agent does not report changed files. */
+  /** Number of the last request for changed files that the agent received; undefined: the agent does not report changed files. */
   readonly changes?: number | undefined;
 }
 
@@ -97,8 +97,8 @@ function itemsOf(row: RowOf<typeof readInbox>, { interrupted, changes }: InboxPo
 }
 
 /**
- * Returns the items that wait for the agent. If there are none, waits for an item, and returns an empty inbox after `waitMs`. `superseded`:
- * the execution has ended or was assigned again; the agent must stop.
+ * Returns the items for the agent. If there are none, waits for an item for at most `waitMs` milliseconds, and then returns an empty inbox.
+ * `superseded`: the execution has ended or was assigned again, so the agent must stop.
  */
 export async function waitForInbox(
   deps: ExecutionDeps,

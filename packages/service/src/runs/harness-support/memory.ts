@@ -12,14 +12,14 @@ import type { RunSession } from '../executions/run-tokens/sessions.ts';
 import { recordMemory } from '../executions/saved-state.ts';
 import { readTeamRoom, type StorageRefusal, teamFull } from '../files/stored-bytes.ts';
 
-/** When a memory was saved. */
+/** Says at which point of the execution a memory was saved. */
 interface MemoryMoment {
   readonly turn: number;
   /** The memory was saved before this request to a person; undefined: it was saved at the end of the turn. */
   readonly requestId: string | undefined;
 }
 
-/** Stores a memory. Deletes it again if the memory of a later turn is already stored. Throws `AttemptOver`. */
+/** Stores a harness's memory. Deletes it again if the memory of a later turn is already stored. Throws `AttemptOver`. */
 export async function keepMemory(
   deps: { readonly db: Database; readonly blobs: BlobStore; readonly executionDeps: ExecutionDeps },
   attempt: Attempt & Pick<RunSession, 'grantedSecrets' | 'teamId'>,
@@ -29,7 +29,7 @@ export async function keepMemory(
   const { blobs, executionDeps } = deps;
   const { executionId } = attempt;
   const blobKey = `memories/${executionId}/${randomUUIDv7()}`;
-  // The next execution needs the memory to continue, so the memory counts against the room for texts.
+  // The next execution needs the memory to continue, so the memory counts against the higher limit, for texts.
   const room = await readTeamRoom(executionDeps, undefined, attempt.teamId);
   const maxBytes = Math.min(maxMemoryBytes, room.texts);
   const put = await blobs.put(blobKey, byteMaskOf(executionDeps, attempt).stream(body), { maxBytes });
@@ -52,7 +52,8 @@ const readKey = defineStatement({
 });
 
 /**
- * Returns the blob key of an execution's memory; null if the session's conversation has no such execution, or the execution has no memory.
+ * Returns the blob key of the memory that an execution saved. Returns null if the execution saved none, or does not belong to the
+ * conversation of the session's run.
  */
 export async function findMemory(
   db: Database,

@@ -14,7 +14,7 @@ import { finishTask, finishTaskWithEvents, reportExit } from './finish/finish-ta
 import { waitForInbox } from './inbox.ts';
 import { resolveTask } from './task/resolve-task.ts';
 
-/** Error codes of runs whose task cannot be built. */
+/** Error codes for runs whose task cannot be built, by reason. */
 const codeOfUnresolved = {
   environment_gone: 'resource_not_found',
   mcp_server_gone: 'resource_not_found',
@@ -35,11 +35,11 @@ export interface HarnessRouteDeps extends Omit<TaskDeps, 'db' | 'timing' | 'ente
   readonly executionDeps: ExecutionDeps;
   readonly blobs: BlobStore;
   readonly conversationReads: BodyBudget;
-  /** Reads the skills that the definitions themselves contain. */
+  /** Reads the skills whose text is part of a definition. */
   definedSkills(db: Database): TaskDeps['definedSkills'];
 }
 
-/** Resolve-prompt, events, inbox, finish-task and report-shutdown. */
+/** Handlers of resolve-prompt, events, inbox, finish-task and report-shutdown. */
 export const harnessRoutes = (deps: HarnessRouteDeps): readonly ServedRoute[] => {
   const { executionDeps, models, conversationReads: reads } = deps;
   return [

@@ -10,7 +10,7 @@ interface RepositoryDeps {
   readonly codeHosts: CodeHosts;
 }
 
-/** Pushes and pull requests of runs. */
+/** Stores the pushes and pull requests of runs. */
 export const repositoriesDomain = ({ executionDeps, codeHosts }: RepositoryDeps): Domain => ({
   name: 'repositories',
   routes: () => repositoryRoutes({ ...executionDeps, codeHosts }),

@@ -4,7 +4,7 @@ import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { serveRun } from '../executions/run-tokens/sessions.ts';
 import { openPullRequest } from './pull-requests/open.ts';
 
-/** The route that opens a pull request for a run. */
+/** The route with which a run opens a pull request. */
 export const repositoryRoutes = (deps: Parameters<typeof openPullRequest>[0]): readonly ServedRoute[] => [
   serveRun(routes.openPullRequest, async ({ session, body, closed }) => {
     const opened = await openPullRequest(deps, session, body, closed());

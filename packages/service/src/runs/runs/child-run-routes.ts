@@ -1,4 +1,4 @@
-/** Routes that start, list, await and cancel the child runs of a run, with the token of its execution. */
+/** Routes with which an agent starts, lists, awaits and cancels child runs. They authenticate with the run token. */
 
 import { routes } from '@runyard/contract/routes';
 import type { ChildRun } from '@runyard/contract/runs/child-runs';
@@ -10,7 +10,7 @@ import { startChild } from './submit/start-child.ts';
 import { refusedSubmission } from './submit/translate.ts';
 import { awaitChildren, cancelChild, readChildren } from './tree/children.ts';
 
-/** Start, list, await and cancel of child runs. The contract declares that only a run that may start others calls these routes. */
+/** Serves the start, list, await and cancel routes. The contract declares that only a run that may start other runs can call them. */
 export function childRunRoutes(deps: SubmitDeps): readonly ServedRoute[] {
   const { executionDeps } = deps;
   const { db } = executionDeps;

@@ -37,7 +37,7 @@ const tooManyReads = (): Refusal => tooBusy('Too many long conversations are bei
 const rawOutputOnly = (): Refusal =>
   refuse('operation_not_supported', { detail: 'The harness gave only raw output; download the transcript.' });
 
-/** A client that reads a conversation. */
+/** Describes a client that reads a conversation. */
 type Reader = Pick<Call<Route, Principal, null>, 'closed' | 'cut'> & { readonly principal: Principal };
 
 interface ConversationRouteDeps {
@@ -60,7 +60,10 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
     return refuse('resource_not_found', { detail: [nothing, ...why].join(' ') });
   };
 
-  /** Returns why these runs have no conversation: there are no messages, or only messages in a format that the service cannot read. */
+  /**
+   * Returns the refusal that says why these runs have no conversation: there are no messages, or only messages in a format that the service
+   * cannot read.
+   */
   const refuseUnread = async ({ teamId }: Principal, runs: readonly ConversationRun[], nothing: string) => {
     const raw =
       runs.every(({ state }) => isTerminal(state)) &&
@@ -80,7 +83,7 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
     const over = closed();
     const bytes = await sizeOfConversation(db, runs);
     const place = await reads.enter({ teamId }, message ? readPartCost(bytes) : readCost(bytes), over);
-    // A client that has closed its connection gets the same answer, but does not read the answer.
+    // If the client has closed its connection, this answer is sent too, but nobody reads it.
     if (typeof place === 'string') return tooManyReads();
     if (over.aborted) place.release();
     else over.addEventListener('abort', place.release);
@@ -89,7 +92,7 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
   };
 
   const cursorOf = (runId: string) => listIdentity(['messages', runId]);
-  /** Returns the end of the page that a cursor names; undefined if the cursor belongs to another run. */
+  /** Returns the end of the page to which a cursor points; undefined if the cursor is not valid for this run. */
   const readEnd = (runId: string, cursor: string): PageEnd | undefined => {
     const read = readCursor(deps.signing, cursorOf(runId), cursor);
     if (!read.ok) return undefined;

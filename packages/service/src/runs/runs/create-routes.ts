@@ -11,7 +11,7 @@ interface CreateRouteDeps extends SubmitDeps {
   baseUrl(): string;
 }
 
-/** When `POST /agent/run` was deprecated, in the form of RFC 9745: 2026-01-01. */
+/** Date on which `POST /agent/run` was deprecated, in the format of RFC 9745: 2026-01-01. */
 const deprecatedSince = '@1767225600';
 
 /** Routes that create and rerun runs. */

@@ -1,4 +1,4 @@
-/** Deletes runs, and the detail of old runs. */
+/** Deletes runs, and the details of old runs, such as their conversations and files. */
 
 import { isTerminal, terminalStates } from '@runyard/contract/runs/run-states';
 import type { RunState } from '@runyard/contract/runs/states';
@@ -25,12 +25,15 @@ export type DeleteRunOutcome =
   | { readonly kind: 'deleted'; readonly blobKeys: readonly string[] }
   /** 404 */
   | { readonly kind: 'not_found' }
-  /** 409: cancel the run first, if that is possible. */
+  /** 409: the run has not ended; people must cancel it before the delete, if that is possible. */
   | { readonly kind: 'not_ended'; readonly state: RunState; readonly canBeCancelled: boolean }
-  /** 409: its sandbox is still being closed, or its cancel has not reached all runs below it. */
+  /** 409: the run's sandbox is still ending, or the cancel of the run has not reached all its descendants. */
   | { readonly kind: 'sandbox_running' };
 
-/** SQL: the run `r` may be deleted. The run has ended, all its sandboxes have ended, and its cancel has reached all runs below it. */
+/**
+ * SQL: the run `r` may be deleted. The run has ended, all its sandboxes have ended, and if it was cancelled, the cancel has reached all its
+ * descendants.
+ */
 export const isDeletable = `r.state IN (${terminalStates.map((state) => `'${state}'`).join(', ')})
   AND r.cascade_at IS NULL
   AND NOT EXISTS (SELECT FROM executions e WHERE e.run_id = r.id AND e.phase <> 'ended')`;
@@ -67,7 +70,9 @@ const lockRun = defineStatement({
   },
 });
 
-/** Runs after the lock, so that it sees changes that other transactions committed before. */
+/**
+ * This statement runs separately, after the lock. So it sees changes that other transactions committed while this one waited for the lock.
+ */
 const readDeletable = defineStatement({
   name: 'is_deletable_run',
   text: `SELECT FROM runs r WHERE r.id = $1 AND ${isDeletable}`,
@@ -108,10 +113,10 @@ const deleteRows = defineStatement({
   row: {},
 });
 
-/** Keys of all blobs that belong to the runs `$1::uuid[]`. */
+/** SQL: selects the keys of all blobs that belong to the runs `$1::uuid[]`. */
 const blobKeysOfRuns = runBlobs.map(({ ofRuns }) => ofRuns).join('\nUNION ');
 
-/** Deletes runs whose rows the transaction has locked and checked. Returns the keys of their blobs. */
+/** Deletes runs whose rows the transaction has locked and checked. Returns the keys of the blobs of these runs. */
 export async function deleteLockedRuns(tx: Queryable, runIds: readonly string[]): Promise<string[]> {
   const blobs = await tx.query<{ key: string }>(
     `SELECT key FROM (${blobKeysOfRuns}) AS blobs (key) WHERE key IS NOT NULL`,
@@ -121,7 +126,7 @@ export async function deleteLockedRuns(tx: Queryable, runIds: readonly string[])
   return blobs.map(({ key }) => key);
 }
 
-/** Deletes the blobs of a deleted run. The nightly sweep deletes a blob that cannot be deleted now. */
+/** Deletes the blobs of a deleted run. If a blob cannot be deleted now, the nightly sweep deletes it. */
 export async function deleteBlobs(
   { blobs, log }: { readonly blobs: Pick<BlobStore, 'delete'>; readonly log: Pick<Logger, 'warn'> },
   keys: readonly string[],
@@ -138,7 +143,7 @@ const deleteFollowups: Statement = {
   text: 'DELETE FROM followups WHERE run_id = ANY($1::uuid[]) AND execution_id IS NOT NULL',
 };
 
-/** The counters begin at 0, so that a continued run can store the full amount again. */
+/** Sets the counters to 0, so that a continued run can store the full amount again. */
 const markDeleted: Statement = {
   name: 'mark_runs_without_detail',
   text: `
@@ -146,7 +151,10 @@ const markDeleted: Statement = {
     WHERE id = ANY($1::uuid[])`,
 };
 
-/** Deletes the taken follow-ups of these runs and marks the runs. Must run after all other domains have deleted their detail. */
+/**
+ * Deletes the follow-ups of these runs that agents have taken, and marks the runs as done. Must be called after all other domains have
+ * deleted their details of these runs.
+ */
 export async function deleteRunDetail(tx: Queryable, runIds: readonly string[]): Promise<DeletedDetail> {
   await tx.query(deleteFollowups, [runIds]);
   await tx.query(markDeleted, [runIds]);

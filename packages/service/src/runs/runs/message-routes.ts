@@ -44,11 +44,11 @@ function refusalOf(outcome: Unsent): Refusal {
   }
 }
 
-/** The messages between runs of one tree. */
+/** Routes for messages between runs of one tree: a run and all its descendants. */
 export const messageRoutes = ({ executionDeps, contentPolicy }: SubmitDeps): readonly ServedRoute[] => [
   serveRunOnce(routes.sendRunMessage, {
     check: async ({ session, body }) => {
-      // The other run gets the text without the values of secrets.
+      // Redact values of secrets before the text goes to the other run.
       const text = withoutSecrets(executionDeps, session, body.message);
       const verdict = await contentPolicy?.check(session.teamId, [{ kind: 'prompt', text }]);
       return verdict && verdict.kind !== 'allowed' ? refusedByPolicy(verdict) : null;

@@ -6,16 +6,16 @@ import { type ModelChoices, noChoices } from '../../team/models/choices.ts';
 import { readModelChoices } from '../../team/models/team-models.ts';
 import { appendTimelineEvent } from '../executions/timeline/timeline.ts';
 
-/** The models that a run may use in addition to its present model, and the choices of its team. */
+/** The models that a run may use in addition to its present model, and the model choices of the run's team. */
 export interface RunModels {
-  /** The model that the run was created with, then the fallbacks. */
+  /** The model with which the run was created, then the fallbacks. */
   readonly otherIds: readonly string[];
   readonly choices: ModelChoices;
-  /** Tools of the provider that the environment allows outside of the sandbox. */
+  /** Tools that the environment allows the model provider to execute, outside of the sandbox. */
   readonly providerTools: readonly ProviderTool[];
 }
 
-/** Models of a run that may use one model only. */
+/** The value for a run that may use only one model. */
 export const oneModel: RunModels = { otherIds: [], choices: noChoices, providerTools: [] };
 
 const readModels = defineStatement({
@@ -32,7 +32,7 @@ const readModels = defineStatement({
   },
 });
 
-/** Reads the models that a run may use, and the choices of its team. */
+/** Reads the models that a run may use, and the model choices of the run's team. */
 export async function readRunModels(
   db: Queryable,
   { runId, teamId }: { readonly runId: string; readonly teamId: string },
@@ -57,7 +57,7 @@ const switchStatement = defineStatement({
   row: { model_switches: integer },
 });
 
-/** Largest number of model changes in a run's timeline, so that a provider with short outages does not fill it. */
+/** Maximum number of model changes in a run's timeline, so that a provider with many short outages does not fill the timeline. */
 const maxEvents = 20;
 
 export interface ModelSwitch {
@@ -65,13 +65,16 @@ export interface ModelSwitch {
   readonly executionId: string;
   readonly from: string;
   readonly to: string;
-  /** Part of a sentence for people, without text of a provider. */
+  /** Part of a sentence for people. It must not contain text from a provider. */
   readonly reason: string;
-  /** True: `to` is the model that the run was created with. */
+  /** True if `to` is the model with which the run was created. */
   readonly isBack?: true;
 }
 
-/** Records that the run uses another model from now on, in the run and in its timeline. Does nothing if the run does not use `from`. */
+/**
+ * Records in the run's row and in its timeline that the run uses another model from now on. Does nothing if the present model of the run is
+ * not `from`.
+ */
 export async function switchModel(
   db: Database,
   { runId, executionId, from, to, reason, isBack }: ModelSwitch,
@@ -84,10 +87,10 @@ export async function switchModel(
   });
 }
 
-/** Largest number of names of removed parts in the timeline of a run. */
+/** Maximum number of names of removed parts in the timeline of a run. */
 const maxNames = 50;
 
-/** If two requests run at once, only one of them records each name. Returns the new names. */
+/** Records names and returns those that are new. If two requests do this at once, each name is new for only one of them. */
 const noteStatement = defineStatement({
   name: 'note_removed_members_of_run',
   text: `
@@ -109,11 +112,13 @@ export interface RemovedMembers {
   readonly names: readonly string[];
 }
 
-/** Returns the name if it is plain, else a placeholder: the timeline must not show any text that a sandbox chose. */
+/**
+ * Returns the name if it has only plain characters, else a placeholder, because the timeline must not show any text that a sandbox chose.
+ */
 const safeName = (name: string): string =>
   /^[A-Za-z0-9_.:-]{1,80}$/.test(name) ? name : '(a name of other characters)';
 
-/** Writes the names of the parts that the gateway removes from a run's model requests to the run's timeline. Writes each name once. */
+/** Adds to the run's timeline the names of the parts that the gateway has removed from the run's model requests. Adds each name once. */
 export async function noteRemovedMembers(
   db: Database,
   { runId, executionId, modelId, names }: RemovedMembers,
@@ -128,12 +133,12 @@ export async function noteRemovedMembers(
 
 const chooseModelStatement = defineStatement({
   name: 'choose_model_of_run',
-  // A run keeps the model with which it began, so only the first value counts.
+  // Only the first call changes the run, because a run keeps the model with which it began.
   text: 'UPDATE runs SET model_id = $3 WHERE id = $1 AND model_id = $2',
   row: {},
 });
 
-/** Replaces the placeholder `from` of a run by the model that its endpoint has. */
+/** Replaces the placeholder `from` for a run's model by the model that the endpoint offers. */
 export async function chooseModel(db: Queryable, runId: string, from: string, modelId: string): Promise<void> {
   await db.query(chooseModelStatement, [runId, from, modelId]);
 }

@@ -94,7 +94,7 @@ export const readRoutes = (deps: ReadRouteDeps): readonly ServedRoute[] => {
       };
     }),
 
-    // The redirects need no key, because request and answer contain only ids.
+    // The redirects need no key, because requests and answers contain only ids.
     serve(routes.checkSessionRedirect, async ({ params: { sessionUuid } }) => {
       const redirect = isUuid(sessionUuid) ? await findSessionRedirect(db, sessionUuid) : null;
       if (!redirect) return refuse('resource_not_found', { detail: 'There is no such session.' });

@@ -80,7 +80,7 @@ export function runRoutes(deps: RunRouteDeps): readonly ServedRoute[] {
     return outcome.kind === 'sent' ? outcome.answer : refusedFollowup(outcome);
   };
 
-  /** Returns null if the agent was notified. */
+  /** Returns null if the agent was notified, otherwise the refusal. */
   const interrupt = async (runId: string, principal: Principal): Promise<Refusal | null> => {
     if (!(await isVisibleRun(db, principal.teamId, runId))) return notFound('run');
     switch (await interruptRun(db, runId, principal)) {

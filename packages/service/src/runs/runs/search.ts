@@ -28,7 +28,10 @@ const toThing = (row: FoundRow, is_id_match: boolean): FoundThing => ({
   path: `/runs/${row.uid}`,
 });
 
-/** Finds runs by id, and by words in the same way as the list of runs. Returns the last changed run first. */
+/**
+ * Finds a run by its id, or runs by words in the same way as the list of runs does. Returns the runs in the order of their last change, the
+ * latest first.
+ */
 export const runSearch: Search = {
   kind: 'run',
   find: async (db, { teamId, text, ids, limit }) => {

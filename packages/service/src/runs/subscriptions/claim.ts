@@ -23,21 +23,24 @@ const measureDue = defineStatement({
   row: { due: integer },
 });
 
-/** Reads how many deliveries wait for an attempt that is due. */
+/** Counts the deliveries whose next attempt is due. */
 export async function measureDueDeliveries(db: Queryable): Promise<Reading[]> {
   const [row] = await db.query(measureDue);
   return [reading('runyard_subscription_deliveries_due', {}, row?.due ?? 0)];
 }
 
-/** Longer than the longest attempt. When the lease ends, its process counts as dead and any process may claim the delivery. */
+/**
+ * Length of the lease of an attempt; it is longer than the longest attempt. If the lease ends, the process that made the attempt counts as
+ * dead, and any process may claim the delivery.
+ */
 const leaseSeconds = 30;
 
 /**
- * Begins attempts of deliveries that are due. SKIP LOCKED and the lease exclude other processes. The limit for each subscription leaves
- * connections for the others when a receiver hangs. Teams take turns, beginning with the team that has the fewest attempts in progress. So
- * a team whose receivers all hang delays the others only by one attempt, and not by its backlog. `now()` and not `clock_timestamp()`,
- * because an index cannot be searched with a volatile function. A process claims no deliveries of subscriptions whose secret it cannot
- * decrypt.
+ * Begins attempts of deliveries that are due. Because of SKIP LOCKED and the lease, no other process begins the same attempts. Each
+ * subscription has a limit, so that a receiver that does not answer leaves connections for other receivers. Teams take turns, beginning
+ * with the team that has the fewest attempts in progress. So a team whose receivers do not answer delays other teams only by one attempt,
+ * and not by all its waiting deliveries. `now()` and not `clock_timestamp()`, because an index cannot be searched with a volatile function.
+ * A process claims no deliveries of subscriptions whose secret it cannot decrypt.
  */
 const claimDue = defineStatement({
   name: 'claim_deliveries',
@@ -75,12 +78,12 @@ const claimDue = defineStatement({
     event: text<DeliveredEventType>(),
     data: json<Readonly<Record<string, unknown>>>(),
     occurred_at: timestamp,
-    /** Number of this attempt. Its outcome is recorded only if no later attempt has begun. */
+    /** Number of this attempt. The outcome of the attempt is recorded only if no later attempt has begun. */
     attempts: integer,
     round_attempts: integer,
     url: text(),
     sealed_secret: bytes,
-    /** NULL if the previous secret is not used for signatures any more. */
+    /** NULL if the previous secret of the subscription is not used for signatures any more. */
     previous_sealed_secret: nullable(bytes),
   },
 });
@@ -98,20 +101,20 @@ export const dueDeliveries = defineStatement({
   row: {},
 });
 
-/** A delivery that this process attempts next. */
+/** A delivery that this process claimed and attempts next. */
 export type ClaimedDelivery = Readonly<RowOf<typeof claimDue>>;
 
 export interface ClaimLimits {
   /** Ids of the keys with which this process decrypts secrets. */
   readonly vaultKeyIds: readonly string[];
-  /** Attempts in progress in this process. */
+  /** Number of attempts in progress in this process. */
   readonly underWay: Iterable<Pick<ClaimedDelivery, 'subscription_id' | 'team_id'>>;
   readonly perSubscription: number;
   readonly perTeam: number;
   readonly atMost: number;
 }
 
-/** Claims deliveries that are due, within the limits. The caller makes their attempts. */
+/** Claims deliveries that are due, within the limits. The caller makes the attempts. */
 export async function claimDeliveries(db: Queryable, limits: ClaimLimits): Promise<ClaimedDelivery[]> {
   const ofSubscription: Record<string, number> = {};
   const ofTeam: Record<string, number> = {};

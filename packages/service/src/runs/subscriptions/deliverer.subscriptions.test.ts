@@ -26,7 +26,7 @@ describe('a subscription', () => {
     expect(await subscriptions.deliveries()).toHaveLength(1);
   });
 
-  test.each([410, 500])('is not disabled by the answer %i of its earlier URL', async (status) => {
+  test.each([410, 500])('is not disabled by an answer %i of the URL that it had before', async (status) => {
     const id = await subscriptions.subscribe();
     subscriptions.receiver.behave('hang');
     const deliverer = await subscriptions.openDeliverer();
@@ -43,7 +43,7 @@ describe('a subscription', () => {
     expect(subscriptions.receiver.received.map(({ path }) => path)).toEqual(['/hook', '/hook/new']);
   });
 
-  test('is disabled only after 5 days of failures, not by one failure after quiet days, and works after it is enabled again', async () => {
+  test('is disabled after 5 days of failures, but not by one failure after a long pause, and works after it is enabled again', async () => {
     const id = await subscriptions.subscribe();
     subscriptions.receiver.behave({ status: 500 });
     const deliverer = await subscriptions.openDeliverer();
@@ -70,7 +70,7 @@ describe('a subscription', () => {
     });
     await subscriptions.passTime();
     await deliverer.deliver();
-    // An attempt is counted before it is made.
+    // The delivery shows one attempt more, because an attempt is counted before it is made.
     expect(await subscriptions.first()).toMatchObject({ attempts: 4 });
 
     subscriptions.receiver.behave({ status: 204 });
@@ -80,7 +80,7 @@ describe('a subscription', () => {
     expect(await subscriptions.untilAttempts(5)).toMatchObject({ status: 'delivered' });
   });
 
-  test('gets a requested ping once, even while it is disabled', async () => {
+  test('gets a requested ping exactly once, even while it is disabled', async () => {
     const id = await subscriptions.subscribe({ enabled: false });
     subscriptions.receiver.behave({ status: 500 });
     await subscriptions.openDeliverer();
@@ -97,7 +97,7 @@ describe('a subscription', () => {
     expect(await subscriptions.deliveries()).toEqual([]);
   });
 
-  test('does not delay others when its receiver hangs', async () => {
+  test('does not delay other subscriptions when its receiver does not answer', async () => {
     const slow = await subscriptions.subscribe();
     await Promise.all(Array.from({ length: 20 }, () => subscriptions.newRun()));
     subscriptions.receiver.behave('hang');
@@ -113,7 +113,7 @@ describe('a subscription', () => {
     expect(subscriptions.receiver.waiting).toBe(4);
   });
 
-  test('does not wait for the backlog of a team whose receivers all hang', async () => {
+  test('does not wait for all deliveries of another team whose receivers do not answer', async () => {
     const otherTeam = await insertTeam(subscriptions.database);
     for (const path of ['/a', '/b', '/c']) await subscriptions.subscribe({ url: subscriptions.receiver.url + path });
     await Promise.all(Array.from({ length: 5 }, () => subscriptions.newRun()));
@@ -127,19 +127,19 @@ describe('a subscription', () => {
     await expect.poll(() => subscriptions.receiver.waiting, patience).toBe(4);
     const ofOthers = () => subscriptions.receiver.received.filter(({ path }) => path.endsWith('/other')).length;
     expect(ofOthers()).toBe(1);
-    // The teams get free places in turns, although the deliveries of the first team are older.
+    // The teams take turns when attempts end, although the deliveries of the first team are older.
     subscriptions.receiver.release(500);
     await expect.poll(ofOthers, patience).toBe(2);
   });
 
-  test('gets its deliveries even if their notice came while all slots were in use', async () => {
+  test('gets its deliveries even if their notice arrived while the maximum number of attempts was in progress', async () => {
     await subscriptions.subscribe();
     subscriptions.receiver.behave('hang');
     const deliverer = await subscriptions.openDeliverer({ atOnce: 1, timeoutMs: 60_000 });
     await subscriptions.newRun();
     await expect.poll(() => subscriptions.receiver.waiting, patience).toBe(1);
     await subscriptions.newRun();
-    // Does the same as a notice: no place is free, so nothing is sent.
+    // This call does the same as a notice. The maximum number of attempts is in progress, so nothing is sent.
     await deliverer.deliver();
     subscriptions.receiver.behave({ status: 204 });
     subscriptions.receiver.release(204);
@@ -147,7 +147,7 @@ describe('a subscription', () => {
   });
 });
 
-test('the sweep deletes deliveries older than 14 days with their attempts', async () => {
+test('the sweep deletes deliveries that are older than 14 days, together with their attempts', async () => {
   await subscriptions.subscribe();
   await subscriptions.openDeliverer();
   await subscriptions.newRun();

@@ -16,7 +16,7 @@ const firstSubscription = async () => {
 };
 
 describe('a delivery', () => {
-  test('is a signed POST with ids and state, and no part of the prompt', async () => {
+  test('is a signed POST that contains ids and the state, and no part of the prompt', async () => {
     const id = await subscriptions.subscribe();
     await subscriptions.openDeliverer();
     const runId = await subscriptions.newRun({
@@ -51,7 +51,7 @@ describe('a delivery', () => {
     expect(received?.body).not.toMatch(/secret|hidden/i);
   });
 
-  test('is sent by the next process if none ran when it was enqueued', async () => {
+  test('is sent by the next process that starts, if no deliverer ran when it was enqueued', async () => {
     await subscriptions.subscribe();
     await subscriptions.newRun();
     const deliverer = await subscriptions.openDeliverer();
@@ -83,7 +83,7 @@ describe('a delivery', () => {
     expect(await sends()).toMatchObject({ verified: false });
   });
 
-  test('is not sent by a process that lacks the key for its secret', async () => {
+  test("is not sent by a process that cannot decrypt the subscription's secret", async () => {
     await subscriptions.subscribe();
     const stranger = await subscriptions.openDeliverer({}, makeVault(randomBytes(32)));
     await subscriptions.newRun();
@@ -94,8 +94,8 @@ describe('a delivery', () => {
   });
 });
 
-describe('a failure', () => {
-  test('is retried after growing waits with the same webhook-id, for 24 h', async () => {
+describe('a failed attempt', () => {
+  test('is repeated for 24 h with the same webhook-id, after longer and longer waits', async () => {
     const id = await subscriptions.subscribe();
     subscriptions.receiver.behave({ status: 500 });
     const deliverer = await subscriptions.openDeliverer();
@@ -126,7 +126,7 @@ describe('a failure', () => {
     expect(subscriptions.receiver.received).toHaveLength(6);
   });
 
-  test.each([429, 503])('with %i is retried after its Retry-After', async (status) => {
+  test.each([429, 503])('with the status %i is repeated after the time in Retry-After', async (status) => {
     await subscriptions.subscribe();
     subscriptions.receiver.behave({ status, headers: { 'retry-after': '1800' } });
     await subscriptions.openDeliverer();
@@ -153,7 +153,7 @@ describe('a failure', () => {
     expect(subscriptions.receiver.received).toHaveLength(1);
   });
 
-  test('is cleared by the next success', async () => {
+  test('does not count any more after the next success', async () => {
     const id = await subscriptions.subscribe();
     subscriptions.receiver.behave({ status: 500 });
     const deliverer = await subscriptions.openDeliverer();
@@ -168,7 +168,7 @@ describe('a failure', () => {
 });
 
 describe('several processes', () => {
-  test('send every delivery once', async () => {
+  test('send every delivery exactly once', async () => {
     await subscriptions.subscribe();
     const deliverers = await Promise.all([1, 2, 3].map(() => subscriptions.openDeliverer()));
     await Promise.all(Array.from({ length: 60 }, () => subscriptions.newRun()));
@@ -181,7 +181,7 @@ describe('several processes', () => {
     expect(new Set(ids).size).toBe(60);
   });
 
-  test('keep their deliveries until the lease ends, and their later answers are ignored', async () => {
+  test('lose their deliveries when the lease ends, and answers that arrive after that are ignored', async () => {
     await subscriptions.subscribe();
     subscriptions.receiver.behave('hang');
     const slow = await subscriptions.openDeliverer();
@@ -203,7 +203,7 @@ describe('several processes', () => {
     expect(new Set(subscriptions.receiver.received.map(({ id }) => id)).size).toBe(1);
   });
 
-  test('release their deliveries when they stop', async () => {
+  test('let other processes send their unfinished deliveries at once when they stop', async () => {
     await subscriptions.subscribe();
     subscriptions.receiver.behave('hang');
     const stopping = await subscriptions.openDeliverer();

@@ -1,4 +1,7 @@
-/** Sends the deliveries that are due, at least once each and in any number of processes. All attempts of a delivery have the same webhook-id. */
+/**
+ * Sends deliveries that are due. Any number of processes may do this, and each delivery is sent at least once. All attempts of a delivery
+ * have the same webhook-id.
+ */
 
 import type { EventPayload } from '@runyard/contract/team/event-subscriptions';
 import type { AddressRules } from '@runyard/system/address-rules';
@@ -21,20 +24,20 @@ export interface DelivererDeps {
   readonly vault: Vault;
   readonly rules: AddressRules;
   readonly resolve: Resolve;
-  /** Origin of the links in payloads. */
+  /** Origin (scheme, host and port) of the links in payloads. */
   baseUrl(): string;
   readonly random: () => number;
 }
 
 export interface DelivererLimits {
-  /** Concurrent attempts of this process. */
+  /** Maximum number of concurrent attempts of this process. */
   readonly atOnce: number;
-  /** Concurrent attempts for one subscription. */
+  /** Maximum number of concurrent attempts for one subscription. */
   readonly perSubscription: number;
-  /** Concurrent attempts for one team. */
+  /** Maximum number of concurrent attempts for one team. */
   readonly perTeam: number;
   readonly timeoutMs: number;
-  /** Time for the attempts in progress when the service stops. */
+  /** When the service stops, attempts in progress have this time to end. */
   readonly stopGraceMs: number;
 }
 
@@ -47,9 +50,9 @@ export const defaultLimits: DelivererLimits = {
 };
 
 export interface Deliverer {
-  /** Begins attempts of due deliveries within the limits. Call it regularly: no notice announces that a retry is due. */
+  /** Begins attempts of due deliveries, within the limits. Call this function regularly, because no notice says that a retry is due. */
   deliver(): Promise<void>;
-  /** Begins no further attempt. Attempts that do not end in time are released for other processes. */
+  /** Begins no further attempts. If an attempt does not end in time, other processes may send its delivery at once. */
   close(): Promise<void>;
 }
 
@@ -66,7 +69,7 @@ function payloadOf(delivery: ClaimedDelivery, baseUrl: string): EventPayload {
   };
 }
 
-/** Waits between attempts: 5 s, 20 s, 80 s, 5 min, 21 min, 85 min, then 4 h; a dozen attempts in 24 h. */
+/** Waits between attempts: 5 s, 20 s, 80 s, 5 min, 21 min, 85 min, and then 4 h each time. That makes about twelve attempts in 24 h. */
 const attemptBackoff = { firstMs: 5_000, factor: 4, longestMs: 4 * 3_600_000 };
 
 /** Returns the signing secrets; null if one was encrypted with another key, or was changed. */
@@ -89,7 +92,7 @@ function errorOf(outcome: SendOutcome): string | null {
     : `it answered ${status}`;
 }
 
-/** Opens the deliverer. A notice wakes it for new deliveries. */
+/** Creates the deliverer. It also begins attempts when a notice says that there are new deliveries. */
 export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits = defaultLimits): Promise<Deliverer> {
   const { db, vault, log } = deps;
   const underWay = new Map<ClaimedDelivery, Promise<void>>();
@@ -137,7 +140,7 @@ export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits
     log.debug({ delivery_id: delivery.id, http_status: httpStatus, error, recorded }, 'delivery attempted');
   };
 
-  /** Claims deliveries for the places that are free, and begins their attempts. */
+  /** Claims as many deliveries as the limit of attempts still allows, and begins the attempts. */
   const claims = oneAtATime(async () => {
     const atMost = limits.atOnce - underWay.size;
     if (atMost <= 0) return;
@@ -154,7 +157,7 @@ export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits
         .catch((error: unknown) => log.error({ err: error, delivery_id: delivery.id }, 'a delivery could not be made'))
         .then(() => {
           underWay.delete(delivery);
-          // A place is free for another delivery.
+          // An attempt has ended, so another delivery can be claimed.
           wake();
         });
       underWay.set(delivery, done);
@@ -178,7 +181,7 @@ export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits
 }
 
 /**
- * Returns the signature headers of one attempt. `secrets` holds the current secret and, for 24 h after a rotation, the previous one.
+ * Returns the signature headers of one attempt. `secrets` are the current secret and, for 24 h after a rotation, the previous one.
  * A receiver accepts the delivery if one of the signatures is valid.
  */
 function signatureHeaders(id: string, sentAt: Date, body: string, secrets: readonly string[]): Record<string, string> {

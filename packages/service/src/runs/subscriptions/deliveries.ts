@@ -147,7 +147,7 @@ export type RedeliverOutcome =
   | { readonly kind: 'pending'; readonly delivery: EventDelivery }
   | { readonly kind: 'disabled' | 'under_way' | 'not_found' };
 
-/** Makes a delivery due at once in any state, with a new round of retries. */
+/** Makes a delivery due at once, in any state of the delivery. If the attempt fails, retries for 24 h follow again. */
 export async function redeliver(db: Queryable, subscriptionId: string, deliveryId: string): Promise<RedeliverOutcome> {
   const [found] = await db.query(readCanSend, [subscriptionId, deliveryId]);
   if (!found) return { kind: 'not_found' };

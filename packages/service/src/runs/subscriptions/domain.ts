@@ -24,7 +24,10 @@ interface SubscriptionDeps {
   baseUrl(): string;
 }
 
-/** Deliveries with their attempts, delivered or not. The ids sort by time, so the primary key finds old deliveries. */
+/**
+ * Selects old deliveries, delivered or not; their attempts are deleted too. The order of the ids is the order of time, so the primary key
+ * finds old deliveries.
+ */
 const oldDeliveries: RowRule = {
   table: 'event_deliveries',
   isOver: `id < ${idAt('14 days')}`,
@@ -48,7 +51,7 @@ export function subscriptionsDomain(deps: SubscriptionDeps): Domain {
       });
       if (problem !== null) log.warn(problem);
     },
-    // The loop does not start earlier, because the payloads contain the address of the service.
+    // Start the loop only now, because the payloads contain the address of the service, which was not known before.
     loops: async () => {
       const { db, log, vault, settings, baseUrl } = deps;
       const rules = makeAddressRules(settings.RUNYARD_ALLOW_PRIVATE_NETWORKS);

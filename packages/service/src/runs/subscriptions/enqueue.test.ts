@@ -32,7 +32,7 @@ async function startRun(overrides = {}) {
 
 const told = async () => (await subscriptions.deliveries()).map(({ event, data }) => [event, data.state]);
 
-test('enqueues every named change of a run in its transaction, numbered in order', async () => {
+test('every change of a run that subscribers can choose enqueues a delivery in the same transaction, with numbers in order', async () => {
   await subscriptions.subscribe();
   const { db } = subscriptions.database;
   const target = await startRun();
@@ -65,7 +65,7 @@ test.each([
   expect(await told()).toEqual([['run.ended', state]]);
 });
 
-test('enqueues the cancel of a run that never started once', async () => {
+test('the cancel of a run that never started enqueues one delivery', async () => {
   await subscriptions.subscribe({ events: ['run.ended'] });
   const runId = await subscriptions.newRun();
   const outcomes = await Promise.all([1, 2, 3].map(() => cancelRun(subscriptions.deps, runId)));
@@ -73,7 +73,7 @@ test('enqueues the cancel of a run that never started once', async () => {
   expect(await told()).toEqual([['run.ended', 'CANCELLED']]);
 });
 
-test('enqueues each question that is asked in the debug window of a failed setup, and no other event of the window', async () => {
+test('in the debug window of a failed setup, each question enqueues a delivery, and no other event does', async () => {
   const target = await startRun();
   const { db } = subscriptions.database;
   const error = { code: 'environment_setup_failed', message: 'x' } as const;
@@ -97,7 +97,7 @@ test('enqueues each question that is asked in the debug window of a failed setup
   expect((await subscriptions.deliveries()).map(({ data }) => ({ seq: data.seq }))).toEqual(events);
 });
 
-test('leaves no delivery after a rollback', async () => {
+test('a transaction that is rolled back leaves no delivery', async () => {
   await subscriptions.subscribe({ events: ['run.blocked'] });
   const target = await startRun();
   const { db } = subscriptions.database;
@@ -112,7 +112,7 @@ test('leaves no delivery after a rollback', async () => {
   expect(await told()).toEqual([['run.blocked', 'BLOCKED']]);
 });
 
-test('enqueues for a retry only the start of its agent', async () => {
+test('for a retry, only the start of the new agent enqueues a delivery', async () => {
   await subscriptions.subscribe({ events: ['run.started', 'run.ended'] });
   const target = await startRun();
   await finishRun(subscriptions.deps, subscriptions.database.db, {
@@ -122,7 +122,7 @@ test('enqueues for a retry only the start of its agent', async () => {
   expect(await told()).toEqual([['run.started', 'INPROGRESS']]);
 });
 
-test('enqueues one delivery per run and subscription for runs that are created together', async () => {
+test('runs that are created together enqueue one delivery for each run and subscription', async () => {
   const first = await subscriptions.subscribe({ events: ['run.created'] });
   const second = await subscriptions.subscribe({ events: ['run.created', 'run.ended'] });
   const runIds = await Promise.all(Array.from({ length: 30 }, () => subscriptions.newRun()));
@@ -134,7 +134,7 @@ test('enqueues one delivery per run and subscription for runs that are created t
 });
 
 describe('the notified subscriptions', () => {
-  test('do not include other teams and disabled subscriptions', async () => {
+  test('are not those of other teams, and not disabled ones', async () => {
     await subscriptions.subscribe({}, await insertTeam(subscriptions.database));
     await subscriptions.subscribe({ enabled: false });
     await subscriptions.newRun();
@@ -156,7 +156,7 @@ describe('the notified subscriptions', () => {
     expect((await subscriptions.deliveries()).map(({ data }) => data.run_id)).toEqual([runId]);
   });
 
-  test('also get later events only for runs that match the filter', async () => {
+  test('get the first event and later events only for runs that match the filter', async () => {
     await subscriptions.subscribe({ events: ['run.started'], filter: { metadata: { a: '1' } } });
     await startRun({ metadata: { a: '2' } });
     expect(await told()).toEqual([]);
@@ -165,7 +165,7 @@ describe('the notified subscriptions', () => {
   });
 });
 
-test('changes a run even if its subscription is deleted at the same time', async () => {
+test('a run can be changed even if a subscription to it is deleted at the same time', async () => {
   const { db } = subscriptions.database;
   const id = await subscriptions.subscribe();
   const target = await startRun();
@@ -179,7 +179,7 @@ test('changes a run even if its subscription is deleted at the same time', async
   await deleting;
 });
 
-test('gives a delivery a UUIDv7 of its time', async () => {
+test('the id of a delivery is a UUIDv7 with the time of the delivery', async () => {
   await subscriptions.subscribe();
   const before = randomUUIDv7();
   await subscriptions.newRun();

@@ -5,7 +5,7 @@ import type { RunEventType } from '@runyard/contract/team/event-subscriptions';
 /** The channel of notices about new deliveries. */
 export const deliveryChannel = 'runyard_deliveries';
 
-/** Returns the event that subscribers get when a run enters `state`; null: none. */
+/** Returns the event that subscribers get when a run enters `state`; null if they get none. */
 export function eventOfState(state: RunState): RunEventType | null {
   if (isTerminal(state)) return 'run.ended';
   if (state === 'BLOCKED') return 'run.blocked';

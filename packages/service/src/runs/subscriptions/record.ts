@@ -4,26 +4,29 @@ import { defineStatement, uuid } from '../../platform/store/database/statement.t
 /** The outcome of an attempt. */
 export interface AttemptOutcome {
   readonly deliveryId: string;
-  /** The URL that was called. If the subscription has another URL now, the outcome does not count for the subscription. */
+  /** The URL that the attempt called. If the subscription has another URL now, the outcome does not count for the subscription. */
   readonly url: string;
-  /** Number of the attempt. If it is not the last one, the outcome is ignored. */
+  /** Number of the attempt. If a later attempt has begun, the outcome is ignored. */
   readonly number: number;
   readonly result: 'delivered' | 'failed' | 'gone';
   readonly httpStatus: number | null;
   readonly error: string | null;
   readonly durationMs: number;
-  /** Time until the next attempt, if there is one. */
+  /** Time until the next attempt; it does not matter if no attempt follows. */
   readonly delayMs: number;
 }
 
 /** A subscription is disabled after this time without a success. */
 const disableAfter = '5 days';
-/** After a longer pause without deliveries the count begins again. The attempts of one delivery take up to a day. */
+/**
+ * After a pause without deliveries that is longer than this, the time of failures begins again. It must be longer than a day, because the
+ * attempts of one delivery take up to a day.
+ */
 const longestPause = '2 days';
 
 /**
- * Writes the outcome into delivery, log and subscription in one statement. Writes nothing if a later attempt has begun. A failure before
- * `retry_until` is retried at `retry_until` at the latest.
+ * Writes the outcome to the delivery, the log of attempts and the subscription, in one statement. Writes nothing if a later attempt has
+ * begun. If an attempt fails before `retry_until`, the next attempt is at `retry_until` at the latest.
  */
 const record = defineStatement({
   name: 'record_delivery_attempt',
@@ -91,7 +94,7 @@ export async function recordAttempt(db: Queryable, outcome: AttemptOutcome): Pro
   return rows.length === 1;
 }
 
-/** Ends an attempt that did not finish. The delivery is due at once, and the attempt does not count. */
+/** Records that an attempt was stopped. The delivery is due again at once, and the attempt does not count. */
 export async function releaseDelivery(db: Queryable, deliveryId: string, number: number): Promise<void> {
   await db.query(release, [deliveryId, number]);
 }

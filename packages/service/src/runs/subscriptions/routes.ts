@@ -36,7 +36,7 @@ interface SubscriptionRouteDeps {
 export function subscriptionRoutes({ db, vault, signing, settings }: SubscriptionRouteDeps): readonly ServedRoute[] {
   const networks = settings.RUNYARD_ALLOW_PRIVATE_NETWORKS;
   const rules = makeAddressRules(networks);
-  /** Returns the refusal of a URL that the service must not call; null if it may. */
+  /** Returns the refusal of a URL that the service must not call; null if the service may call it. */
   const refuseUrl = (url: string | undefined) => {
     const fault = url === undefined ? null : checkUrl(url, rules, networks.length > 0);
     return fault && invalid([fault]);
@@ -54,7 +54,7 @@ export function subscriptionRoutes({ db, vault, signing, settings }: Subscriptio
 
     serveOnce(routes.createEventSubscription, {
       check: async ({ body }) => refuseUrl(body.url),
-      // The recorded result has the secret encrypted, as in the table.
+      // The answer that is stored for repeated requests has the secret encrypted, as in the table.
       work: async (tx, { principal, body }) => {
         const created = await createSubscription(tx, vault, principal.teamId, body, principal);
         if (created !== 'too_many') return created;

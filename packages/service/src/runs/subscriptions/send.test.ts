@@ -56,7 +56,7 @@ describe('a request sender', () => {
     expect(await post('http://example.test/', { resolve: resolvesTo() })).toMatchObject({ kind: 'failed' });
   });
 
-  test('connects to the checked address, even if the name resolves to another a moment later', async () => {
+  test('connects to the checked address, even if the name has another address a moment later', async () => {
     const answers = [[v4('127.0.0.1')], [v4('127.0.0.99')], [v4('169.254.169.254')]];
     let asked = 0;
     const resolve: Resolve = async () => answers[asked++] ?? [];
@@ -73,14 +73,14 @@ describe('a request sender', () => {
     });
   });
 
-  test('tries the next address when the first does not answer', async () => {
+  test('tries the next address if the first address does not answer', async () => {
     const resolve = resolvesTo('127.0.0.77', '127.0.0.1');
     expect(await post(`http://two.test:${receiver.port}/`, { resolve })).toMatchObject({ status: 204 });
   });
 });
 
 describe('the handling of an answer', () => {
-  test('returns its status as the outcome, with its Retry-After', async () => {
+  test('returns the status and Retry-After of the answer as the outcome', async () => {
     receiver.behave({ status: 503, headers: { 'retry-after': '7' }, body: 'later' });
     expect(await post(receiver.url)).toEqual({ kind: 'answered', status: 503, retryAfter: '7' });
     expect(receiver.received.at(-1)).toMatchObject({ method: 'POST', body: '{"a":1}', headers: { 'x-a': 'b' } });
@@ -117,7 +117,7 @@ describe('the handling of an answer', () => {
     expect(outcome).toEqual({ kind: 'failed', error: 'no answer within 0.1 s' });
   });
 
-  test('ends a look-up if its name server does not answer, and delays no other look-up', async () => {
+  test('ends a look-up if the name server does not answer, and delays no other look-up', async () => {
     const server = await startFakeNameServer({ 'good.test': ['127.0.0.1'] }, (name) => name === 'silent.test');
     const { resolve } = makeNameResolver({ servers: [server.address], timeoutMs: 60_000 });
     const stop = new AbortController();
@@ -129,7 +129,7 @@ describe('the handling of an answer', () => {
     stop.abort();
     for (const outcome of await Promise.all(silent))
       expect(outcome).toEqual({ kind: 'failed', error: 'the service was stopped' });
-    // Expect one look-up of each kind for all 32.
+    // The 32 requests must cause only one look-up of each kind.
     expect(server.questions.filter((each) => each === 'silent.test A').length).toBeLessThan(32);
     await server.close();
   });
@@ -148,7 +148,7 @@ describe('the handling of an answer', () => {
     await server.close();
   });
 
-  test('reports a reset and a closed port, with the reason', async () => {
+  test('reports a connection that was reset and a closed port, with the reason', async () => {
     receiver.behave('reset');
     expect(await post(receiver.url)).toEqual({ kind: 'failed', error: 'the connection was reset' });
     const gone = await startFakeWebhookReceiver();
@@ -162,7 +162,7 @@ describe('the handling of an answer', () => {
   });
 });
 
-test('ends requests in flight when it stops', async () => {
+test('ends unfinished requests when it stops', async () => {
   receiver.behave('hang');
   const stop = new AbortController();
   const before = receiver.received.length;

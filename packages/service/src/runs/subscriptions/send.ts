@@ -14,9 +14,9 @@ export type Resolve = NameResolver['resolve'];
 export interface SendOptions {
   readonly rules: AddressRules;
   readonly resolve: Resolve;
-  /** Limit for name, connection and answer together. */
+  /** Time limit for the name look-up, the connection and the answer together. */
   readonly timeoutMs: number;
-  /** Ends the request early. */
+  /** Ends the request early if it is aborted. */
   readonly signal: AbortSignal;
 }
 
@@ -26,7 +26,7 @@ export interface SentRequest {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The answer, or why there was none. The text reveals nothing of the service's own network. */
+/** The answer, or the reason why there was none. The text reveals nothing about the network of the service. */
 export type SendOutcome =
   | { readonly kind: 'answered'; readonly status: number; readonly retryAfter: string | undefined }
   | { readonly kind: 'failed'; readonly error: string };
@@ -36,7 +36,7 @@ const maxAnswerBytes = 16 * 1024;
 
 class Refused extends Error {}
 
-/** Returns the addresses to connect to. If one address of the name is refused, all its addresses are refused. */
+/** Returns the addresses to connect to. If one address of the name is refused, all addresses of the name are refused. */
 export async function findAddresses(
   url: URL,
   { rules, resolve }: Pick<SendOptions, 'rules' | 'resolve'>,
@@ -53,7 +53,7 @@ export async function findAddresses(
   return addresses;
 }
 
-/** Returns the checked addresses to the sockets. Another DNS look-up could return other addresses. */
+/** Gives the checked addresses to the sockets, because another DNS look-up could return other addresses. */
 export function lookupOf(addresses: readonly LookupAddress[]): LookupFunction {
   return (_host, { all }, callback) => {
     const [first] = addresses;
@@ -71,7 +71,7 @@ function exchange(
   return new Promise((resolve, reject) => {
     const sent = (url.protocol === 'https:' ? https : http).request(url, {
       method: 'POST',
-      // Reuse no connection of another delivery, because it may lead to another address of the same name.
+      // Do not reuse the connection of another delivery, because that connection may lead to another address of the same name.
       agent: false,
       lookup: lookupOf(addresses),
       headers: { ...request.headers, 'content-length': Buffer.byteLength(request.body) },
@@ -99,7 +99,7 @@ function exchange(
   });
 }
 
-/** Texts by the `code` of Node's errors. Errors of certificates keep the names of OpenSSL. */
+/** Texts for errors, by the `code` of Node's errors. For errors of certificates the code is the name of the error in OpenSSL. */
 const reasons: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the host name does not exist',
   EAI_AGAIN: 'the host name could not be looked up',
@@ -111,7 +111,7 @@ const reasons: Readonly<Record<string, string>> = {
   EPROTO: 'the server does not speak TLS',
 };
 
-/** Returns why a request has no answer, as text that reveals nothing of the service's own network. */
+/** Returns the reason why a request has no answer, as a text that reveals nothing about the network of the service. */
 export function reasonOf(error: unknown): string {
   if (error instanceof Refused) return error.message;
   const { code } = (error ?? {}) as { code?: unknown };
@@ -126,7 +126,7 @@ export async function send(request: SentRequest, options: SendOptions): Promise<
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
-  // Handles the rejection even if no caller waits for it.
+  // Handle the rejection here, because it would end the process if no caller waits for the promise.
   aborted.promise.catch(() => undefined);
   try {
     signal.throwIfAborted();

@@ -70,7 +70,7 @@ const insert = defineStatement({
   row,
 });
 
-/** $9: the caller sets `enabled`. $10: earlier failures no longer count. */
+/** $9: true if the caller sets `enabled`. $10: true if earlier failures do not count any more. */
 const update = defineStatement({
   name: 'update_event_subscription',
   text: `
@@ -160,7 +160,7 @@ export const openSecret = (vault: Vault, { subscription, sealedSecret }: SealedS
   vault.open(sealPurpose(subscription.id), Buffer.from(sealedSecret, 'base64'));
 
 /**
- * Returns the form of a subscription for the audit log. It has only the origin of the URL, because the rest of the URL may contain a
+ * Returns a subscription as the audit log shows it. The result has only the origin of the URL, because the rest of the URL may contain a
  * secret.
  */
 const stateOf = ({ name, url, events, filter, enabled }: EventSubscription): State => ({
@@ -174,7 +174,7 @@ const stateOf = ({ name, url, events, filter, enabled }: EventSubscription): Sta
 
 const subjectOf = ({ id, name }: EventSubscription) => ({ type: 'event_subscription', uid: id, name });
 
-/** Creates a subscription with a new secret. `too_many`: the team has the largest number allowed. */
+/** Creates a subscription with a new secret. `too_many`: the team already has the maximum number of subscriptions. */
 export async function createSubscription(
   tx: Queryable,
   vault: Vault,

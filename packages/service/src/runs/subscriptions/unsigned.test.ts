@@ -14,7 +14,7 @@ const passSeconds = (seconds: number) =>
   db.query('UPDATE event_deliveries SET next_attempt_at = next_attempt_at - make_interval(secs => $1)', [seconds]);
 const settle = (vault = otherVault) => settleUnsigned(db, vault.keyIds);
 
-test('fails a delivery that no process can sign, with the reason in its record', async () => {
+test('a delivery that no process can sign fails, and its record contains the reason', async () => {
   await subscriptions.subscribe();
   await subscriptions.newRun();
   expect(await settle()).toEqual({ givenUp: 0, sentAgain: 0 });
@@ -28,7 +28,7 @@ test('fails a delivery that no process can sign, with the reason in its record',
   expect(await settle()).toEqual({ givenUp: 0, sentAgain: 0 });
 });
 
-test('leaves deliveries to a process that has the key and is sending', async () => {
+test('deliveries are left to a process that has the right key and sends deliveries', async () => {
   await subscriptions.subscribe();
   subscriptions.receiver.behave('hang');
   await subscriptions.openDeliverer({ perSubscription: 1 });
@@ -41,7 +41,7 @@ test('leaves deliveries to a process that has the key and is sending', async () 
   expect(await settle()).toEqual({ givenUp: 0, sentAgain: 0 });
 });
 
-test('sends unsigned failed deliveries again, with the same id, when the right key is restored', async () => {
+test('deliveries that failed without a signature are sent again, with the same id, when the right key is restored', async () => {
   await subscriptions.subscribe();
   await subscriptions.newRun();
   await passSeconds(11);
@@ -54,7 +54,7 @@ test('sends unsigned failed deliveries again, with the same id, when the right k
   expect(await settle(subscriptions.vault)).toEqual({ givenUp: 0, sentAgain: 0 });
 });
 
-test('sends an unsigned delivery again after the secret was rotated, and does not repeat other failures', async () => {
+test('a delivery that failed without a signature is sent again after the secret was rotated, and other failed deliveries are not', async () => {
   const id = await subscriptions.subscribe();
   await subscriptions.newRun();
   await passSeconds(11);
@@ -68,7 +68,7 @@ test('sends an unsigned delivery again after the secret was rotated, and does no
   expect((await subscriptions.deliveries()).map(({ status }) => status)).toEqual(['pending', 'failed']);
 });
 
-test('repeats neither a ping nor a delivery that a person has already sent again', async () => {
+test('neither a ping nor a delivery that a person has already sent again is repeated', async () => {
   const id = await subscriptions.subscribe();
   const ping = await enqueuePing(db, id);
   await passSeconds(11);
@@ -80,7 +80,7 @@ test('repeats neither a ping nor a delivery that a person has already sent again
   expect(await subscriptions.untilAttempts(2)).toMatchObject({ status: 'delivered' });
 });
 
-test('names the file that has the wrong key or is missing, or the setting', async () => {
+test('the check of the keys names the file that is missing or has the wrong key, or the setting with the wrong key', async () => {
   const file = '/data/secrets-key';
   const problem = (keyId: string | undefined, isSetting = false) =>
     findKeyProblemOfSubscriptions(db, { keyIds: keyId === undefined ? [] : [keyId], file, isSetting });

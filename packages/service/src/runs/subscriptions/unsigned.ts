@@ -1,4 +1,7 @@
-/** Deliveries that cannot be signed, because the secret of their subscription was encrypted with another key than this process has. */
+/**
+ * Handles deliveries that this process cannot sign, because the secret of their subscription was encrypted with a key that this process
+ * does not have.
+ */
 import { describeKeyProblem, type KeyPlace } from '../../platform/secrets/key-problem.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../platform/store/database/statement.ts';
@@ -7,7 +10,7 @@ import { sealedSubscriptions } from './secret.ts';
 /** A process with the right key begins a due delivery within about a second, so after this time no such process exists. */
 const patienceSeconds = 10;
 
-/** The reason in the delivery's record. */
+/** The reason for the failure, as the delivery's record shows it. */
 export const otherKey =
   'the secret was encrypted with another key: restore the right secrets-key (or RUNYARD_SECRETS_KEY) and restart, and the delivery is sent; or rotate the secret';
 
@@ -37,7 +40,7 @@ const giveUp = defineStatement({
   row: { id: uuid },
 });
 
-/** Pings stay unchanged, because their sender looks at the result at once. */
+/** Pings are not sent again, because the person who sent the ping looks at the result at once. */
 const sendAgain = defineStatement({
   name: 'send_unsigned_deliveries_again',
   text: `
@@ -57,7 +60,7 @@ export const unsignedDeliveries = defineStatement({
 });
 
 /**
- * Ends due deliveries that no process can sign as failed, with the reason in their record. Also makes such failed deliveries due again if
+ * Marks due deliveries that no process can sign as failed, with the reason. Also makes deliveries that failed for this reason due again if
  * this process can sign them now, because the right key was restored or the secret was rotated.
  */
 export async function settleUnsigned(
@@ -69,7 +72,10 @@ export async function settleUnsigned(
   return { givenUp: lost.length, sentAgain: again.length };
 }
 
-/** Checks that the keys decrypt the secrets of subscriptions. Returns null, or the fault and which file to copy. */
+/**
+ * Checks that the keys of this process decrypt the secrets of subscriptions. Returns null if they do, else a fault that names the file to
+ * copy.
+ */
 export async function findKeyProblemOfSubscriptions(db: Queryable, place: KeyPlace): Promise<string | null> {
   const [row] = await db.query(sealedSubscriptions.countOthers, [place.keyIds]);
   const count = row?.count ?? 0;

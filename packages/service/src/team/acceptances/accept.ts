@@ -5,7 +5,7 @@ import { type Author, recordChange } from '../access/audit/record.ts';
 import { writeAcceptance } from '../access/contents/content.ts';
 import { isVisible } from './waiting.ts';
 
-/** Because of the lock, no later revision can be written before the acceptance commits. */
+/** Locks the content, so that no later revision can be written before the acceptance is committed. */
 const lockPresent = defineStatement({
   name: 'lock_present_revision',
   text: `
@@ -21,7 +21,7 @@ export type AcceptOutcome =
   | { readonly kind: 'other_revision'; readonly revision: number }
   | { readonly kind: 'not_found' };
 
-/** Accepts the present revision of a content for a person. Accepting it twice changes nothing. */
+/** Accepts the present revision of a content for a person. To accept it again changes nothing. */
 export async function accept(
   tx: Queryable,
   by: Author,

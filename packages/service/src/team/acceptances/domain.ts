@@ -4,7 +4,7 @@ import { acceptanceRoutes } from './routes.ts';
 
 /**
  * Deletes a revision 90 days after the next revision was written. Until then, an ended run that executed the revision can be continued. A
- * revision that a person has accepted stays as long as its content exists, to show the difference to the present revision.
+ * revision that a person has accepted stays as long as the content exists, so that its difference from the present revision can be shown.
  */
 const supersededRevisions: RowRule = {
   table: 'content_revisions',
@@ -13,7 +13,7 @@ const supersededRevisions: RowRule = {
       AND p.superseded_at IS NULL))`,
 };
 
-/** Acceptances of revisions. The rows of acceptances are deleted with the revision. */
+/** Stores which revisions people have accepted. These rows are deleted together with the revision. */
 export const acceptancesDomain = ({ db }: { readonly db: Database }): Domain => ({
   name: 'acceptances',
   routes: () => acceptanceRoutes({ db }),

@@ -1,4 +1,4 @@
-/** Contents whose present revision a person has not written and has not accepted. */
+/** Finds contents whose present revision a person has neither written nor accepted. */
 import { maxDifferenceLength, maxWaitingContents } from '@runyard/contract/limits';
 import type { ContentDifference, ContentKind, WaitingContent } from '@runyard/contract/runs/acceptances';
 import type { Queryable } from '../../platform/store/database/database.ts';
@@ -29,7 +29,8 @@ const isAccepted = (o: string, person: string): string => `((${o}.author_kind = 
     WHERE a.user_uid = ${person} AND a.kind = ${o}.kind AND a.uid = ${o}.uid AND a.revision = ${o}.revision))`;
 
 /**
- * SQL: the person may have a right that the author of `c` lacks. People of one team have the same rights except personal rights.
+ * SQL: the person may have a right that the author of the content `c` lacks. People of the same team have the same rights, except personal
+ * rights.
  */
 const hasMore = (teamId: string, person: string): string => `(c.author_kind IS DISTINCT FROM 'user'
   OR NOT EXISTS (SELECT FROM team_members m JOIN users u ON u.id = m.user_id
@@ -38,8 +39,8 @@ const hasMore = (teamId: string, person: string): string => `(c.author_kind IS D
   OR EXISTS (SELECT FROM code_host_credentials h JOIN users u ON u.id = h.user_id WHERE h.team_id = ${teamId} AND u.uid = ${person}))`;
 
 /**
- * SQL: the present contents `c` of the team $1, and the environments of which the person $2 is a guest. It uses two indexed reads, because
- * a single read with OR would read the contents of all teams.
+ * SQL: the present contents `c` of the team $1, and the environments that the person $2 may use as a guest. There are two reads from
+ * indexes, because a single read with OR would read the contents of all teams.
  */
 const presentContents = `(
       SELECT * FROM content_revisions WHERE team_id = $1 AND superseded_at IS NULL
@@ -66,7 +67,7 @@ export async function countWaiting(
   return row?.count ?? 0;
 }
 
-/** $3, $4: kind and uid, or NULL. A content that the query names is shown even if its acceptance would change nothing. */
+/** $3, $4: kind and uid of a content, or NULL. The content that they name is listed even if its acceptance would change nothing. */
 const readWaiting = defineStatement({
   name: 'read_contents_that_wait_for_acceptance',
   text: `
@@ -93,7 +94,7 @@ const readWaiting = defineStatement({
   },
 });
 
-/** $4: the earlier revision, or NULL. */
+/** $4: number of the earlier revision, or NULL if there is none. */
 const readTwo = defineStatement({
   name: 'read_contents_of_two_revisions',
   text: `
@@ -103,7 +104,7 @@ const readTwo = defineStatement({
   row: { content: json<Record<string, unknown>>(), earlier: nullable(json<Record<string, unknown>>()) },
 });
 
-/** Returns the difference between a revision and an earlier revision; undefined if retention has deleted one of them. */
+/** Returns the difference between a revision and an earlier revision; undefined if one of them was deleted because it was old. */
 async function readDifference(
   db: Queryable,
   {
@@ -137,7 +138,7 @@ export async function listWaiting(
   const waiting: WaitingContent[] = [];
   for (const row of rows) {
     const author = authorOf(row);
-    // Read the differences one after the other, because a definition has up to 8 MB.
+    // Read the differences one after another to save memory, because a definition has up to 8 MB.
     const difference = left < 0 ? undefined : await readDifference(db, row);
     left -= difference ? JSON.stringify(difference).length : 0;
     waiting.push({
@@ -154,12 +155,12 @@ export async function listWaiting(
   return waiting;
 }
 
-/** The author may be a person of another team, whose address is not shown. */
+/** Do not show the mail address, because the author may be a person of another team. */
 const withoutAddress = ({ email: _, ...profile }: NonNullable<WaitingContent['author']>) => profile;
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Nesting below which values are compared as a whole. */
+/** Maximum depth at which members are compared one by one. Deeper values are compared as a whole. */
 const maxDepth = 8;
 
 /**
@@ -177,8 +178,8 @@ function membersOf(value: unknown): Members | undefined {
 }
 
 /**
- * Returns the members that differ between two contents, in the order of the second content, then of the first content. Objects are
- * compared member by member, other values as a whole. `before` is undefined if there is no earlier content.
+ * Returns the members that differ between two contents: first in the order of the second content, then those that only the first content
+ * has. Objects are compared member by member, other values as a whole. `before` is undefined if there is no earlier content.
  */
 export function differencesOf(before: unknown, after: unknown): ContentDifference[] {
   const found: ContentDifference[] = [];

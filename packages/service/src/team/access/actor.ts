@@ -1,4 +1,4 @@
-/** The creator of a run, or the person for whom it executes. */
+/** A person or a service account: the creator of a run, or the executor whose rights the run uses. */
 export interface RunActor {
   readonly kind: 'user' | 'service_account';
   readonly uid: string;

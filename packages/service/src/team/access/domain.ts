@@ -20,8 +20,8 @@ interface AccessDeps extends SignOnDeps {
 }
 
 /**
- * Teams, people, keys, agent identities and the audit log. `checkIdentity` returns the faults of an identity's references to domains above
- * this one, and `agentsOfFactory` the agents of a factory in the form of identities.
+ * Teams, people, keys, agent identities and the audit log. An identity may refer to objects of domains that import this domain:
+ * `checkIdentity` returns the faults of these references. `agentsOfFactory` returns the agents of a factory as identities.
  */
 export function accessDomain(
   deps: AccessDeps,

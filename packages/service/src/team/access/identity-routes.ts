@@ -36,7 +36,7 @@ function refuseIdentity(refusal: IdentityRefusal): Refusal {
 interface IdentityRouteDeps {
   readonly db: Database;
   readonly agentsOfFactory: ListAgentsOfFactory;
-  /** Returns the faults of an identity's references to other domains. */
+  /** Returns the faults in an identity's references to objects of other domains. */
   readonly checkIdentity: CheckDefaults;
 }
 

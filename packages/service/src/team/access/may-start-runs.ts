@@ -7,7 +7,10 @@ export interface TeamActor extends RunActor {
   readonly teamId: string;
 }
 
-/** SQL: whether a person or service account, named by SQL, may start runs of the team now. Without `OFFSET 0` the planner may read all people and keys. */
+/**
+ * SQL: the person or service account that the SQL expressions name may start runs of the team now. Without `OFFSET 0` the planner may read
+ * all people and keys.
+ */
 export const mayStartRunsOf = (teamId: string, kind: string, uid: string): string => `
   CASE ${kind}
     WHEN 'user' THEN EXISTS (
@@ -28,7 +31,7 @@ const readEntitled = defineStatement({
 
 /**
  * Reads which of the actors may start runs of their team now: people who are members, and service accounts with a valid key. Returns a
- * function that returns whether an actor is one of them.
+ * function that says whether an actor may start runs.
  */
 export async function mayStartRuns(
   db: Queryable,

@@ -22,7 +22,7 @@ test('everyone in the team may use team resources, and members may change them',
   expect(decided(caller('bot', 'member', 'agent'), owner)).toEqual(['allowed', 'allowed', 'allowed']);
 });
 
-test('personal resources can be used only by their person, and administrators may only delete them', () => {
+test('only the person who owns a personal resource can use it, and administrators can only delete it', () => {
   const owner = { teamId: 'team', userUid: 'ada' };
   expect(decided(caller('ada', 'viewer'), owner)).toEqual(['allowed', 'allowed', 'allowed']);
   expect(decided(caller('bob', 'member'), owner)).toEqual(['hidden', 'hidden', 'hidden']);
@@ -30,7 +30,7 @@ test('personal resources can be used only by their person, and administrators ma
   expect(decided(caller('ada', 'member', 'agent'), owner)).toEqual(['hidden', 'hidden', 'hidden']);
 });
 
-test('agents own nothing personal, and owners are shown as scopes', () => {
+test('agents cannot own personal resources, and the API shows owners as scopes', () => {
   expect(ownerOf(caller('bot', 'member', 'agent'), 'personal')).toBe('forbidden');
   const own = ownerOf(caller('ada', 'member'), 'personal');
   expect(own).toEqual({ teamId: 'team', userUid: 'ada' });

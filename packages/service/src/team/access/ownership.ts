@@ -17,8 +17,8 @@ export function ownerOf(caller: Caller, scope: 'personal' | 'team'): Owner | 'fo
 
 /**
  * Decides how the caller may use a resource of this owner. `hidden` becomes 404, `forbidden` 403. Everyone in the team may use a team
- * resource, and members and higher roles may change it. Only the person of a personal resource may use or change it. An administrator may
- * delete it but do nothing else with it, because using it acts as that person.
+ * resource, and members and higher roles may change it. Only the person who owns a personal resource may use or change it. An administrator
+ * may only delete it: to use it would mean to act as that person.
  */
 export function decideOwnership(
   caller: Caller,
@@ -36,8 +36,8 @@ export function decideOwnership(
 }
 
 /**
- * Decides whether the caller may know of a resource of this owner. A caller who may use or delete the resource may see it; other callers
- * get 404.
+ * Decides whether the caller may know that a resource of this owner exists. A caller who may use or delete the resource may see it; other
+ * callers get 404.
  */
 export const maySee = (caller: Caller, owner: Owner): boolean =>
   (['use', 'delete'] as const).some((action) => decideOwnership(caller, owner, action) === 'allowed');
@@ -46,15 +46,15 @@ export const maySee = (caller: Caller, owner: Owner): boolean =>
 export const scopeOf = ({ userUid }: Owner, teamUid: string): Scope =>
   userUid === undefined ? { type: 'Team', uid: teamUid } : { type: 'User', uid: userUid };
 
-/** Thrown if an agent key tries to change a thing that a person made. The caller must roll the transaction back; the answer is 403. */
+/** Thrown if an agent key tries to change a resource that a person made. The caller must roll the transaction back; the answer is 403. */
 export class MadeByPerson extends Error {
   override readonly name = 'MadeByPerson';
 }
 
 /**
- * Checks that the author may change a team resource that `maker` made. If `maker` is null, the maker is unknown. Agent keys may change
- * only things that agents made. A program in a sandbox may have such a key, and these things are executed with the rights of other people.
- * Throws `MadeByPerson`.
+ * Checks that the author may change a team resource that `maker` made; null: the maker is unknown. Agent keys may change only resources
+ * that agents made. The reason is that a program in a sandbox may have an agent key, and such resources are executed with the rights of
+ * other people. Throws `MadeByPerson`.
  */
 export function requireMaker(by: { readonly creator: Pick<RunActor, 'kind'> }, maker: RunActor['kind'] | null): void {
   if (by.creator.kind === 'service_account' && maker !== 'service_account')

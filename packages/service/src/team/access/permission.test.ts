@@ -20,14 +20,14 @@ describe.each(roles)('a route for users from the role %s', (needed) => {
   });
 });
 
-test('a route admits keys of agents and workers only if it declares them, and sessions with users', () => {
+test('a route accepts keys of agents and of workers only if it declares them, and accepts sessions if it accepts users', () => {
   expect(kindsOf({ user: 'viewer' }, 'member')).toEqual(['user', 'session']);
   expect(kindsOf({ user: 'viewer', session: false }, 'member')).toEqual(['user']);
   expect(kindsOf({ user: 'viewer', agent: true }, 'member')).toEqual(['user', 'agent', 'session']);
   expect(kindsOf({ user: 'viewer', worker: true }, 'member')).toEqual(['user', 'worker', 'session']);
 });
 
-test('a session has the role of its person, is refused for actions of the operator, and may have to be recent', () => {
+test('a session has the role of its person, may not do actions of the operator, and must be recent for some routes', () => {
   const of = (isRecent: boolean, role: Role = 'owner') =>
     ({ kind: 'session', role, browserSession: { expiresAt: '', isRecent } }) as const;
   expect(checkPermission({ user: 'admin' }, of(true, 'member'))).toEqual({ kind: 'role_too_low', needed: 'admin' });
@@ -41,7 +41,7 @@ test('an agent key whose role is too low is refused', () => {
   expect(permission).toEqual({ kind: 'role_too_low', needed: 'admin' });
 });
 
-test('a route requires a higher role only if the body has the value that needs it', () => {
+test('a route requires a higher role only if the body contains a value for which this role is needed', () => {
   const allow = { user: 'member', byBody: { member: 'kind', roles: { agent: 'admin' } } } as const;
   const check = (role: Role, body: unknown) => checkBodyPermission(allow, { kind: 'user', role }, body).kind;
   expect(check('member', { kind: 'agent' })).toBe('role_too_low');

@@ -2,8 +2,8 @@ import { type AllowKeys, isAtLeast, type Role } from '@runyard/contract/wire/acc
 import type { Principal } from './keys/principal.ts';
 
 /**
- * Reasons why the owner of a key may not call a route. `wrong_kind`: keys of this kind may not call it with any role; `not_operator`: only
- * the operator's key may call it. `sign_in_again`: the sign-in of the session is too old.
+ * Reasons why the owner of a key may not call a route. `wrong_kind`: keys of this kind may not call the route, whatever their role;
+ * `not_operator`: only the operator's key may call it. `sign_in_again`: the sign-in of the session is too old.
  */
 export type Permission =
   | { readonly kind: 'allowed' }
@@ -19,7 +19,7 @@ const allowed: Permission = { kind: 'allowed' };
 const checkRole = (needed: Role, { role }: KeyOwner): Permission =>
   isAtLeast(role, needed) ? allowed : { kind: 'role_too_low', needed };
 
-/** Decides from the facts that are known before the body is read. */
+/** Decides whether the owner of the key may call the route, before the body is read. */
 export function checkPermission(allow: AllowKeys, owner: KeyOwner): Permission {
   switch (owner.kind) {
     case 'session':
@@ -36,7 +36,7 @@ export function checkPermission(allow: AllowKeys, owner: KeyOwner): Permission {
   }
 }
 
-/** Decides whether the owner may send this body, for routes where some bodies need a higher role. */
+/** For routes where some bodies need a higher role: decides whether the owner of the key may send this body. */
 export function checkBodyPermission({ byBody }: AllowKeys, owner: KeyOwner, body: unknown): Permission {
   if (!byBody || typeof body !== 'object' || body === null) return allowed;
   const value: unknown = Reflect.get(body, byBody.member);

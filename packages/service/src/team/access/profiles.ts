@@ -25,7 +25,7 @@ const readUids = defineStatement({
   row: { uid: text() },
 });
 
-/** Returns the UIDs of the people of the team with these email addresses, in any case. */
+/** Returns the UIDs of the people of the team with these email addresses. Upper and lower case are equal. */
 export async function uidsOfAddresses(db: Queryable, teamId: string, addresses: readonly string[]): Promise<string[]> {
   const rows = await db.query(readUids, [teamId, addresses.map((address) => address.toLowerCase())]);
   return rows.map(({ uid }) => uid);

@@ -45,7 +45,10 @@ interface TeamRouteDeps {
   readonly signOn: Pick<SignOn, 'isManagedByRules' | 'rulesOf'>;
 }
 
-/** Routes of teams, their people and their invitations. Below `/teams/{teamUid}` the caller acts in that team, or gets 404. */
+/**
+ * Routes for teams, and for the people and invitations of a team. With a path below `/teams/{teamUid}`, the caller acts in that team, or
+ * gets 404 if the caller is not in it.
+ */
 export const teamRoutes = ({ db, signOn: { isManagedByRules, rulesOf } }: TeamRouteDeps): readonly ServedRoute[] => [
   serve(routes.listTeams, async ({ principal }) => ({ teams: await listTeams(db, principal) })),
 

@@ -20,7 +20,7 @@ function refusePool(reason: PoolRefusal): Refusal {
   }
 }
 
-/** Returns whether a pool and a person or service account can have these names. */
+/** Returns whether these texts can be the name of a pool and the UID of a person or service account. */
 const isNamed = ({ poolName, principalUid = '' }: { readonly poolName: string; readonly principalUid?: string }) =>
   workerName.test(poolName) && /^[\w-]{0,200}$/.test(principalUid);
 

@@ -8,7 +8,10 @@ import { withPath } from './url.ts';
 export type Aliases = { readonly kind: 'aliases'; readonly aliases: ReadonlyMap<string, string> } | Unanswered;
 
 const maxCapabilityBytes = 64 * 1024;
-/** The host lists all branches whose names begin with one of the names; the limit allows about 10,000 of them. */
+/**
+ * Maximum size of the answer. The host lists all branches whose names begin with one of the requested names; the limit allows about 10,000
+ * of them.
+ */
 const maxListBytes = 1024 * 1024;
 
 /**

@@ -2,14 +2,14 @@ import type { Repository } from '@runyard/contract/environments/environments';
 import { basicAuthorization, type ChosenCredential } from './credential.ts';
 import { askForRefs, refusalOf } from './refs.ts';
 
-/** The default branch of a repository and its commit. */
+/** The default branch of a repository, and the commit of this branch. */
 interface Head {
-  /** 40 hexadecimal digits. */
+  /** Id of the commit: 40 hexadecimal digits. */
   readonly commit: string;
   readonly branch: string;
 }
 
-/** A branch name that git cannot read as an option or a revision, in any argument. */
+/** Name of the branch. It has a form that git cannot read as an option or a revision in any argument. */
 const plainBranch = /^refs\/heads\/([A-Za-z0-9_][A-Za-z0-9_./+@#-]{0,199})$/;
 
 /**
@@ -30,14 +30,14 @@ export type RepositoryAnswer =
       readonly kind: 'readable';
       readonly repository: Repository;
       readonly url: string;
-      /** Id of the stored credential; null: none is stored. */
+      /** Id of the stored credential; null if none is stored. */
       readonly credentialId: string | null;
-      /** Null: the repository is empty, or its default branch is unknown. */
+      /** null if the repository is empty, or if its default branch is unknown. */
       readonly head: Head | null;
     }
-  /** `reason` is a sentence for people. */
+  /** `reason`: a sentence for people. */
   | { readonly kind: 'refused'; readonly repository: Repository; readonly reason: string }
-  /** The host did not answer in time, or failed. */
+  /** The code host did not answer in time, or failed. */
   | { readonly kind: 'unknown'; readonly repository: Repository };
 
 interface Access {
@@ -45,12 +45,14 @@ interface Access {
   credentialFor(repository: Repository): Promise<ChosenCredential>;
 }
 
-/** Milliseconds for all repositories together. The agent waits for its task meanwhile. */
+/** Time limit, in milliseconds, for all repositories together. It is short, because the agent waits for its task meanwhile. */
 const limitMs = 10_000;
-/** The first line of the list of branches has the default branch and the capabilities of the host. */
+/**
+ * Read only the beginning of the answer: the first line of the list of branches has the default branch and the capabilities of the host.
+ */
 const headBytes = 8 * 1024;
 
-/** Asks the code host for the branches of each repository, as `git clone` does first. */
+/** Asks the code host for the branches of each repository. This is also the first request of `git clone`. */
 export async function askRepositories(
   repositories: readonly Repository[],
   access: Access,

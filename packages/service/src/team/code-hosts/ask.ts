@@ -2,13 +2,13 @@ import https from 'node:https';
 import { systemNames } from '@runyard/system/names/resolver';
 import { http } from '@runyard/system/node-http';
 
-/** A small request to the code host: to its git service or to its API. */
+/** A small request to the git service or the API of a code host. */
 export interface HostQuestion {
   readonly url: URL;
   readonly method: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Buffer;
-  /** Aborts the request, even while its answer is read. */
+  /** Aborts the request, even while the answer is being read. */
   readonly signal: AbortSignal;
   /** Maximum number of bytes of the body that are read; the rest is ignored. */
   readonly maxBytes: number;
@@ -18,7 +18,7 @@ export interface HostAnswer {
   readonly status: number;
   readonly location: string | undefined;
   readonly bytes: Buffer;
-  /** True: the body had more than `maxBytes`. */
+  /** True if the body had more than `maxBytes` bytes. */
   readonly isCut: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Chooses the credential of a repository for a run, and asks the code host which repositories the run can read. */
+/** Chooses the credential with which a run may read a repository, and asks the code host which repositories the run can read. */
 import type { Repository } from '@runyard/contract/environments/environments';
 import type { CodeHostCredentialKind } from '@runyard/contract/team/code-hosts';
 import type { Vault } from '../../platform/secrets/vault.ts';
@@ -12,15 +12,18 @@ import { sealPurpose } from './records.ts';
 import { codeHostUrl, hostOf } from './url.ts';
 
 export interface CodeHosts {
-  /** Chooses the credential for a repository of a caller of the API, or of the executor of a run. */
+  /** Chooses the credential with which a caller of the API, or the executor of a run, may read a repository. */
   credentialFor(user: CodeHostUser, repository: Repository): Promise<ChosenCredential>;
-  /** Asks the code host for repositories as this user. The answers are in the order of the repositories. The requests take 10 s at most. */
+  /**
+   * Asks the code host for repositories, with the credentials of this user. The answers are in the order of the repositories. The requests
+   * take 10 s at most.
+   */
   ask(user: CodeHostUser, repositories: readonly Repository[]): Promise<RepositoryAnswer[]>;
   /** Returns the secret parts of the credentials that the user has for the repositories. */
   secretsFor(user: CodeHostUser, repositories: readonly Repository[]): Promise<string[]>;
-  /** Returns the host that repositories of this owner are on. */
+  /** Returns the host on which the repositories of this owner are. */
   hostOf(repository: Repository): string;
-  /** Returns the clone URL, without a credential. */
+  /** Returns the clone URL of a repository, without a credential. */
   urlOf(repository: Repository): URL;
   /** Returns the API of the host of a repository. */
   apiOf(repository: Repository): CodeHostApi;
@@ -33,9 +36,9 @@ export interface CodeHostUser {
 }
 
 /**
- * Chooses a credential for a host and a lower-case owner. A personal credential has priority over a credential of the team, and a
- * credential for this owner has priority over a credential for all owners. A personal credential is used only by its person: $2 is the uid
- * of a person, or NULL.
+ * Chooses a credential for a host and an owner in lower case. A personal credential has priority over a credential of the team, and a
+ * credential for this owner has priority over a credential for all owners. A personal credential is used only for the person to whom it
+ * belongs: $2 is the uid of this person, or NULL.
  */
 const choose = defineStatement({
   name: 'choose_code_host_credential',
@@ -62,11 +65,11 @@ interface CodeHostsDeps {
   readonly template: string;
   /** RUNYARD_CODE_HOST_API_URL */
   readonly apiUrl: string | undefined;
-  /** Unix time in milliseconds. */
+  /** Returns the present Unix time in milliseconds. */
   readonly now?: () => number;
 }
 
-/** Creates the functions without opening a connection. */
+/** Creates the functions of `CodeHosts`. Opens no connection. */
 export function openCodeHosts({ db, vault, template, apiUrl, now = Date.now }: CodeHostsDeps): CodeHosts {
   const tokens = openInstallationTokens(now, apiUrl);
   const urlOf = (repository: Repository) => codeHostUrl(template, repository);
@@ -125,6 +128,6 @@ const readPersonal = defineStatement({
   row: {},
 });
 
-/** Returns whether a person has stored a credential of their own in the team. */
+/** Returns whether the person has stored a personal credential in the team. */
 export const hasPersonalCredentials = async (db: Queryable, teamId: string, personUid: string): Promise<boolean> =>
   (await db.query(readPersonal, [teamId, personUid])).length > 0;

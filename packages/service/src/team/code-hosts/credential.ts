@@ -1,6 +1,6 @@
-/** A credential of the code host, sent as basic authentication. */
+/** A credential for the code host. It is sent as HTTP basic authentication. */
 export interface CodeHostCredential {
-  /** `x-access-token` for GitHub, `oauth2` for GitLab. */
+  /** User name: `x-access-token` for GitHub, `oauth2` for GitLab. */
   readonly username: string;
   readonly password: string;
 }
@@ -12,12 +12,12 @@ export type ChosenCredential =
       /** Id of the stored credential. */
       readonly id: string;
       readonly credential: CodeHostCredential;
-      /** Called when the code host refused the credential, so that no cache returns it again. */
+      /** Call this when the code host has refused the credential, so that no cache returns it again. */
       readonly refused: () => void;
     }
   /** No credential is stored for this repository, so only a public repository can be read. */
   | { readonly kind: 'none' }
-  /** A credential is stored but gives no access. The message has the reason and the next step. */
+  /** A credential is stored but gives no access. The message says why, and what to do. */
   | { readonly kind: 'unusable'; readonly message: string }
   /** The code host could not be asked now. */
   | { readonly kind: 'unavailable'; readonly message: string };
@@ -26,5 +26,5 @@ export type ChosenCredential =
 export const basicAuthorization = ({ username, password }: CodeHostCredential): string =>
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 
-/** A choice that allows a request to the code host. */
+/** Those outcomes of the choice with which the code host can be asked. */
 export type UsableCredential = Extract<ChosenCredential, { kind: 'credential' | 'none' }>;

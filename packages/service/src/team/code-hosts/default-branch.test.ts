@@ -15,7 +15,7 @@ it.each([
   [null, `${service}${line(`${'0'.repeat(40)} capabilities^{}\0agent=git`)}0000`],
   [null, `${service}${line(`${id} refs/heads/other\0agent=git`)}`],
   [null, `${service}0000`],
-  // HEAD is not a branch, or the host does not report it.
+  // In these answers, HEAD is not a branch, or the host does not say which branch it is.
   [undefined, `${service}${line(`${id} HEAD\0agent=git`)}`],
   [undefined, 'no answer of git'],
 ])('finds %s', (branch, text) => {

@@ -3,13 +3,13 @@ import { basicAuthorization, type UsableCredential } from './credential.ts';
 import { lineText, NotGit, readPktLines } from './pkt-line.ts';
 import { askForRefs, refusalOf } from './refs.ts';
 
-/** `refused`: the credential gives no access to the repository. The messages are sentences. */
+/** `refused`: the credential gives no access to the repository. Each `message` is a whole sentence. */
 export interface Unanswered {
   readonly kind: 'refused' | 'unavailable';
   readonly message: string;
 }
 
-/** `name` null: the repository has no default branch yet. */
+/** `name` is null if the repository has no default branch yet. */
 export type DefaultBranch = { readonly kind: 'branch'; readonly name: string | null } | Unanswered;
 
 export interface AboutRepository {
@@ -23,7 +23,7 @@ export interface AboutRepository {
 type RefsAnswer = { readonly kind: 'answer'; readonly bytes: Buffer; readonly base: URL; readonly signal: AbortSignal };
 
 const limitMs = 10_000;
-/** The first line of the list of branches. */
+/** Maximum size of the part of the answer that is read: it must contain the first line of the list of branches. */
 const headBytes = 8 * 1024;
 
 /** Asks the code host for the refs of a repository. `base` is the present clone URL of the repository. */
@@ -70,7 +70,7 @@ export function defaultBranchOf(advertisement: Buffer): string | null | undefine
     for (const line of readPktLines(advertisement)) {
       if (typeof line === 'string' || line.toString('latin1', 0, 10) === '# service=') continue;
       const [ref = '', capabilities = ''] = lineText(line).split('\0');
-      // If no HEAD comes before this line, the branch has no commit yet.
+      // HEAD would come before this line. If there is none, the default branch has no commit yet.
       if (!ref.endsWith(' HEAD')) return null;
       return / symref=HEAD:refs\/heads\/(\S+)/.exec(` ${capabilities}`)?.[1];
     }

@@ -3,7 +3,7 @@ import { sealAgain } from '../../platform/secrets/seal-again.ts';
 import { sealedCredentials } from './records.ts';
 import { type CodeHostRouteDeps, codeHostRoutes } from './routes.ts';
 
-/** Credentials of code hosts. */
+/** Stores the credentials for code hosts. */
 export const codeHostsDomain = (deps: CodeHostRouteDeps): Domain => ({
   name: 'code hosts',
   routes: () => codeHostRoutes(deps),

@@ -1,14 +1,14 @@
-/** Tokens of the installations of GitHub Apps, cached in this process until shortly before their end. */
+/** Requests tokens for the installations of GitHub Apps. A token is cached in this process until shortly before it expires. */
 
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import type { Repository } from '@runyard/contract/environments/environments';
 import { askCodeHost, type HostAnswer } from './ask.ts';
 import type { ChosenCredential } from './credential.ts';
 
-/** The API of a code host. */
+/** Describes the API of a code host. */
 export interface CodeHostApi {
   readonly kind: 'github' | 'gitlab';
-  /** Without a slash at the end. */
+  /** Base URL of the API, without a slash at the end. */
   readonly url: string;
 }
 
@@ -21,13 +21,13 @@ export function apiOf(host: URL, setting: string | undefined): CodeHostApi {
   if (host.hostname === 'github.com') return { kind: 'github', url: 'https://api.github.com' };
   if (host.hostname === 'gitlab.com' || host.hostname.startsWith('gitlab.'))
     return { kind: 'gitlab', url: `${host.origin}/api/v4` };
-  // GitHub Enterprise Server.
+  // Every other host counts as a GitHub Enterprise Server.
   return { kind: 'github', url: `${host.origin}/api/v3` };
 }
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** Reads the private key of an App. Returns why it cannot be used as a string. */
+/** Reads the private key of an App. If the key cannot be used, returns the reason as a string. */
 export function readAppKey(pem: string): KeyObject | string {
   let key: KeyObject;
   try {
@@ -43,8 +43,8 @@ export function readAppKey(pem: string): KeyObject | string {
 /**
  * Returns a JSON web token by which the App proves its identity to GitHub
  * (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-json-web-token-jwt-for-a-github-app),
- * signed with RS256 (RFC 7518, 3.3). The token begins a minute ago, because clocks differ, and ends before the ten minutes that GitHub
- * allows. `nowMs`: Unix time in milliseconds.
+ * signed with RS256 (RFC 7518, 3.3). The token is valid from a minute ago, because clocks differ, and for less than the ten minutes that
+ * GitHub allows. `nowMs`: Unix time in milliseconds.
  */
 function signAppToken(appId: string, key: KeyObject, nowMs: number): string {
   const now = Math.floor(nowMs / 1000);
@@ -65,16 +65,16 @@ export interface InstallationTokens {
   tokenFor(app: StoredApp, openKey: () => string, host: URL, repository: Repository): Promise<ChosenCredential>;
 }
 
-/** A token is not used in the last minutes before it expires, because a request may start later. */
+/** A token is not used in the last minutes before it expires, because a request with it may start a little later. */
 const spareMs = 5 * 60_000;
-/** GitHub's tokens live for an hour. This limit depends only on the clock of this machine. */
+/** Maximum time for which a token is used. GitHub's tokens live for an hour, but this limit does not depend on GitHub's clock. */
 const longestMs = 55 * 60_000;
-/** How long the installation of an owner is remembered. */
+/** Time for which the id of an owner's installation is cached. */
 const installationMs = 10 * 60_000;
 const askMs = 10_000;
 const maxRemembered = 1_000;
 
-/** The reason why an answer of the API is not usable. */
+/** Thrown if an answer of the API cannot be used. The message is the reason. */
 class Failed extends Error {
   readonly kind: 'unusable' | 'unavailable';
   constructor(kind: Failed['kind'], message: string) {
@@ -103,7 +103,7 @@ function remember<T>(now: () => number) {
         value: ask((until) => {
           entry.until = until;
         }),
-        // Limits how long callers share the value while it is being requested.
+        // Maximum time for which callers wait for the same request of a value.
         until: now() + 2 * askMs,
       };
       known.set(name, entry);
@@ -116,7 +116,7 @@ function remember<T>(now: () => number) {
   };
 }
 
-/** `apiUrl`: RUNYARD_CODE_HOST_API_URL. */
+/** Creates the cache of installation tokens. `apiUrl`: the setting RUNYARD_CODE_HOST_API_URL. */
 export function openInstallationTokens(now: () => number, apiUrl: string | undefined): InstallationTokens {
   const tokens = remember<string>(now);
   const installations = remember<string>(now);

@@ -1,6 +1,6 @@
-/** Lines of git's wire protocol: https://git-scm.com/docs/protocol-common#_pkt_line_format */
+/** Reads and writes lines of git's wire protocol: https://git-scm.com/docs/protocol-common#_pkt_line_format */
 
-/** A line's content, or one of the marks between lines. */
+/** The content of a line, or one of the marks between lines. */
 export type PktLine = Buffer | 'flush' | 'delimiter' | 'end';
 
 const marks = ['flush', 'delimiter', 'end'] as const;
@@ -18,7 +18,7 @@ export function writePktLines(lines: readonly (string | (typeof marks)[number])[
 /** Thrown if an answer does not follow the protocol. */
 export class NotGit extends Error {}
 
-/** Reads lines, which share the memory of `bytes`. Throws `NotGit`. */
+/** Reads lines. The lines share the memory of `bytes`. Throws `NotGit`. */
 export function* readPktLines(bytes: Buffer): Generator<PktLine> {
   for (let at = 0; at < bytes.length; ) {
     const head = bytes.toString('latin1', at, at + 4);
@@ -35,5 +35,5 @@ export function* readPktLines(bytes: Buffer): Generator<PktLine> {
   }
 }
 
-/** Returns the text of a line without its end. */
+/** Returns the text of a line, without a line feed at the end. */
 export const lineText = (line: Buffer): string => line.toString('utf8').replace(/\n$/, '');

@@ -1,4 +1,4 @@
-/** Stored credentials of code hosts. */
+/** Stores the credentials for code hosts. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxCodeHostCredentials } from '@runyard/contract/limits';
 import type {
@@ -24,7 +24,10 @@ import type { Principal } from '../access/keys/principal.ts';
 import { decideOwnership, maySee, type Owner, ownerOf } from '../access/ownership.ts';
 import { readProfiles } from '../access/profiles.ts';
 
-/** Returns the purpose of a sealed secret. A sealed secret that is copied to another credential cannot be opened there. */
+/**
+ * Returns the purpose with which the secret of a credential is encrypted. Because of it, an encrypted secret that is copied to another
+ * credential cannot be decrypted there.
+ */
 export const sealPurpose = (credentialId: string): string => `code host credential ${credentialId}`;
 
 const columns = `c.id, c.kind, c.host, c.owner, c.username, c.app_id, c.installation_id, c.created_at,
@@ -41,7 +44,10 @@ const row = {
   user_uid: nullable(text()),
 };
 
-/** Lists the credentials of the team, and personal credentials: of all people if $2 is true, else only of the person $3. */
+/**
+ * Lists the credentials of the team, and personal credentials in it. If $2 is true, lists the personal credentials of all people, else only
+ * those of the person $3.
+ */
 const listAll = defineStatement({
   name: 'list_code_host_credentials',
   text: `
@@ -137,12 +143,12 @@ export async function listCodeHostCredentials(db: Queryable, principal: Principa
 }
 
 /**
- * `taken`: a credential for the same host and owner exists. `too_many`: the team or the person has the largest number
+ * `taken`: a credential for the same host and owner already exists. `too_many`: the team or the person already has the maximum number
  * allowed.
  */
 export type StoredCredential = CodeHostCredential | 'taken' | 'too_many';
 
-/** Stores a credential for `host`: of the principal's team, or of the principal. */
+/** Stores a credential for `host`. It belongs to the principal's team or to the principal. */
 export async function createCodeHostCredential(
   tx: Queryable,
   vault: Vault,
@@ -187,7 +193,7 @@ export async function deleteCodeHostCredential(tx: Queryable, principal: Princip
   const { teamId, role } = principal;
   const [row] = await tx.query(lockOne, [teamId, id]);
   if (!row || decideOwnership(principal, ownerOfRow(teamId, row), 'delete') !== 'allowed') return false;
-  // Team credentials give access to private repositories, so only administrators may change them.
+  // Only administrators may change team credentials, because these give access to private repositories.
   if (row.user_uid === null && !isAtLeast(role, 'admin')) return false;
   await tx.query(remove, [id]);
   const change = { action: 'code_host_credential.delete', before: stateOf(row), endsAccess: true } as const;
@@ -195,7 +201,7 @@ export async function deleteCodeHostCredential(tx: Queryable, principal: Princip
   return true;
 }
 
-/** The secret parts of the credentials of code hosts. */
+/** Names the columns with the encrypted secret parts of credentials for code hosts. */
 export const sealedCredentials = defineSealedRows({
   table: 'code_host_credentials',
   id: 'id',

@@ -1,4 +1,4 @@
-/** The first request of git's smart HTTP protocol: `GET info/refs`. */
+/** Sends the first request of git's smart HTTP protocol: `GET info/refs`. */
 import type { Repository } from '@runyard/contract/environments/environments';
 import { askCodeHost, type HostAnswer } from './ask.ts';
 import type { UsableCredential } from './credential.ts';
@@ -9,7 +9,8 @@ const suffix = '/info/refs?service=git-upload-pack';
 
 interface RefsQuestion {
   /**
-   * 1: the answer lists the default branch first, then all other branches; 2: it lists the capabilities of the host, but no branches.
+   * Version of git's protocol. With 1, the answer lists the default branch first, then all other branches. With 2, the answer lists the
+   * capabilities of the host, but no branches.
    */
   readonly protocol: 1 | 2;
   readonly authorization: string | undefined;

@@ -24,8 +24,8 @@ export interface CodeHostRouteDeps {
 }
 
 /**
- * Returns the host of a new credential. `usual` is the only host of this provider; null if the owner is part of the host name, because
- * hosts differ in this case.
+ * Returns the host of a new credential. `usual`: the only host of this provider; null if the owner is part of the host name, because then
+ * each owner has another host.
  */
 function hostOf({ host: named }: CreateCodeHostCredentialRequest, usual: string | null): string | Refusal {
   const host = named?.toLowerCase() ?? usual;

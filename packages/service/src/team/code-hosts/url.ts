@@ -11,15 +11,15 @@ export function codeHostUrl(template: string, repository: Repository): URL {
 /** Returns the host that receives the credentials of a repository: in lower case, with the port if the URL has one. */
 export const hostOf = (url: URL): string => url.host.toLowerCase();
 
-/** Returns the host of all repositories; null if the template has the owner or the repository in its host. */
+/** Returns the host on which all repositories are; null if the host part of the template contains the owner or the repository. */
 export function onlyHost(template: string): string | null {
   const [one, other] = ['a', 'b'].map((name) => hostOf(codeHostUrl(template, { owner: name, repo: name })));
   return one === other ? (one ?? null) : null;
 }
 
 /**
- * Returns the URL of `Location`, if it is the same git service on the same host; undefined: do not follow it. GitHub redirects requests for
- * renamed repositories in this way.
+ * Returns the URL in the header `Location` if it leads to the same git service on the same host; undefined if the redirect must not be
+ * followed. GitHub redirects requests for renamed repositories in this way.
  */
 export function followed(from: URL, location: string | undefined, suffix: string): URL | undefined {
   const to = location === undefined ? null : URL.parse(location, from.href);
@@ -27,7 +27,7 @@ export function followed(from: URL, location: string | undefined, suffix: string
   return `${to.pathname}${to.search}`.endsWith(suffix) ? to : undefined;
 }
 
-/** Returns the URL of a step of git's smart HTTP protocol below a clone URL. */
+/** Returns the URL for a step of git's smart HTTP protocol. It is below the clone URL. */
 export function withPath(base: URL, suffix: string): URL {
   const url = new URL(base.href);
   const [path = '', search = ''] = suffix.split('?');

@@ -1,4 +1,4 @@
-/** The HTTP service of an operator that decides about texts. */
+/** Asks the HTTP service of the operator (the classifier) whether texts are allowed. */
 
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -12,7 +12,7 @@ import type { ClassifierConfig } from './policy-file.ts';
 const Answer = z.object({ allowed: z.boolean(), reason: z.string().optional() });
 
 /**
- * `failed`: no answer came in time, or the answer was not readable; `reason` is for the log and contains no text of the request.
+ * `failed`: no answer arrived in time, or the answer could not be read. `reason` is for the log and contains no text of the request.
  */
 export type ClassifierResult =
   | { readonly kind: 'allowed' }
@@ -22,7 +22,7 @@ export type ClassifierResult =
 const maxAnswerBytes = 64 * 1024;
 const maxReasonLength = 500;
 
-/** Characters that could change how a terminal or a log shows the text. */
+/** Matches characters that could change how a terminal or a log shows the text. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** Asks the classifier about the texts. Never throws, follows no redirect, and reads at most 64 KB. */
@@ -77,7 +77,7 @@ async function send(
   const request = (url.protocol === 'https:' ? https : http).request(url, options);
   request.end(body);
   const [response] = (await once(request, 'response', { signal })) as [IncomingMessage];
-  // The signal also aborts the reading of the body, which then fails with the error of the signal.
+  // The signal may also have aborted the reading of the body, which then fails with the error of the signal.
   signal.addEventListener('abort', () => response.destroy(signal.reason as Error), { once: true });
   return response;
 }

@@ -39,7 +39,7 @@ async function serve(listener: RequestListener): Promise<string> {
 const prompt = (text: string) => [{ kind: 'prompt' as const, text }];
 
 describe('the rules of the content policy', () => {
-  test('refuse a matching text of the kinds that they check, and log no part of the text', async () => {
+  test('refuse a matching text if they check texts of this kind, and no part of the text is logged', async () => {
     const policy = await open({
       rules: [
         { name: 'no mining', pattern: '(?i)xmrig', message: 'Ask security@example.com.' },
@@ -59,7 +59,7 @@ describe('the rules of the content policy', () => {
     expect(lines.join()).not.toMatch(/4711|XMRig/);
   });
 
-  test('end a search that takes too long, refuse its text, and check the next texts', async () => {
+  test('refuse a text whose search takes too long, and then check the next texts', async () => {
     const policy = await open({ rules: [{ name: 'slow', pattern: 'a.{900}b[0-9]' }] }, 1_500);
     let seed = 1;
     const bits = Array.from({ length: 500_000 }, () => {
@@ -74,7 +74,7 @@ describe('the rules of the content policy', () => {
     expect(quick).toEqual({ kind: 'allowed' });
   });
 
-  test('refuse more text than one check reads', async () => {
+  test('refuse texts that together are too long for one check', async () => {
     const policy = await open({ rules: [{ name: 'a', pattern: 'x' }] });
     expect(await policy.check('team', prompt('a'.repeat(4 * 1024 * 1024 + 1)))).toMatchObject({
       kind: 'policy_violation',
@@ -83,7 +83,7 @@ describe('the rules of the content policy', () => {
 });
 
 describe('the classifier', () => {
-  test('gets the texts of its kinds with the key; its reason is forwarded as one line of limited length', async () => {
+  test('gets texts only of its configured kinds, with the key, and the reason it gives is forwarded as one short line', async () => {
     const asked: unknown[] = [];
     const url = await serve(async (request, response) => {
       const parts: Buffer[] = [];
@@ -108,14 +108,17 @@ describe('the classifier', () => {
     ['never answers', () => {}, 'did not answer within 0.2 s'],
     ['never ends', (_, response) => void response.write('{'), 'did not answer within 0.2 s'],
   ];
-  test.each(failures)('that %s fails closed by default, and open if configured', async (_, listener, reason) => {
-    const url = await serve(listener);
-    const timeout_seconds = reason.includes('0.2 s') ? 0.2 : 25;
-    const closed = await open({ classifier: { url, timeout_seconds } });
-    expect(await closed.check('team', prompt('secret-4711'))).toMatchObject({ kind: 'policy_unavailable' });
-    expect(lines.join()).toContain(reason);
-    expect(lines.join()).not.toContain('4711');
-    const openPolicy = await open({ classifier: { url, timeout_seconds, on_failure: 'allow' } });
-    expect(await openPolicy.check('team', prompt('a'))).toEqual({ kind: 'allowed' });
-  });
+  test.each(failures)(
+    'that %s makes the policy refuse texts by default, and allow them if configured',
+    async (_, listener, reason) => {
+      const url = await serve(listener);
+      const timeout_seconds = reason.includes('0.2 s') ? 0.2 : 25;
+      const closed = await open({ classifier: { url, timeout_seconds } });
+      expect(await closed.check('team', prompt('secret-4711'))).toMatchObject({ kind: 'policy_unavailable' });
+      expect(lines.join()).toContain(reason);
+      expect(lines.join()).not.toContain('4711');
+      const openPolicy = await open({ classifier: { url, timeout_seconds, on_failure: 'allow' } });
+      expect(await openPolicy.check('team', prompt('a'))).toEqual({ kind: 'allowed' });
+    },
+  );
 });

@@ -1,4 +1,4 @@
-/** The rules of the operator about prompts and setup commands. */
+/** Checks prompts and setup commands by the rules of the operator. */
 
 import { type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import { askClassifier } from './classifier.ts';
@@ -7,7 +7,7 @@ import { readPolicyFile } from './policy-file.ts';
 
 export type { PolicyText } from './pattern-thread.ts';
 
-/** Outcome of a check, each with the HTTP status that it becomes. The content policy logs no part of the texts. */
+/** Outcome of a check. The comment of each outcome begins with its HTTP status. The content policy logs no part of the texts. */
 export type PolicyVerdict =
   | { readonly kind: 'allowed' }
   /** 403 `content_policy_violation` */
@@ -16,7 +16,7 @@ export type PolicyVerdict =
   | { readonly kind: 'policy_unavailable'; readonly detail: string };
 
 export interface ContentPolicy {
-  /** Checks texts of a team. May take as long as the classifier, so do not call it inside a transaction. Never throws. */
+  /** Checks texts of a team. May take as long as the classifier, so do not call this function inside a transaction. Never throws. */
   check(teamId: string, texts: readonly PolicyText[]): Promise<PolicyVerdict>;
   close(): Promise<void>;
 }
@@ -30,16 +30,19 @@ export interface PolicyOptions {
   readonly log: PolicyLog;
   /** Bearer token for the classifier. */
   readonly key: string | undefined;
-  /** Processor time for the patterns of one check, milliseconds. Default: 5,000. */
+  /** Maximum processor time for the patterns of one check, in milliseconds. Default: 5,000. */
   readonly limitMs?: number;
 }
 
-/** Characters of all texts of one check: a prompt and a base prompt of 1 MB each, and the commands of an environment. */
+/**
+ * Maximum number of characters of all texts of one check. A prompt and a base prompt of 1 MB each, and the commands of an environment, are
+ * below it.
+ */
 const maxCheckedLength = 4 * 1024 * 1024;
 
 const nameOf = { prompt: 'The prompt', setup_command: 'A setup command' } as const;
 
-/** Opens the policy of a file. Problems name line and fault. */
+/** Reads the policy from a file. Each problem contains the line and the fault. */
 export async function openContentPolicy(
   file: string,
   { log, key, limitMs = 5_000 }: PolicyOptions,

@@ -1,4 +1,4 @@
-/** The thread that searches for patterns. */
+/** Manages the thread that searches texts for patterns. */
 import { openBoundedThread } from '../../platform/threads/bounded-thread.ts';
 import type { PolicyRule, TextKind } from './policy-file.ts';
 
@@ -28,12 +28,12 @@ export type PatternResult =
   | { readonly kind: 'found' | 'too_slow'; readonly rule: number };
 
 export interface PatternThread {
-  /** Searches texts of a team after the earlier calls of this team. Different teams take turns. */
+  /** Searches texts of a team. Calls of the same team are handled in order; different teams take turns. */
   search(teamId: string, texts: readonly PolicyText[]): Promise<PatternResult>;
   close(): Promise<void>;
 }
 
-/** Makes the thread. `limitMs`: processor time for one check. */
+/** Creates the thread. `limitMs`: maximum processor time for one check, in milliseconds. */
 export function openPatternThread(rules: PatternThreadData['rules'], limitMs: number): PatternThread {
   const data: PatternThreadData = { rules: rules.map(({ pattern, applies_to }) => ({ pattern, applies_to })) };
   const thread = openBoundedThread<ToPatternThread, FromPatternThread>({

@@ -1,4 +1,4 @@
-/** Thread that searches texts for the patterns of the rules. The service ends the thread when a search takes too long. */
+/** This thread searches texts for the patterns of the rules. The service ends the thread when a search takes too long. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { RE2JS } from 're2js';
 import type { FromPatternThread, PatternThreadData, ToPatternThread } from './pattern-thread.ts';

@@ -2,7 +2,7 @@ import { RE2JS } from 're2js';
 import { z } from 'zod';
 import { type OperatorFile, readOperatorFile } from '../../platform/operator-files/read-file.ts';
 
-/** The texts that rules check. */
+/** Kinds of texts that rules can check. */
 export const textKinds = ['prompt', 'setup_command'] as const;
 export type TextKind = (typeof textKinds)[number];
 
@@ -11,7 +11,9 @@ const appliesTo = z
   .min(1)
   .default([...textKinds]);
 
-/** Instructions of a compiled pattern: the largest counted repetition of one character has about 1,000. */
+/**
+ * Maximum number of instructions of a compiled pattern. One character with the largest allowed count of repetitions needs about 1,000.
+ */
 const maxProgramSize = 5_000;
 
 const Rule = z.strictObject({
@@ -38,7 +40,7 @@ export type PolicyRule = z.output<typeof Rule>;
 export type ClassifierConfig = z.output<typeof Classifier>;
 export type PolicyFile = z.output<typeof PolicyFile>;
 
-/** Returns why a pattern cannot be used; null if it can. */
+/** Returns the reason why a pattern cannot be used; null if it can. */
 function problemOf(pattern: string): string | null {
   try {
     const size = RE2JS.compile(pattern).programSize();
@@ -50,7 +52,7 @@ function problemOf(pattern: string): string | null {
   }
 }
 
-/** Reads the file of RUNYARD_CONTENT_POLICY_FILE. Each problem names line and fault. */
+/** Reads the file of RUNYARD_CONTENT_POLICY_FILE. Each problem contains the line and the fault. */
 export async function readPolicyFile(file: string): Promise<OperatorFile<PolicyFile>> {
   const setting = 'RUNYARD_CONTENT_POLICY_FILE';
   const read = await readOperatorFile(setting, file, PolicyFile);

@@ -3,7 +3,7 @@ import { type EnvironmentRouteDeps, environmentRoutes } from './environment-rout
 import { guestRoutes } from './guest-routes.ts';
 import { environmentSearch } from './search.ts';
 
-/** Environments: the contents of a sandbox before the agent begins. */
+/** Stores environments. An environment says what a sandbox contains before the agent begins. */
 export const environmentsDomain = (
   deps: Omit<EnvironmentRouteDeps, 'checkSecrets'> & Parameters<typeof guestRoutes>[0],
   checkSecrets: EnvironmentRouteDeps['checkSecrets'],

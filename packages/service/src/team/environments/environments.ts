@@ -22,23 +22,24 @@ import { visitByLink } from './link.ts';
 import { guestOf } from './may-use.ts';
 
 /**
- * A caller who may see the environments of the team. A person also sees environments of other teams as a guest, by invitation or link.
+ * A caller who may see the environments of the team. A person may also see environments of other teams as a guest, by invitation or link.
  */
 export interface EnvironmentContext {
   readonly teamId: string;
   readonly creator: RunActor;
 }
 
-/** Returns the uid under which the caller may be a guest; null if the caller is not a person. */
+/** Returns the uid of the caller if the caller is a person; otherwise null, because only people can be guests. */
 export const guestUid = ({ creator }: Pick<EnvironmentContext, 'creator'>): string | null =>
   creator.kind === 'user' ? creator.uid : null;
 
-/** The members of an environment that describe its runs in a team. */
+/** The members of an environment that describe the runs of a team in it. */
 export type EnvironmentRuns = Pick<Environment, 'setup_failed' | 'last_task_run_timestamp' | 'last_task_created'>;
 
 /**
- * Reads the last runs of environments by their UIDs. Only runs of the given team count, so that a guest does not see runs of others.
- * Leaves out environments without a run. The folder `runs`, which may import this folder, passes the function.
+ * Reads the last run in each of these environments. Only runs of the given team count, so that a guest does not see runs of other teams.
+ * The result has no entry for environments without a run. The folder `runs` passes this function, because this folder may not import
+ * `runs`.
  */
 export type ReadEnvironmentRuns = (
   db: Queryable,
@@ -137,7 +138,7 @@ async function toEnvironments(
   }));
 }
 
-/** Lists the environments of the team. `name`: by name, then uid; `last_updated`: most recent first. */
+/** Lists the environments of the team. `name`: sorted by name, then uid; `last_updated`: the last changed environment first. */
 export async function listEnvironments(
   db: Queryable,
   context: EnvironmentContext,
@@ -174,8 +175,8 @@ export async function readEnvironment(
 }
 
 /**
- * Returns the form of a configuration for the audit log. It has only a fingerprint of the setup commands, because people write passwords
- * into them, and the log is kept longer than the environment.
+ * Returns a configuration as the audit log shows it. The result has only a fingerprint of the setup commands, because people write
+ * passwords into commands, and the log is kept longer than the environment.
  */
 function stateOf({
   name,
@@ -210,7 +211,7 @@ function stateOf({
   };
 }
 
-/** Creates an environment. `too_many`: the team has the largest number allowed. */
+/** Creates an environment. `too_many`: the team already has the maximum number of environments. */
 export async function createEnvironment(
   tx: Queryable,
   context: EnvironmentContext & Author,
@@ -256,7 +257,10 @@ export async function updateEnvironment(
   return true;
 }
 
-/** Deletes an environment. Runs keep its uid. Returns false if the team has no such environment. Throws `MadeByPerson`. */
+/**
+ * Deletes an environment. Its runs keep the uid of the environment. Returns false if the team has no such environment. Throws
+ * `MadeByPerson`.
+ */
 export async function deleteEnvironment(tx: Queryable, by: Author, uid: string): Promise<boolean> {
   const [gone] = await tx.query(remove, [by.teamId, uid]);
   if (!gone) return false;

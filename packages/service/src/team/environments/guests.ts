@@ -13,7 +13,7 @@ const readGuests = defineStatement({
   row,
 });
 
-/** The lock serialises the changes of the guests of an environment. */
+/** Because of this lock, changes of the guests of an environment happen one after another. */
 const lockEnvironment = defineStatement({
   name: 'lock_environment',
   text: 'SELECT uid FROM environments WHERE team_id = $1 AND uid = $2 FOR UPDATE',
@@ -34,7 +34,10 @@ export async function lockGuests(tx: Queryable, teamId: string, uid: string): Pr
   return (await tx.query(lockEnvironment, [teamId, uid])).length > 0;
 }
 
-/** Returns the guests of an environment, first accepted first, without their addresses. The caller has locked the guests. */
+/**
+ * Returns the guests of an environment, without their mail addresses. The guest who accepted first is the first one. The caller has locked
+ * the guests.
+ */
 export async function readGuestsOf(tx: Queryable, uid: string): Promise<EnvironmentGuest[]> {
   return (await tx.query(readGuests, [uid])).map(({ user_uid, display_name, granted_at }) => ({
     user: { type: 'user', uid: user_uid, display_name },

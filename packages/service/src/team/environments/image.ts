@@ -2,7 +2,7 @@ import type { EnvironmentConfig } from '@runyard/contract/environments/environme
 import { readImageName } from '@runyard/contract/runs/image-names';
 
 /**
- * Returns why no run can use the container image of an environment; null if a run can, or if the environment has no image.
+ * Returns the reason why no run can use the container image of an environment; null if runs can use it, or if the environment has no image.
  */
 export function imageProblem({ docker_image }: Pick<EnvironmentConfig, 'docker_image'>): string | null {
   const image = docker_image?.trim() ?? '';

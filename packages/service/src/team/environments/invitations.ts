@@ -1,4 +1,4 @@
-/** Invitations of people of other teams to an environment. A person becomes a guest by accepting. */
+/** Invites people of other teams to an environment. A person who accepts the invitation becomes a guest of the environment. */
 import { randomUUID } from 'node:crypto';
 import type {
   EnvironmentInvitation,
@@ -35,7 +35,7 @@ const readWaiting = defineStatement({
   row,
 });
 
-/** Guests and invitations count together. */
+/** The limit applies to the sum of guests and invitations. */
 const readRoom = defineStatement({
   name: 'has_room_for_environment_invitation',
   text: `
@@ -62,14 +62,14 @@ const withdraw = defineStatement({
 });
 
 /**
- * SQL: the invitation `i` is for the person whose uid is $1. The address of a person is not verified. So an invitation by address also
- * needs its id, which cannot be guessed and which only the inviting team can give to others.
+ * SQL: the invitation `i` is for the person whose uid is $1. The service does not verify mail addresses. So for an invitation by address,
+ * the person must also know the id of the invitation. Nobody can guess the id, and only the inviting team can give it to others.
  */
 const isForPerson = `
   (i.kind = 'user' AND i.invitee = $1
     OR i.kind = 'email' AND i.invitee = (SELECT lower(u.email) FROM users u WHERE u.uid = $1))`;
 
-/** Does not list invitations by address: a person who joined a team with a false address would learn the id. */
+/** This statement does not list invitations by address, because a person who joined a team with a false address would learn the id. */
 const readOwn = defineStatement({
   name: 'read_environment_invitations_of_person',
   text: `
@@ -88,7 +88,7 @@ const readOwn = defineStatement({
   },
 });
 
-/** The delete is the compare-and-set of the answer, because a withdrawn or answered invitation has no row. */
+/** The statement deletes the invitation, so that it can be answered only once. An invitation that was withdrawn or answered has no row. */
 const useOwn = defineStatement({
   name: 'use_environment_invitation',
   text: `
@@ -128,14 +128,14 @@ const toInvitation = ({ kind, invitee, ...times }: RowOf<typeof readWaiting>): E
 const inviteeOf = ({ user_uid: userUid, email }: InviteEnvironmentGuestRequest) =>
   userUid === undefined ? { kind: 'email', invitee: (email ?? '').toLowerCase() } : { kind: 'user', invitee: userUid };
 
-/** Returns the invitations of an environment that were not answered yet. The caller has read the guests under their lock. */
+/** Returns the invitations of an environment that were not answered yet. The caller has locked the guests. */
 export async function listInvitations(tx: Queryable, environmentUid: string): Promise<EnvironmentInvitation[]> {
   return (await tx.query(readWaiting, [environmentUid])).map(toInvitation);
 }
 
 /**
- * Invites a person by UID or address. The outcome is the same whether the person exists or not, so that the caller does not learn who uses
- * this service. Returns null if the team has no such environment. `too_many`: the environment has its maximum number of guests and
+ * Invites a person by UID or mail address. The outcome is the same whether the person exists or not, so that the caller does not learn who
+ * uses this service. Returns null if the team has no such environment. `too_many`: the environment has its maximum number of guests and
  * invitations.
  */
 export async function inviteGuest(

@@ -18,7 +18,10 @@ const removeVisitors: Statement = {
   text: 'DELETE FROM environment_visitors WHERE environment_uid = $1',
 };
 
-/** The lock serialises a visit with the end of the sharing. The end of the sharing deletes earlier visits, and later visits are refused. */
+/**
+ * The statement locks the environment, so that a visit is recorded either before or after the end of the sharing. The end of the sharing
+ * deletes earlier visits, and later visits are refused.
+ */
 const visit = defineStatement({
   name: 'visit_environment',
   text: `
@@ -31,8 +34,8 @@ const visit = defineStatement({
 });
 
 /**
- * Lets every person who knows the uid of an environment use it as a guest, or ends this access for everyone who opened the link. Returns
- * false if the team has no such environment.
+ * Allows every person who knows the uid of an environment to use it as a guest, or ends this access for everyone who opened the link.
+ * Returns false if the team has no such environment.
  */
 export async function setLinkSharing(db: Database, by: Author, uid: string, isShared: boolean): Promise<boolean> {
   return await db.transaction(async (tx) => {

@@ -1,4 +1,4 @@
-/** The environments that requests name. */
+/** Finds the environments that requests name. */
 import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, integer, json, nullable, text } from '../../platform/store/database/statement.ts';
@@ -18,11 +18,14 @@ const readNamed = defineStatement({
   row: { is_guest: boolean, revision: integer, config: nullable(json<EnvironmentConfig>()) },
 });
 
-/** The access of a request to the environment that it names. `config`: the configuration, if the caller may use it. */
+/**
+ * Says whether the caller of a request may use the environment that the request names. `config`: the configuration of the environment, if
+ * the caller may use it.
+ */
 export type NamedEnvironment =
   /** `isGuest`: the environment belongs to another team, and the caller is a guest of the environment. */
   | { readonly kind: 'own'; readonly isGuest: boolean; readonly config: EnvironmentConfig; readonly revision: number }
-  /** There is no such environment, or it belongs to another team; callers must not learn which of the two is true. */
+  /** There is no such environment, or it belongs to another team. Callers must not learn which of these is true. */
   | { readonly kind: 'not_usable' };
 
 /**
@@ -50,7 +53,7 @@ const readAdmitted = defineStatement({
   row: { uid: text() },
 });
 
-/** Returns the people whom an environment of another team admits. */
+/** Returns those of the people who may use an environment of another team. */
 export async function findAdmitted(
   db: Queryable,
   uid: string,

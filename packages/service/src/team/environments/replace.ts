@@ -6,7 +6,7 @@ import type { Database, Queryable } from '../../platform/store/database/database
 import type { Principal } from '../access/keys/principal.ts';
 import { lockEnvironment, type ReadEnvironmentRuns, readEnvironment, updateEnvironment } from './environments.ts';
 
-/** Why the caller may not give secrets to an environment. `invalid`: 400. `forbidden`: 403. */
+/** Reasons why the caller may not give secrets to an environment. `invalid`: 400. `forbidden`: 403. */
 export type RefusedSecrets =
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
   | { readonly kind: 'forbidden'; readonly detail: string };
@@ -16,7 +16,8 @@ export interface ReplaceDeps {
   readonly vault: Vault;
   readonly lastRuns: { readonly ofEnvironments: ReadEnvironmentRuns };
   /**
-   * Returns why the caller may not give these secrets to an environment that already has the secrets `before`; null if the caller may.
+   * Returns the reason why the caller may not give these secrets to an environment that already has the secrets `before`; null if the
+   * caller may.
    */
   checkSecrets(
     db: Queryable,

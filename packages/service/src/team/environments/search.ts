@@ -13,7 +13,7 @@ const find = defineStatement({
   row: { uid: text(), name: text(), changed_at: timestamp, is_id_match: boolean },
 });
 
-/** Finds the environments of the team, and those of which the person is a guest. */
+/** Searches the environments of the team, and the environments that the person may use as a guest. */
 export const environmentSearch: Search = {
   kind: 'environment',
   find: async (db, request) => {

@@ -1,4 +1,4 @@
-/** The MCP servers of a run: the servers in its configuration, and stored servers that the configuration names. */
+/** Reads the MCP servers of a run: servers that the run's configuration describes, and stored servers that it names. */
 import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/runs/config';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
@@ -26,21 +26,21 @@ const readStored = defineStatement({
     command: nullable(text()),
     args: nullable(json<string[]>()),
     url: nullable(text()),
-    /** NULL: the server belongs to another team. */
+    /** NULL if the server belongs to another team. */
     sealed_values: nullable(bytes),
     /** Of the command. */
     revision: integer,
   },
 });
 
-/** A server that a run can use, with its secrets. */
+/** A server that a run can use, with the values of its secrets. */
 export type RunMcpServer =
   | {
       readonly kind: 'command';
       readonly command: string;
       readonly args: readonly string[];
       readonly env: ServerValues;
-      /** The stored server and its revision; absent: the configuration itself describes the server. */
+      /** Id and revision of the stored server; absent if the configuration itself describes the server. */
       readonly stored?: { readonly id: string; readonly revision: number };
     }
   | {
@@ -73,7 +73,7 @@ export async function findUnusableServers(
   return ids.filter((id) => !own.has(id.toLowerCase()));
 }
 
-/** Returns the servers of a configuration by name, with `secrets` in place of their names. */
+/** Returns the servers of a configuration by name. Names of secrets are replaced by the values in `secrets`. */
 export async function readServersOfRun(
   { db, vault }: { readonly db: Queryable; readonly vault: Vault },
   teamId: string,

@@ -19,7 +19,7 @@ export interface McpRouteDeps {
   readonly settings: Pick<Settings, 'RUNYARD_ALLOW_PRIVATE_NETWORKS'>;
 }
 
-/** Returns the refusal of a URL that the service must not call; null if it may. */
+/** Returns the refusal of a URL that the service must not call; null if the service may call it. */
 function refuseUrl({ RUNYARD_ALLOW_PRIVATE_NETWORKS: networks }: McpRouteDeps['settings'], url: string | undefined) {
   const fault = url === undefined ? null : checkUrl(url, makeAddressRules(networks), networks.length > 0);
   return fault && invalid([fault]);

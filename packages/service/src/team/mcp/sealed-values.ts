@@ -1,7 +1,7 @@
 import { defineSealedRows } from '../../platform/secrets/seal-again.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 
-/** Variables of a command or headers of an address, by name. */
+/** Values of the environment variables of a command, or of the headers for an address, by name. */
 export type ServerValues = Readonly<Record<string, string>>;
 
 /** Encrypted values of one server. A copy of these values under the id of another server cannot be decrypted. */
@@ -11,7 +11,7 @@ export const purposeOf = (serverId: string): string => `mcp server ${serverId}`;
 export const sealValues = (vault: Vault, serverId: string, values: ServerValues): Buffer =>
   vault.seal(purposeOf(serverId), JSON.stringify(values));
 
-/** Decrypts the values of a server; null if another key encrypted them, or they were changed. */
+/** Decrypts the values of a server; returns null if they were encrypted with another key, or were changed. */
 export function openValues(vault: Vault, serverId: string, sealed: Buffer): ServerValues | null {
   try {
     return JSON.parse(vault.open(purposeOf(serverId), sealed)) as ServerValues;
@@ -20,7 +20,7 @@ export function openValues(vault: Vault, serverId: string, sealed: Buffer): Serv
   }
 }
 
-/** The values of stored MCP servers. */
+/** Names the columns with the encrypted values of stored MCP servers. */
 export const sealedServers = defineSealedRows({
   table: 'mcp_servers',
   id: 'id',

@@ -4,7 +4,7 @@ import { faultsOfSecrets, putSecrets, secretsByForm, secretsOfServers } from './
 
 const url = 'https://example.com/mcp';
 
-test('the names of secrets in variables and headers of servers are found, each once in each form', () => {
+test('the names of secrets are found in variables and headers of servers, each name at most once for variables and once for headers', () => {
   const servers = {
     near: { command: 'x', args: ['${ARGUMENT}'], env: { A: '${TOKEN}', B: 'Bearer ${TOKEN}:${OTHER}' } },
     far: { url: `${url}?\${QUERY}`, headers: { Authorization: 'Bearer ${TOKEN}' } },
@@ -33,7 +33,7 @@ test.each([
   expect(used).toEqual(expected === text ? [] : ['value-$&-${OTHER}']);
 });
 
-describe('a secret that does not fit', () => {
+describe('a secret whose value is not allowed in a server', () => {
   const secrets = secretsByForm([
     { name: 'LINES', as: 'mcp_header', value: 'secret-value\r\nhost: evil' },
     { name: 'LINES', as: 'mcp_variable', value: 'secret-value\nof two lines' },

@@ -1,15 +1,17 @@
-/** Replaces `${NAME}` in the variables and headers of an MCP server of a configuration with the value of a secret of the run. */
+/**
+ * Replaces `${NAME}` with the value of a secret of the run, in the variables and headers of an MCP server that a configuration describes.
+ */
 import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/runs/config';
 import { McpHeaders, maxMcpVariableLength } from '@runyard/contract/team/mcp-servers';
 import type { Fault } from '../../platform/fault.ts';
 import type { ServerSecretForm } from '../access/contents/run-rights.ts';
 import type { ServerValues } from './sealed-values.ts';
 
-/** A secret that a server names. */
+/** A secret that an MCP server names. */
 export interface ServerSecret {
   readonly name: string;
   readonly as: ServerSecretForm;
-  /** The first member that names the secret. */
+  /** Path of the first member that names the secret. */
   readonly path: string;
 }
 
@@ -21,7 +23,7 @@ function valuesOf({ command, env = {}, url, headers = {} }: MCPServerConfig) {
   return { member: 'headers', as: 'mcp_header', values: url === undefined ? {} : headers } as const;
 }
 
-/** Returns the secrets that servers name, each once in each form. */
+/** Returns the secrets that servers name. Each secret appears at most once for each form: variable or header. */
 export function secretsOfServers(servers: NonNullable<AmbientAgentConfig['mcp_servers']>): readonly ServerSecret[] {
   const found = new Map<string, ServerSecret>();
   for (const [server, described] of Object.entries(servers)) {
@@ -34,13 +36,13 @@ export function secretsOfServers(servers: NonNullable<AmbientAgentConfig['mcp_se
   return [...found.values()];
 }
 
-/** Present values of the secrets that a run may use in one form, by name. */
+/** The present values, by name, of the secrets that a run may use in one form. */
 export type SecretValues = ReadonlyMap<string, string>;
 
 /** Values of secrets by form. */
 export type SecretsByForm = Readonly<Record<ServerSecretForm, SecretValues>>;
 
-/** Returns those values of a run's secrets that its servers may get. */
+/** Returns the values of those secrets of a run that the run's servers may get, by form. */
 export function secretsByForm(
   secrets: readonly { readonly name: string; readonly as: string; readonly value: string }[],
 ): SecretsByForm {
@@ -49,7 +51,7 @@ export function secretsByForm(
   return { mcp_variable: inForm('mcp_variable'), mcp_header: inForm('mcp_header') };
 }
 
-/** Replaces the names in a text with values. Names without a value stay. `used`: the values that were inserted. */
+/** Replaces the names of secrets in a text with values. Names without a value stay. Adds the inserted values to `used`. */
 export function putSecrets(
   values: ServerValues,
   secrets: SecretValues,
@@ -67,8 +69,8 @@ export function putSecrets(
 }
 
 /**
- * Counts the characters of a text after its names are replaced with values. Does not build this text, because a value may be much longer
- * than its name.
+ * Counts the characters that a text has after its names are replaced with values. Does not build this text, because a value may be much
+ * longer than its name.
  */
 const filledLength = (text: string, secrets: SecretValues): number =>
   [...text.matchAll(reference)].reduce(
@@ -78,7 +80,7 @@ const filledLength = (text: string, secrets: SecretValues): number =>
 
 const isHeader = (name: string, value: string): boolean => McpHeaders.safeParse({ [name]: value }).success;
 
-/** Returns why the values of secrets do not fit into the servers that name them. No fault has a value. */
+/** Returns the reasons why values of secrets are not allowed in the servers that name the secrets. No fault contains a value. */
 export function faultsOfSecrets(
   servers: NonNullable<AmbientAgentConfig['mcp_servers']>,
   byForm: SecretsByForm,

@@ -1,4 +1,4 @@
-/** The MCP servers that teams have stored. */
+/** Stores the MCP servers of teams. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxMcpServers } from '@runyard/contract/limits';
 import type { CreateMcpServerRequest, McpServer, UpdateMcpServerRequest } from '@runyard/contract/team/mcp-servers';
@@ -58,7 +58,7 @@ const insert = defineStatement({
   row,
 });
 
-/** $6: NULL keeps the stored values. */
+/** $6: the new encrypted values; NULL leaves the stored values unchanged. */
 const update = defineStatement({
   name: 'update_mcp_server',
   text: `
@@ -87,7 +87,10 @@ function toServer(row: ServerRow): McpServer {
   return { id, name, ...of, created_at, updated_at };
 }
 
-/** Returns the members of a server that the audit log shows. They exclude values and arguments, because people write secrets into them. */
+/**
+ * Returns the members of a server that the audit log shows. The log shows no values and no arguments, because people write secrets into
+ * them.
+ */
 const stateOf = ({ name, command, args, url, value_names }: ServerRow) => ({
   name,
   ...(command === null
@@ -109,7 +112,7 @@ export async function readMcpServer(db: Queryable, teamId: string, id: string): 
   return found ? toServer(found) : null;
 }
 
-/** Stores a server. `too_many`: the team has the largest number allowed. */
+/** Stores a server. `too_many`: the team already has the maximum number of servers. */
 export async function createMcpServer(
   tx: Queryable,
   vault: Vault,
@@ -138,13 +141,13 @@ export async function createMcpServer(
   return toServer(made);
 }
 
-/** `invalid`: 400; null: the team has no such server. */
+/** `invalid`: 400; null if the team has no such server. */
 export type UpdateOutcome =
   | { readonly kind: 'done'; readonly server: McpServer }
   | { readonly kind: 'invalid'; readonly fault: Fault }
   | null;
 
-/** Changes the members that the request has. */
+/** Changes the members that the request contains. */
 export async function updateMcpServer(
   db: Database,
   vault: Vault,

@@ -1,9 +1,10 @@
 /**
- * Well-known models and their prices: an estimate at the standard rate, without batch, flex, priority or regional tariffs. `catalogue.json`
- * has the data. Model names: the catalogues of the pinned @ai-sdk/anthropic, @ai-sdk/openai and @ai-sdk/google. Prices as published on
- * platform.claude.com/docs/en/about-claude/pricing, developers.openai.com/api/docs/pricing and ai.google.dev/gemini-api/docs/pricing,
- * partly through sites that quote them. Context windows and reasoning levels: the model map of LiteLLM 1.109.1. If no page has a price, the
- * model has no price, or a price from the usual ratios of its family. docs/models.md describes how to renew the data.
+ * Reads the catalogue of well-known models with their prices. The prices are an estimate at the standard rate, without batch, flex,
+ * priority or regional tariffs. `catalogue.json` has the data. Sources of the model names: the catalogues of the pinned @ai-sdk/anthropic,
+ * @ai-sdk/openai and @ai-sdk/google. Source of the prices: platform.claude.com/docs/en/about-claude/pricing,
+ * developers.openai.com/api/docs/pricing and ai.google.dev/gemini-api/docs/pricing, partly as other sites quote them. Source of the context
+ * windows and reasoning levels: the model map of LiteLLM 1.109.1. If no page has a price, the model has no price, or a price that follows
+ * from the usual price ratios of its model family. docs/models.md describes how to renew the data.
  */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
@@ -24,7 +25,7 @@ const PriceEntry = Rates.extend({
   long_prompt: Rates.extend({ above: z.int().min(1) }).optional(),
 });
 
-/** A model in a file. The id is `provider/name`, with the provider's own name of the model. */
+/** A model in a catalogue file. The id is `provider/name`, with the name that the provider uses for the model. */
 const ModelEntry = z.strictObject({
   id: z.string().regex(new RegExp(`^(${Object.keys(providerKinds).join('|')})/[\\x21-\\x7e]{1,200}$`), {
     error: 'must begin with anthropic/, openai/, google/ or local/ and continue with printable characters',
@@ -48,7 +49,7 @@ const ModelEntry = z.strictObject({
 
 const CatalogueFile = z.strictObject({ made_on: day, models: z.array(ModelEntry).max(5_000) });
 
-/** A file of an operator: entries of known models need only the members that differ. */
+/** A file of an operator. An entry for a known model needs only the members that differ. */
 export const OperatorCatalogueFile = z.strictObject({
   made_on: day.optional(),
   models: z.array(ModelEntry.partial().required({ id: true })).max(5_000),
@@ -56,16 +57,16 @@ export const OperatorCatalogueFile = z.strictObject({
 
 export interface CatalogueModel {
   readonly provider: ProviderName;
-  /** The name that the provider uses. */
+  /** Name of the model that the provider uses. */
   readonly providerModel: string;
   readonly displayName: string;
   readonly visionSupported: boolean;
-  /** Tokens; absent: not known. */
+  /** Size of the context window in tokens; absent if it is not known. */
   readonly contextWindow?: number;
   readonly reasoningLevels?: readonly string[];
-  /** Sorted by their first days; empty: no price is known. */
+  /** The prices, sorted by the first day of each; an empty list if no price is known. */
   readonly prices: readonly Price[];
-  /** Other names of the same model. */
+  /** Other names that the provider uses for the same model. */
   readonly aliases: readonly string[];
 }
 
@@ -109,15 +110,18 @@ export function withEntry(
 
 const file = CatalogueFile.parse(JSON.parse(readFileSync(new URL('./catalogue.json', import.meta.url), 'utf8')));
 
-/** Models in the order of the list. The first of a provider is its default: the best balance of quality and price. */
+/**
+ * The models in the order of the catalogue. The first model of each provider is the provider's default: the best balance of quality and
+ * price.
+ */
 export const catalogue: readonly CatalogueModel[] = Object.freeze(
   file.models.map((entry) => withEntry(undefined, entry)),
 );
 
-/** Day on which names and prices were collected, `YYYY-MM-DD`. */
+/** Day on which the names and prices were collected, `YYYY-MM-DD`. */
 export const catalogueMadeOn = file.made_on;
 
-/** Days after which names and prices have probably changed. */
+/** Number of days after which the names and prices have probably changed. */
 const staleAfterDays = 90;
 
 /** Returns the age of a catalogue in days if it is old; null if it is not old. */

@@ -1,6 +1,9 @@
 import { editDistance } from '@runyard/contract/wire/edit-distance';
 
-/** Returns at most `count` of `names` that resemble `wanted`, the most similar first. The part after the slash alone may match too. */
+/**
+ * Returns at most `count` of `names` that are similar to `wanted`, the most similar first. A name also counts if only its part after the
+ * slash is similar.
+ */
 export function closest(wanted: string, names: readonly string[], count: number): string[] {
   const short = wanted.slice(0, 200).toLowerCase();
   return names

@@ -1,4 +1,4 @@
-/** Codes of system errors as words. Other codes are shown without an explanation. */
+/** Explains codes of system errors in words. Other codes are shown without an explanation. */
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset',
@@ -15,7 +15,7 @@ const reasons: Readonly<Record<string, string>> = {
 
 /**
  * Returns the code of an error and its meaning, as the text after the words "cannot be reached". Returns an empty text if the error has no
- * code. Does not return the error's own text, because it may contain an address.
+ * code. Does not return the message of the error, because it may contain an address.
  */
 export function connectionReason({ code }: NodeJS.ErrnoException): string {
   if (typeof code !== 'string' || !/^[A-Z0-9_]{2,60}$/.test(code)) return '';

@@ -4,7 +4,7 @@ import type { Offer } from './offers.ts';
 import type { Abilities } from './probe-endpoint.ts';
 import type { ProviderName } from './providers.ts';
 
-/** Returns why the team cannot choose a model of a configured provider; undefined if it can. */
+/** Returns the reason why the team cannot choose a model of a configured provider; undefined if it can. */
 export function disableReason(
   choices: ModelChoices,
   modelId: string,
@@ -19,7 +19,7 @@ export function disableReason(
 export const disabledMessage = (modelId: string): string =>
   `an administrator of the team has disabled the model ${modelId}; use another model (GET /agent/models), or ask an administrator to enable it`;
 
-/** Returns the known facts about a model of a configured provider, as sentences; empty if there are none. */
+/** Returns the known facts about a model of a configured provider, as sentences; an empty text if there are none. */
 export function describeOffer(
   { contextWindow, reasoningLevels }: Offer,
   reason: ModelDisableReason | undefined,

@@ -1,7 +1,7 @@
 import type { Domain } from '../../platform/domain.ts';
 import { modelRoutes } from './routes.ts';
 
-/** Models that runs can name. `isOutOfRequests` returns whether the team has used up its budget. */
+/** Manages the models that runs can name. `isOutOfRequests` returns whether the team has used up its budget. */
 export const modelsDomain = (
   deps: Parameters<typeof modelRoutes>[0],
   isOutOfRequests: Parameters<typeof modelRoutes>[1],

@@ -1,4 +1,4 @@
-/** The list of models of the endpoint on this machine, updated regularly. */
+/** Keeps the list of models of the endpoint on this machine, and updates it regularly. */
 import type { LocalModels } from './local-models.ts';
 import type { Upstream } from './providers.ts';
 
@@ -15,22 +15,25 @@ export interface LocalListOptions {
 
 /** The last answer of the endpoint. */
 export interface LocalList {
-  /** Returns the last good list, else the last failure; undefined if the endpoint was not asked yet. */
+  /** Returns the last list that the endpoint sent, or, if there is none, the last failure; undefined if the endpoint was not asked yet. */
   current(): LocalModels | undefined;
   /** Requests the list in the background if the last list is old. */
   refresh(): void;
-  /** Requests the list now; concurrent calls share the answer. Waits at most 10 s. */
+  /** Requests the list now; concurrent calls share one request. Waits at most 10 s. */
   ask(): Promise<void>;
 }
 
-/** Maximum age of a list that counts as new. After a failure the endpoint is asked again sooner. */
+/** Maximum age of a list before the endpoint is asked again. After a failure it is asked again sooner. */
 const freshMs = 60_000;
 const retryMs = 10_000;
-/** The service starts with or without the list, but a run that needs it waits longer. */
+/**
+ * Maximum times to wait for the list. The start of the service waits only a short time, because the service also starts without the list. A
+ * run that needs the list waits longer.
+ */
 const startTimeoutMs = 3_000;
 const taskTimeoutMs = 10_000;
 
-/** Opens the list. Waits for the endpoint at most 3 s. */
+/** Creates the list. Waits for the endpoint at most 3 s. */
 export async function openLocalList(upstream: Upstream, options: LocalListOptions): Promise<LocalList> {
   const { log, now, fetchLocal } = options;
   let local: LocalModels | undefined;
@@ -40,7 +43,7 @@ export async function openLocalList(upstream: Upstream, options: LocalListOption
     const before = local?.ok;
     const answer = await fetchLocal(upstream, timeoutMs);
     askedAt = now().getTime();
-    // The last good list stays in use while the endpoint is down: runs then fail with the error of the endpoint, which is more precise.
+    // Keep the last list while the endpoint fails. Runs then fail with the error of the endpoint, which is more precise.
     if (answer.ok || local?.ok !== true) local = answer;
     if (!answer.ok && before !== false)
       log?.warn({ reason: answer.reason }, 'RUNYARD_MODEL_BASE_URL does not list its models');

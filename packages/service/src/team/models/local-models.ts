@@ -56,7 +56,7 @@ function reasonOf(error: unknown, timeoutMs: number): string {
   return `it cannot be reached${connectionReason(error)}`;
 }
 
-/** Id that means the first model of the endpoint's list. A run that begins with this id gets that model. */
+/** Id that stands for the first model in the endpoint's list. A run that begins with this id gets that model. */
 export const firstLocalId = 'local/auto';
 
 const describeMissingList = (local: LocalModels | undefined): string => {
@@ -64,7 +64,7 @@ const describeMissingList = (local: LocalModels | undefined): string => {
   return local.ok ? 'it lists no model' : local.reason;
 };
 
-/** Returns the entry in the list of models for the first model of the endpoint. */
+/** Returns the entry for the first model of the endpoint, as the API's list of models shows it. */
 export function unlistedModel(upstream: Upstream, local: LocalModels | undefined): Model {
   const endpoint = endpointOf(upstream);
   return {
@@ -77,7 +77,7 @@ export function unlistedModel(upstream: Upstream, local: LocalModels | undefined
   };
 }
 
-/** Returns why a run cannot begin with the first model of the endpoint, and the next step. */
+/** Returns the reason why a run cannot begin with the first model of the endpoint, and what to do. */
 export function noListMessage(upstream: Upstream, local: LocalModels | undefined): string {
   const advice = local?.ok
     ? 'Load a model there (Ollama: `ollama pull qwen3`), then run again.'

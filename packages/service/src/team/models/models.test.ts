@@ -29,7 +29,7 @@ const anthropic = { RUNYARD_ANTHROPIC_API_KEY: 'sk-ant-secret' };
 const at = () => new Date('2026-11-21T00:00:00Z');
 
 describe('a service without any provider', () => {
-  it('has the runbook as default model, and lists all other models as disabled', async () => {
+  it('uses the runbook as the default model, and lists all other models as disabled', async () => {
     const models = await opened({});
     const list = ListModelsResponse.parse(models.list());
     expect(list.default_model_id).toBe('runbook');
@@ -56,7 +56,7 @@ describe('a service without any provider', () => {
 });
 
 describe('a service with a key for Anthropic', () => {
-  it("has the provider's first model as default, and gives the agent its endpoint", async () => {
+  it("uses the provider's first model as the default, and gives the agent the endpoint of this model", async () => {
     const models = await opened(anthropic);
     expect(models.list().default_model_id).toBe('anthropic/claude-sonnet-5-5');
     expect(models.resolve(undefined)).toEqual({
@@ -140,7 +140,7 @@ describe('a service with a key for Anthropic', () => {
     expect((await opened(anthropic)).resolve('x'.repeat(100_000))).toMatchObject({ ok: false, suggestions: [] });
   });
 
-  it('lets a run continue with a model that is no longer listed, without a price', async () => {
+  it('lets a run continue with a model that is not listed any more, which then has no price', async () => {
     const target = (await opened(anthropic)).target('anthropic/claude-of-last-year');
     expect(target).toMatchObject({ providerModel: 'claude-of-last-year', price: undefined });
     expect((await opened(anthropic)).target('openai/gpt-5.5')).toBeUndefined();
@@ -246,7 +246,7 @@ describe('RUNYARD_MODEL_BASE_URL', () => {
     expect(models.list().default_model_id).toBe(id ?? 'local/auto');
   });
 
-  it('never falls back to the runbook, and a run gets the first model as soon as the endpoint lists it', async () => {
+  it("never replaces the endpoint's models by the runbook, and gives a run the first model as soon as the endpoint lists it", async () => {
     const answers: LocalModels[] = [
       { ok: false, reason: 'it cannot be reached (ECONNREFUSED)' },
       { ok: false, reason: 'it cannot be reached (ECONNREFUSED)' },
@@ -280,7 +280,7 @@ describe('RUNYARD_MODEL_BASE_URL', () => {
     expect(models.resolve('auto')).toMatchObject({ ok: true, model: { id: 'local/qwen' } });
   });
 
-  it('refuses a default that the endpoint does not have', async () => {
+  it('makes the service refuse a default model that the endpoint does not have', async () => {
     fake = await startFakeModels();
     const { RUNYARD_MODEL_BASE_URL = '', RUNYARD_MODEL_KEY = '' } = fake.env;
     const result = await open({ RUNYARD_MODEL_BASE_URL, RUNYARD_MODEL_KEY, RUNYARD_DEFAULT_MODEL: 'local/fake-loca' });
@@ -288,7 +288,7 @@ describe('RUNYARD_MODEL_BASE_URL', () => {
   });
 });
 
-it('each provider is reached with a base URL with or without the version', () => {
+it('requests reach each provider whether the base URL contains the version or not', () => {
   const parsed = parseSettings({
     ...anthropic,
     RUNYARD_ANTHROPIC_BASE_URL: 'https://proxy.example/v1/',

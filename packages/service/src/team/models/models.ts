@@ -22,14 +22,14 @@ import { isPublicName } from './public-names.ts';
 /** The built-in model that needs no provider: it runs the `sh` blocks of the prompt. */
 const runbookId = 'runbook';
 
-/** A model that runs can be created with. `agentModel` is the value for `AgentTask.harness.model`; absent for `runbook`. */
+/** A model with which runs can be created. `agentModel` is the value for `AgentTask.harness.model`; absent for `runbook`. */
 export interface ResolvedModel {
   readonly id: string;
   readonly agentModel?: AgentModel;
 }
 
 /**
- * `message` is a sentence for the caller with the next step. `unknown` and `not_configured`: 400 `invalid_request`; `disabled`: 403
+ * `message`: a sentence for the caller that also says what to do. `unknown` and `not_configured`: 400 `invalid_request`; `disabled`: 403
  * `feature_not_available`. `outage`: 503; the model exists, and will work again later.
  */
 export type ModelResolution =
@@ -39,7 +39,7 @@ export type ModelResolution =
       readonly reason: 'unknown' | 'not_configured';
       readonly message: string;
       readonly suggestions: string[];
-      /** True: the public service may have this model, so a definition that names it is kept. */
+      /** True if the public service may have this model, so a definition that names the model is kept. */
       readonly isLacking: boolean;
     }
   | { readonly ok: false; readonly reason: 'disabled'; readonly message: string }
@@ -66,7 +66,7 @@ export interface ModelTarget {
   readonly upstream: Upstream;
   /** Absent: not known. */
   readonly price: Price | undefined;
-  /** True: a probe has shown that the model's endpoint refuses stream_options. */
+  /** True if a probe has shown that the model's endpoint refuses stream_options. */
   readonly refusesStreamOptions?: boolean;
 }
 
@@ -75,33 +75,33 @@ export interface Models {
   list(choices?: ModelChoices): ListModelsResponse;
   /** Returns the model of a run; `undefined`, an empty text and `auto` mean the default. */
   resolve(modelId: string | undefined, choices?: ModelChoices): ModelResolution;
-  /** Returns the model of a run that begins. For `local/auto`, it asks the endpoint for its models, and waits at most 10 s. */
+  /** Returns the model of a run that begins. For `local/auto`, this function asks the endpoint for its models, and waits at most 10 s. */
   resolveForTask(modelId: string, choices?: ModelChoices): Promise<TaskModelResolution>;
   /** Returns true if a run that asks for this model gets `runbook` only because no model is configured. */
   fallsBackToRunbook(modelId: string | undefined): boolean;
   /**
-   * Returns the target for the gateway; undefined if the model needs no provider or its provider is no longer
-   * configured.
+   * Returns the server to which the gateway sends requests for the model; undefined if the model needs no provider, or if its provider is
+   * not configured any more.
    */
   target(modelId: string): ModelTarget | undefined;
-  /** The configured providers, for probes of their health. */
+  /** The configured providers, so that a loop can probe whether they work. */
   readonly upstreams: Readonly<Partial<Record<ProviderName, Upstream>>>;
 }
 
 export type OpenModelsResult = { ok: true; models: Models } | { ok: false; problems: string[] };
 
 export interface OpenModelsOptions extends Partial<LocalListOptions> {
-  /** Probes once the features of the default model of the endpoint on this machine; default: no probe. */
+  /** Probes once which features the default model of the endpoint on this machine has. If absent, nothing is probed. */
   readonly probe?: Probe;
 }
 
-/** Returns why no model of the provider can be chosen, and which setting changes that. */
+/** Returns a text that says why no model of the provider can be chosen, and which setting changes that. */
 const notUsable = ({ neededSetting, keySetting }: ProviderKind): string =>
   neededSetting === keySetting ? `no key set; set ${neededSetting}` : `no endpoint set; set ${neededSetting}`;
 
 /**
- * Opens the catalogue for `settings`. Waits at most 3 s for the local endpoint; if it is down, the service starts without it and asks again
- * later. Problems name the setting and the reason.
+ * Creates the models for `settings`. Waits at most 3 s for the local endpoint. If the endpoint does not answer, the service starts without
+ * its models and asks again later. Each problem contains the setting and the reason.
  */
 export async function openModels(settings: ModelSettings, options: OpenModelsOptions = {}): Promise<OpenModelsResult> {
   const { log, now = () => new Date(), fetchLocal = fetchLocalModels, probe } = options;
@@ -114,7 +114,10 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
   const localList = upstreams.local && (await openLocalList(upstreams.local, { log, now, fetchLocal }));
 
   let offered: { readonly of: LocalModels | undefined; readonly offers: readonly Offer[] } | undefined;
-  /** Returns the known models. Every create needs them, so they are computed again only after the local endpoint's list has changed. */
+  /**
+   * Returns the known models. Every creation of a run needs them, so they are computed again only after the list of the local endpoint has
+   * changed.
+   */
   const offers = (): readonly Offer[] => {
     const of = localList?.current();
     if (!offered || offered.of !== of) offered = { of, offers: listOffers([...known, ...extra], of) };
@@ -184,7 +187,9 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
     }
     return offers().find(usable)?.id ?? (upstreams.local === undefined ? runbookId : firstLocalId);
   };
-  /** The team's own default is used while it is usable. If it is disabled, the first model that is not disabled replaces it. */
+  /**
+   * Use the team's own default model while it can be used. If the default is disabled, the first model that is not disabled replaces it.
+   */
   const defaultId = ({ defaultId: wanted, disabledIds }: ModelChoices = noChoices): string => {
     if (wanted !== null && !disabledIds.includes(wanted) && resolveNamed(wanted).ok) return wanted;
     const ofService = defaultOfService();
@@ -281,7 +286,7 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
     fallsBackToRunbook: (modelId) => chosen === undefined && isDefault(modelId) && defaultOfService() === runbookId,
     target: (modelId) => {
       const parts = splitModelId(modelId);
-      // A run keeps its model even if the catalogue or the endpoint no longer has it.
+      // A run keeps its model even if the catalogue or the endpoint does not have the model any more.
       const offer =
         offers().find((each) => each.id === modelId) ?? (parts && namedOffer(parts.provider, parts.providerModel));
       const upstream = offer && upstreams[offer.provider];

@@ -1,4 +1,4 @@
-/** The models that a service knows, from the catalogue, RUNYARD_MODELS and the endpoint on this machine. */
+/** Collects the models that a service knows: from the catalogue, from RUNYARD_MODELS and from the endpoint on this machine. */
 import type { CatalogueModel } from './catalogue.ts';
 import type { LocalModels } from './local-models.ts';
 import { type ProviderName, providerKinds } from './providers.ts';
@@ -6,7 +6,7 @@ import { findByPublicName } from './public-names.ts';
 
 /** A model of a provider, whether the provider is configured or not. */
 export interface Offer extends CatalogueModel {
-  /** `provider/model`, with the provider's name of the model. */
+  /** `provider/model`, where `model` is the name that the provider uses. */
   readonly id: string;
 }
 
@@ -14,7 +14,7 @@ export interface Offer extends CatalogueModel {
 export const offersOf = (models: readonly CatalogueModel[]): Offer[] =>
   models.map((model) => ({ ...model, id: `${model.provider}/${model.providerModel}` }));
 
-/** Splits the id of a model into provider and the provider's own name; undefined if it begins with no provider. */
+/** Splits the id of a model into the provider and the name that the provider uses; undefined if the id does not begin with a provider. */
 export function splitModelId(id: string): { provider: ProviderName; providerModel: string } | undefined {
   const slash = id.indexOf('/');
   const provider = id.slice(0, slash);
@@ -25,7 +25,7 @@ export function splitModelId(id: string): { provider: ProviderName; providerMode
 
 /** Returns an offer for a model of which nothing but the name is known. */
 export function namedOffer(provider: ProviderName, providerModel: string): Offer {
-  // Such a model may or may not accept images. The agent may send them, and the provider may refuse.
+  // It is not known whether the model accepts images. So let the agent send images; the provider may refuse them.
   const visionSupported = provider !== 'local';
   const id = `${provider}/${providerModel}`;
   return { id, provider, providerModel, displayName: providerModel, visionSupported, prices: [], aliases: [] };
@@ -59,8 +59,9 @@ export function listOffers(offers: readonly Offer[], local: LocalModels | undefi
 }
 
 /**
- * Finds a model by its id, the provider's name, an alias or a name of the public service. If two providers use the name, returns the usable
- * model. Before the endpoint on this machine has listed its models (`localIsListed` false), each name after `local/` is accepted.
+ * Finds a model by its id, by the name that its provider uses, by an alias, or by a name of the public service. If two providers use the
+ * name, returns the model that can be used. While the endpoint on this machine has not listed its models (`localIsListed` is false), each
+ * name after `local/` is accepted.
  */
 export function findOffer(
   all: readonly Offer[],

@@ -1,14 +1,14 @@
 import { readOperatorFile } from '../../platform/operator-files/read-file.ts';
 import { type CatalogueModel, catalogue, catalogueMadeOn, OperatorCatalogueFile, withEntry } from './catalogue.ts';
 
-/** The catalogue with the models of the operator. `madeOn`: the later date of the catalogue and the operator's file. */
+/** The catalogue with the models of the operator. `madeOn`: the date of the catalogue or of the operator's file, whichever is later. */
 export type KnownModels =
   | { readonly ok: true; readonly models: readonly CatalogueModel[]; readonly madeOn: string }
   | { readonly ok: false; readonly problems: string[] };
 
 const idOf = ({ provider, providerModel }: CatalogueModel): string => `${provider}/${providerModel}`;
 
-/** Returns the catalogue with the changes of RUNYARD_MODELS_FILE, if this file is set. Problems name line and fault. */
+/** Returns the catalogue, with the changes from RUNYARD_MODELS_FILE if this file is set. Each problem contains the line and the fault. */
 export async function readKnownModels(file: string | undefined): Promise<KnownModels> {
   if (file === undefined) return { ok: true, models: catalogue, madeOn: catalogueMadeOn };
   const setting = 'RUNYARD_MODELS_FILE';

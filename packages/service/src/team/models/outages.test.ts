@@ -14,7 +14,7 @@ const due = () => db.query("UPDATE model_outages SET next_probe_at = clock_times
 const ended = (seconds: number) =>
   db.query("UPDATE model_outages SET ended_at = clock_timestamp() - $1 * interval '1 second'", [seconds]);
 
-test('an outage begins once, is visible to all processes, and ends once', async () => {
+test('an outage begins only once, is visible to all processes, and ends only once', async () => {
   const begun = await Promise.all([1, 2, 3].map(() => beginOutage(db, 'anthropic', 'it fails')));
   expect(begun.filter(Boolean)).toHaveLength(1);
   const [outage] = await outages();
@@ -26,7 +26,7 @@ test('an outage begins once, is visible to all processes, and ends once', async 
   expect(await outages()).toEqual([]);
 });
 
-test('an unstable provider has no new outage within 30 s of the last one, and its probes keep their intervals', async () => {
+test('a provider gets no new outage within 30 s after its last one, and the intervals between its probes are not reset then', async () => {
   await beginOutage(db, 'openai', 'it fails');
   await due();
   await claimOutageProbes(db, ['openai']);
@@ -65,7 +65,7 @@ test('a success of a request that was sent before an outage does not end a later
   expect(await outages()).toHaveLength(1);
 });
 
-test('only one of several processes probes, at growing intervals, and only configured providers', async () => {
+test('only one of several processes probes a provider, at longer and longer intervals, and only providers that are configured', async () => {
   await beginOutage(db, 'local', 'it fails');
   expect(await claimOutageProbes(db, ['local'])).toEqual([]);
   const waits: number[] = [];

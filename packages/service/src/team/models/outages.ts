@@ -1,17 +1,17 @@
-/** Outages of providers, which all service processes share. */
+/** Stores the outages of providers, which all service processes share. */
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, text } from '../../platform/store/database/statement.ts';
 import type { Outage } from './choices.ts';
 import type { ProviderName } from './providers.ts';
 import { forgetModelChoices } from './team-models.ts';
 
-/** Seconds between the end of an outage of a provider and the beginning of its next one. */
+/** Minimum number of seconds between the end of an outage and the beginning of the provider's next outage. */
 export const quietSeconds = 30;
-/** Seconds after the end of an outage after which the number of its probes is forgotten. */
+/** If an outage ended at least this number of seconds ago, the next outage begins with the shortest interval between probes again. */
 const forgivenSeconds = 600;
 const longestProbeSeconds = 300;
 
-/** Seconds until the next probe: 5, 10, 20, … 300. */
+/** SQL: time until the next probe: 5, 10, 20, … 300 seconds. */
 const backoff = (probes: string): string =>
   `least(${longestProbeSeconds}, 5 * 2 ^ least(${probes}, 6)) * interval '1 second'`;
 
@@ -30,7 +30,8 @@ const begin = defineStatement({
 });
 
 /**
- * Ends only the outage that the caller saw, not a later one. If $3 is true, the next outage begins with the shortest time between probes.
+ * Ends the outage that the caller saw, but not a later outage. If $3 is true, the next outage begins with the shortest interval between
+ * probes.
  */
 const end = defineStatement({
   name: 'end_model_outage',
@@ -40,7 +41,7 @@ const end = defineStatement({
   row: { provider: text() },
 });
 
-/** Each probe is given to only one of several processes. */
+/** If several processes call this at once, each probe is given to only one of them. */
 const claimProbes = defineStatement({
   name: 'claim_model_probes',
   text: `
@@ -65,8 +66,8 @@ export async function beginOutage(db: Queryable, provider: ProviderName, reason:
 }
 
 /**
- * Ends an outage. Returns false if it has ended already. `how`: a successful probe also resets the time between
- * probes, because it proves more than the request of a run.
+ * Ends an outage. Returns false if the outage has already ended. `how`: a successful probe also resets the interval between probes, because
+ * a probe proves more than the request of a run.
  */
 export async function endOutage(
   db: Queryable,
@@ -78,7 +79,7 @@ export async function endOutage(
   return ended.length > 0;
 }
 
-/** Returns the outages that the caller has to probe now. */
+/** Returns the outages whose providers the caller must probe now. */
 export async function claimOutageProbes(
   db: Queryable,
   providers: readonly ProviderName[],

@@ -9,7 +9,7 @@ const priceOf = (name: string, day: string) => {
 };
 
 describe('the cost of a request', () => {
-  it('adds up the cost of each kind of token', () => {
+  it('is the sum of the costs of each kind of token', () => {
     const cost = costOf(
       { input: 10_000, output: 1_000, cacheRead: 20_000, cacheWrite: 5_000, cacheWriteLong: 2_000 },
       priceOf('claude-opus-5-5', '2026-11-21'),
@@ -24,7 +24,7 @@ describe('the cost of a request', () => {
     expect(costOf(tokens, priceOf('gemini-4-hydrogen', '2026-11-21'))).not.toBeNull();
   });
 
-  it('uses the long-prompt price for the whole request above the limit, cache included', () => {
+  it('is computed with the long-prompt price for the whole request if the prompt, with its cached tokens, is above the limit', () => {
     const price = priceOf('claude-haiku-5-5', '2026-11-21');
     const at = { ...tokens, input: 40_000, cacheRead: 50_000, cacheWrite: 10_000, output: 0 };
     expect(costOf(at, price)?.input).toBeCloseTo(0.004, 12);
@@ -32,7 +32,7 @@ describe('the cost of a request', () => {
     expect(costOf({ ...tokens, input: 272_001 }, priceOf('gpt-6.1-sol', '2026-11-21'))?.output).toBeCloseTo(1.5, 12);
   });
 
-  it('changes on the announced day', () => {
+  it('changes on the day for which a new price is announced', () => {
     expect(priceOf('gemini-4-carbon', '2026-11-30')?.input).toBe(2);
     expect(priceOf('gemini-4-carbon', '2026-12-01')).toMatchObject({ input: 4, output: 20, cacheRead: 0.2 });
     expect(priceOf('claude-sonnet-5-5', '2026-10-06')?.cacheRead).toBe(0.2);
@@ -41,7 +41,7 @@ describe('the cost of a request', () => {
 });
 
 describe('the catalogue', () => {
-  it('has each model once, with positive prices in order', () => {
+  it('contains each model once, with positive prices that are sorted by day', () => {
     const ids = catalogue.flatMap((model) =>
       [model.providerModel, ...(model.aliases ?? [])].map((name) => `${model.provider}/${name}`),
     );

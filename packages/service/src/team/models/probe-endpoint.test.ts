@@ -38,19 +38,19 @@ const failures: readonly (readonly [string, RequestListener, string])[] = [
   ['is a page', (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'), 'a web page'],
   ['redirects', (_, response) => response.writeHead(302, { location: '/' }).end(), 'it answered 302'],
 ];
-test.each(failures)('the reason is given if the answer %s', async (_, listener, reason) => {
+test.each(failures)('the result of a probe contains a reason if the answer %s', async (_, listener, reason) => {
   const limitMs = reason.includes('0.2 s') ? 200 : 60_000;
   const found = await probeEndpoint({ baseUrl: await serve(listener) }, 'm', limitMs);
   expect(found).toMatchObject({ kind: 'failed', reason: expect.stringContaining(reason) });
 });
 
-test('an endpoint that answers in one document does not stream', async () => {
+test('an endpoint that sends its answer in one document counts as an endpoint that does not stream', async () => {
   const body = JSON.stringify({ choices: [{ message: { tool_calls: [{ id: 'c' }] } }] });
   const baseUrl = await serve((_, response) => void response.setHeader('content-type', 'application/json').end(body));
   expect(await probeEndpoint({ baseUrl }, 'm', 60_000)).toMatchObject({ streams: false, callsTools: true });
 });
 
-test('an endpoint that refuses stream_options is recognized', async () => {
+test('a probe recognizes an endpoint that refuses stream_options', async () => {
   const body = JSON.stringify({ choices: [{ message: { tool_calls: [{ id: 'c' }] } }] });
   const baseUrl = await serve(async (request, response) => {
     let asked = '';

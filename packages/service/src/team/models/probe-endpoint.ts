@@ -10,18 +10,18 @@ import type { ModelsLog } from './local-list.ts';
 import type { Offer } from './offers.ts';
 import type { Upstream } from './providers.ts';
 
-/** `reason`: the end of a sentence that begins with "because", without text of the endpoint. */
+/** `reason`: the part of a sentence after the word "because". It contains no text of the endpoint. */
 export type Abilities =
   | {
       readonly kind: 'probed';
       readonly streams: boolean;
       readonly callsTools: boolean;
-      /** False: the endpoint refuses `stream_options`, so it does not report the usage of streams. */
+      /** False if the endpoint refuses `stream_options`, so it does not report the usage of streams. */
       readonly takesStreamOptions: boolean;
     }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** The answer is one sentence or one tool call, which has a few kilobytes. */
+/** Maximum size of an answer. The answer is one sentence or one tool call, so a few kilobytes are usual. */
 const maxBytes = 256 * 1024;
 
 /** Returns whether a probe has shown that an endpoint refuses `stream_options`. */
@@ -31,10 +31,10 @@ export const isWithoutStreamOptions = (abilities: Abilities): boolean =>
 /** Probes a model of an endpoint, for at most `timeoutMs`. */
 export type Probe = (upstream: Upstream, model: string, timeoutMs: number) => Promise<Abilities>;
 
-/** A laptop needs a long time to load even a small model. */
+/** Wait long, because a laptop needs a long time to load even a small model. */
 const probeTimeoutMs = 60_000;
 
-/** Returns a probe that runs once, in the background, and its result by the id of the probed model. */
+/** Returns a function that probes once, in the background, and a function that gives the result by the id of the probed model. */
 export function startableProbe(log: ModelsLog | undefined) {
   const abilities = new Map<string, Abilities>();
   let hasBegun = false;
@@ -74,7 +74,7 @@ export async function probeEndpoint(upstream: Upstream, model: string, timeoutMs
       void signal.addEventListener('abort', () => from.destroy(signal.reason as Error), { once: true });
     let response = await ask(upstream, question(model, true), signal);
     ended(response);
-    // Some endpoints refuse members that they do not know.
+    // Probe again without `stream_options`, because some endpoints refuse members that they do not know.
     const takesStreamOptions = response.statusCode !== 400 && response.statusCode !== 422;
     if (!takesStreamOptions) {
       response.destroy();

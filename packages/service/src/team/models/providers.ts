@@ -2,20 +2,20 @@ import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
 import type { SettingName, Settings } from '@runyard/contract/settings/settings';
 import type { ModelProvider } from '@runyard/contract/team/models';
 
-/** Part of a model id before the slash, and segment of the gateway's path. */
+/** Name of a provider: the part of a model id before the slash, and a segment of the gateway's path. */
 export type ProviderName = 'anthropic' | 'openai' | 'google' | 'local';
 
 /** Properties of a provider that do not depend on the settings. */
 export interface ProviderKind {
   readonly name: ProviderName;
   readonly contractName: ModelProvider;
-  /** Protocol of the built-in harness. Other harnesses may use another protocol that the gateway has for the provider. */
+  /** The protocol that the built-in harness uses. Other harnesses may use another protocol that the gateway supports for the provider. */
   readonly protocol: AgentModel['protocol'];
-  /** Base URL of the provider's SDK, below the server root. */
+  /** Base URL for the provider's SDK, as a path below the server root. */
   readonly gatewayPath: string;
-  /** Settings that the provider needs, for error texts. */
+  /** Names of the settings that the provider needs, for error texts. */
   readonly neededSetting: SettingName;
-  /** Setting that holds its credential, for error texts. */
+  /** Name of the setting with the provider's credential, for error texts. */
   readonly keySetting: SettingName;
   readonly urlSetting: SettingName;
 }
@@ -59,15 +59,15 @@ export const providerKinds: Readonly<Record<ProviderName, ProviderKind>> = Objec
   },
 });
 
-/** A provider as configured. Holds the real credential: never logged, never sent to a sandbox. */
+/** A configured provider. This object contains the real credential, so never log it and never send it to a sandbox. */
 export interface Upstream {
   /** The base URL of the provider with the version, which replaces the gateway's path: `https://api.anthropic.com/v1`. */
   readonly baseUrl: string;
-  /** Absent: the endpoint needs no credential. */
+  /** Absent if the endpoint needs no credential. */
   readonly key?: string;
 }
 
-/** Returns host and port of a provider, for messages: never its path, user or key. */
+/** Returns the host and port of a provider for messages, but not the path, user or key in its URL. */
 export function endpointOf({ baseUrl }: Pick<Upstream, 'baseUrl'>): string {
   const { protocol, hostname, port } = new URL(baseUrl);
   return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`;
@@ -111,7 +111,7 @@ export function upstreamsOf(settings: ModelSettings): Readonly<Partial<Record<Pr
     upstreams.google = { baseUrl: versioned(settings.RUNYARD_GOOGLE_BASE_URL, 'v1beta'), key: RUNYARD_GOOGLE_API_KEY };
   }
   if (settings.RUNYARD_MODEL_BASE_URL !== undefined) {
-    // Used unchanged: not all compatible endpoints call their version v1.
+    // Use this base URL unchanged, because not all compatible endpoints have the version v1 in their URL.
     const baseUrl = settings.RUNYARD_MODEL_BASE_URL;
     upstreams.local =
       settings.RUNYARD_MODEL_KEY === undefined ? { baseUrl } : { baseUrl, key: settings.RUNYARD_MODEL_KEY };
@@ -119,7 +119,7 @@ export function upstreamsOf(settings: ModelSettings): Readonly<Partial<Record<Pr
   return upstreams;
 }
 
-/** Providers whose endpoints accept the same requests, except for the name of the model. */
+/** Groups of providers whose endpoints accept the same requests, except for the name of the model. */
 const families: Readonly<Record<ProviderName, string>> = {
   anthropic: 'anthropic',
   openai: 'openai',

@@ -1,4 +1,4 @@
-/** Names of models that programs and definitions of the public service use. */
+/** Finds models by the names that programs and definitions for the public service use. */
 import { makeSpelling } from '@runyard/contract/wire/spelling';
 import type { Offer } from './offers.ts';
 
@@ -6,7 +6,7 @@ const claudeFamily = /^[a-z]{3,20}$/;
 const claudeVersionFirst = /^claude-(\d+(?:-\d+)?)-([a-z]+)$/;
 const versionWithHyphen = /^((?:gpt|gemini)-\d+)-(\d+)(?=-|$)/;
 
-/** Returns the numbers of a model's name: `claude-opus-4-5` has 4 and 5. */
+/** Returns the numbers in a model's name: for `claude-opus-4-5` 4 and 5. */
 const versionOf = ({ providerModel }: Offer): number[] => (providerModel.match(/\d+/g) ?? []).map(Number);
 
 function isNewer(one: readonly number[], other: readonly number[]): boolean {
@@ -19,7 +19,7 @@ function isNewer(one: readonly number[], other: readonly number[]): boolean {
 
 /**
  * Returns the model with this alternative name: `opus`, `sonnet` and `haiku` are the newest Claude model of the family, as in Claude Code.
- * `claude-4-5-haiku` is `claude-haiku-4-5`, and `gpt-5-6-terra` is `gpt-5.6-terra`.
+ * `claude-4-5-haiku` means `claude-haiku-4-5`, and `gpt-5-6-terra` means `gpt-5.6-terra`.
  */
 export function findByPublicName(all: readonly Offer[], wanted: string): Offer | undefined {
   if (claudeFamily.test(wanted)) {
@@ -40,8 +40,8 @@ const publicName =
 const lettersOf = (name: string): string => name.replaceAll(/[^a-z]/g, '');
 
 /**
- * Returns whether a name that no offer has can be a model of the public service. Returns false for a misspelt name of an offer; a different
- * version number does not count as a misspelling.
+ * Returns whether a name that this service does not offer may be a model of the public service. Returns false if the name is a misspelt
+ * name of an offered model; a different version number is no misspelling.
  */
 export function isPublicName(all: readonly Offer[], wanted: string): boolean {
   if (!publicName.test(wanted)) return false;

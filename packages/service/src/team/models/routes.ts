@@ -20,7 +20,9 @@ interface ModelRouteDeps {
   readonly models: Models;
 }
 
-/** The list of models, and the team's choices about them. The team is the key's team: no request body names a team. */
+/**
+ * Routes for the list of models, and for the team's choices about models. The team is the team of the key: no request body names a team.
+ */
 export const modelRoutes = (
   { db, models }: ModelRouteDeps,
   isOutOfRequests: (db: Database, teamId: string) => Promise<boolean>,

@@ -1,4 +1,4 @@
-/** The choices of teams about models, as they are stored. */
+/** Stores the choices of teams about models. */
 import { maxDisabledModels } from '@runyard/contract/limits';
 import type { UpdateTeamModelSettingsRequest } from '@runyard/contract/team/models';
 import type { Fault } from '../../platform/fault.ts';
@@ -64,7 +64,7 @@ const readBatched = batched<Queryable, Asked>(200, async (db, items) => {
   for (const item of items) item.found = found.get(item.teamId);
 });
 
-/** Reads the present choices of a team. Concurrent reads, such as the reads of many creates, share a query. */
+/** Reads the present choices of a team. Concurrent reads share a query, for example if many runs are created at once. */
 export async function readModelChoices(db: Queryable, teamId: string): Promise<ModelChoices> {
   const asked: Asked = { teamId };
   await readBatched(db, asked);
@@ -78,9 +78,9 @@ const maxRemembered = 10_000;
 const recent = new WeakMap<Queryable, Map<string, { readonly readAt: number; readonly value: ModelChoices }>>();
 
 /**
- * Returns the choices of a team, at most a second old, without a query for each create. This is exact enough for the check of a request,
- * because the choices are read again when the run begins, and for each request to a model. `tx`: the transaction of the caller, if it has
- * one.
+ * Returns the choices of a team, at most a second old, so that not each creation of a run needs a query. This is exact enough for the check
+ * of a request, because the choices are read again when the run begins, and for each request to a model. `tx`: the transaction of the
+ * caller, if it has one.
  */
 export async function readRecentModelChoices(db: Queryable, teamId: string, tx = db): Promise<ModelChoices> {
   const known = recent.get(db) ?? new Map();
@@ -89,8 +89,8 @@ export async function readRecentModelChoices(db: Queryable, teamId: string, tx =
   if (last && Date.now() - last.readAt < maxAgeMs) return last.value;
   const value = await readModelChoices(tx, teamId);
   if (known.size >= maxRemembered) known.clear();
-  // If the choices were changed during the read, `recent` has another map, and this value is not used. A transaction does not wait for
-  // the read of another transaction.
+  // If the choices changed during the read, `recent` has been replaced by another map, so this value is not used later. Values are stored
+  // only after the read, so a transaction never waits for the read of another transaction.
   known.set(teamId, { readAt: Date.now(), value });
   return value;
 }
@@ -105,7 +105,7 @@ export interface TeamModels {
   readonly defaultId: string | null;
   readonly fallbackIds: readonly string[];
   readonly disabledIds: readonly string[];
-  /** RFC 3339; null: the team has never chosen. */
+  /** Time of the last change, in RFC 3339 format; null if the team has never chosen. */
   readonly updatedAt: string | null;
 }
 
@@ -158,7 +158,7 @@ export async function readTeamModels(db: Queryable, teamId: string): Promise<Tea
 
 /** Changes to the choices of a team, with the ids of the list of models. */
 export interface TeamModelsChange {
-  /** Null: the default of the service. */
+  /** null sets the default model of the service. */
   readonly defaultId?: string | null;
   readonly fallbackIds?: readonly string[];
   readonly disable: readonly string[];
@@ -171,14 +171,14 @@ export type TeamModelsOutcome =
   | { readonly kind: 'conflict'; readonly path: 'default_model_id' | 'fallback_model_ids'; readonly modelId: string }
   | { readonly kind: 'too_many' };
 
-/** Returns the choices for the audit log, with the names of the contract. */
+/** Returns the choices as the audit log shows them, under the member names of the contract. */
 const stateOf = ({ defaultId, fallbackIds, disabledIds }: TeamModels) => ({
   default_model_id: defaultId,
   fallback_model_ids: fallbackIds,
   disabled_model_ids: disabledIds,
 });
 
-/** Changes the choices of a team. Concurrent changes are made one after the other. */
+/** Changes the choices of a team. Concurrent changes are made one after another. */
 export async function changeTeamModels(
   db: Database,
   by: Author & { readonly teamUid: string },
@@ -213,7 +213,7 @@ export async function changeTeamModels(
   return outcome;
 }
 
-/** Converts the names of a request to the ids of the list. Returns the faults of names that cannot be chosen instead. */
+/** Converts the names of models in a request to the ids of the list of models. If names cannot be chosen, returns their faults instead. */
 export function resolveChange(
   models: Models,
   {
@@ -226,7 +226,10 @@ export function resolveChange(
   | { readonly ok: true; readonly change: TeamModelsChange }
   | { readonly ok: false; readonly faults: readonly Fault[] } {
   const faults: Fault[] = [];
-  /** Returns the ids of named models in the form of the list; with `isAnyKnown` also the ids of models that cannot be used now. */
+  /**
+   * Returns the ids that the list of models has for the named models. If `isAnyKnown` is true, also returns ids of models that cannot be
+   * used now.
+   */
   const idsOf = (path: string, named: readonly string[], isAnyKnown = false): string[] =>
     named.flatMap((name, index) => {
       const resolved = models.resolve(name);
@@ -242,7 +245,7 @@ export function resolveChange(
     ...(wanted === undefined ? {} : { defaultId: wanted === null ? null : (defaultId ?? null) }),
     ...(fallbacks ? { fallbackIds: [...new Set(idsOf('fallback_model_ids', fallbacks))] } : {}),
     disable: idsOf('disable', disable, true),
-    // A model that is no longer known can also be enabled: its id is removed from the list.
+    // A model that is not known any more can also be enabled: then its id is removed from the list of disabled models.
     enable: enable.map((name) => {
       const resolved = models.resolve(name);
       return resolved.ok ? resolved.model.id : name;

@@ -5,13 +5,13 @@ import { type ByteMask, createByteMask } from '@runyard/system/redaction/mask-by
 import { createRedactor, type Redactor } from '@runyard/system/redaction/redactor';
 import type { Vault } from '../../platform/secrets/vault.ts';
 
-/** The service's own secrets, which must never be stored, and the vault that decrypts the secrets of runs. */
+/** The secrets of the service itself, which must never be stored, and the vault that decrypts the secrets of runs. */
 export interface ServiceSecrets {
   readonly secrets: readonly string[];
   readonly vault: Vault;
 }
 
-/** An encrypted value that a sandbox of a run got. */
+/** The encrypted copy of a value that a sandbox of a run got. */
 export interface SealedValue {
   readonly id: string;
   readonly purpose: string;
@@ -25,13 +25,13 @@ interface SecretHolder {
   readonly grantedSecrets: readonly SealedValue[];
 }
 
-/** Larger than the number of runs that send text to one process within a few seconds. */
+/** Maximum number of cached redactors. It is larger than the number of runs that send text to one process within a few seconds. */
 const maxCached = 200;
 const cached = new WeakMap<readonly string[], Map<string, Redactor>>();
 
 /**
- * Returns the redactor of a session: it removes the session's run token, the secrets that the run was granted and the service's own.
- * Throws if this process lacks the key of a granted secret, because text that cannot be redacted must not be stored.
+ * Returns the redactor for a session. It removes the session's run token, the secrets that the run was granted, and the secrets of the
+ * service. Throws if this process cannot decrypt a granted secret, because text that cannot be redacted must not be stored.
  */
 export function redactorOf({ secrets, vault }: ServiceSecrets, { token, grantedSecrets }: SecretHolder): Redactor {
   const redactors = cached.get(secrets) ?? new Map<string, Redactor>();
@@ -40,7 +40,7 @@ export function redactorOf({ secrets, vault }: ServiceSecrets, { token, grantedS
   const opened = () => grantedSecrets.map(({ purpose, sealed }) => vault.open(purpose, sealed));
   const redactor =
     redactors.get(key) ?? createRedactor([...(token === undefined ? [] : [token]), ...opened(), ...secrets]);
-  // The redactor that was used last is the last entry.
+  // Insert the redactor again, so that the entry that was used last is the last entry of the map.
   redactors.delete(key);
   redactors.set(key, redactor);
   const [oldest] = redactors.keys();
@@ -48,12 +48,12 @@ export function redactorOf({ secrets, vault }: ServiceSecrets, { token, grantedS
   return redactor;
 }
 
-/** Returns the value without secrets and with U+FFFD in place of each NUL, in all its strings and member names. */
+/** Returns the value with all its strings and member names cleaned: without secrets, and with U+FFFD in place of each NUL character. */
 export function withoutSecrets<T>(service: ServiceSecrets, session: SecretHolder, value: T): T {
   return storable(redactorOf(service, session).value(value)) as T;
 }
 
-/** Returns the mask for files of a run: it hides the values that the run was granted. */
+/** Returns the mask for files of a run. The mask replaces the secret values that the run was granted. */
 export const byteMaskOf = (
   { vault }: Pick<ServiceSecrets, 'vault'>,
   { grantedSecrets }: Pick<SecretHolder, 'grantedSecrets'>,

@@ -9,7 +9,10 @@ const redactor = createRedactor([secret]);
 const at = '2026-01-02T03:04:05.000Z';
 const end: AgentEvent = { seq: 1, occurred_at: at, type: 'turn_finished', step_id: 's' };
 
-/** Returns the stored transcript of these lines and the end of a turn. Each line is a separate batch. */
+/**
+ * Returns the transcript that is stored after these lines and then the end of the turn were reported. Each line is reported in a separate
+ * batch.
+ */
 function transcriptOf(lines: readonly string[], by = redactor): string[] {
   const held: HeldTexts = {};
   const events = [...lines.map((line): AgentEvent => ({ seq: 1, occurred_at: at, type: 'transcript', line })), end];
@@ -81,7 +84,7 @@ it('a secret of several lines is removed from lines that are not messages', () =
   expect(stored.map((line) => JSON.parse(line).raw).join('')).toBe(`Key: ${redacted}!`);
 });
 
-it('lines without a secret stay the same, to the byte', () => {
+it('lines without a secret do not change in any byte', () => {
   const lines = [
     '{"jsonrpc": "2.0", "id": 1e2, "result": {"a": 1.0}}',
     chunk('Hello ', { extra: [1.5] }),
@@ -125,7 +128,7 @@ it('the held output of a command is stored at the end of this command, and not o
   ]);
 });
 
-it('text of at most about 200 streams is held at a time', () => {
+it('text is held back for at most about 200 streams at a time', () => {
   const held: HeldTexts = {};
   const events = Array.from(
     { length: 1_000 },
@@ -159,7 +162,7 @@ it.each(Object.entries(shapes))(
   },
 );
 
-it('stores each character once, wherever a stream is cut', () => {
+it('each character is stored exactly once, even if a stream is cut at any place', () => {
   const pieces = fc.array(fc.stringMatching(/^[ry_abcd\n]{0,6}$/), { maxLength: 12 });
   fc.assert(
     fc.property(pieces, (texts) => {
@@ -174,7 +177,7 @@ it('stores each character once, wherever a stream is cut', () => {
   );
 });
 
-it('stores at most three characters of a secret that line breaks cut', () => {
+it('if line breaks cut a secret, at most three of its characters are stored', () => {
   const cuts = fc.uniqueArray(fc.nat({ max: secret.length }), { maxLength: 8 });
   fc.assert(
     fc.property(cuts, (at) => {

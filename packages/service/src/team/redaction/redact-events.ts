@@ -4,10 +4,13 @@ import type { Redactor } from '@runyard/system/redaction/redactor';
 import { withoutLineBreaks } from '@runyard/system/redaction/spellings';
 import { isChunk, isLineStream, lineOf, readLine, shapeOf, type TranscriptLine } from './transcript-line.ts';
 
-/** The end of a stream, which may be the beginning of a secret. It is redacted together with the next piece of the stream. */
+/**
+ * The end of a stream's text that is held back, because it may be the beginning of a secret. It is redacted together with the next piece of
+ * the stream.
+ */
 interface HeldText {
   readonly text: string;
-  /** Number of characters at the beginning of `text` that are stored already. The other characters are not stored yet. */
+  /** Number of characters at the beginning of `text` that are already stored. The other characters are not stored yet. */
   readonly stored: number;
 }
 
@@ -18,9 +21,9 @@ interface HeldText {
 export type HeldTexts = Record<string, string | HeldText>;
 
 /**
- * A shorter end before a line break is stored at once. A command that prints a line and then works for minutes would otherwise show this
- * line without its last character, because an encoded form of some secret begins with that character. The record may then show up to three
- * characters of a secret; its other characters are still redacted.
+ * If the end of a line that may begin a secret is shorter than this, it is stored at once. Otherwise a command that prints a line and then
+ * works for minutes would show this line without its last character, because an encoded form of some secret begins with that character. The
+ * record may then show up to three characters of a secret; its other characters are still redacted.
  */
 const minHiddenLength = 4;
 
@@ -34,7 +37,7 @@ function commonLength(left: string, right: string): number {
   return length;
 }
 
-/** Removes the held text of a stream, and returns it. */
+/** Removes the held text of a stream from `held`, and returns the text. */
 function takeHeld(stream: string, held: HeldTexts): HeldText {
   const value = held[stream] ?? '';
   delete held[stream];
@@ -57,7 +60,7 @@ function redactPiece(
   const { text: before, stored } = takeHeld(piece.stream, held);
   const clean = isLast ? { text: redactor.whole(before + piece.text), held: '' } : redactor.piece(before, piece.text);
   const all = clean.text + clean.held;
-  // If a secret began in the stored text, its mark follows the first characters of the secret.
+  // If a secret began in text that is already stored, put the mark for the secret after the characters that are stored.
   const from = commonLength(before.slice(0, stored), all);
   const to = isStoredAtOnce(clean.held) ? all.length : Math.max(from, clean.text.length);
   const storedOfHeld = to - clean.text.length;
@@ -65,7 +68,10 @@ function redactPiece(
   return all.slice(from, to);
 }
 
-/** Returns the streams that end with this line: another message or a tool call ends a message, and the end of a command ends its output. */
+/**
+ * Returns the streams that end with this line. Another message or a tool call ends a message, and the end of a command ends the output of
+ * the command.
+ */
 function endedBy({ piece, update, session }: TranscriptLine, held: HeldTexts): string[] {
   if (!update) return [];
   const { sessionUpdate, status, toolCallId } = update;
@@ -80,7 +86,7 @@ function endedBy({ piece, update, session }: TranscriptLine, held: HeldTexts): s
   });
 }
 
-/** Returns the held text of a stream as a line; undefined if there is none. Removes it from `held`. */
+/** Removes the held text of a stream from `held`, and returns it as a line; undefined if there is none. */
 function releaseLine(stream: string, held: HeldTexts): string | undefined {
   const text = takeRest(stream, held);
   return text ? lineOf(stream, text) : undefined;
@@ -103,7 +109,10 @@ function redactLine(line: string, redactor: Redactor, held: HeldTexts): string[]
   return [...released.filter((each) => each !== undefined), redactor.whole(withRedactedPiece())];
 }
 
-/** More streams than any agent has open at once. The held texts of further streams are released. */
+/**
+ * Maximum number of streams whose text is held; no agent has more streams open at once. The held texts of further streams are stored at
+ * once.
+ */
 const maxHeldStreams = 200;
 
 function streamOf(event: AgentEvent): string | null {
@@ -112,7 +121,7 @@ function streamOf(event: AgentEvent): string | null {
   return null;
 }
 
-/** Returns the streams that an event ends. The held texts of these streams are released before the event. */
+/** Returns the streams that an event ends. The held texts of these streams are stored before the event. */
 function endedStreams(event: AgentEvent, held: HeldTexts): string[] {
   if (event.type === 'action_result')
     return Object.keys(held).filter((stream) => stream === `output ${event.action_id}`);
@@ -121,9 +130,9 @@ function endedStreams(event: AgentEvent, held: HeldTexts): string[] {
 }
 
 /**
- * Redacts the events of an agent. All events of an agent pass through this function before they are stored. Removes secrets, even those
- * that span pieces or lines, and replaces NUL. May return more events than it received, because each released text becomes a separate
- * piece. Changes `held`.
+ * Redacts the events of an agent. All events of an agent pass through this function before they are stored. Removes secrets, even if their
+ * parts are in several pieces or lines, and replaces NUL characters. May return more events than it received, because each released text
+ * becomes a separate piece. Changes `held`.
  */
 export function redactEvents(events: readonly AgentEvent[], redactor: Redactor, held: HeldTexts): AgentEvent[] {
   const stored: AgentEvent[] = [];
@@ -147,8 +156,8 @@ export function redactEvents(events: readonly AgentEvent[], redactor: Redactor, 
 }
 
 /**
- * Returns the held text of a stream as an event with the number and time of `next`. The held text is not a secret,
- * because the next text did not continue one.
+ * Returns the held text of a stream as an event with the number and time of `next`. The held text is not the beginning of a secret, because
+ * the next text did not continue the secret.
  */
 function release(next: AgentEvent, stream: string, held: HeldTexts): AgentEvent[] {
   const at = { seq: next.seq, occurred_at: next.occurred_at };

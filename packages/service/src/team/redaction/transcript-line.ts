@@ -5,19 +5,22 @@
 
 type JsonObject = Record<string, unknown>;
 
-/** A text of a line that continues in other lines. */
+/** A piece of text in a line. The text continues in other lines. */
 interface Piece {
-  /** The stream of the piece, which is also the key of the stream's held text. `lineOf` can make a line from this key. */
+  /**
+   * Key of the stream to which the piece belongs. The held text of the stream is stored under this key. `lineOf` can make a line from the
+   * key.
+   */
   readonly stream: string;
   readonly text: string;
-  /** Returns the line with `text` in place of its own text. */
+  /** Returns the line with its text replaced by `text`. */
   with(text: string): string;
 }
 
 export interface TranscriptLine {
-  /** Absent: no text of the line continues in other lines. */
+  /** Absent if no text of the line continues in other lines. */
   readonly piece?: Piece;
-  /** The `update` of an ACP `session/update` message; absent: the line is not such a message. */
+  /** The member `update` of an ACP `session/update` message; absent if the line is not such a message. */
   readonly update?: JsonObject;
   readonly session?: unknown;
 }

@@ -49,7 +49,7 @@ type Person = Pick<Principal, 'teamId' | 'creator'>;
 
 const keyOf = ({ teamId, creator }: Person): [string, string] => [teamId, creator.uid];
 
-/** Serializes the changes of a person's views, so that their number and order are right. */
+/** Makes changes of a person's views happen one after another, so that the number and the order of the views are right. */
 const lock = (tx: Queryable, person: Person) =>
   tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`saved views of ${keyOf(person).join(' in ')}`]);
 
@@ -57,7 +57,7 @@ const lock = (tx: Queryable, person: Person) =>
 export const listSavedViews = async (db: Queryable, person: Person): Promise<SavedView[]> =>
   await db.query(readAll, keyOf(person));
 
-/** Saves a view as the last one of the person. `too_many`: the person has the largest number. */
+/** Saves a view as the person's last view. `too_many`: the person already has the maximum number of views. */
 export async function createSavedView(
   tx: Queryable,
   person: Person,

@@ -1,4 +1,4 @@
-/** A cache of values by name, with a largest total size in bytes. The least recently used value is removed first. */
+/** A cache of values by name, with a maximum total size in bytes. The least recently used value is removed first. */
 export interface Cache<T> {
   get(name: string): T | undefined;
   set(name: string, value: T, bytes: number): void;
@@ -6,7 +6,7 @@ export interface Cache<T> {
 }
 
 export function makeCache<T>(maxBytes: number): Cache<T> {
-  // A Map keeps the order in which names were set.
+  // Set the name again, because a Map keeps the order in which names were set.
   const entries = new Map<string, { readonly value: T; readonly bytes: number }>();
   let total = 0;
   const remove = (name: string): void => {

@@ -1,4 +1,4 @@
-/** Skills in the definition of a factory. */
+/** Reads skills that are part of the definition of a factory. */
 
 import { maxSkillBytes, maxSkillFiles } from '@runyard/contract/limits';
 import type { DefinedSkill } from '@runyard/definitions/defined-skill';
@@ -13,19 +13,19 @@ export interface SkillSource {
 }
 
 /**
- * Reads a skill of a factory of the team in a revision of its definition. Null: the team has no such factory, or the
- * factory has no such skill.
+ * Reads a skill of a factory of the team, in a revision of the factory's definition. Returns null if the team has no such factory, or if
+ * the factory has no such skill.
  */
 export type ReadDefinedSkill = (
   teamId: string,
   skill: DefinedSkill,
-  /** Revision of the definition; absent: the present one. */
+  /** Revision of the definition; absent: the present revision. */
   revision: number | undefined,
 ) => Promise<{ readonly version: number; readonly files: readonly SkillSource[] } | null>;
 
 /**
- * Returns the skill whose SKILL.md has this path, or the reason why it cannot be used. `all`: the files of the definition; only those in
- * the folder of the skill are used. Definitions store no modes, so a file that begins with `#!` is executable.
+ * Returns the skill whose SKILL.md has this path, or the reason why it cannot be used. `all`: all files of the definition; only the files
+ * in the folder of the skill are used. Definitions store no file modes, so a file that begins with `#!` counts as executable.
  */
 export function bundleOf(path: string, all: readonly SkillSource[]): SkillBundle | string {
   const folder = path.slice(0, -'SKILL.md'.length);

@@ -2,7 +2,7 @@ import { maxSkillBytes, maxSkillFiles, maxSkillsOfRepository } from '@runyard/co
 import type { TreeEntry } from './git/objects.ts';
 import { isPlainPath, skillFolders } from './spec.ts';
 
-/** A SKILL.md in the folders of a commit, and the files beside it. */
+/** A skill in the folders of a commit: a SKILL.md file, and the files in the same folder. */
 export interface SkillPlace {
   /** Path of the SKILL.md in the repository. */
   readonly path: string;
@@ -11,14 +11,14 @@ export interface SkillPlace {
   readonly entry: TreeEntry;
   /** All files of the skill, the SKILL.md included. */
   readonly files: readonly TreeEntry[];
-  /** Why the skill cannot be used, as far as the names and kinds of its files show this. */
+  /** The reason why the skill cannot be used, if the names and kinds of its files show a reason. */
   readonly fault?: string;
 }
 
 const folderOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
 const fileName = 'SKILL.md';
 
-/** Returns the skills in the searched folders, in the order of these folders, then by path. */
+/** Returns the skills in the searched folders, sorted by the order of these folders, then by path. */
 export function findSkills(entries: readonly TreeEntry[]): SkillPlace[] {
   const sorted = inOrder(entries);
   const paths = skillFolders.flatMap((folder) => {
@@ -57,7 +57,7 @@ function findIn(sorted: readonly TreeEntry[], path: string): SkillPlace | undefi
 
 const comesBefore = (a: string, b: string): boolean => a < b;
 
-/** Returns the entries sorted by path. Git sorts entries itself, but a hostile repository can have 200,000 entries in any order. */
+/** Returns the entries sorted by path. Git itself sorts entries, but a hostile repository can have 200,000 entries in any order. */
 function inOrder(entries: readonly TreeEntry[]): readonly TreeEntry[] {
   const isSorted = entries.every(({ path }, at) => at === 0 || !comesBefore(path, entries[at - 1]?.path ?? ''));
   return isSorted ? entries : entries.toSorted((a, b) => (comesBefore(a.path, b.path) ? -1 : 1));

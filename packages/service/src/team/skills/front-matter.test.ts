@@ -4,7 +4,7 @@ import { parseSkill } from './front-matter.ts';
 const parse = (text: string, folder: string | null = 'a') => parseSkill(Buffer.from(text), folder);
 const good = 'name: a\ndescription: Does a.\n';
 
-test('a SKILL.md gives name, description and text of the skill', () => {
+test('from a SKILL.md, the name, the description and the text of the skill are read', () => {
   const text = `---\n${good}license: MIT\nallowed-tools: Bash(git:*) Read\nmetadata:\n  author: me\n---\n\n# A\n\n---\n\nDo it.\n`;
   expect(parse(text)).toEqual({ name: 'a', description: 'Does a.', body: '# A\n\n---\n\nDo it.' });
   expect(parse(text.replaceAll('\n', '\r\n'))).toMatchObject({ name: 'a', description: 'Does a.' });
@@ -49,7 +49,7 @@ test('a SKILL.md that is not UTF-8 is refused', () => {
   expect(parseSkill(Buffer.from([0x2d, 0x2d, 0x2d, 0x0a, 0xff]), 'a')).toBe('is not UTF-8 text');
 });
 
-test('front matter changes no prototype of objects', () => {
+test('front matter cannot change the prototype of objects', () => {
   expect(parse(`---\n${good}__proto__:\n  polluted: true\n---`)).toMatchObject({ name: 'a' });
   expect(Reflect.get({}, 'polluted')).toBeUndefined();
 });

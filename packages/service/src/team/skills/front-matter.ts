@@ -2,7 +2,7 @@ import { maxSkillTextBytes } from '@runyard/contract/limits';
 import { parseDocument } from 'yaml';
 import { isSkillName } from './spec.ts';
 
-/** A SKILL.md that was read. */
+/** The content of a SKILL.md file. */
 export interface SkillText {
   readonly name: string;
   readonly description: string;
@@ -10,15 +10,19 @@ export interface SkillText {
   readonly body: string;
 }
 
-/** Deep nesting and long chains of marks cost up to 0.1 s in 4 KB, measured with yaml 2.9.1. Real front matter has a few hundred bytes. */
+/**
+ * Maximum size of front matter. In 4 KB, deep nesting and long chains of marks take up to 0.1 s to read, measured with yaml 2.9.1. Real
+ * front matter has a few hundred bytes.
+ */
 const maxFrontMatterLength = 4 * 1024;
 const maxDescriptionLength = 1024;
 const maxCompatibilityLength = 500;
 
 /**
- * Reads a SKILL.md in the Agent Skills format (https://agentskills.io/specification). `folder`: the name of its folder, which must be the
- * name of the skill; null if the file is at the top of the repository. Returns the fault as a string. Front matter is plain YAML: no other
- * language, tag or alias is accepted, so reading it runs no code and cannot expand.
+ * Reads a SKILL.md in the Agent Skills format (https://agentskills.io/specification). `folder`: the name of the folder of the file, which
+ * must be the name of the skill; null if the file is at the top of the repository. If the file is not valid, returns the fault as a string.
+ * Front matter is plain YAML: no other language, tag or alias is accepted. So reading the front matter executes no code, and the result
+ * cannot become much larger than the text.
  */
 export function parseSkill(bytes: Buffer, folder: string | null): SkillText | string {
   if (bytes.length > maxSkillTextBytes) return `is larger than ${maxSkillTextBytes / 1024} KB`;
@@ -65,7 +69,7 @@ function readYaml(text: string): Map<unknown, unknown> | string {
     const value: unknown = document.toJS({ mapAsMap: true, maxAliasCount: 0 });
     return value instanceof Map ? value : 'has front matter that is not a list of names and values';
   } catch (error) {
-    // Aliases throw a ReferenceError, and endless nesting a RangeError.
+    // The library throws a ReferenceError for aliases, and a RangeError for endless nesting.
     return error instanceof ReferenceError ? 'has front matter that cannot be read: aliases are not followed' : tooDeep;
   }
 }
@@ -84,7 +88,8 @@ function faultOf(members: Map<unknown, unknown>, folder: string | null): string 
   if (typeof description !== 'string' || description.trim() === '') return 'has no description in its front matter';
   if (description.length > maxDescriptionLength)
     return `has a description of more than ${maxDescriptionLength} characters`;
-  // Escapes such as "\0" can produce characters that the file itself may not contain, and that the database cannot store.
+  // Check the values too: escapes such as "\0" can produce characters that the file itself may not contain, and that the database cannot
+  // store.
   if (description.includes('\0') || !description.isWellFormed())
     return 'has a description with a NUL character or half of a surrogate pair';
   if (compatibility !== undefined && typeof compatibility !== 'string') return 'has a compatibility that is not text';

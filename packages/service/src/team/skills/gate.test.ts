@@ -3,7 +3,7 @@ import { makeGate } from './gate.ts';
 
 const limits = { total: 3, perTeam: 2, waitingPerTeam: 4, waitMs: 60_000 };
 
-/** Work that ends when the test ends it. */
+/** Makes work that ends when the test ends it. */
 function works() {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
@@ -15,7 +15,7 @@ function works() {
   return { begun, work, end: (name: string) => ends.get(name)?.() };
 }
 
-test('the gate limits calls in total, for each team and for a key, and runs waiting calls in their order', async () => {
+test('the gate limits the calls in total, of each team and for each key, and executes waiting calls in order', async () => {
   const gate = makeGate(limits);
   const { begun, work, end } = works();
   const run = (teamId: string, key: string) => gate.run({ teamId, key }, work(`${teamId}${key}`));

@@ -3,23 +3,23 @@
 export interface GateLimits {
   readonly total: number;
   readonly perTeam: number;
-  /** Largest number of waiting readers of a team. */
+  /** Maximum number of waiting calls of a team. */
   readonly waitingPerTeam: number;
-  /** Longest wait, milliseconds. */
+  /** Maximum time that a call waits, in milliseconds. */
   readonly waitMs: number;
 }
 
 export interface Gate {
   /**
-   * Runs `work` when its turn comes. Returns `busy`, and does not run `work`, if too many calls of the team wait or this call waited too
-   * long.
+   * Executes `work` when the limits allow it. Returns `busy`, and does not execute `work`, if too many calls of the team wait or this call
+   * waited too long.
    */
   run<T>(place: GatePlace, work: () => Promise<T>): Promise<T | 'busy'>;
 }
 
 export interface GatePlace {
   readonly teamId: string;
-  /** Calls with the same key run one after the other. */
+  /** Calls with the same key are executed one after another. */
   readonly key: string;
 }
 

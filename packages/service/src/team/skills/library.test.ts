@@ -1,4 +1,4 @@
-/** Repositories on a real code host, read by the real git. */
+/** These tests read repositories from a real code host, with the real git. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
@@ -113,7 +113,7 @@ describe('a repository', () => {
   });
 });
 
-test('a skill with links, submodules, too many or too large files is refused', async () => {
+test('a skill with links or submodules, or with too many or too large files, is refused', async () => {
   const random = (bytes: number) => randomBytes(bytes).toString('latin1').replaceAll('\0', 'x');
   await host.commit(
     'acme',
@@ -169,7 +169,7 @@ test('folders that contain each other without end are refused', async () => {
   await host.commitTree('acme', 'bomb', async (objects) => {
     const file = await objects.file(skill('a'));
     let folder = await objects.folder([['SKILL.md', 'file', file]]);
-    // 10 to the power of 30 files in a pack of some kilobytes.
+    // Makes a pack of a few kilobytes whose folders contain 10 to the power of 30 files.
     for (const _ of range(30)) folder = await objects.folder(range(10).map((n) => [n, 'folder', folder] as const));
     return await objects.folder([['skills', 'folder', folder]]);
   });
@@ -216,7 +216,7 @@ describe('a code host with wrong answers', () => {
   });
 });
 
-/** Writes lines of the protocol until the reader disconnects. */
+/** This answer writes lines of the protocol until the reader disconnects. */
 function endless(response: ServerResponse): void {
   response.writeHead(200);
   const more = () => {
@@ -229,7 +229,7 @@ function endless(response: ServerResponse): void {
 describe('the cache', () => {
   const packs = () => host.requests.filter(({ method }) => method === 'POST').length;
 
-  test('answers from memory for five minutes, and requests only an unchanged commit after that time or on refresh', async () => {
+  test('answers from memory for five minutes, and then, or on refresh, requests only the commit if it has not changed', async () => {
     let now = 0;
     const library = open({ now: () => now });
     await host.commit('acme', 'cached', { 'skills/a/SKILL.md': skill('a') });
@@ -246,23 +246,23 @@ describe('the cache', () => {
     expect(Object.values(await list('cached', library))).toEqual(['a', 'b']);
   });
 
-  test('reads a repository once for all concurrent callers', async () => {
+  test('reads a repository only once for all concurrent callers', async () => {
     const library = open();
     await host.commit('acme', 'busy', { 'skills/a/SKILL.md': skill('a') });
     const before = packs();
     await Promise.all([...Array(20)].map((_, n) => library.list(from('busy', none, `team ${n}`), n % 2 === 0)));
-    // One further request for the commit serves all callers that came after the first read had begun.
+    // All callers that came after the first read had begun share one further request for the commit.
     expect(packs()).toBe(before + 4);
     await Promise.all([...Array(20)].map(() => read('busy:a', library)));
     expect(packs()).toBe(before + 7);
   });
 
-  test('shows a push that came during an earlier read after a refresh', async () => {
+  test('shows, after a refresh, a push that arrived during an earlier read', async () => {
     const library = open();
     await host.commit('acme', 'moving', { 'skills/a/SKILL.md': skill('a') });
     const before = packs();
     const earlier = library.list(from('moving'), false);
-    // Waits until the host has answered with the first commit.
+    // Wait until the host has answered with the first commit.
     await expect.poll(packs, { interval: 1 }).toBeGreaterThan(before + 1);
     await host.commit('acme', 'moving', { 'skills/b/SKILL.md': skill('b') });
     const found = await library.list(from('moving'), true);

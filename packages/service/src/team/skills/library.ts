@@ -1,4 +1,4 @@
-/** The skills of repositories, read from the code host and cached in this process. */
+/** Reads the skills of repositories from the code host, and caches them in this process. */
 import type { Repository } from '@runyard/contract/environments/environments';
 import type { CodeHosts } from '../code-hosts/code-hosts.ts';
 import type { ChosenCredential } from '../code-hosts/credential.ts';
@@ -9,7 +9,7 @@ import { openRemote, type RemoteRepository } from './git/upload-pack.ts';
 import { type ListedSkill, readBundle, readSkills, type SkillBundle } from './read-repository.ts';
 import { type SkillSpec, specText } from './spec.ts';
 
-/** A repository for a reader with this credential. Content that was read with one credential is never returned for another credential. */
+/** A repository, and the credential of the reader. Content that was read with one credential is never returned for another credential. */
 export interface ReadableRepository {
   readonly teamId: string;
   readonly repository: Repository;
@@ -44,16 +44,16 @@ export interface LibraryOptions {
   /** Milliseconds. */
   readonly now?: () => number;
   readonly gate?: Gate;
-  /** Time for one repository. */
+  /** Time limit for reading one repository. */
   readonly readMs?: number;
-  /** Largest pack of a commit. */
+  /** Maximum size of the pack of a commit. */
   readonly maxPackBytes?: number;
 }
 
 const listedMs = 5 * 60_000;
 /** Time after which a repository that could not be read is tried again. */
 const unreadableMs = 30_000;
-/** Runs that begin together share one request for the commit. */
+/** For this time, the commit of a branch is not requested again, so that runs that begin together share one request. */
 const headMs = 3_000;
 const mb = 1024 * 1024;
 const defaultGate = { total: 3, perTeam: 2, waitingPerTeam: 100, waitMs: 30_000 };
@@ -71,7 +71,7 @@ export function openSkillLibrary(options: LibraryOptions): SkillLibrary {
   const heads = makeCache<{ readonly commit: string; readonly until: number }>(mb);
   const inFlight = new Map<string, Promise<unknown>>();
 
-  /** Does work once for all callers that request it at the same time. */
+  /** Does the same work only once for all callers that request it at the same time. */
   function together<T>(name: string, work: () => Promise<T>): Promise<T> {
     const begun = inFlight.get(name) as Promise<T> | undefined;
     if (begun !== undefined) return begun;
@@ -138,7 +138,7 @@ export function openSkillLibrary(options: LibraryOptions): SkillLibrary {
       const known = lists.get(name);
       if (!refresh && known !== undefined && known.until > now()) return known.list;
       const task = `list ${name}`;
-      // A read that began before this request may have seen an older commit.
+      // Do not share a read that began before this request, because it may have seen an older commit.
       if (refresh) await inFlight.get(task)?.catch(() => undefined);
       return await together(task, () => listNow(from, name));
     },
@@ -166,7 +166,10 @@ const notReadable = (why: UnreadableKind, message: string): NotReadable => ({ ki
 const outcomeOf = (commit: string, bundle: SkillBundle | string): SkillOutcome =>
   typeof bundle === 'string' ? { kind: 'unfit', message: bundle } : { kind: 'skill', commit, skill: bundle };
 
-/** Returns the name in the caches. A credential that was deleted and stored again has another id. */
+/**
+ * Returns the name of an entry in the caches. The name contains the id of the credential: a credential that was deleted and stored again
+ * has another id.
+ */
 function nameOf({ repository: { owner, repo }, chosen, teamId }: ReadableRepository): string {
   const credential =
     chosen.kind === 'credential' ? chosen.id : chosen.kind === 'none' ? 'none' : `${chosen.kind} ${teamId}`;

@@ -10,8 +10,8 @@ import type { SkillLibrary, SkillList } from './library.ts';
 import type { ListedSkill } from './read-repository.ts';
 
 /**
- * Returns the time at which the team created the last run of each of these skills. Leaves out skills without a run. The folder `runs`,
- * which may import this folder, passes the function.
+ * Returns, for each of these skills, the time at which the team created the last run with the skill. The result has no entry for skills
+ * without a run. The folder `runs` passes this function, because this folder may not import `runs`.
  */
 export type ReadLastRuns = (
   db: Queryable,
@@ -24,12 +24,12 @@ export interface ListDeps {
   readonly codeHosts: Pick<CodeHosts, 'credentialFor'>;
   readonly skills: SkillLibrary;
   readonly lastRuns: { readonly ofSkills: ReadLastRuns };
-  /** Time for one answer. Default: 40 s. */
+  /** Maximum time for one answer. Default: 40 s. */
   readonly answerMs?: number;
 }
 
 export interface ListWanted {
-  /** Absent: the repositories of all environments of the caller. */
+  /** The repository to read; absent: the repositories of all environments of the caller. */
   readonly repository?: Repository;
   readonly refresh: boolean;
   readonly sortBy: AgentSortField;
@@ -44,17 +44,17 @@ export type ListOutcome =
   | { readonly kind: 'not_of_environment' }
   | { readonly kind: 'unreadable'; readonly message: string };
 
-/** A repository, and the caller's environments that have it. */
+/** A repository, and those environments of the caller that contain it. */
 interface Place {
   readonly repository: Repository;
   readonly environments: AgentVariant['environments'];
 }
 
 const defaultAnswerMs = 40_000;
-/** Bytes of the texts in one answer. */
+/** Maximum number of bytes of the texts in one answer. */
 const maxTextsLength = 8 * 1024 * 1024;
 
-/** Lists the skills that the caller can start runs with, read with the credentials that a run of the caller would have. */
+/** Lists the skills with which the caller can start runs. Reads them with the credentials that a run of the caller would have. */
 export async function listAgents(deps: ListDeps, caller: Principal, wanted: ListWanted): Promise<ListOutcome> {
   const places = await placesOf(deps.db, caller);
   const nameOfWanted = wanted.repository && nameOf(wanted.repository);
@@ -95,7 +95,7 @@ async function placesOf(db: Queryable, caller: Principal): Promise<Place[]> {
   return [...places.values()];
 }
 
-/** Reads as many of the repositories as the time allows. The others are read for the next answer. */
+/** Reads as many of the repositories as the time allows. The remaining repositories are read for the next answer. */
 async function readAll(
   { codeHosts, skills, answerMs = defaultAnswerMs }: ListDeps,
   { teamId, creator }: Principal,
@@ -149,7 +149,7 @@ function faultOf({ repository, environments }: Place, error: string): Entry {
   };
 }
 
-/** Leaves out texts above the limit. */
+/** Leaves out texts when the limit of all texts is reached. */
 function withinBytes(entries: readonly Entry[]): Entry[] {
   let left = maxTextsLength;
   return entries.map((entry) => {

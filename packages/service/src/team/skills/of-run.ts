@@ -1,4 +1,7 @@
-/** The skills of a run: they are read from the code host before its first agent begins, and stored for all later agents. */
+/**
+ * Handles the skills of a run. They are read from the code host before the first agent of the run begins, and are stored for all later
+ * agents of the run.
+ */
 import { randomUUIDv7 } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
@@ -21,7 +24,7 @@ import { parseSkillSpec, type SkillSpec } from './spec.ts';
 
 /** A skill of a run. The text of the first skill is a part of the run's base prompt. */
 export interface RunSkill extends SkillBundle {
-  /** owner/repo:path/to/SKILL.md, or the spec of a skill of a factory's definition. */
+  /** Spec of the skill: owner/repo:path/to/SKILL.md, or the spec of a skill in a factory's definition. */
   readonly spec: string;
 }
 
@@ -49,8 +52,8 @@ const readStored = defineStatement({
 });
 
 /**
- * Stores all skills of a run or none: a faster agent of the run may have stored them already. If retention has deleted the files of a
- * run's skills, they are stored again.
+ * Stores all skills of a run, or none if a faster agent of the run has already stored them. If the files of the run's skills were deleted
+ * because they were old, stores them again.
  */
 const insert = defineStatement({
   name: 'insert_skills_of_run',
@@ -89,21 +92,21 @@ const deleteFiles = defineStatement({
   row: { key: text() },
 });
 
-/** Deletes the files of the skills of old runs. The names and commits of the skills stay. */
+/** Deletes the files of the skills of old runs. Keeps the names and commits of the skills. */
 export async function deleteSkillFiles(tx: Queryable, runIds: readonly string[]): Promise<DeletedDetail> {
   const files = await tx.query(deleteFiles, [runIds]);
   return { blobKeys: files.map(({ key }) => key), isDone: true };
 }
 
-/** The files of one skill in base64, with names. */
+/** The files of one skill: their names, and their contents in base64. */
 const maxBlobBytes = 2 * maxSkillBytes;
 
 export interface RunWithSkills {
   readonly runId: string;
   readonly teamId: string;
-  /** Owner of the code hosts' credentials that the run uses. */
+  /** Owner of the code host credentials that the run uses. */
   readonly codeHostActor: RunActor;
-  /** Contents that the run executes. They name the revisions of the definitions from which its skills come. */
+  /** Contents that the run executes. They name the revisions of the definitions from which the run's skills come. */
   readonly contents: readonly RunContent[];
   /** By `skillsOfRun`. */
   readonly specs: readonly string[];
@@ -142,7 +145,7 @@ export async function resolveRunSkills(deps: RunSkillDeps, run: RunWithSkills): 
   return { kind: 'skills', skills: await store(deps, run.runId, read), isNew: true };
 }
 
-/** Returns the refusal of a skill that has the name of an earlier skill of the run. */
+/** Returns the refusal of a skill that has the same name as another skill before it in the run's list. */
 function sameName(read: readonly ReadSkill[], { name }: RunSkill, written: string): RunSkills | undefined {
   const same = read.find(({ skill }) => skill.name === name);
   if (!same) return undefined;
@@ -168,8 +171,8 @@ async function readDefined(
   defined: DefinedSkill,
 ): Promise<ReadSkill | string> {
   const { factoryUid, path } = defined;
-  // A run that was created before definitions had revisions executes the first revision, because no decision about its rights covers
-  // later revisions.
+  // A run that was created before definitions had revisions executes the first revision, because the decision about its rights does not
+  // cover later revisions.
   const revision = contents.find(({ kind, uid }) => kind === 'definition' && uid === factoryUid)?.revision ?? 1;
   const found = await definedSkills(teamId, defined, revision);
   const bundle = found ? bundleOf(path, found.files) : 'is not there';

@@ -12,13 +12,13 @@ export interface ListedSkill {
   readonly path: string;
   /** Name of its folder. */
   readonly folder: string;
-  /** Text of the skill, or its fault. */
+  /** The text of the skill, or the reason why the skill cannot be used. */
   readonly text: SkillText | string;
 }
 
-/** A file of a skill, as the agent gets it. */
+/** A file of a skill, in the form in which the agent gets it. */
 export interface SkillFile {
-  /** Path in the folder of the skill. */
+  /** Path of the file, relative to the folder of the skill. */
   readonly path: string;
   /** Base64 */
   readonly data: string;
@@ -66,7 +66,7 @@ async function fetchMissing(
   return [];
 }
 
-/** A pack compresses its files, but a file of random bytes becomes a little larger. */
+/** Allow a little more, because a pack compresses its files, but a file of random bytes becomes a little larger. */
 const roomFor = (bytes: number): number => bytes + 64 * 1024;
 
 /** Reads all skills in the searched folders, including malformed skills. */
@@ -75,7 +75,7 @@ export async function readSkills(options: ReadOptions): Promise<ListedSkill[]> {
     const places = findSkills(await objects.list(options.commit, skillFolders));
     const sound = places.filter(({ fault }) => fault === undefined).map(({ entry }) => entry.id);
     const tooMuch = await fetchMissing(options, objects, sound, roomFor(8 * maxSkillTextBytes));
-    // A very large file must not hide the other skills.
+    // Read the texts without the very large ones, so that a very large file does not prevent the other skills.
     const giant = new Set<string>();
     for (const id of tooMuch)
       for (const each of await fetchMissing(options, objects, [id], roomFor(maxSkillTextBytes))) giant.add(each);
@@ -86,7 +86,10 @@ export async function readSkills(options: ReadOptions): Promise<ListedSkill[]> {
   });
 }
 
-/** Milliseconds for the front matter of all skills of a repository. The front matter of one skill usually takes less than a millisecond. */
+/**
+ * Maximum time, in milliseconds, to read the front matter of all skills of a repository. The front matter of one skill usually takes less
+ * than a millisecond.
+ */
 const parseMs = 3_000;
 
 /** Parses the texts, with a pause after each, so that the process can do other work. */

@@ -1,12 +1,12 @@
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 
 /**
- * Returns the specs of a run's skills, without repetitions: the skill that the run follows first. Only this function decides which skills a
+ * Returns the specs of a run's skills, each once. The skill that the run follows comes first. Only this function decides which skills a
  * run has.
  */
 export function skillsOfRun(
   config: Pick<AmbientAgentConfig, 'skill_spec' | 'skills'>,
-  /** `skill` of the request, which replaces `config.skill_spec`. */
+  /** The member `skill` of the request, which replaces `config.skill_spec`. */
   skill?: string,
 ): readonly string[] {
   const first = skill ?? config.skill_spec;

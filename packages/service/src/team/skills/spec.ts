@@ -3,11 +3,11 @@ import { Repository } from '@runyard/contract/environments/environments';
 /** A skill as a request names it. */
 export interface SkillSpec {
   readonly repository: Repository;
-  /** `path` of its SKILL.md in the repository; or `name`, the name of the folder with SKILL.md. */
+  /** `path`: path of the skill's SKILL.md in the repository; or `name`: name of the folder that contains SKILL.md. */
   readonly place: { readonly path: string } | { readonly name: string };
 }
 
-/** Characters of a spec. The runs' index over specs takes rows of 2,704 bytes at most. */
+/** Maximum number of characters of a spec. It is limited because the index of runs by spec accepts rows of at most 2,704 bytes. */
 export const maxSpecLength = 500;
 
 /** Name in the Agent Skills format: https://agentskills.io/specification#name-field */
@@ -18,7 +18,7 @@ export const skillFolders = ['skills', '.agents/skills', '.claude/skills', '.war
 
 const form = 'must be owner/repo:skill-name or owner/repo:path/to/SKILL.md';
 
-/** Returns true for a path that stays in its folder and whose parts every system can store. */
+/** Returns true if the path does not lead out of its folder, and every operating system can store the names in it. */
 export const isPlainPath = (path: string): boolean =>
   path.split('/').every((part) => !['', '.', '..'].includes(part) && !/[\\\p{Cc}\ufffd]/u.test(part));
 
@@ -55,7 +55,7 @@ function findByName(repo: string, repositories: readonly Repository[]): Reposito
 export const specText = ({ repository: { owner, repo }, place }: SkillSpec): string =>
   `${owner}/${repo}:${'path' in place ? place.path : place.name}`;
 
-/** Returns the text of each spec that a run with the spec `text` may have once its skill was found. */
+/** Returns the text of each spec that a run with the spec `text` may have after the skill was found. */
 export function specsToFind(text: string): string[] {
   const spec = parseSkillSpec(text, []);
   if (typeof spec === 'string' || 'path' in spec.place) return [text];

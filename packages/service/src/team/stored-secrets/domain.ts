@@ -40,8 +40,8 @@ export function storedSecretsDomain(deps: SecretDeps, faultOfTeamSecret: FaultOf
 }
 
 /**
- * Follows changes of the vault's keys: every service process reads the keys again, and encrypts the rows of all domains with the first key.
- * When no row needs an earlier key, the key is removed from the file.
+ * Handles changes of the vault's keys. Every service process reads the keys again, and encrypts the rows of all domains with the first key.
+ * When no row needs an earlier key any more, this key is removed from the file.
  */
 export function vaultDomain({ log, vault, settings }: SecretDeps, domains: readonly Domain[]): Domain {
   const follow = async () => {

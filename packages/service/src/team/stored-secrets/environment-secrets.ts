@@ -5,14 +5,14 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { describeUnusable, faultsOfReferences, findUsableSecrets } from './find-usable.ts';
 import type { SecretCaller } from './stored-secrets.ts';
 
-/** Why a configuration of an environment is refused: `invalid` 400, `forbidden` 403. */
+/** Reasons why a configuration of an environment is refused: `invalid` 400, `forbidden` 403. */
 export type RefusedSecrets =
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
   | { readonly kind: 'forbidden'; readonly detail: string };
 
 /**
  * Checks the secrets that the caller gives to an environment. The secrets must belong to the team, because every run in the environment
- * gets them. The caller must be allowed to use each secret that the environment does not have yet. Null: no fault.
+ * gets them. The caller must be allowed to use each secret that the environment does not have yet. Returns null if there is no fault.
  */
 export async function checkEnvironmentSecrets(
   db: Queryable,

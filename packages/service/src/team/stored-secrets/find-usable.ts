@@ -1,4 +1,4 @@
-/** Finds the secrets that a run may have, by the decision of `access/contents/run-rights.ts`. */
+/** Finds the secrets that a run may get. `access/contents/run-rights.ts` decides about each of them. */
 
 import { type SecretReference, SecretVariable } from '@runyard/contract/secrets/secrets';
 import { plainMessage } from '@runyard/contract/wire/plain-message';
@@ -26,12 +26,12 @@ import {
 import { heldBy } from './held-by.ts';
 import { purposeOfSecret } from './sealed-rows.ts';
 
-/** The run that needs secrets. */
+/** Describes the run that needs secrets. */
 export interface SecretUser {
   readonly teamId: string;
-  /** The person or service account that the run works for. */
+  /** The person or service account for whom the run works. */
   readonly actor: RunActor;
-  /** Contents that the run executes. Absent: the run executes nothing that other people wrote. */
+  /** Contents that the run executes; absent if the run executes no contents that other people wrote. */
   readonly contents?: readonly RunContent[];
 }
 
@@ -40,25 +40,28 @@ interface NamedSecret {
   readonly name: string;
   readonly variable?: string | undefined;
   readonly as?: RightToSecret['as'] | undefined;
-  /** The member that names the secret, for messages. Absent: the member of the whole list. */
+  /** Path of the member that names the secret, for messages; absent: the path of the whole list is used. */
   readonly path?: string;
 }
 
 /** Secrets that a run and its environment name. */
 export interface SecretNames {
   readonly ofRun: readonly SecretReference[];
-  /** Secrets of the team. The result leaves out secrets that the run may not have. */
+  /** Secrets of the team that the environment names. The result leaves out those that the run may not have. */
   readonly ofEnvironment: readonly SecretReference[];
-  /** Secrets that MCP servers of the run name. Absent: none. */
+  /** Secrets that MCP servers of the run name; absent: there are none. */
   readonly ofServers?: readonly (NamedSecret & { readonly as: ServerSecretForm })[];
 }
 
-/** A value that a sandbox may have. */
+/** A secret value that a sandbox may get. */
 export interface UsableSecret extends RightToSecret {
   readonly value: string;
 }
 
-/** Why a secret that the run names cannot be used. `unknown`: there is no such secret; `forbidden`: the executor may not use it. */
+/**
+ * The reason why a secret that the run names cannot be used. `unknown`: there is no such secret; `forbidden`: the executor may not use the
+ * secret.
+ */
 export interface UnusableSecret {
   readonly kind: 'unknown' | 'forbidden' | 'unreadable';
   readonly name: string;
@@ -82,12 +85,15 @@ const row = {
   is_personal: boolean,
   vault_key_id: text(),
   sealed_value: bytes,
-  /** For each principal, in order: whether the principal may use the secret. */
+  /** For each principal, in the order of the parameters: true if the principal may use the secret. */
   held: json<boolean[]>(),
 };
 const columns = `s.id, s.name, s.owner_uid IS NOT NULL AS is_personal, s.vault_key_id, s.sealed_value, ${heldBy('s', '$3', '$4')} AS held`;
 
-/** The personal secret of the executor ($3[1], $4[1]) has priority; the team's secret never replaces it. */
+/**
+ * The personal secret of the executor ($3[1], $4[1]) has priority. The team's secret with the same name never replaces it, even if the
+ * personal secret cannot be used.
+ */
 const readNamed = defineStatement({
   name: 'read_named_secrets',
   text: `
@@ -112,12 +118,12 @@ const readById = defineStatement({
 
 type SecretRow = RowOf<typeof readNamed>;
 
-/** A reference can have further members, which are ignored. */
+/** Compare only these members of a reference; other members are ignored. */
 const named = ({ name, variable, as }: SecretReference): NamedSecret => ({ name, variable, as });
 
 const variableOf = ({ variable, name }: NamedSecret): string => variable ?? name;
 
-/** Returns functions that read secrets and decide for each secret whether this run may have it. */
+/** Returns functions that read secrets and decide for each secret whether the run may get it. */
 function readerFor(db: Queryable, { teamId, actor, contents = [] }: SecretUser) {
   const principals = [actor, ...cuttingAuthors(contents)];
   const parameters = [principals.map(({ kind }) => kind), principals.map(({ uid }) => uid)];
@@ -132,7 +138,7 @@ function readerFor(db: Queryable, { teamId, actor, contents = [] }: SecretUser) 
 }
 
 /**
- * Returns the secrets that the run gets, or the first secret of the run's own list that it may not have. A variable of the run's
+ * Returns the secrets that the run gets, or the first secret in the run's own list that the run may not get. A variable in the run's
  * configuration replaces the same variable of the environment.
  */
 export async function findUsableSecrets(
@@ -200,9 +206,9 @@ const toRight = ({ id, is_personal }: SecretRow, reference: NamedSecret): RightT
 const open = (vault: Vault, { id, sealed_value }: SecretRow): string => vault.open(purposeOfSecret(id), sealed_value);
 
 /**
- * Returns the present values of secrets that a run may use, or the first secret that it may no longer use. After the run was created, the
- * secret may have been deleted, or its executor or an author may have left the team. Secrets that the owner of the run's worker pool may
- * not use are withheld, because the pool may have got this owner after the run was created.
+ * Returns the present values of secrets that a run may use, or the first secret that the run may not use any more. After the run was
+ * created, the secret may have been deleted, or its executor or an author may have left the team. Secrets that the owner of the run's
+ * worker pool may not use are withheld, because the pool may have got this owner after the run was created.
  */
 export async function readRights(
   db: Queryable,
@@ -242,7 +248,7 @@ export interface TeamSecret {
 }
 
 /**
- * Returns a secret of the team for the service itself. `unreadable`: it was sealed with another key. Returns null if
+ * Returns a secret of the team for the service itself. `unreadable`: the secret was encrypted with another key. Returns null if
  * there is none.
  */
 export async function findTeamSecret(
@@ -273,7 +279,7 @@ export async function findLacking(
   });
 }
 
-/** Returns the fault of the references themselves: two of them cannot use the same variable. */
+/** Returns a fault if two of the references use the same variable. */
 export function faultsOfReferences(references: readonly SecretReference[]): Fault[] {
   const taken = new Set<string>();
   return references.flatMap((reference, index) => {
@@ -286,7 +292,7 @@ export function faultsOfReferences(references: readonly SecretReference[]): Faul
   });
 }
 
-/** Returns why a request cannot name the secret, as a sentence. */
+/** Returns a sentence that says why a request cannot name the secret. */
 export function describeUnusable({ kind, name, path }: UnusableSecret): string {
   const ofEnvironment = path === 'config.environment_id' ? ' of the environment' : '';
   switch (kind) {

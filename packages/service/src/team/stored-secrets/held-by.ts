@@ -1,7 +1,8 @@
 /**
- * SQL: whether each of some principals may use a stored secret, as a JSON list in their order. People use their personal secrets and the
- * team's secrets while they are members. Service accounts use the team's secrets that list them; agent identities also use the secrets in
- * the identity's list. Deleted principals use no secrets. `secret` is the name of a row of `stored_secrets`, `kinds` and `uids` are lists.
+ * SQL: a JSON list that says, for each of the given principals in order, whether the principal may use a stored secret. People use their
+ * personal secrets and the team's secrets while they are members. Service accounts use the team's secrets that list them; agent identities
+ * also use the secrets in the identity's list. Deleted principals use no secrets. `secret` is the SQL name of a row of `stored_secrets`;
+ * `kinds` and `uids` are SQL lists that name the principals.
  */
 export const heldBy = (secret: string, kinds: string, uids: string): string => `(
   SELECT jsonb_agg(CASE

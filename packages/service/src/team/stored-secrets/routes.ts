@@ -10,7 +10,10 @@ import type { Principal } from '../access/keys/principal.ts';
 import { serve } from '../access/serve.ts';
 import { deleteSecret, listSecrets, putSecret } from './stored-secrets.ts';
 
-/** Returns why a secret of the team cannot have the value: a webhook that uses the secret needs another form; null: it can. */
+/**
+ * Returns the reason why a secret of the team cannot have the value, because a webhook that uses the secret needs another form; null if it
+ * can.
+ */
 export type FaultOfTeamSecret = (db: Queryable, teamId: string, name: string, value: string) => Promise<string | null>;
 
 const scopesOf = async (db: Queryable, principal: Principal, name: string): Promise<SecretScope[]> =>

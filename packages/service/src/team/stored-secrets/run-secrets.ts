@@ -1,6 +1,6 @@
 /**
- * Encrypted copies of the values that the sandboxes of a run received, or that the gateway adds for the run. The values are redacted in the
- * output of the run.
+ * Stores encrypted copies of the values that the sandboxes of a run received, or that the gateway adds for the run. The values are redacted
+ * in the output of the run.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { DeletedDetail } from '../../platform/domain.ts';
@@ -25,7 +25,7 @@ export const sealedSecretsOf = (runId: string): string => `(
   SELECT coalesce(jsonb_agg(jsonb_build_object('id', c.id, 'sealed', encode(c.sealed_value, 'base64')) ORDER BY c.id), '[]')
   FROM run_secrets c WHERE c.run_id = ${runId})`;
 
-/** Returns the copies for a redactor. */
+/** Returns the copies in the form that a redactor needs. */
 export const toSealedValues = (copies: SealedSecrets): SealedValue[] =>
   copies.map(({ id, sealed }) => ({ id, purpose: purposeOfRunSecret(id), sealed: Buffer.from(sealed, 'base64') }));
 
@@ -35,7 +35,7 @@ const readSealed = defineStatement({
   row: { copies: json<SealedSecrets>() },
 });
 
-/** Returns every value that a sandbox of the run ever got, for a redactor. */
+/** Returns all values that sandboxes of the run ever got, in the form that a redactor needs. */
 export async function readGrantedSecrets(db: Queryable, runId: string): Promise<SealedValue[]> {
   const [row] = await db.query(readSealed, [runId]);
   return toSealedValues(row?.copies ?? []);
@@ -76,8 +76,8 @@ export const copyOf = ({
 });
 
 /**
- * Returns every value that is removed from the output of the run. Throws if this process lacks the key of one of these values, because in
- * this case nothing can be redacted.
+ * Returns all values that are removed from the output of the run. Throws if this process cannot decrypt one of these values, because then
+ * the output cannot be redacted completely.
  */
 export async function readRunSecrets(db: Queryable, vault: Vault, runId: string): Promise<RunSecret[]> {
   const rows = await db.query(readCopies, [runId]);
@@ -100,9 +100,9 @@ export async function readGrantedNames(db: Queryable, runId: string): Promise<st
 }
 
 /**
- * Stores copies of values that a sandbox of the run will receive, or whose effects it will see. Must be committed before the sandbox
- * receives a value. The caller has locked the run, so that the second of two requests of its agent sees the copies of the first.
- * `usedIds`: ids of the stored secrets among the values.
+ * Stores copies of values that a sandbox of the run will receive, or that the gateway will add to requests of the sandbox. The transaction
+ * must be committed before the sandbox receives a value. The caller has locked the run, so that of two requests of its agent the later one
+ * sees the copies of the other one. `usedIds`: ids of the stored secrets among the values.
  */
 export async function keepRunSecrets(
   tx: Queryable,
@@ -129,7 +129,7 @@ const deleteCopies = defineStatement({
   row: {},
 });
 
-/** Deletes the copies of these runs. */
+/** Deletes the copies of secret values of these runs. */
 export async function deleteRunSecrets(tx: Queryable, runIds: readonly string[]): Promise<DeletedDetail> {
   await tx.query(deleteCopies, [runIds]);
   return { blobKeys: [], isDone: true };

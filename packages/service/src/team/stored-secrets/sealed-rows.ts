@@ -1,8 +1,8 @@
 import { defineSealedRows } from '../../platform/secrets/seal-again.ts';
 
-/** Purpose in the encryption of a secret: a value that is copied to another row cannot be decrypted there. */
+/** Returns the purpose with which a secret is encrypted. Because of it, a value that is copied to another row cannot be decrypted there. */
 export const purposeOfSecret = (id: string): string => `secret ${id}`;
-/** Purpose of the encrypted copy of a secret that a run has. */
+/** Returns the purpose with which a run's copy of a secret is encrypted. */
 export const purposeOfRunSecret = (id: string): string => `secret of a run ${id}`;
 
 /** The stored secrets. */
@@ -13,7 +13,7 @@ export const sealedSecrets = defineSealedRows({
   purpose: purposeOfSecret,
 });
 
-/** The copies of secrets that runs have. */
+/** Names the columns with the encrypted copies of secrets that runs have. */
 export const sealedRunSecrets = defineSealedRows({
   table: 'run_secrets',
   id: 'id',

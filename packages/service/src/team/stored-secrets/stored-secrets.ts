@@ -94,7 +94,9 @@ const toSecret = (found: RowOf<typeof insert>): Secret => ({
   ...(found.last_used_at === null ? {} : { last_used_at: found.last_used_at }),
 });
 
-/** Returns the secrets that the caller may use in runs, by name. If two secrets have the same name, the personal secret comes first. */
+/**
+ * Returns the secrets that the caller may use in runs, sorted by name. If two secrets have the same name, the personal secret comes first.
+ */
 export async function listSecrets(db: Queryable, { teamId, creator }: SecretCaller): Promise<Secret[]> {
   const isPerson = creator.kind === 'user';
   const rows = await db.query(readVisible, [teamId, isPerson ? creator.uid : null, isPerson ? null : creator.uid]);
@@ -102,8 +104,8 @@ export async function listSecrets(db: Queryable, { teamId, creator }: SecretCall
 }
 
 /**
- * Creates the secret or replaces its value. `too_many`: the team or the person has the largest number allowed. Creates of one owner wait
- * for each other, so the second of two concurrent creates sees the row of the first.
+ * Creates the secret or replaces its value. `too_many`: the team or the person already has the maximum number of secrets. Creates of the
+ * same owner wait for each other, so the later of two concurrent creates sees the row of the other one.
  */
 export async function putSecret(
   tx: Queryable,
@@ -133,7 +135,7 @@ export async function putSecret(
   return toSecret(made);
 }
 
-/** Deletes a secret of the team, or a personal one of the caller. Returns false if there is none. */
+/** Deletes a secret of the team, or a personal secret of the caller. Returns false if there is no such secret. */
 export async function deleteSecret(
   tx: Queryable,
   principal: Principal,

@@ -11,42 +11,42 @@ import {
 } from '../models/price.ts';
 import type { ProviderName } from '../models/providers.ts';
 
-/** The execution that a run token belongs to, and its run. */
+/** The execution to which a run token belongs, and the run of this execution. */
 export interface RunTokenHolder {
   readonly runId: string;
   readonly executionId: string;
   readonly teamId: string;
   /** Id of the run's model, as the contract names it; `runbook` has no provider. */
   readonly modelId: string;
-  /** The runs above it, parent first. */
+  /** Ids of the run's ancestors, the parent first. */
   readonly ancestorIds: readonly string[];
   readonly creator: RunActor;
   readonly executor: RunActor;
   readonly environmentId: string | null;
-  /** The automation that started the run or a run above it. */
+  /** The automation that started the run or one of its ancestors. */
   readonly automationUid: string | null;
   /** The factory whose definition the run executes. */
   readonly factoryUid: string | null;
 }
 
-/** One request of a run to a model; it is reported once, at its end. */
+/** One request of a run to a model. It is recorded only once, at its end. */
 export interface ModelUsage extends RunTokenHolder {
   readonly provider: ProviderName;
   /** UUID of this request. */
   readonly requestId: string;
-  /** Tokens that were neither read from nor written to a cache: no token counts twice. */
+  /** Number of input tokens that were neither read from a cache nor written to a cache. So no token counts twice. */
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cacheReadTokens: number;
   readonly cacheWriteTokens: number;
-  /** US dollars; null: the price is not known. An interrupted request costs at least this amount. */
+  /** Cost in US dollars; null if the price is not known. The real cost of an interrupted request may be higher. */
   readonly costUsd: number | null;
   readonly breakdown: Cost | null;
-  /** US dollars for the provider's own tools, a part of `costUsd`. */
+  /** Cost of the provider's own tools in US dollars. It is a part of `costUsd`. */
   readonly toolsUsd: number;
-  /** Amount that counts against budgets, US dollars: the cost, or an upper bound if a part of the cost is unknown. */
+  /** Amount in US dollars that counts against budgets: the cost, or an upper bound of the cost if a part of it is unknown. */
   readonly chargedUsd: number;
-  /** True: the request counts as a turn, because the provider answered, or received the request but had no time to answer. */
+  /** True if the request counts as a turn. It does if the provider answered, or received the request but had no time to answer. */
   readonly isAnswer: boolean;
   /** HTTP status that the sandbox received; 502 if the provider ended a stream early, 499 if the client did. */
   readonly status: number;

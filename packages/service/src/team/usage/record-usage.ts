@@ -2,7 +2,7 @@ import type { Database, Queryable } from '../../platform/store/database/database
 import { boolean, defineStatement } from '../../platform/store/database/statement.ts';
 import type { ModelUsage } from './model-usage.ts';
 
-/** The lock prevents the deletion of the run's row until the commit. */
+/** The statement locks the run's row, so that the row cannot be deleted until the commit. */
 const insertRequest = defineStatement({
   name: 'insert_model_request',
   text: `
@@ -18,7 +18,7 @@ const insertRequest = defineStatement({
   row: { is_run_there: boolean, is_new: boolean },
 });
 
-/** Locks in the order of ids, as an admission does, so that two requests in one tree cannot deadlock. */
+/** Locks rows in the order of their ids, like `admit.ts`, so that two requests in one tree of runs cannot deadlock. */
 const addToRuns = defineStatement({
   name: 'add_to_run_spend',
   text: `
@@ -65,12 +65,15 @@ const closeRequest = defineStatement({
   row: {},
 });
 
-/** Returns the value of a column for a thing: '' if the run has none, NULL if an older version of the service stored the request. */
+/**
+ * Returns the value of a column for an object to which the run belongs, such as an automation: '' if the run has none, NULL if an older
+ * version of the service stored the request.
+ */
 const columnOf = (uid: string | null | undefined): string | null => (uid === null ? '' : (uid ?? null));
 
 /**
- * Records the usage of one request to a model, only once for each `requestId`: for its run, the runs above it, its team, and the report.
- * The costs are NULL if the price is not known.
+ * Records the usage of one request to a model: for its run, the run's ancestors, the team and the report. Records each `requestId` only
+ * once. The costs are NULL if the price is not known.
  */
 export async function recordUsage(db: Database, usage: ModelUsage): Promise<void> {
   await db.transaction((tx) => recordUsageWithin(tx, usage));
@@ -95,7 +98,7 @@ export async function recordUsageWithin(tx: Queryable, usage: ModelUsage): Promi
     usage.durationMs,
     usage.toolsUsd > 0 ? usage.toolsUsd : null,
   ]);
-  // The team also pays for the request of a run that was deleted meanwhile.
+  // Count the request for the team even if the run was deleted meanwhile.
   if (request?.is_new || !request?.is_run_there) {
     await tx.query(addToRuns, [[usage.runId, ...usage.ancestorIds], usage.chargedUsd, usage.isAnswer ? 1 : 0]);
     await tx.query(addToTeam, [usage.teamId, usage.chargedUsd]);

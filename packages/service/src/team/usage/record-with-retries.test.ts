@@ -3,7 +3,7 @@ import type { Database } from '../../platform/store/database/database.ts';
 import type { ModelUsage } from './model-usage.ts';
 import { makeUsageRecorder } from './record-with-retries.ts';
 
-test('usage is recorded again, although the database refuses one of the requests', async () => {
+test('usage that could not be recorded is recorded again, even if the database always refuses one of the requests', async () => {
   const refused = new Set(['first', 'second']);
   const recorded: unknown[] = [];
   const transaction = async (work: (tx: Pick<Database, 'query'>) => Promise<void>) =>

@@ -7,15 +7,15 @@ interface RecorderLog {
   error(fields: object, message: string): void;
 }
 
-/** Records usage. While the database does not accept it, stores it in memory. */
+/** Records usage. If the database does not accept it, keeps the usage in memory. */
 export interface UsageRecorder {
   /** Never rejects. */
   record(usage: ModelUsage): Promise<void>;
-  /** Records again the usage that could not be recorded. */
+  /** Tries again to record the usage that is kept in memory. */
   retry(): Promise<void>;
 }
 
-/** Usage above this number is lost, and logged. */
+/** Maximum number of requests whose usage is kept in memory. The usage of further requests is lost, and this is logged. */
 const maxKept = 10_000;
 
 export function makeUsageRecorder(db: Database, log: RecorderLog): UsageRecorder {

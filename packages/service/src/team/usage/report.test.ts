@@ -8,7 +8,7 @@ import { recordUsage } from './record-usage.ts';
 const service = await openTestService();
 const { db } = service.deps;
 const dayOf = (time: number) => new Date(time).toISOString().slice(0, 10);
-/** The day of the rows below. It stays the same even if a new day begins while the tests run. */
+/** The day of the rows in the tests. It stays the same even if a new day begins while the tests run. */
 const today = dayOf(Date.now());
 const daysBefore = (day: string, days: number) => dayOf(Date.parse(day) - days * 86_400_000);
 const daysAgo = (days: number) => daysBefore(today, days);
@@ -53,7 +53,7 @@ const report = async (query: string, key?: string) =>
   (await service.request<UsageReport>('GET', `/usage?${query}`, key ? { key } : {})).body;
 
 describe('the usage report', () => {
-  it('sums up by day without a grouping, for the last 30 days', async () => {
+  it('has the sums of each of the last 30 days if no grouping is requested', async () => {
     const { from, to, usage: rows, page_info } = await report('');
     expect([today, daysBefore(today, -1)]).toContain(to);
     expect([from, page_info]).toEqual([daysBefore(to, 29), { has_next_page: false }]);
@@ -73,7 +73,7 @@ describe('the usage report', () => {
     ]);
   });
 
-  it('groups by model, agent and creator, with their profiles', async () => {
+  it('can group by model, agent and creator, and shows their profiles', async () => {
     const rows = (await report('group_by=model&group_by=agent&group_by=creator')).usage;
     expect(
       rows.map(({ model_id, agent, creator, requests }) => [model_id, agent?.uid, creator?.type, requests]),
@@ -85,7 +85,7 @@ describe('the usage report', () => {
     expect(rows[0]).not.toHaveProperty('day');
   });
 
-  it('returns every row once across its pages', async () => {
+  it('contains each row on exactly one page', async () => {
     const path = 'group_by=day&group_by=model&limit=1';
     const first = await report(path);
     const second = await report(`${path}&cursor=${first.page_info.next_cursor}`);
@@ -98,7 +98,7 @@ describe('the usage report', () => {
     expect(problem.errors?.[0]?.path).toBe('cursor');
   });
 
-  it('contains nothing of another team, but the usage of a deleted run', async () => {
+  it('contains the usage of a deleted run, and no usage of another team', async () => {
     expect((await report('', service.otherKey)).usage).toMatchObject([{ requests: 1 }]);
     await db.query('DELETE FROM runs WHERE id = $1', [runId]);
     expect((await report(`from=${today}`)).usage).toMatchObject([{ requests: 3 }]);
@@ -112,7 +112,7 @@ describe('the usage report', () => {
     },
   );
 
-  it('counts the request of a run that was deleted meanwhile', async () => {
+  it('contains a request of a run that was deleted before the request was recorded', async () => {
     await recordUsage(db, usage({ runId: randomUUID() }));
     expect((await report(`from=${today}&group_by=model`)).usage).toMatchObject([{ requests: 4 }]);
   });

@@ -1,4 +1,4 @@
-/** The report of a team's use of models. */
+/** Makes the report about a team's usage of models. */
 import type { UsageDimension, UsageQuery, UsageReport, UsageRow, UsageThing } from '@runyard/contract/team/budgets';
 import { usageDimensions } from '@runyard/contract/wire/choices';
 import type { Fault } from '../../platform/fault.ts';
@@ -9,10 +9,10 @@ import type { RunActor } from '../access/actor.ts';
 import { readPresentNames } from '../access/contents/content.ts';
 import { readProfiles } from '../access/profiles.ts';
 
-/** Returns the names of factories of the team by UID. */
+/** Returns the names of the team's factories, by UID. */
 export type ReadFactoryNames = (teamId: string, uids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 
-/** Value in the place of a thing that the service did not record. No UID has this value. */
+/** Value for an object that the service did not record. No UID has this value. */
 const notKnown = '?';
 
 /**
@@ -79,7 +79,10 @@ export type ReportOutcome =
 const invalid = (path: string, message: string): ReportOutcome => ({ kind: 'invalid', faults: [{ path, message }] });
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
-/** Returns a page of the sums of a team's requests to models. `creator`: only runs that this person or key created; null: all runs. */
+/**
+ * Returns a page with sums of a team's requests to models. `creator`: count only runs that this person or service account created; null:
+ * all runs.
+ */
 export async function readUsageReport(
   deps: ReportDeps,
   teamId: string,
@@ -173,7 +176,7 @@ async function toUsageRows(
   });
 }
 
-/** Returns the thing by which this column groups the report. */
+/** Returns the object by which this column groups the report. */
 function thingOf(column: string, names: ReadonlyMap<string, string>): UsageThing {
   if (column === notKnown) return { kind: 'not_known' };
   if (column === '') return { kind: 'none' };

@@ -2,12 +2,12 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, float, integer, text } from '../../platform/store/database/statement.ts';
 import type { TokenCounts } from '../models/price.ts';
 
-/** A request of an execution to a model. */
+/** A request that an execution sent to a model. */
 export interface ModelRequest {
   readonly modelId: string;
   readonly status: number;
   readonly tokens: Pick<TokenCounts, 'input' | 'output' | 'cacheRead' | 'cacheWrite'>;
-  /** Milliseconds since 1970. */
+  /** Time in milliseconds since 1970. */
   readonly endMs: number;
   readonly durationMs: number;
 }
@@ -31,7 +31,7 @@ const readRequests = defineStatement({
   },
 });
 
-/** Returns the requests of an execution that ended after a time, at most 1,000, in the order of time. */
+/** Returns those requests of an execution that ended after a given time, in the order of time; at most 1,000. */
 export async function readRequestsOfExecution(
   db: Queryable,
   { runId, executionId }: { readonly runId: string; readonly executionId: string },

@@ -9,7 +9,7 @@ import { serve } from '../access/serve.ts';
 import { readTeamBudget, updateTeamBudget } from './budget/team-budget.ts';
 import { type ReadFactoryNames, readUsageReport } from './report.ts';
 
-/** The team's budget and the usage report. */
+/** Routes for the budget of the team and for the usage report. */
 export const usageRoutes = ({
   db,
   signing,
@@ -25,7 +25,7 @@ export const usageRoutes = ({
 
   serve(routes.updateTeamBudget, ({ principal, body }) => updateTeamBudget(db, principal, body)),
 
-  // The role alone decides which usage a caller sees: no parameter of the query shows more.
+  // Only the role of the caller decides which usage the caller sees. No parameter of the query can show more.
   serve(routes.getUsage, async ({ principal, query }) => {
     const seesTeam = isAtLeast(principal.role, 'admin');
     const { kind, uid } = principal.creator;

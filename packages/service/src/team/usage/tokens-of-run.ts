@@ -9,24 +9,24 @@ import {
   uuid,
 } from '../../platform/store/database/statement.ts';
 
-/** Each token is in one of the four counts. */
+/** Numbers of tokens. Each token is counted in exactly one of the four members. */
 export type SummedTokens = Readonly<Record<'input' | 'output' | 'cacheRead' | 'cacheWrite', number>>;
 
-/** The requests of a run to one model that have ended. */
+/** Sums of those requests of a run to one model that have ended. */
 interface TokensOfModel extends SummedTokens {
   readonly model: string;
   readonly requests: number;
 }
 
-/** The requests of a run that have ended, at least one. */
+/** Sums of the requests of a run that have ended. There is at least one such request. */
 export interface TokensOfRun {
-  /** Sorted by the name of the model. */
+  /** One entry for each model, sorted by the name of the model. */
   readonly models: readonly TokensOfModel[];
-  /** Execution that sent the last request. */
+  /** Id of the execution that sent the last request. */
   readonly executionId: string;
   readonly lastAt: string;
   readonly ageSeconds: number;
-  /** True: another request is in progress. */
+  /** True if another request is in progress. */
   readonly isOpen: boolean;
 }
 
@@ -56,7 +56,7 @@ const readLast = defineStatement({
   row: { executionId: uuid, lastAt: timestamp, ageSeconds: integer, isOpen: boolean },
 });
 
-/** Returns the tokens of the run's requests to models; null if no request has ended. */
+/** Returns the numbers of tokens of the run's requests to models; null if no request has ended. */
 export async function tokensOfRun(db: Queryable, runId: string): Promise<TokensOfRun | null> {
   const [last] = await db.query(readLast, [runId]);
   if (!last) return null;

@@ -94,7 +94,7 @@ it('a request without tokens is free even if the price of its model is unknown',
   expect((await usageOfRuns(database.db, [run])).get(run)?.inference_cost_usd).toBe(0.001043);
 });
 
-it('the usage of no runs is an empty map', async () => {
+it('the usage for an empty list of runs is an empty map', async () => {
   expect(await usageOfRuns(database.db, [])).toEqual(new Map());
 });
 

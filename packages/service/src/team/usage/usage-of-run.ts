@@ -4,13 +4,16 @@ import { boolean, defineStatement, json, numeric, uuid } from '../../platform/st
 
 type ModelUsage = NonNullable<RequestUsage['model_token_usage']>;
 
-/** The requests to models in `request_usage` of a RunItem. Costs are absent if the cost of any request is unknown. */
+/** The usage of models, as the member `request_usage` of a RunItem shows it. Costs are absent if the cost of any request is unknown. */
 export type RunUsage = Pick<
   RequestUsage,
   'total_tokens' | 'model_token_usage' | 'inference_cost' | 'inference_cost_usd' | 'inference_cost_breakdown_usd'
 >;
 
-/** Sums up the requests of each run. A request without tokens costs nothing, so the cost of its run stays known. */
+/**
+ * Adds up the requests of each run. A request without tokens costs nothing, even if the price is unknown, so the cost of the run stays
+ * known.
+ */
 const sumRequests = defineStatement({
   name: 'sum_model_requests_of_runs',
   text: `SELECT run_id,
@@ -43,10 +46,10 @@ const sumRequests = defineStatement({
   },
 });
 
-/** Rounds to nano-dollars, so that a sum of doubles is not shown as 0.30000000000000004. */
+/** Rounds to billionths of a dollar, so that a sum of doubles is not shown as 0.30000000000000004. */
 const rounded = (usd: number): number => Math.round(usd * 1e9) / 1e9;
 
-/** Returns the present usage of each run. Runs that sent no request to a model are not in the map. */
+/** Returns a map with the present usage of each run. The map has no entry for runs that sent no request to a model. */
 export async function usageOfRuns(database: Queryable, runIds: readonly string[]): Promise<Map<string, RunUsage>> {
   const usage = new Map<string, RunUsage>();
   if (runIds.length === 0) return usage;

@@ -15,7 +15,7 @@ import {
 import type { RunActor } from '../../team/access/actor.ts';
 import type { WantedTrigger } from '../schedules/of-automation.ts';
 
-/** Columns of an automation, for statements. */
+/** The columns of an automation with their types, for statements that read automations. */
 export const automationRow = {
   uid: text(),
   factory_uid: text(),
@@ -23,7 +23,7 @@ export const automationRow = {
   name: text(),
   prompt: text(),
   enabled: boolean,
-  /** Name of the agent in the factory; null: the foreman. */
+  /** Name of the agent of the factory that executes the runs; null: the foreman. */
   agent: nullable(text()),
   triggers: json<AutomationTrigger[]>(),
   config: nullable(json<AmbientAgentConfig>()),
@@ -33,23 +33,23 @@ export const automationRow = {
   creator_uid: text(),
   editor_kind: text<RunActor['kind']>(),
   editor_uid: text(),
-  /** Why the last run could not be created. */
+  /** Why the last run could not be created; null: it was created. */
   last_spawn_error: nullable(text()),
   spawn_failures: integer,
-  /** Revision of the automation as a content that its runs execute. */
+  /** Present revision of the automation. Runs record it, because they execute the automation's content. */
   revision: integer,
   created_at: timestamp,
   updated_at: timestamp,
 };
 
-/** SQL of the columns; the automation is `a`. */
+/** SQL of the columns. `a` is the alias of the table. */
 export const automationColumns = Object.keys(automationRow)
   .map((name) => `a.${name}`)
   .join(', ');
 
 export type AutomationRow = Readonly<RowOf<{ name: string; text: string; row: typeof automationRow }>>;
 
-/** Names an automation to its team. */
+/** The ids that name an automation in a request of its team. */
 export interface AutomationAddress {
   readonly teamId: string;
   readonly factoryUid: string;
@@ -78,5 +78,5 @@ export const schedulesOf = ({ triggers }: Pick<AutomationRow, 'triggers'>): Want
       : [],
   );
 
-/** Returns the person or agent that the runs of an automation are created as. */
+/** Returns the person or agent that last edited an automation. Its runs are created for this person or agent. */
 export const editorOf = ({ editor_kind: kind, editor_uid: uid }: AutomationRow): RunActor => ({ kind, uid });

@@ -1,4 +1,4 @@
-/** The automations of factories. */
+/** Creates, reads, changes and deletes the automations of factories. */
 import type { CreateAutomationRequest } from '@runyard/contract/automations/automations';
 import { maxFactoryAutomations } from '@runyard/contract/limits';
 import type { Queryable } from '../../platform/store/database/database.ts';
@@ -32,8 +32,9 @@ const readOne = defineStatement({
 });
 
 /**
- * Takes the strongest lock, which a delete or a new name needs. Taking this lock later could cause a deadlock with a delivery, which first
- * reads all its automations and then locks the ones that it starts.
+ * Takes the strongest row lock at once, because deleting or renaming the automation needs it. Taking the strong lock later could cause
+ * a deadlock with a delivery: the delivery first takes weak locks on all its automations, and then strong locks on those that start a
+ * run.
  */
 const lockOne = defineStatement({
   name: 'lock_automation',
@@ -43,7 +44,10 @@ const lockOne = defineStatement({
   row: automationRow,
 });
 
-/** Reads the other automations of the factory. $2: the name to check; $3: UID of the automation that is replaced, or NULL. */
+/**
+ * Counts the other automations of the factory, and checks whether one of them has the name $2. $3: UID of the automation that is
+ * replaced, or NULL.
+ */
 const readOthers = defineStatement({
   name: 'read_other_automations_of_factory',
   text: `
@@ -78,7 +82,7 @@ const remove = defineStatement({
 });
 
 /**
- * Returns the members that the audit log shows. Of a prompt it has only the length, because people write secrets into prompts.
+ * Returns the members that the audit log shows. The audit log shows only the length of a prompt, because people write secrets into prompts.
  */
 const stateOf = (row: AutomationRow) => ({
   name: row.name,
@@ -107,7 +111,7 @@ const valuesOf = (wanted: WantedAutomation) => [
   wanted.agent,
 ];
 
-/** Gives the schedule triggers of a stored automation their next times. */
+/** Stores the schedules of the schedule triggers of an automation. */
 async function setSchedules(tx: Queryable, row: AutomationRow, editor: RunActor): Promise<void> {
   const { uid, team_id: teamId, name, enabled } = row;
   await setSchedulesOfAutomation(tx, { uid, teamId, name, enabled, editor }, schedulesOf(row));
@@ -117,7 +121,7 @@ async function setSchedules(tx: Queryable, row: AutomationRow, editor: RunActor)
 export const listAutomations = (db: Queryable, teamId: string, factoryUid: string): Promise<AutomationRow[]> =>
   db.query(readAll, [teamId, factoryUid]);
 
-/** Returns an automation; null if the team has none with these UIDs. */
+/** Returns an automation; null if the team has no automation with these UIDs. */
 export async function readAutomation(db: Queryable, address: AutomationAddress): Promise<AutomationRow | null> {
   const [row] = await db.query(readOne, [address.teamId, address.factoryUid, address.automationUid]);
   return row ?? null;
@@ -134,8 +138,8 @@ export type AutomationFailure =
 export type AutomationOutcome = { readonly kind: 'stored'; readonly automation: AutomationRow } | AutomationFailure;
 
 /**
- * Creates an automation, whose runs act as the author. After a failure the caller rolls the transaction back, or keeps
- * its earlier changes.
+ * Creates an automation. Its runs have the rights of the author. A failure changes nothing, so the caller may commit its own earlier
+ * changes or roll them back.
  */
 export async function createAutomation(
   deps: CheckDeps,
@@ -144,7 +148,7 @@ export async function createAutomation(
   factoryUid: string,
   request: CreateAutomationRequest,
 ): Promise<AutomationOutcome> {
-  // The lock keeps the count and the name until the transaction ends.
+  // Lock the factory, so that no other transaction adds an automation or takes the name before this transaction ends.
   if (!(await lockFactory(tx, author.teamId, factoryUid))) return { kind: 'no_factory' };
   const [others] = await tx.query(readOthers, [factoryUid, request.name, null]);
   if ((others?.count ?? 0) >= maxFactoryAutomations) return { kind: 'too_many' };
@@ -160,7 +164,7 @@ export async function createAutomation(
   return { kind: 'stored', automation: row };
 }
 
-/** Replaces an automation. From now on, its runs act as the author, and its count of failures begins again. */
+/** Replaces an automation. From now on, its runs have the rights of the author. Resets the number of its failures to 0. */
 export async function updateAutomation(
   deps: CheckDeps,
   tx: Queryable,
@@ -186,8 +190,8 @@ export async function updateAutomation(
 }
 
 /**
- * Deletes an automation, and its waiting deliveries and fires. Returns false if the team has none with these
- * UIDs.
+ * Deletes an automation, with the deliveries and schedule times for which it has not started a run yet. Returns false if the team has
+ * no automation with these UIDs.
  */
 export async function deleteAutomation(
   tx: Queryable,

@@ -15,25 +15,25 @@ import { missingAgent, requestOf } from './request-for.ts';
 export interface CheckDeps {
   readonly models: Models;
   readonly vault: Vault;
-  /** True for automations of definition files, which are stored although this service lacks their model or platform. */
+  /** True: the automation is accepted even if this service does not have its model or platform. Set for automations of definition files. */
   readonly keepsLacking?: boolean;
 }
 
-/** An automation in the form in which it will be stored. */
+/** The members of an automation as they will be stored. */
 export type WantedAutomation = Pick<
   AutomationRow,
   'name' | 'prompt' | 'enabled' | 'agent' | 'triggers' | 'config' | 'overlap' | 'concurrency_key'
 >;
 
-/** Outcome of the check, each with the HTTP status that it becomes. */
+/** Outcome of the check. The failures are those of creating a run. */
 export type CheckOutcome =
   | { readonly kind: 'ok'; readonly wanted: WantedAutomation }
   | Exclude<RequestOutcome, { kind: 'ok' }>;
 
 /**
- * Returns the agent for the check of a request; null if the factory has no agent with this name. If the agent was deleted
- * after the automation was stored, the name may stay, so that other members can be changed. The check then uses the
- * foreman.
+ * Returns the agent with which a request is checked; null if the factory has no agent with this name. If the stored automation already
+ * names this agent and the agent was deleted, returns the foreman. So a client can change other members of the automation and keep the
+ * name.
  */
 async function agentOf(
   tx: Queryable,
@@ -46,8 +46,8 @@ async function agentOf(
 }
 
 /**
- * Checks that the agent and the webhooks belong to the factory, and that the caller could create a run of the automation now.
- * Webhooks and an agent that `stored` already names may have been deleted since.
+ * Checks that the agent and the webhooks belong to the factory, and that the caller could create a run of the automation now. Accepts
+ * a deleted agent and deleted webhooks if `stored` already names them.
  */
 export async function checkAutomation(
   { models, vault, keepsLacking }: CheckDeps,
@@ -90,7 +90,7 @@ export async function checkAutomation(
   if (run.kind !== 'ok' && run.kind !== 'invalid') return run;
   if (run.kind === 'invalid') faults.push(...run.faults);
   if (faults.length > 0 || run.kind === 'invalid') return { kind: 'invalid', faults };
-  // A person may paste the value of a secret instead of its name.
+  // Redact the values of secrets, because a person may have pasted a value instead of the name of the secret.
   const { name, prompt, config, triggers } = wanted;
   const redacted = createRedactor(run.values).value({ name, prompt, config, triggers }) as Partial<WantedAutomation>;
   return { kind: 'ok', wanted: { ...wanted, ...redacted } };

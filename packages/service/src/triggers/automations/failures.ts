@@ -6,7 +6,7 @@ import type { Transaction } from '../../platform/store/database/transaction.ts';
 import { maxSpawnFailures, pausedBecause } from '../schedules/record.ts';
 import type { AutomationRow } from './automation-row.ts';
 
-/** Ensures that no run is tried after ten failures in a row. $3: number of failures that count. */
+/** Adds $3 to the number of failures, and disables the automation after ten failures in a row. */
 const recordFailure = defineStatement({
   name: 'record_failure_of_automation',
   text: `
@@ -26,7 +26,7 @@ const recordSuccess = defineStatement({
   row: { enabled: boolean },
 });
 
-/** Why a run could not be created, and whether the failure counts towards the pause. */
+/** Why a run could not be created. `counts`: whether this failure is one of those that disable the automation. */
 export interface CountedFailure {
   readonly reason: string;
   readonly counts: boolean;
@@ -35,8 +35,8 @@ export interface CountedFailure {
 type Counted = Pick<AutomationRow, 'uid' | 'last_spawn_error'>;
 
 /**
- * Returns the statements that count the results of an automation in their order. Returns null if a run was created,
- * which begins a new count.
+ * Returns the statements that count `results`, which are in the order in which they happened. A result of null means that a run was
+ * created, so the count begins again at 0.
  */
 function countsOf({ uid, last_spawn_error: error }: Counted, results: readonly (CountedFailure | null)[]) {
   const lastSuccess = results.lastIndexOf(null);
@@ -50,12 +50,12 @@ function countsOf({ uid, last_spawn_error: error }: Counted, results: readonly (
   ];
 }
 
-/** Counts the results of an automation together with the commit. */
+/** Counts the results of an automation with statements that are sent together with COMMIT. */
 export function countAtCommit(tx: Transaction, automation: Counted, results: readonly (CountedFailure | null)[]): void {
   for (const { statement, values } of countsOf(automation, results)) tx.atCommit(statement, values);
 }
 
-/** Counts the results of an enabled automation now. Returns whether it is still enabled. */
+/** Counts the results of an enabled automation at once. Returns whether the automation is still enabled. */
 export async function countNow(
   tx: Queryable,
   automation: Counted,

@@ -9,13 +9,13 @@ import { readSendingWebhooks, type SendingWebhook } from '../webhooks/webhooks.t
 import { type AutomationRow, editorOf, webhooksOf } from './automation-row.ts';
 import { missingAgent } from './request-for.ts';
 
-/** The webhooks of the factory of an automation, and the schedules of automations. */
+/** The webhooks of an automation's factory, and the schedules of all automations to show. */
 interface Parts {
   readonly webhooks: readonly SendingWebhook[];
   readonly schedules: readonly TriggerRow[];
 }
 
-/** Returns why triggers of an automation do not fire. */
+/** Returns, for each trigger of an automation that cannot start runs, why it cannot. */
 function problemsOfTriggers({ uid, enabled, triggers }: AutomationRow, { webhooks, schedules }: Parts): string[] {
   return triggers.flatMap((trigger, index) => {
     const at = `triggers[${index}]`;
@@ -44,7 +44,7 @@ const toScheduleItem = (row: TriggerRow, isEnabled: boolean) => ({
   last_ran: row.last_ran_at,
 });
 
-/** Returns automations of a team as the API shows them, in their order. */
+/** Returns automations of a team in the form of the API, in the order of `rows`. */
 export async function toItems(db: Queryable, teamId: string, rows: readonly AutomationRow[]): Promise<Automation[]> {
   const factoryUids = [...new Set(rows.map(({ factory_uid: uid }) => uid))];
   const webhooksBy = Map.groupBy(await readSendingWebhooks(db, teamId, factoryUids), ({ factory_uid: uid }) => uid);
@@ -90,6 +90,6 @@ export async function toItems(db: Queryable, teamId: string, rows: readonly Auto
   });
 }
 
-/** The reason why an automation starts nothing after its editor has left the team or become a viewer. */
+/** The reason why an automation starts no runs if its editor has left the team or become a viewer. */
 export const editorMayNot =
   'the person or agent who last edited the automation may no longer start runs of the team; ask somebody else to save it';

@@ -1,4 +1,4 @@
-/** Finds the automations that a webhook feeds, and decides whether a delivery matches them. */
+/** Finds the automations that read the deliveries of a webhook, and decides which of them a delivery starts. */
 
 import { createHash } from 'node:crypto';
 import { parsePayloadFilter } from '@runyard/contract/automations/payload-filter/parse';
@@ -28,8 +28,8 @@ import { type Budget, evaluatePayloadFilter, giveBack, takePart } from './payloa
 import { explainPayloadFilter } from './payload-filter/explain.ts';
 
 /**
- * Returns each automation once, with all webhooks that feed it, because the row may be large. Prevents the deletion of the automations
- * until the transaction ends. $3: whether GitHub sends to the webhook.
+ * Returns the automations that read one of the webhooks $1. An automation may be large, so each is returned only once, with all its
+ * webhooks. Locks the automations, so that none is deleted before the transaction ends. $3: whether GitHub sends to the webhook.
  */
 const readFed = defineStatement({
   name: 'read_automations_of_webhooks',
@@ -44,10 +44,10 @@ const readFed = defineStatement({
   row: { ...automationRow, webhook_uids: texts, may_start: boolean, agent_of_run: nullable(json<AgentOfRun>()) },
 });
 
-/** An automation, the webhooks that it reads, whether its editor may start runs of the team, and the agent of its runs. */
+/** An automation with the webhooks that it reads, whether its editor may start runs of the team, and the agent of its runs. */
 export type FedAutomation = RowOf<typeof readFed>;
 
-/** A webhook that feeds automations. */
+/** A webhook whose deliveries automations may read. */
 interface FeedingWebhook {
   readonly webhookUid: string;
   readonly factoryUid: string;
@@ -64,19 +64,19 @@ export function readFedBy(tx: Queryable, feeding: readonly FeedingWebhook[]): Pr
   ]);
 }
 
-/** Largest number of comparisons for all automations of a delivery. One filter takes at most 400,000. */
+/** Largest number of comparisons of one delivery with all automations together. One filter may use at most 400,000 of them. */
 const maxComparisonsOfDelivery = 2_000_000;
-/** Largest number of steps for the path patterns of one trigger of GitHub. */
+/** Largest number of steps for all path patterns of one GitHub trigger. */
 const maxGithubSteps = 500_000;
 const maxReasonLength = 500;
-/** Largest number of conditions that a reason names. */
+/** Largest number of unmet conditions that a reason names. */
 const maxNamed = 3;
 /** Largest number of characters in the path or the reason of a stored condition. */
 const maxCheckLength = 200;
-/** Largest number of conditions that are stored with one delivery, for all its automations together. */
+/** Largest number of unmet conditions that are stored with one delivery, for all automations together. */
 const maxChecksOfDelivery = 100;
 
-/** A trigger for deliveries, prepared for evaluation. */
+/** A parsed trigger, ready to be compared with deliveries. */
 type Plan =
   | {
       readonly provider: 'webhook';
@@ -98,7 +98,7 @@ function planOf(stored: unknown): Plan | null {
   return payload.ok ? { provider, webhookUids, events, payload: payload.filter } : null;
 }
 
-/** Plans by automation and version, so that a trigger is parsed only once. */
+/** The parsed triggers of each version of an automation, so that each trigger is parsed only once. */
 const plans = new Map<string, readonly (Plan | null)[]>();
 const maxPlans = 1_000;
 
@@ -115,7 +115,7 @@ function plansOf({ uid, updated_at, triggers }: AutomationRow): readonly (Plan |
 /** The parts of a delivery that triggers compare. */
 export type MatchedDelivery = Pick<AcceptedDelivery, 'webhookUid' | 'scheme' | 'event' | 'payload'>;
 
-/** Why an automation does not match, as a text and as the unmet conditions. */
+/** Why a delivery does not start an automation: a text, and the unmet conditions. */
 export interface Mismatch {
   readonly reason: string;
   readonly checks: readonly TriggerCheck[];
@@ -179,7 +179,10 @@ function mismatch(plan: Plan, delivery: MatchedDelivery, total: Budget): readonl
   return matches ? null : checks;
 }
 
-/** Returns the comparison of automations with one delivery. The work of all comparisons together is bounded. */
+/**
+ * Returns a function that compares an automation with one delivery. All calls of the function together may make only a limited number
+ * of comparisons.
+ */
 export function matcherOf(delivery: MatchedDelivery): (automation: AutomationRow) => Match {
   const total: Budget = { left: maxComparisonsOfDelivery };
   let room = maxChecksOfDelivery;
@@ -205,8 +208,9 @@ export function matcherOf(delivery: MatchedDelivery): (automation: AutomationRow
 }
 
 /**
- * Returns the lane of a run: the group of runs to which the overlap policy applies. It is a hash of the payload's value at the concurrency
- * key. Returns null if the automation has no key, or the payload has no text, number or boolean at the key.
+ * Returns the lane of a run. The overlap policy of an automation applies separately to the runs of each lane. The lane is a hash of
+ * the value that the payload has at the concurrency key. Returns null if the automation has no key, or the payload has no text, number or
+ * boolean at the key.
  */
 export function laneOf(
   { concurrency_key: path }: Pick<AutomationRow, 'concurrency_key'>,

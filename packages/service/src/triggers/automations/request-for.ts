@@ -1,4 +1,7 @@
-/** The request for the runs of an automation, without and with the event that starts one: a delivery, or a time of a schedule. */
+/**
+ * Makes the request that creates a run of an automation: `requestOf` without the event that starts the run, `requestFor` with the
+ * event. An event is a webhook delivery, or a time of a schedule.
+ */
 
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
@@ -8,26 +11,26 @@ import { configOfFactoryRun } from '../factories/run-config.ts';
 import type { AcceptedDelivery } from '../webhooks/ingest/take-deliveries.ts';
 import type { AutomationRow } from './automation-row.ts';
 
-/** Members of an automation that make the request for its runs. */
+/** The members of an automation from which the request is made. */
 type RequestMembers = Pick<AutomationRow, 'name' | 'prompt' | 'config'>;
 
 /**
- * Returns the configuration of the runs: the agent's configuration, in which members of the automation replace the same members of the
- * agent.
+ * Returns the configuration of the runs of an automation: the configuration of the agent, in which members of the automation's
+ * configuration replace the same members of the agent's.
  */
 const configOf = ({ name, config }: RequestMembers, agent: AgentOfRun): AmbientAgentConfig => ({
   ...configOfFactoryRun({ ...agent, ...(config ? { overrides: config } : {}) }),
   name: config?.name ?? name,
 });
 
-/** Returns the request for a run of an automation, without the event that starts it. */
+/** Returns the request for a run of an automation, without the event that starts the run. */
 export const requestOf = (automation: RequestMembers, agent: AgentOfRun): RunAgentRequest => ({
   title: automation.name,
   prompt: automation.prompt,
   config: configOf(automation, agent),
 });
 
-/** Returns why an automation has no agent. */
+/** Returns the message for an automation whose agent does not exist. */
 export const missingAgent = (name: string): string =>
   `the factory has no agent ${JSON.stringify(name)}. GET /factory/{uid} lists its agents`;
 
@@ -43,7 +46,10 @@ export type EventOfRun =
 /** Returns the source of the runs that events of this kind start. */
 export const sourceOf = ({ kind }: Pick<EventOfRun, 'kind'>) => (kind === 'time' ? 'SCHEDULED_AGENT' : 'WEBHOOK');
 
-/** Puts the payload only into a file, so that no text of the sender gets into the prompt. */
+/**
+ * Returns the text that is added to the prompt. The payload itself is only in a file, so that no text of the sender's payload gets
+ * into the prompt.
+ */
 const envelopeOf = ({ webhookName, webhookUid, deliveryId, event }: DeliveryOfRun): string => `
 
 ---

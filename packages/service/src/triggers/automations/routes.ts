@@ -45,7 +45,7 @@ interface AutomationRouteDeps extends CheckDeps {
   readonly signing: Signer;
 }
 
-/** The management of automations. */
+/** The routes that create, read, change and delete automations. */
 export function automationRoutes(deps: AutomationRouteDeps): readonly ServedRoute[] {
   const { db } = deps;
 

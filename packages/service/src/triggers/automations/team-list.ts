@@ -1,4 +1,4 @@
-/** The automations of all factories of a team, with their starts in numbers. */
+/** Lists the automations of all factories of a team, with the numbers of runs that they have started. */
 import type {
   ListTeamAutomationsResponse,
   ListTeamThingsQuery,
@@ -26,7 +26,7 @@ const readPage = defineStatement({
   row: automationRow,
 });
 
-/** Returns one page, by name. Returns null if the cursor was made for another list. */
+/** Returns one page of automations, sorted by name. Returns null if the cursor was made for another list. */
 export async function listTeamAutomations(
   db: Queryable,
   signer: CursorSigner,

@@ -19,7 +19,10 @@ import { failedOf } from './match.ts';
 import type { Budget } from './payload-filter/evaluate.ts';
 import { explainPayloadFilter } from './payload-filter/explain.ts';
 
-/** Outcome of a test. `invalid`: 400. `no_factory` and `no_payload` (no stored payload of the delivery was found): 404. */
+/**
+ * Outcome of a test. `invalid` becomes 400. `no_factory` and `no_payload` become 404. `no_payload`: the service has no stored payload
+ * of the delivery.
+ */
 export type TestFilterOutcome =
   | { readonly kind: 'explained'; readonly explanation: z.output<typeof TestFilterResponse> }
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
@@ -42,7 +45,7 @@ function parse(filter: unknown): { readonly kind: 'parsed'; readonly filter: Pay
   return { kind: 'invalid', faults };
 }
 
-/** Explains the decision of a filter about a payload or about a stored delivery. */
+/** Explains whether a filter matches a payload of the request or a stored delivery. */
 export async function testFilter(
   db: Queryable,
   { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
@@ -57,7 +60,7 @@ export async function testFilter(
   return payload?.ok ? explain(parsed.filter, payload.value) : { kind: 'no_payload' };
 }
 
-/** Bytes of the payloads, and comparisons, of one test on stored deliveries. */
+/** The limits of one test on stored deliveries: bytes of all payloads, and comparisons. */
 const maxTestedBytes = 8 * 1024 * 1024;
 const maxComparisonsOfTest = 2_000_000;
 
@@ -67,7 +70,7 @@ export type TestDeliveriesOutcome =
   | Invalid
   | { readonly kind: 'no_webhook' };
 
-/** Explains the decision of a filter about each of the last stored deliveries of a webhook. */
+/** Explains for each of the last stored deliveries of a webhook whether a filter matches it. */
 export async function testFilterOnDeliveries(
   db: Queryable,
   { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
@@ -92,7 +95,7 @@ export async function testFilterOnDeliveries(
       would_trigger,
       checks: would_trigger ? [] : failedOf(checks),
     });
-    // Other requests get their turn between two payloads.
+    // Let the process handle other requests between two payloads.
     await setImmediate();
   }
   const matched = deliveries.filter(({ would_trigger: matches }) => matches).length;

@@ -15,7 +15,7 @@ import type { CheckDeps } from './check-configs.ts';
 import type { FaultList } from './fault-list.ts';
 import { differencesOfAutomation, type FactoryState, uidOf } from './state.ts';
 
-/** Input of the apply of automations. `uids`: the UIDs that the earlier definition had. */
+/** What `applyAutomations` needs. `uids`: the UIDs of the automations of the previous definition, by name. */
 export interface AutomationsToApply {
   readonly factoryUid: string;
   readonly definition: FactoryDefinition;
@@ -23,7 +23,7 @@ export interface AutomationsToApply {
   readonly uids: Readonly<Record<string, string>>;
 }
 
-/** Creates, changes and deletes automations, and returns the UIDs by name. The caller rolls back if there are faults. */
+/** Creates, changes and deletes automations, and returns their UIDs by name. If this adds faults, the caller rolls the transaction back. */
 export async function applyAutomations(
   deps: CheckDeps,
   tx: Queryable,
@@ -51,8 +51,8 @@ export async function applyAutomations(
       continue;
     }
     applied.push([name, outcome.automation.uid]);
-    // Values of secrets are stored redacted. If the automation contained such a value, it would always differ from its file, and not do
-    // what the file defines.
+    // `updateAutomation` and `createAutomation` redact the values of secrets. So if the file contains such a value, the stored
+    // automation differs from the file. Report this as a fault.
     for (const { member } of differencesOfAutomation(outcome.automation, wanted))
       faults.add(
         pathOf.automation(name),

@@ -13,7 +13,7 @@ import type { FaultList } from './fault-list.ts';
 import { differencesOfWebhook, type FactoryAddress, type FactoryState, type TeamSecret, uidOf } from './state.ts';
 import { rulesOfFile } from './webhook-rules.ts';
 
-/** Input of the apply of webhooks. `uids`: the UIDs that the earlier definition had. */
+/** What `applyWebhooks` needs. `uids`: the UIDs of the webhooks of the previous definition, by name. */
 export interface WebhooksToApply {
   readonly factory: FactoryAddress;
   readonly definition: FactoryDefinition;
@@ -22,7 +22,7 @@ export interface WebhooksToApply {
   readonly secrets: ReadonlyMap<string, TeamSecret>;
 }
 
-/** Adds a fault for each secret that is missing or does not fit, and for each change that needs a new webhook. */
+/** Adds a fault for each secret that is missing or does not fit its webhook, and for each change that is only possible with a new webhook. */
 export function checkWebhooks({ definition, state, uids, secrets }: WebhooksToApply, faults: FaultList): void {
   for (const { name, authMode, signatureScheme, secretName } of definition.webhooks) {
     const file = pathOf.webhook(name);
@@ -50,7 +50,7 @@ export function checkWebhooks({ definition, state, uids, secrets }: WebhooksToAp
   }
 }
 
-/** Adds a fault for each automation that selects a webhook which the factory does not have after the apply. */
+/** Adds a fault for each automation that selects a webhook which the factory will not have after the definition was applied. */
 export function checkWebhookIds({ definition, state, uids }: WebhooksToApply, faults: FaultList): void {
   const goes = new Set(namesOfDeleted(uids, definition.webhooks).map((name) => uidOf(uids, name)));
   for (const { name, triggers } of definition.automations)
@@ -69,13 +69,16 @@ export function checkWebhookIds({ definition, state, uids }: WebhooksToApply, fa
     }
 }
 
-/** Returns the names that only the earlier definition has. */
+/** Returns the names that the previous definition had and the new definition does not have. */
 export const namesOfDeleted = (
   uids: Readonly<Record<string, string>>,
   defined: readonly { readonly name: string }[],
 ): string[] => Object.keys(uids).filter((name) => !defined.some((each) => each.name === name));
 
-/** Creates, changes and deletes webhooks, and returns the UIDs by name. The caller has checked them, and rolls back if there are faults. */
+/**
+ * Creates, changes and deletes webhooks, and returns their UIDs by name. The caller has checked the webhooks with `checkWebhooks`. If
+ * this adds faults, the caller rolls the transaction back.
+ */
 export async function applyWebhooks(
   tx: Queryable,
   vault: Vault,
@@ -115,7 +118,7 @@ export async function applyWebhooks(
     applied.push([webhook.name, present.uid]);
     const address = { ...factory, webhookUid: present.uid };
     if (differencesOfWebhook(present, state, webhook, found).length === 0) continue;
-    // The webhook stores the name of the team's secret, so a later value of the secret takes effect at once.
+    // The request has the name of the team's secret and not the value, so a later change of the value takes effect at once.
     const request = {
       ...members,
       delivery_id_header: webhook.deliveryIdHeader ?? null,

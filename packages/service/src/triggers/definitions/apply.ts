@@ -1,4 +1,4 @@
-/** Applies definitions to factories: whole or not at all. */
+/** Applies definitions to factories. Either all changes of a definition are made, or none. */
 import { isDeepStrictEqual } from 'node:util';
 import type {
   ApplyDefinitionRequest,
@@ -45,27 +45,27 @@ export interface DefinitionDeps extends CheckDeps {
   readonly db: Database;
 }
 
-/** Outcome of an apply, each with the HTTP status that it becomes. */
+/** Outcome of applying a definition. The comments name the HTTP status of each outcome. */
 export type ApplyOutcome =
   /** 200 */
   | { readonly kind: 'applied'; readonly response: ApplyDefinitionResponse }
   /** 404 */
   | { readonly kind: 'no_factory' }
-  /** 409: the version that is stored. */
+  /** 409: another version than the expected one is stored. `version`: the stored version. */
   | { readonly kind: 'other_version'; readonly version: number }
   /** 409: the factory takes its definition from this repository. */
   | { readonly kind: 'has_source'; readonly repository: string }
   /** Only for a sync: the source has changed meanwhile, or another sync has started. */
   | { readonly kind: 'superseded' }
-  /** 422, by file, line and column. */
+  /** 422. The faults are sorted by file, line and column. */
   | { readonly kind: 'faulty'; readonly faults: readonly DefinitionFault[] };
 
-/** The commit of the files. */
+/** The commit from which a sync has read the files. */
 export interface FromCommit {
   readonly commit: string;
   /**
-   * Records the outcome as one of the transaction's last statements. Returns false if the sync may not store anything
-   * any more.
+   * Stores that the sync has succeeded, near the end of the transaction. Returns false if the sync has lost its claim or its rights,
+   * so that nothing may be stored.
    */
   keep(tx: Queryable): Promise<boolean>;
 }
@@ -80,9 +80,9 @@ class NotKept extends Error {
 }
 
 /**
- * Applies the definition of a factory in one transaction, as the requesting person. A dry run does the same work and rolls back, so it
- * finds the same
- * faults. Two applies of one factory wait for each other. A factory with a source accepts only files `from` it.
+ * Applies a definition to a factory in one transaction, with the rights of the person `by`. A dry run does the same work and then
+ * rolls back, so it finds the same faults. Of two concurrent calls for one factory, the second waits for the first. A factory that has
+ * a source repository accepts only the files of a sync (`from`).
  */
 export async function applyDefinition(
   deps: DefinitionDeps,
@@ -137,7 +137,8 @@ async function applyWithin(
   checkAutomations(definition, faults);
   await checkConfigs(deps, tx, by, { definition, factoryUid }, faults);
 
-  // From here on deliveries wait. The lock of the factory is not enough, because webhooks and automations change and are deleted without it.
+  // From here on, webhook deliveries to this factory wait. The lock of the factory is not enough, because other transactions change and
+  // delete webhooks and automations without this lock.
   await lockPartsOfFactory(tx, factoryUid);
   const state = await readFactoryState(tx, deps.vault, factory);
   const secrets = await readTeamSecrets(tx, deps.vault, teamId, definition);
@@ -170,7 +171,8 @@ async function applyWithin(
   const problems = await readProblems(tx, factory, applied.automations);
   const notices = noticesOf(deps.models, toNoticed(read));
   const answer = { dry_run: request.dry_run, changes, drift: toChanges(drift), notices, problems };
-  // In a repository that also has other files, most commits do not change the definition.
+  // If the commit does not change the definition, store only the commit and no new version. In a repository that also has other files,
+  // most commits are of this kind.
   if (from && stored && changes.length + drift.length === 0 && isDeepStrictEqual(stored.files, files)) {
     await noteCommit(tx, factoryUid, from.commit);
     return { kind: 'applied', response: { ...answer, version } };
@@ -193,13 +195,13 @@ async function applyWithin(
   return { kind: 'applied', response: { ...answer, version: next } };
 }
 
-/** Returns a stored definition; undefined if the format has changed, and its files cannot be read any more. */
+/** Returns a stored definition. Returns undefined if its files cannot be read any more because the format has changed. */
 function definitionOf(files: readonly StoredFile[]): FactoryDefinition | undefined {
   const read = readDefinition(files);
   return read.ok ? read.definition : undefined;
 }
 
-/** Returns the changes in the form of the answer. */
+/** Returns the changes in the form of the API's answer. */
 export const toChanges = (changes: readonly PlannedChange[]): FactoryChange[] =>
   changes.map((change) => (change.action === 'change' ? { ...change, members: [...change.members] } : { ...change }));
 
@@ -208,7 +210,10 @@ function addRefusals({ refusals }: ChangePlan, faults: FaultList): void {
     faults.add(kind === 'webhook' ? pathOf.webhook(name) : 'factory.yaml', [], message);
 }
 
-/** Returns why enabled automations do not fire. `uids`: the UIDs of the automations that a definition defines, by their names. */
+/**
+ * Returns why enabled automations cannot start runs. `uids`: the UIDs of the automations that the definition defines, by their names
+ * in the files.
+ */
 async function readProblems(
   db: Queryable,
   factory: FactoryAddress,

@@ -1,4 +1,4 @@
-/** The members of an automation that files define, in their stored form. */
+/** The members of an automation that definition files can set, in the form in which they are stored. */
 import { type AutomationTrigger, CreateAutomationRequest } from '@runyard/contract/automations/automations';
 import { pathOf } from '@runyard/contract/factories/files/layout';
 import { plainMessage } from '@runyard/contract/wire/plain-message';
@@ -10,7 +10,7 @@ import type { FaultList } from './fault-list.ts';
 export type AutomationMembers = CreateAutomationRequest;
 
 /**
- * Returns an automation as the files define it. Its configuration has only members that override the agent's members.
+ * Returns the members that the files define for an automation. The configuration has only members that override members of the agent.
  */
 export function toAutomationMembers(definition: FactoryDefinition, automation: DefinedAutomation): AutomationMembers {
   const config = toConfig(automation, definition);

@@ -17,14 +17,14 @@ export interface CheckDeps {
   readonly vault: Vault;
 }
 
-/** A file that may set a member, and the place of the member in it. */
+/** A part of a definition file that may set members of a run's configuration. `base`: path of this part in the file. */
 interface Place {
   readonly file: string;
   readonly base: readonly string[];
   readonly members: Execution;
 }
 
-/** Adds a fault for each environment, model, harness, secret and MCP server that is named in the files but cannot be used by runs. */
+/** Adds a fault for each environment, model, harness, secret and MCP server that the files name but runs cannot use. */
 export async function checkConfigs(
   { models, vault }: CheckDeps,
   tx: Queryable,
@@ -37,7 +37,8 @@ export async function checkConfigs(
     { file: 'factory.yaml', base: ['agentDefaults'], members: factory.agentDefaults },
     { file: 'factory.yaml', base: [], members: factory },
   ];
-  // Most runs of a factory differ only in the prompt of their agent, and the check depends only on the length of the prompt.
+  // Check equal configurations only once. Most runs of a factory differ only in the prompt of their agent, and of the prompt the check
+  // needs only the length.
   const known = new Map<string, readonly Problem[]>();
   const reported = new Set<string>();
   const check = async (config: AmbientAgentConfig, own: readonly Place[]) => {
@@ -68,7 +69,7 @@ export const agentOf = ({ agents }: FactoryDefinition, name: string | undefined)
   agents.find((agent) => (name === undefined ? agent.agentType === 'FOREMAN' : agent.name === name));
 
 interface Problem {
-  /** Path in the configuration of a run, without `config.`. */
+  /** Path of a member in the configuration of a run, without the prefix `config.`. */
   readonly path: string;
   readonly message: string;
 }
@@ -79,9 +80,9 @@ async function problemsOf(deps: CheckDeps, db: Queryable, by: Author, config: Am
   });
   switch (checked.kind) {
     case 'ok':
-    // A later acceptance gives the runs the rights that are withheld now.
+    // This is not a fault of the files: the runs get the missing rights when a person accepts the definition.
     case 'withheld':
-    // An outage ends without a change of the files.
+    // This is not a fault of the files: the outage of the model will end.
     case 'model_outage':
       return [];
     case 'invalid':
@@ -99,7 +100,7 @@ const inConfig = (path: string): string => path.replace(/^config\.?/, '');
 
 type ExecutionKey = keyof Execution;
 
-/** Members of a configuration, each with the keys of the files that set it. */
+/** For each member of a run's configuration: the keys in definition files that set this member. */
 const keysOf: Readonly<Record<string, readonly ExecutionKey[]>> = {
   model_id: ['model', 'harness'],
   harness: ['harness', 'model'],
@@ -112,7 +113,10 @@ const keysOf: Readonly<Record<string, readonly ExecutionKey[]>> = {
   worker_host: ['workerHost'],
 };
 
-/** Returns the first place that sets the member, from the most specific file on. */
+/**
+ * Returns the place in the files that sets the member `path` of a run's configuration. Searches `places` in their order, which begins
+ * with the most specific file.
+ */
 function placeOf(path: string, places: readonly Place[]): { readonly file: string; readonly at: readonly string[] } {
   const keys = keysOf[path.split('.')[0] ?? ''] ?? [];
   for (const { file, base, members } of places)

@@ -19,7 +19,7 @@ type Deferred = ValidateFactoryFilesResponse['deferred_resolutions'][number];
 export interface CheckedFiles extends Noticed {
   readonly code: ValidateFactoryFilesResponse['diagnostics'][number]['code'];
   readonly faults: readonly DefinitionFault[];
-  /** The names in the files that were not looked up in the team. */
+  /** The names in the files that refer to objects of a team. This check does not look whether the objects exist. */
   readonly deferred: readonly Deferred[];
 }
 
@@ -34,7 +34,7 @@ export function checkFiles(files: FilesToCheck): CheckedFiles {
   return { code: 'FF_INVALID_AUTOMATION', faults: faults.list(), ...toNoticed(read), deferred };
 }
 
-/** Returns each name that refers to something of the team, in the order of the files. */
+/** Returns each place in the files with a name that refers to an object of the team, in the order of the files. */
 function deferredOf({ factory, agents, automations, webhooks }: FactoryDefinition): Deferred[] {
   return [
     ...namesOf('factory.yaml', factory, ''),

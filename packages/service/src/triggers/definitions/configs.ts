@@ -1,4 +1,4 @@
-/** Turns the execution members of definition files into configurations of runs. */
+/** Makes configurations of runs from the members of definition files that define how a run is executed. */
 
 import type { CreateFactoryRequest, FactoryAgent } from '@runyard/contract/factories/factories';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
@@ -29,7 +29,10 @@ export interface Execution {
   readonly workerHost?: string | null | undefined;
 }
 
-/** Returns the configuration that the members of a file set, with the secrets and MCP servers of every agent of the factory. */
+/**
+ * Returns the configuration that the members of a file set. If the file sets secrets or MCP servers, adds those that the factory gives
+ * to all its agents.
+ */
 export function toConfig(
   { model, harness, environmentId, runner, secrets, skills, mcpServers, workerHost }: Execution,
   { factory: ofAll, runners }: Pick<FactoryDefinition, 'factory' | 'runners'>,
@@ -39,7 +42,7 @@ export function toConfig(
   const servers = mcpServers && Object.entries({ ...ofAll.mcpServers, ...mcpServers });
   return {
     ...(modelId ? { model_id: modelId } : {}),
-    // `model` is short for the built-in harness with this model.
+    // A file with `model` means the built-in harness with this model.
     ...(model ? { harness: { type: 'oz' } } : {}),
     ...(harness ? { harness: toHarness(harness) } : {}),
     ...(environmentId ? { environment_id: environmentId } : {}),
@@ -95,7 +98,8 @@ export function toFactoryMembers(definition: FactoryDefinition): CreateFactoryRe
 }
 
 /**
- * Returns an agent in its stored form. Skills of the definition come after the skills of repositories, both own and inherited.
+ * Returns an agent in the form in which it is stored. Its list of skills begins with the skills from repositories, its own or those of
+ * the agent defaults. The skills that the definition contains follow.
  */
 export function toFactoryAgent(agent: DefinedAgent, definition: FactoryDefinition, factoryUid: string): FactoryAgent {
   const { factory } = definition;
@@ -110,7 +114,10 @@ export function toFactoryAgent(agent: DefinedAgent, definition: FactoryDefinitio
   };
 }
 
-/** Returns the configuration for the runs of an agent. With `automation`: for the runs of this automation, whose agent is `agent`. */
+/**
+ * Returns the configuration for the runs of an agent. If `automation` is set, returns the configuration for the runs of this
+ * automation, which `agent` executes.
+ */
 export function configOfRun(
   definition: FactoryDefinition,
   factoryUid: string,

@@ -6,7 +6,7 @@ import { openFileChecks } from './validate.ts';
 
 type DefinitionsDeps = Parameters<typeof definitionRoutes>[0] & Parameters<typeof sourceRoutes>[0];
 
-/** Definitions of factories as files, and the repositories that contain them. */
+/** Definitions of factories as files, and the syncs of factories with repositories that contain such files. */
 export const definitionsDomain = (deps: DefinitionsDeps): Domain => {
   const checks = openFileChecks(deps.models);
   return {

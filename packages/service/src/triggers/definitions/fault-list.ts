@@ -1,13 +1,13 @@
 import { collectFaults, type DefinitionFault, type Position } from '@runyard/contract/factories/files/faults';
 import type { FactoryDefinition } from '@runyard/definitions/definition';
 
-/** A definition without faults in its files, and the place of each member in them. */
+/** A definition whose files have no faults, and a function that finds the place of a member in these files. */
 export interface LocatedDefinition {
   readonly definition: FactoryDefinition;
   readonly locate: (file: string, path: readonly (string | number)[]) => Position;
 }
 
-/** Collects faults that only the service finds. */
+/** Collects the faults that only the service can find, because they depend on the team. */
 export interface FaultList {
   add(file: string, path: readonly (string | number)[], message: string): void;
   count(): number;

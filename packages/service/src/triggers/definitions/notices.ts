@@ -7,10 +7,10 @@ import type { ReadDefinition } from '@runyard/definitions/read-definition';
 import type { Models } from '../../team/models/models.ts';
 import type { Execution } from './configs.ts';
 
-/** Models that a notice names; more make the sentence unreadable. */
+/** Largest number of models that a notice names. With more names, the sentence would be unreadable. */
 const maxNamed = 8;
 
-/** Returns the members of each file that may name a model, with the path of these members. */
+/** Returns the parts of the files that may name a model, with their paths in the files. */
 function placesOf({ factory, agents, automations }: FactoryDefinition) {
   const place = (file: string, base: readonly string[], members: Execution) => ({ file, base, members });
   return [
@@ -27,23 +27,23 @@ function offeredBy(models: Models): string {
   return `${names.join(', ')}${more}`;
 }
 
-/** The name of a model in a definition, and its place. */
+/** The name of a model in a definition, and the place of this name. */
 export interface NamedModel {
   readonly file: string;
-  /** Members from the top of the file to the name, joined by dots. */
+  /** Path of the member that contains the name, with dots between the parts. */
   readonly member: string;
   readonly position: Position;
   readonly name: string;
 }
 
-/** The parts of a faultless definition that determine its notices. */
+/** The parts of a definition from which `noticesOf` makes the notices. */
 export interface Noticed {
-  /** Notices about the files of the definition. */
+  /** The notices that reading the files has found. */
   readonly notices: readonly DefinitionFault[];
   readonly named: readonly NamedModel[];
 }
 
-/** Returns the parts of a definition that decide its notices. */
+/** Returns the parts of a definition from which `noticesOf` makes the notices. */
 export function toNoticed({ definition, notices, locate }: Extract<ReadDefinition, { ok: true }>): Noticed {
   const named = placesOf(definition).flatMap(({ file, base, members }): NamedModel[] => {
     const name = members.model ?? members.harness?.model;
@@ -55,8 +55,8 @@ export function toNoticed({ definition, notices, locate }: Extract<ReadDefinitio
 }
 
 /**
- * Returns the parts of a definition that have no effect on this service: the notices about its files, and each model that only the public
- * service offers. At most 100, by file and line.
+ * Returns the notices of a definition: the parts of its files that have no effect on this service, and each model that only the public
+ * service offers. Returns at most 100 notices, sorted by file and line.
  */
 export function noticesOf(models: Models, { notices, named }: Noticed): DefinitionFault[] {
   const collected = collectFaults();

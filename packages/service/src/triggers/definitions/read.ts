@@ -34,7 +34,7 @@ export async function readFactoryDefinition(
     ...(commit_id === null ? {} : { commit: commit_id }),
     applied_by: profileOf(actor),
     drift: toChanges(drift),
-    // Files of an older format cannot be read any more.
+    // The stored files may have an older format, which cannot be read any more.
     notices: read.ok ? noticesOf(models, toNoticed(read)) : [],
   };
 }

@@ -10,7 +10,7 @@ import { showSource } from './source/show.ts';
 import { planSyncOfStored, type SyncDeps, syncNow } from './source/sync.ts';
 import type { FileChecks } from './validate.ts';
 
-/** The definitions of factories. */
+/** The routes that apply, check and read the definitions of factories. */
 export const definitionRoutes = (deps: DefinitionDeps, checks: FileChecks): readonly ServedRoute[] => [
   serve(routes.getFactoryDefinition, async ({ principal, params }) => {
     const factory = { teamId: principal.teamId, factoryUid: params.factoryUid };
@@ -58,14 +58,14 @@ export const definitionRoutes = (deps: DefinitionDeps, checks: FileChecks): read
   }),
 ];
 
-/** Never aborts: a sync continues even if the client that requested it disconnects. */
+/** A signal that never aborts, so that a sync continues even if the client that requested it disconnects. */
 const neverAborted = new AbortController().signal;
 
 interface SourceRouteDeps extends SyncDeps {
   readonly codeHosts: CodeHosts;
 }
 
-/** The repositories that contain the definitions of factories. */
+/** The routes that set and read the repository that contains the definition of a factory, and start a sync with it. */
 export const sourceRoutes = (deps: SourceRouteDeps): readonly ServedRoute[] => [
   serve(routes.getFactorySource, async ({ principal, params }) => {
     const factory = { teamId: principal.teamId, factoryUid: params.factoryUid };

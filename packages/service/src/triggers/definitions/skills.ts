@@ -1,4 +1,4 @@
-/** The skills that a definition contains itself. */
+/** Checks and reads the skills whose files are a part of a definition. */
 import { definedSkillSpec, isSkillPath } from '@runyard/definitions/defined-skill';
 import type { FactoryDefinition } from '@runyard/definitions/definition';
 import type { Queryable } from '../../platform/store/database/database.ts';
@@ -10,8 +10,8 @@ import type { StoredFile } from './stored.ts';
 const nameOf = (path: string): string => path.split('/').at(-2) ?? '';
 
 /**
- * Returns the specs of the skills of an agent: its own skills, and the skills of all agents except those with the same name as an own
- * skill.
+ * Returns the specs of the skills that an agent gets from the definition: its own skills, and the shared skills of all agents. An own
+ * skill replaces a shared skill with the same name.
  */
 export function skillsOfAgent({ skills }: FactoryDefinition, factoryUid: string, agent: string): string[] {
   const paths = skills.map(({ path }) => path).filter(isSkillPath);
@@ -21,7 +21,10 @@ export function skillsOfAgent({ skills }: FactoryDefinition, factoryUid: string,
   return [...own, ...shared].map((path) => definedSkillSpec({ factoryUid, path }));
 }
 
-/** Milliseconds for the front matter of all skills. Each skill usually takes less than one millisecond; a hostile skill can take 100. */
+/**
+ * How many milliseconds parsing the front matter of all skills of a definition may take. One skill usually takes less than a
+ * millisecond; a hostile skill can take 100.
+ */
 const parseMs = 3_000;
 
 /** Adds a fault for each SKILL.md that no run could use. */
@@ -46,7 +49,7 @@ const readFiles = defineStatement({
   row: { revision: integer, files: json<StoredFile[]>() },
 });
 
-/** Returns the function that reads skills of definitions. */
+/** Returns a function that reads a skill of a definition. */
 export const definedSkillsWith =
   (db: Queryable): ReadDefinedSkill =>
   async (teamId, { factoryUid, path }, ofRun) => {

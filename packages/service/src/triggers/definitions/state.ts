@@ -1,4 +1,4 @@
-/** Reads the present state of the things that a definition defines, and compares it with the definition. */
+/** Reads the present webhooks and automations of a factory, and compares them with a definition. */
 
 import { compare } from '@runyard/contract/factories/files/faults';
 import type { DefinedWebhook, FactoryDefinition } from '@runyard/definitions/definition';
@@ -19,13 +19,13 @@ import { type AutomationMembers, toAutomationMembers, toStoredMembers } from './
 import type { DefinedUids } from './stored.ts';
 import { fileOfRules } from './webhook-rules.ts';
 
-/** Names a factory to its team. */
+/** The ids that name a factory in a request of its team. */
 export interface FactoryAddress {
   readonly teamId: string;
   readonly factoryUid: string;
 }
 
-/** Webhooks and automations of a factory by UID, including those that no file defines. */
+/** The webhooks and automations of a factory, by UID. Includes webhooks and automations that no file defines. */
 export interface FactoryState {
   readonly webhooks: ReadonlyMap<string, StoredWebhook>;
   readonly webhookSecrets: ReadonlyMap<string, string | null>;
@@ -34,7 +34,7 @@ export interface FactoryState {
 
 export const noUids: DefinedUids = { webhooks: {}, automations: {} };
 
-/** Returns the UID of a thing by its name in the files. */
+/** Returns the UID of a webhook or automation by its name in the files. */
 export const uidOf = (uids: Readonly<Record<string, string>>, name: string): string =>
   (Object.hasOwn(uids, name) ? uids[name] : undefined) ?? '';
 
@@ -48,10 +48,10 @@ export async function readFactoryState(db: Queryable, vault: Vault, factory: Fac
   };
 }
 
-/** A value, or the reason why there is no value. */
+/** The value of a secret, or the reason why there is no value. */
 export type TeamSecret = { readonly value: string } | { readonly problem: string };
 
-/** Returns the secrets of the team that webhooks name, by name. */
+/** Returns the secrets of the team that the webhooks of a definition name, by the names of the secrets. */
 export async function readTeamSecrets(
   db: Queryable,
   vault: Vault,
@@ -71,7 +71,7 @@ const problemOf = (found: 'unreadable' | null, name: string): string =>
     ? `the secret ${name} was sealed with a key that this service does not have; set it again`
     : `the team has no secret ${name}; set it with PUT /secrets/${name} and the scope team`;
 
-/** Returns the members of a webhook that files define, prepared for comparison. */
+/** Returns those members of a webhook that files can set, in one form for defined and stored webhooks, so that they can be compared. */
 function membersOfWebhook(webhook: DefinedWebhook | StoredWebhook) {
   if ('authMode' in webhook) {
     const { name: _name, deliveryIdHeader, eventHeader, ...members } = webhook;
@@ -91,7 +91,7 @@ function membersOfWebhook(webhook: DefinedWebhook | StoredWebhook) {
   };
 }
 
-/** Returns the differences between a webhook and its file. For the secret, it only returns that the secret differs. */
+/** Returns the differences between a webhook and its file. If the secret differs, the result does not contain its values. */
 export function differencesOfWebhook(
   present: StoredWebhook,
   { webhookSecrets }: FactoryState,
@@ -111,7 +111,7 @@ export function differencesOfAutomation(present: AutomationRow, wanted: Automati
   return [...compareMembers(toStoredMembers(present), { ...wanted })];
 }
 
-/** Returns the changes that restore the definition that was applied. */
+/** Returns the changes that would make the factory match its last applied definition again. */
 export function driftOf(
   state: FactoryState,
   definition: FactoryDefinition,

@@ -1,4 +1,4 @@
-/** The definitions that were applied to factories. */
+/** Stores the definitions that were applied to factories. */
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
   defineStatement,
@@ -16,7 +16,7 @@ export interface StoredFile {
   readonly content: string;
 }
 
-/** UIDs of the things that the files of a factory define, by name. */
+/** UIDs of the webhooks and automations that the files of a factory define, by name. */
 export interface DefinedUids {
   readonly webhooks: Readonly<Record<string, string>>;
   readonly automations: Readonly<Record<string, string>>;
@@ -71,7 +71,7 @@ export async function readStoredDefinition(
   return found ?? null;
 }
 
-/** Replaces the definition of a factory, which the caller has locked. */
+/** Replaces the stored definition of a factory. The caller has locked the factory. */
 export async function writeStoredDefinition(
   tx: Queryable,
   factoryUid: string,
@@ -81,12 +81,12 @@ export async function writeStoredDefinition(
   await tx.query(write, [factoryUid, version, JSON.stringify(files), JSON.stringify(uids), applied_by_uid, commit_id]);
 }
 
-/** Records that a later commit has the same files as the stored ones. */
+/** Records that a later commit has the same definition files as those that are stored. */
 export async function noteCommit(tx: Queryable, factoryUid: string, commit: string): Promise<void> {
   await tx.query(note, [factoryUid, commit]);
 }
 
-/** Returns owner/repo of the source of a factory, which the caller has locked; null if it has none. */
+/** Returns `owner/repo` of the source of a factory; null if the factory has no source. The caller has locked the factory. */
 export async function readRepositoryOfFactory(tx: Queryable, factoryUid: string): Promise<string | null> {
   return (await tx.query(readRepository, [factoryUid]))[0]?.repository ?? null;
 }

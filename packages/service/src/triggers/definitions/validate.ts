@@ -1,4 +1,4 @@
-/** Checks files of a definition without the team that they are for. */
+/** Checks the files of a definition without data of a team. */
 import type { ValidateFactoryFilesResponse } from '@runyard/contract/factories/factory-definitions';
 import { schemaVersion } from '@runyard/contract/factories/files/json-schemas';
 import { openBoundedThread } from '../../platform/threads/bounded-thread.ts';
@@ -11,15 +11,21 @@ export type Validated =
   | { readonly kind: 'checked'; readonly response: ValidateFactoryFilesResponse }
   | { readonly kind: 'too_slow' | 'busy' };
 
-/** The checks that only an apply does. For example, a hostile skill may take 100 ms to read. */
+/**
+ * The parts of a definition that are not checked here, but only when the definition is applied. Most of them need data of the team.
+ * Skills are not checked because reading a hostile skill may take 100 ms.
+ */
 const notRun = ['environments', 'models', 'secrets', 'mcp_servers', 'webhooks', 'skills'];
 
-/** All callers without a key wait as one team. */
+/** All callers without a key count as one team when they wait for the thread. */
 const keyless = 'keyless';
 
 export type FileChecks = ReturnType<typeof openFileChecks>;
 
-/** Opens the thread that reads the files: hostile YAML of a few hundred KB takes more than a second, measured with yaml 2.9.1. */
+/**
+ * Makes the checks, which a separate thread does. Parsing a few hundred KB of hostile YAML takes more than a second (measured with
+ * yaml 2.9.1), and would block the process for this time.
+ */
 export function openFileChecks(models: Models) {
   const thread = openBoundedThread<FilesToCheck, CheckedFiles>({
     module: new URL('./check-files-worker.ts', import.meta.url),
@@ -28,7 +34,10 @@ export function openFileChecks(models: Models) {
     isLast: () => true,
   });
   return {
-    /** Returns the faults of the files, and the names that were not looked up. Reads and changes nothing of a team. */
+    /**
+     * Returns the faults of the files, and the names in them that were not looked up. Does not access data of a team; `teamId` only
+     * decides whose turn is next.
+     */
     validate: async (teamId: string | undefined, files: FilesToCheck): Promise<Validated> => {
       const outcome = await thread.run(teamId ?? keyless, files);
       return outcome.kind === 'done'

@@ -1,13 +1,13 @@
 import type { WebhookRules } from '@runyard/contract/webhooks/webhook-rules';
 import type { DefinedWebhook } from '@runyard/definitions/definition';
 
-/** The rules of a webhook, with the names that its file uses. */
+/** The rules for the deliveries of a webhook, with the member names of definition files. */
 type FileRules = Pick<DefinedWebhook, 'deliveryIdPath' | 'eventHeader' | 'duplicateWindowSeconds' | 'signature'>;
 
 const present = (members: Readonly<Record<string, unknown>>): object =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 
-/** Returns the rules that a file defines, in the names of the API. */
+/** Returns the rules that a file defines, with the member names of the API. */
 export function rulesOfFile({
   deliveryIdPath,
   eventHeader,
@@ -33,7 +33,7 @@ export function rulesOfFile({
   });
 }
 
-/** Returns the rules of a webhook, with the names that its file uses. */
+/** Returns the rules of a stored webhook, with the member names of definition files. */
 export function fileOfRules({
   delivery_id_path,
   event_header,

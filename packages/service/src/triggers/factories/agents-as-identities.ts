@@ -1,4 +1,4 @@
-/** The agents of a factory in the form that published clients read. */
+/** Shows the agents of a factory as agent identities, the form that published clients read. */
 
 import type { FactoryAgent } from '@runyard/contract/factories/factories';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
@@ -22,7 +22,7 @@ const row = {
   updated_at: timestamp,
 };
 
-/** $2: UID of a factory, or $3: UID of an agent; the unused one is NULL. */
+/** Reads all agents of factory $2, or only agent $3. The other parameter is NULL. */
 const readAgents = defineStatement({
   name: 'read_agents_of_factory_as_identities',
   text: `
@@ -32,7 +32,7 @@ const readAgents = defineStatement({
   row,
 });
 
-/** Lists the agents of a factory with the defaults of the factory that apply to their runs. */
+/** Returns the agents of a factory. Their configurations include the defaults of the factory, which also apply to their runs. */
 export const listAgentsOfFactory: ListAgentsOfFactory = async (db, teamId, wanted, check) => {
   const [factoryUid, uid] = 'uid' in wanted ? [null, wanted.uid] : [wanted.factoryUid, null];
   const found = await db.query(readAgents, [teamId, factoryUid, uid]);
@@ -44,7 +44,7 @@ export const listAgentsOfFactory: ListAgentsOfFactory = async (db, teamId, wante
       const defaults: Defaults = {
         base_model: config.model_id ?? null,
         environment_id: config.environment_id ?? null,
-        // Skills of the definition exist as long as the definition.
+        // Skills that are a part of the factory's definition need no check, because they exist as long as the definition.
         skills: skills.filter((skill) => !isDefinedSkill(skill)),
         secrets,
         config,

@@ -1,4 +1,4 @@
-/** The agents of factories. */
+/** Stores the agents of factories. */
 
 import type { FactoryAgent } from '@runyard/contract/factories/factories';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
@@ -27,7 +27,7 @@ const readNames = defineStatement({
   row: { factory_uid: text(), name: text() },
 });
 
-/** $3: name of the agent; NULL: the foreman. */
+/** Reads an agent for a run. $3: name of the agent; NULL: the foreman. */
 const readForRun = defineStatement({
   name: 'read_agent_of_factory_for_run',
   text: `
@@ -71,7 +71,7 @@ export async function listFactoryAgents(db: Queryable, factoryUid: string): Prom
 export const readAgentNames = (db: Queryable, factoryUids: readonly string[]): Promise<RowOf<typeof readNames>[]> =>
   db.query(readNames, [factoryUids]);
 
-/** Replaces all agents of a factory, which the caller has locked. Exactly one must be the foreman. */
+/** Replaces all agents of a factory. The caller has locked the factory. Exactly one agent must be the foreman. */
 export async function replaceFactoryAgents(
   tx: Queryable,
   factoryUid: string,
@@ -81,7 +81,7 @@ export async function replaceFactoryAgents(
   await tx.query(insert, [factoryUid, JSON.stringify(agents)]);
 }
 
-/** The parts of an agent that its runs get, with the defaults of its factory. */
+/** The parts of an agent that a run of the agent gets, with the defaults of the factory. */
 export interface AgentOfRun {
   readonly defaults: AmbientAgentConfig;
   readonly agent: Pick<FactoryAgent, 'prompt' | 'config'>;
@@ -89,15 +89,15 @@ export interface AgentOfRun {
   readonly revision: number;
 }
 
-/** SQL: returns the result of `readAgentOfRun` as JSON, for statements that also read other data. The arguments are SQL. */
+/** Returns SQL for the result of `readAgentOfRun` as JSON, for statements that also read other data. The arguments are SQL expressions. */
 export const agentOfRun = (teamId: string, factoryUid: string, name: string): string => `
   (SELECT jsonb_build_object('defaults', f.agent_defaults, 'revision', f.revision, 'agent', jsonb_build_object('prompt', g.prompt, 'config', g.config))
     FROM factories f JOIN factory_agents g ON g.factory_uid = f.uid
     WHERE f.team_id = ${teamId} AND f.uid = ${factoryUid} AND CASE WHEN ${name} IS NULL THEN g.agent_type = 'FOREMAN' ELSE g.name = ${name} END)`;
 
 /**
- * Returns the agent for runs of the factory; without a name, the foreman. Returns null if the factory has no such
- * agent.
+ * Returns the agent with this name for runs of the factory. Without a name, returns the foreman. Returns null if the factory has no
+ * such agent.
  */
 export async function readAgentOfRun(
   db: Queryable,

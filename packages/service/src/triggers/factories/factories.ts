@@ -1,4 +1,4 @@
-/** The factories of teams. */
+/** Creates, reads, changes and deletes the factories of teams. */
 import type { CreateFactoryRequest, Factory, ListFactoriesQuery } from '@runyard/contract/factories/factories';
 import { maxFactories } from '@runyard/contract/limits';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
@@ -33,10 +33,10 @@ const lockAutomations = defineStatement({
 });
 
 /**
- * Locks the webhooks and automations of a factory, which the caller has locked. Call it before the first of several changes: later
- * deliveries wait, and deliveries that have begun end first. All transactions take locks in one order: factory, webhooks by UID,
- * automations by UID, schedules. A delivery locks its webhook, then the automations that read the webhook; it does not lock the factory.
- * The count of the audit log comes last.
+ * Locks the webhooks and automations of a factory. The caller has locked the factory. Call this before the first of several changes.
+ * Deliveries that have begun end before this function returns, and later deliveries wait. All transactions take their locks in one
+ * order: the factory, webhooks by UID, automations by UID, schedules, and last the count of audit log entries. A delivery does not
+ * lock the factory; it locks its webhook and then the automations that read the webhook.
  */
 export async function lockPartsOfFactory(tx: Queryable, factoryUid: string): Promise<void> {
   await tx.query(lockWebhooks, [factoryUid]);
@@ -56,7 +56,7 @@ const row = {
 
 const columns = Object.keys(row).join(', ');
 
-/** $2: NULL, or a part of name or alias. $3, $4: name and uid after which the page begins. */
+/** $2: a part of the name or the alias, or NULL. $3, $4: the page begins after this name and UID. */
 const readPage = defineStatement({
   name: 'read_factories_of_team',
   text: `
@@ -120,14 +120,14 @@ const readAliasOwner = defineStatement({
   row: { uid: text() },
 });
 
-/** The foreign key deletes the webhooks, and a trigger notifies the ingress of each. */
+/** The foreign key also deletes the webhooks of the factory. For each of them, a trigger notifies the processes that accept deliveries. */
 const remove = defineStatement({
   name: 'delete_factory',
   text: 'DELETE FROM factories WHERE team_id = $1 AND uid = $2 RETURNING name',
   row: { name: text() },
 });
 
-/** Returns the names of factories of the team by UID. */
+/** Returns the names of factories of the team, by the UIDs of the factories. */
 export async function readFactoryNames(
   db: Queryable,
   teamId: string,
@@ -157,7 +157,7 @@ const toFactory = (found: RowOf<typeof readOne>): StoredFactory => ({
   updated_at: found.updated_at,
 });
 
-/** Returns one page of the factories of the team, by name. Returns null if the cursor was made for another list. */
+/** Returns one page of the factories of the team, sorted by name. Returns null if the cursor was made for another list. */
 export async function listFactories(
   db: Queryable,
   signer: CursorSigner,
@@ -184,14 +184,14 @@ export async function listFactories(
   };
 }
 
-/** Returns a factory; null if the team has none with this UID. */
+/** Returns a factory; null if the team has no factory with this UID. */
 export async function readFactory(db: Queryable, teamId: string, uid: string): Promise<StoredFactory | null> {
   const [found] = await db.query(readOne, [teamId, uid]);
   return found ? { ...toFactory(found), agents: await listFactoryAgents(db, uid) } : null;
 }
 
 /**
- * Locks a factory until the transaction ends, so that its parts can be counted. Returns false if the team has no such
+ * Locks a factory until the transaction ends, so that no other transaction adds parts to it or removes parts. Returns false if the team has no such
  * factory.
  */
 export async function lockFactory(tx: Queryable, teamId: string, uid: string): Promise<boolean> {
@@ -210,8 +210,8 @@ const revise = defineStatement({
 });
 
 /**
- * Writes a revision of the defaults, agents and skills that runs get from a factory, which the caller has locked.
- * Writes no revision if they are unchanged.
+ * Writes a revision of the defaults, agents and skills that runs get from a factory. Writes no revision if these contents are
+ * unchanged. The caller has locked the factory.
  */
 export async function reviseDefinition(
   tx: Queryable,
@@ -231,7 +231,7 @@ export async function createFactory(
   request: CreateFactoryRequest,
 ): Promise<StoredFactory | 'too_many' | 'taken'> {
   const { teamId } = by;
-  // The lock of the count also keeps the alias free until the end of the transaction.
+  // `teamHasRoom` locks the number of factories of the team. So no other transaction can take the alias before this transaction ends.
   if (!(await teamHasRoom(tx, teamId, 'factories', maxFactories))) return 'too_many';
   const [alias] = await tx.query(readIsAliasTaken, [teamId, request.alias ?? null]);
   if (alias?.is_taken) return 'taken';
@@ -253,13 +253,13 @@ export async function createFactory(
   return { ...toFactory(made), agents: [newForeman] };
 }
 
-/** Replaces the members of a factory, which the caller has locked. `taken`: another factory of the team has the alias. */
+/** Replaces the members of a factory. The caller has locked the factory. `taken`: another factory of the team has the alias. */
 export async function defineFactory(
   tx: Queryable,
   { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
   wanted: CreateFactoryRequest,
 ): Promise<'defined' | 'taken'> {
-  // Locks the factories of a team, so that no other factory takes the alias before the end of the transaction.
+  // `teamHasRoom` locks the number of factories of the team, so that no other factory takes the alias before this transaction ends.
   await teamHasRoom(tx, teamId, 'factories', maxFactories);
   const [owner] = await tx.query(readAliasOwner, [teamId, wanted.alias ?? null]);
   if (owner && owner.uid !== factoryUid) return 'taken';

@@ -10,14 +10,14 @@ import { serve, serveOnce } from '../../team/access/serve.ts';
 import type { CodeHosts } from '../../team/code-hosts/code-hosts.ts';
 import { createFactory, deleteFactory, listFactories, readFactory, type StoredFactory } from './factories.ts';
 
-/** Returns a factory with the members that follow from its team, its repositories and this service. */
+/** Returns a factory in the form of the API. Some members are computed from its team, its repositories and this service. */
 function toItem(
   { agent_defaults: defaults, ...factory }: StoredFactory,
   { teamUid }: Pick<Principal, 'teamUid'>,
   codeHosts: Pick<CodeHosts, 'apiOf'>,
 ): Factory {
   const [repository] = factory.repositories;
-  // All repositories of a service are on one code host.
+  // The code host is the same for all repositories, because a service uses only one code host.
   const forge = !repository ? 'NONE' : codeHosts.apiOf(repository).kind === 'gitlab' ? 'GITLAB' : 'GITHUB';
   const { default_runner_uid: runner } = defaults;
   return {
@@ -40,7 +40,7 @@ function toItem(
   };
 }
 
-/** List, create, read and delete of factories. */
+/** The routes that list, create, read and delete factories. */
 export const factoryRoutes = ({
   db,
   signing,

@@ -75,7 +75,7 @@ describe('configOfFactoryRun', () => {
   });
 });
 
-test('a run keeps the skills of the definition, whether its automation lists skills in `skills` or in `skill_spec`', () => {
+test('a run keeps the skills of the definition of its factory even if its automation sets `skills` or `skill_spec`', () => {
   const defined = '@factory/abcdefghij0123456789AB:skills/deploy/SKILL.md';
   const agent = { prompt: '', config: { skills: ['acme/site:greet', defined] } };
   const skillsWith = (overrides: AmbientAgentConfig) => configOfFactoryRun({ defaults: {}, agent, overrides });

@@ -2,20 +2,20 @@ import type { FactoryAgent } from '@runyard/contract/factories/factories';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import { isDefinedSkill } from '@runyard/definitions/defined-skill';
 
-/** Parts of the configuration of a factory's run. */
+/** The parts from which the configuration of a factory's run is made. */
 export interface FactoryRunParts {
   /** `agent_defaults` of the factory. */
   readonly defaults: AmbientAgentConfig;
   readonly agent: Pick<FactoryAgent, 'prompt' | 'config'>;
-  /** Overrides of the automation. */
+  /** Members of the automation's configuration, which override the others. */
   readonly overrides?: AmbientAgentConfig;
 }
 
 /**
  * Returns the configuration of a run. Members of the agent replace the same members of the factory's defaults, and the overrides
- * replace both. The agent's prompt comes after the base prompt of the defaults. Members of a harness are replaced one by one while its
- * type stays the same. Skills of the factory's definition are kept when other skills are replaced. An empty `worker_host` means any
- * worker. An empty `reasoning_level` means the harness's own level.
+ * replace members of both. Exceptions: the agent's prompt is added after the base prompt of the defaults. If the type of the harness
+ * stays the same, its members are replaced one by one. If skills are replaced, skills of the factory's definition are kept. An empty
+ * `worker_host` means any worker. An empty `reasoning_level` means the default level of the harness.
  */
 export function configOfFactoryRun({ defaults, agent, overrides = {} }: FactoryRunParts): AmbientAgentConfig {
   const basePrompt = [defaults.base_prompt, agent.config.base_prompt, agent.prompt]
@@ -28,7 +28,7 @@ export function configOfFactoryRun({ defaults, agent, overrides = {} }: FactoryR
 
 function replaceMembers(inherited: AmbientAgentConfig, own: AmbientAgentConfig): AmbientAgentConfig {
   const kept = { ...inherited };
-  // The two members of a pair have the same meaning, and a run accepts only one of them.
+  // Remove an inherited member if the own configuration sets another member with the same meaning, because a run accepts only one of the two.
   if (own.skill_spec !== undefined) delete kept.skills;
   if (own.skills !== undefined) delete kept.skill_spec;
   if (own.harness?.model_id !== undefined) delete kept.model_id;

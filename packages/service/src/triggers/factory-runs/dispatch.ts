@@ -13,7 +13,7 @@ import { insertTask } from './tasks/write.ts';
 
 type Dispatched = Omit<DispatchResponse, 'run_url'>;
 
-/** Outcome of a dispatch. `no_factory`: 404; the other refusals are those of creating a run. */
+/** Outcome of a dispatch. `no_factory` becomes 404. The other refusals are those of creating a run. */
 export type DispatchOutcome =
   | { readonly kind: 'dispatched'; readonly response: Dispatched }
   | { readonly kind: 'no_factory' }
@@ -24,17 +24,20 @@ export interface Dispatch {
   readonly factoryUid: string;
   readonly request: DispatchRequest;
   readonly source: RunSourceType;
-  /** Identity of a request that its sender may repeat. */
+  /** Identifies the request, so that a repetition gets the same answer. Undefined: the sender does not repeat the request. */
   readonly repeatable: RepeatableRequest | undefined;
 }
 
 interface Ticket {
-  /** The ticket in the form of the dispatch's answer. */
+  /** The ticket as the answer of the dispatch shows it. */
   readonly ref: string;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** Returns the ticket of a dispatch: `SOURCE:ID`, or an id without a source. If the request has no ticket, makes one with the source `adhoc`. */
+/**
+ * Returns the ticket of a dispatch. `ticket_ref` of the request is `SOURCE:ID`, or an id without a source. If the request names no
+ * ticket, makes a ticket with the source `adhoc`.
+ */
 function ticketOf({ ticket_ref: given, ticket_url }: DispatchRequest): Ticket {
   const url: Record<string, string> = ticket_url === undefined ? {} : { ticket_url };
   if (given === undefined) {
@@ -49,7 +52,10 @@ function ticketOf({ ticket_ref: given, ticket_url }: DispatchRequest): Ticket {
   };
 }
 
-/** Starts a run of the foreman of a factory as the caller, and creates the task that the run works on: both or neither. */
+/**
+ * Starts a run of a factory's foreman, and creates the task on which the run works, in one transaction. The caller becomes the creator
+ * of the run.
+ */
 export async function dispatchFactory(
   deps: SubmitDeps,
   { actor, factoryUid, request, source, repeatable }: Dispatch,

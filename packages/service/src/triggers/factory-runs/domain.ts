@@ -1,7 +1,7 @@
 import type { Domain } from '../../platform/domain.ts';
 import { factoryRunRoutes, factoryTaskRoutes } from './routes.ts';
 
-/** Runs of the foremen of factories, and the tasks that runs work on. */
+/** Starts runs of the foremen of factories, and stores the tasks on which these runs work. */
 export const factoryRunsDomain = (
   deps: Parameters<typeof factoryRunRoutes>[0] & Parameters<typeof factoryTaskRoutes>[0],
 ): Domain => ({

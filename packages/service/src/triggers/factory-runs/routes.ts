@@ -16,7 +16,7 @@ interface FactoryRunRouteDeps extends SubmitDeps {
   baseUrl(): string;
 }
 
-/** The dispatch of work to foremen. */
+/** The route that dispatches work to the foreman of a factory. */
 export const factoryRunRoutes = (deps: FactoryRunRouteDeps): readonly ServedRoute[] => [
   serveRepeatable(routes.dispatchFactory, async ({ principal, params, body, once, from }) => {
     const outcome = await dispatchFactory(deps, {
@@ -60,7 +60,7 @@ interface TaskRouteDeps {
   readonly signing: Signer;
 }
 
-/** The tasks of factories. */
+/** The routes of the tasks of factories. */
 export function factoryTaskRoutes({ executionDeps, signing }: TaskRouteDeps): readonly ServedRoute[] {
   const { db } = executionDeps;
 

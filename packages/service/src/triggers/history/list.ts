@@ -1,4 +1,4 @@
-/** The history of schedules, as the API shows it. */
+/** Reads the history of schedules in the form of the API. A fire is one time of a schedule, or one start by hand. */
 import { maxLastFires } from '@runyard/contract/limits';
 import type {
   FireOutcome,
@@ -46,7 +46,7 @@ const readPageOfAutomation = defineStatement({
   row: { ...row, trigger_name: text() },
 });
 
-/** The index `starts_log` returns the last starts of each schedule directly, so the size of the table does not matter. */
+/** Reads the last starts of schedules. The index `starts_log` finds them directly, so the time does not depend on the size of the table. */
 const readLast = defineStatement({
   name: 'read_last_starts_of_schedules',
   text: `
@@ -58,7 +58,7 @@ const readLast = defineStatement({
 
 type FireRow = RowOf<typeof readPage> & { readonly trigger_name?: string };
 
-/** Returns the last fires of schedules of a team, newest first, by the id of the schedule: at most `maxLastFires` for each schedule. */
+/** Returns the last fires of each schedule, newest first: a map from the id of the schedule to at most `maxLastFires` fires. */
 export async function readLastFires(
   db: Queryable,
   teamId: string,
@@ -76,7 +76,7 @@ export async function readLastFires(
 
 const greatestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** Returns one page of the fires of a schedule, newest first. Null: the cursor was made for another list. */
+/** Returns one page of the fires of a schedule, newest first. Returns null if the cursor was made for another list. */
 export const listFires = (
   db: Queryable,
   signer: CursorSigner,
@@ -87,7 +87,7 @@ export const listFires = (
     db.query(readPage, [id, before, limit]),
   );
 
-/** Returns one page of the fires of all schedules of an automation, newest first. Null: the cursor was made for another list. */
+/** Returns one page of the fires of all schedules of an automation, newest first. Returns null if the cursor was made for another list. */
 export const listFiresOfAutomation = (
   db: Queryable,
   signer: CursorSigner,
@@ -100,7 +100,7 @@ export const listFiresOfAutomation = (
 
 interface Page {
   readonly teamId: string;
-  /** Identity of the list, for its cursors. */
+  /** Identifies the list, because a cursor works only for the list for which it was made. */
   readonly list: readonly string[];
   readonly query: ListScheduleFiresQuery;
 }
@@ -127,7 +127,7 @@ async function listPage(
   };
 }
 
-/** Returns fires as the API shows them, in their order. */
+/** Converts rows to fires in the form of the API, in the order of `rows`. */
 async function toFires(db: Queryable, teamId: string, rows: readonly FireRow[]): Promise<ScheduleFire[]> {
   const starterOf = ({ starter_kind: kind, starter_uid: uid }: FireRow) =>
     kind === null || uid === null ? null : { kind, uid };

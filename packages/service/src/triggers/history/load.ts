@@ -1,8 +1,14 @@
-/** The runs and starts of a lane. A lane is the group to which the overlap policy of a schedule or an automation applies. */
+/**
+ * Counts the live runs and waiting starts of a lane. A lane is a group of runs of a schedule or an automation; the overlap policy
+ * applies to each lane separately.
+ */
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer } from '../../platform/store/database/statement.ts';
 
-/** SQL list of the states of a run that has not ended. The indexes `runs_live_by_schedule` and `runs_live_by_automation` have the same list. */
+/**
+ * SQL list of the states of a live run, which is a run that has not ended. The indexes `runs_live_by_schedule` and
+ * `runs_live_by_automation` have the same list.
+ */
 export const liveStates = `('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`;
 
 /** A lane of a schedule of the team, or of an automation. */
@@ -10,18 +16,18 @@ export interface Lane {
   readonly kind: 'schedule' | 'automation';
   /** Id of the schedule, or UID of the automation. */
   readonly owner: string;
-  /** Hash of the payload's value at the concurrency key of an automation; null: there is no such value. */
+  /** Hash of the value that the payload has at the concurrency key of the automation; null: there is no such value. */
   readonly lane: string | null;
 }
 
-/** SQL of the owner of a start. The index `starts_waiting` has the same expression. */
+/** Returns the SQL of the owner of a start. The index `starts_waiting` has the same expression. */
 export const ownerOf = (start: string): string => `coalesce(${start}.automation_uid, ${start}.schedule_id::text)`;
 
-/** SQL: the live runs `r` of a schedule, including runs that a person started by hand. */
+/** Returns a FROM clause with the live runs `r` of a schedule, including runs that a person started by hand. */
 export const liveOfSchedule = (schedule: string): string =>
   `FROM runs r WHERE r.schedule_id = ${schedule} AND r.state IN ${liveStates}`;
 
-/** SQL: the live runs `r` in a lane of an automation, with their starts `live`. */
+/** Returns a FROM clause with the live runs `r` in a lane of an automation, and the starts `live` that created them. */
 export const liveOfAutomation = (automation: string, lane: string): string => `
   FROM runs r JOIN starts live ON live.run_id = r.id
   WHERE r.metadata ->> 'automation_id' = ${automation} AND r.source IN ('WEBHOOK', 'SCHEDULED_AGENT') AND r.state IN ${liveStates}
@@ -39,13 +45,13 @@ const countLoads = defineStatement({
   row: { live: integer, waiting: integer },
 });
 
-/** Live runs of a lane, and its starts that wait for the end of a run. */
+/** Numbers of live runs in a lane, and of starts that wait for the end of one of these runs. */
 export interface Load {
   readonly live: number;
   readonly waiting: number;
 }
 
-/** Counts the live runs and waiting starts of lanes, in their order. */
+/** Counts the live runs and waiting starts of each lane. Returns the counts in the order of `lanes`. */
 export async function readLoads(db: Queryable, lanes: readonly Lane[]): Promise<Load[]> {
   if (lanes.length === 0) return [];
   return await db.query(countLoads, [

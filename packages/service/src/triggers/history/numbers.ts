@@ -1,4 +1,4 @@
-/** The starts of automations in numbers. */
+/** Counts the starts of automations. */
 import { maxCountedEvents, type TeamAutomation } from '@runyard/contract/automations/team-lists';
 import type { FireOutcome } from '@runyard/contract/schedules/schedules';
 import type { Queryable } from '../../platform/store/database/database.ts';
@@ -34,10 +34,10 @@ const readNumbers = defineStatement({
   },
 });
 
-/** Numbers of the events that an automation matched. */
+/** How many events of the last 24 hours an automation matched, by outcome, and the last of these starts. */
 export type StartNumbers = Pick<TeamAutomation, 'last_24_hours' | 'last_fire'>;
 
-/** Returns the numbers of automations, by UID. */
+/** Returns the numbers of each automation, by the UID of the automation. */
 export async function readStartNumbers(
   db: Queryable,
   automationUids: readonly string[],

@@ -32,19 +32,19 @@ const ofDelivery = (automationUid: string, deliveryId: string, result: NewStart[
 const waits = { outcome: 'waiting', reason: '1 of 1 runs are live' } as const;
 const started = () => ({ outcome: 'started', runId: randomUUIDv7() }) as const;
 
-test('a schedule has only one start for each of its times, whatever the outcome is', async () => {
+test('a schedule has only one start for each of its times, even if the start created no run', async () => {
   await write(atTime(schedule, '2030-01-01T00:00:00Z'), atTime(schedule, '2030-01-02T00:00:00Z'));
   await expect(write(atTime(schedule, '2030-01-01T00:00:00Z'))).rejects.toThrow('starts_once_per_time');
 });
 
-test('each automation has its own start for a delivery, and only one, whatever the outcome is', async () => {
+test('each automation that reads a delivery has exactly one start for it, even if the start created no run', async () => {
   const delivery = randomUUIDv7();
   await write(ofDelivery(one, delivery, waits), ofDelivery(other, delivery, started()));
   await expect(write(ofDelivery(one, delivery, started()))).rejects.toThrow('starts_once_per_delivery');
   await write(ofDelivery(one, randomUUIDv7(), started()));
 });
 
-test('a start belongs to a schedule or an automation, and has a run if and only if it created a run', async () => {
+test('a start belongs to a schedule or an automation, and names a run only if its outcome is started', async () => {
   const columns = 'INSERT INTO starts (schedule_id, automation_uid, webhook_uid, delivery_id, outcome, run_id) VALUES';
   for (const values of [
     `(NULL, NULL, NULL, NULL, 'failed', NULL)`,

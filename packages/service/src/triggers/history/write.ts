@@ -1,4 +1,4 @@
-/** The statements that write the table `starts`. */
+/** Writes the table `starts`: a row for each event of a schedule or an automation, with the outcome and the run. */
 import type { FireOutcome } from '@runyard/contract/schedules/schedules';
 import type { RowRule } from '../../platform/domain.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
@@ -7,7 +7,7 @@ import { idAt } from '../../platform/store/database/uuid.ts';
 import type { RunActor } from '../../team/access/actor.ts';
 import { type Lane, liveStates, ownerOf } from './load.ts';
 
-/** The outcome of an event. A run of an outcome `started` is written in the same transaction. */
+/** The outcome of an event. For `started`, the run is written in the same transaction. */
 export type StartOutcome =
   | { readonly outcome: 'started'; readonly runId: string; readonly cancelsPrevious?: boolean }
   | { readonly outcome: Exclude<FireOutcome, 'started'>; readonly reason: string };
@@ -19,7 +19,7 @@ export type EventOfStart =
 
 /** A start to write. */
 export interface NewStart {
-  /** Null: the start is of a schedule of the team. */
+  /** Null: the start belongs to a schedule of the team. */
   readonly automationUid: string | null;
   readonly event: EventOfStart;
   readonly lane: string | null;
@@ -27,8 +27,8 @@ export interface NewStart {
 }
 
 /**
- * Returns the SQL that writes starts. The argument names the parameter that `startsParameter` returns. The ids are in the order of the
- * starts. The unique indexes ensure that a time of a schedule, or a delivery of an automation, starts only one run.
+ * Returns the SQL that writes starts. `rows` names the SQL parameter with the value of `startsParameter`. The ids are in the order of
+ * the starts. Unique indexes ensure that each time of a schedule, and each delivery for an automation, starts only one run.
  */
 export const insertStarts = (rows: string): string => `
       INSERT INTO starts (schedule_id, automation_uid, due_at, webhook_uid, delivery_id, lane, outcome, run_id, reason, cancels_previous)
@@ -49,7 +49,7 @@ const toRow = ({ automationUid, event, lane, result }: NewStart) => ({
     : { reason: result.reason }),
 });
 
-/** Returns the parameter of `insertStarts`. */
+/** Returns the value of the SQL parameter that `insertStarts` reads. */
 export const startsParameter = (starts: readonly NewStart[]): string => JSON.stringify(starts.map(toRow));
 
 const recordByHand = defineStatement({
@@ -79,7 +79,7 @@ const lockOldest = defineStatement({
 
 export type WaitingStart = RowOf<typeof lockOldest>;
 
-/** Locks the start of a lane that has waited longest; undefined if no start waits. */
+/** Locks the start that has waited longest in a lane. Returns undefined if no start waits. */
 export const lockOldestWaiting = async (tx: Queryable, { owner, lane }: Lane): Promise<WaitingStart | undefined> =>
   (await tx.query(lockOldest, [owner, lane]))[0];
 
@@ -89,7 +89,7 @@ const settle = defineStatement({
   row: { id: uuid },
 });
 
-/** Writes the outcome of a start that waited, which the transaction has locked. */
+/** Writes the outcome of a start that waited. The transaction has locked the start. */
 export async function settleStart(tx: Queryable, id: string, result: StartOutcome): Promise<void> {
   const [runId, reason] = result.outcome === 'started' ? [result.runId, null] : [null, result.reason];
   await tx.query(settle, [id, result.outcome, runId, reason]);
@@ -103,7 +103,7 @@ const skipWaiting = defineStatement({
   row: { id: uuid },
 });
 
-/** Ends the waiting starts of schedules that are paused. */
+/** Sets the outcome of the waiting starts to `skipped`, because their schedules were paused. */
 export async function skipWaitingStarts(tx: Queryable, scheduleIds: readonly string[]): Promise<void> {
   if (scheduleIds.length > 0) await tx.query(skipWaiting, [scheduleIds]);
 }
@@ -117,8 +117,8 @@ const keepRuns = defineStatement({
 });
 
 /**
- * Detaches starts with a run from schedules of an automation. The schedules will be deleted with their history, but the overlap policy
- * of the automation still counts these runs.
+ * Detaches starts that created a run from schedules of an automation which will be deleted. A deleted schedule is deleted with its
+ * history, but the overlap policy of the automation must still count these runs.
  */
 export async function keepStartsOfDeleted(tx: Queryable, scheduleIds: readonly string[]): Promise<void> {
   if (scheduleIds.length > 0) await tx.query(keepRuns, [scheduleIds]);
@@ -130,14 +130,14 @@ const endCancelling = defineStatement({
   row: { id: uuid },
 });
 
-/** Notes that the runs which a start replaces are cancelled. */
+/** Stores that all runs which the run of a start replaces are cancelled. */
 export async function noteCancelled(db: Queryable, startId: string): Promise<void> {
   await db.query(endCancelling, [startId]);
 }
 
 /**
- * Deletes starts of more than 30 days ago. Keeps starts that still wait, and starts of automations with a live run, because only the start
- * records the lane of the run. The ids sort by time, so the primary key finds old rows.
+ * Deletes starts that are older than 30 days. Keeps starts that still wait. Also keeps starts of automations whose run is live,
+ * because only the start records the lane of the run. The ids sort by time, so the primary key finds old rows.
  */
 export const oldStarts: RowRule = {
   table: 'starts',

@@ -13,7 +13,7 @@ import type { Models } from '../../team/models/models.ts';
 import { detailOf, faultOfSchedule, type RequestMembers, requestOf } from './run-of-schedule.ts';
 import type { Times } from './times/next-time.ts';
 
-/** A schedule as a request describes it, complete. */
+/** All members of a schedule that a request can set. Members that the request leaves out have their defaults. */
 export interface WantedSchedule extends RequestMembers {
   readonly name: string;
   readonly cron_schedule: string;
@@ -23,7 +23,7 @@ export interface WantedSchedule extends RequestMembers {
   readonly max_live_runs: number | null;
 }
 
-/** Outcome of the check, each with the HTTP status that it becomes. */
+/** Outcome of the check. The failures are those of creating a run. */
 export type CheckOutcome =
   | { readonly kind: 'ok'; readonly wanted: WantedSchedule }
   | Exclude<RequestOutcome, { kind: 'ok' }>;
@@ -36,14 +36,14 @@ export interface CheckDeps {
 
 type Requested = Omit<CreateScheduledAgentRequest, 'enabled' | 'team'>;
 
-/** Returns why runs of the configuration cannot have the overlap policy; null if they can. */
+/** Returns why runs with this configuration cannot have this overlap policy; null if they can. */
 export function faultOfOverlap(overlap: OverlapPolicy, config: AmbientAgentConfig): Fault | null {
   if (overlap !== 'cancel_previous' || workerHostOf(config) === undefined) return null;
   const message = 'runs on self-hosted workers cannot be cancelled for another; use skip or queue';
   return { path: 'overlap', message };
 }
 
-/** Parses expression and time zone of a schedule, by default UTC. Intervals begin now. */
+/** Parses the expression and the time zone of a schedule. The default zone is UTC. Intervals (`@every`) begin at the time of this call. */
 export function checkTimes(
   cronSchedule: string,
   requestedZone = 'UTC',
@@ -63,7 +63,7 @@ export function checkTimes(
   };
 }
 
-/** Completes a request with the stored schedule or with defaults, and checks that a run of it could be created now. */
+/** Takes missing members of a request from the stored schedule or the defaults, and checks that a run of the schedule could be created now. */
 export async function checkSchedule(
   deps: CheckDeps,
   actor: { readonly teamId: string; readonly creator: RunActor },
@@ -91,7 +91,7 @@ export async function checkSchedule(
   if (run.kind !== 'ok' && run.kind !== 'invalid') return run;
   if (run.kind === 'invalid') faults.push(...run.faults.map(faultOfSchedule));
   if (faults.length > 0 || run.kind === 'invalid') return { kind: 'invalid', faults };
-  // A person who names a secret may also paste its value.
+  // Redact the values of the secrets that the schedule names, because a person may have pasted such a value.
   const { name, prompt, agent_config, metadata } = wanted;
   const redacted = createRedactor(run.values).value({
     name,

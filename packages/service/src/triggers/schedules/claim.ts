@@ -3,15 +3,15 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, float, nullable, timestamp } from '../../platform/store/database/statement.ts';
 import { type ScheduleRow, scheduleColumns, scheduleRow } from './schedule-row.ts';
 
-/** Maximum number of schedules, and of their teams, that one transaction fires. */
+/** Largest number of schedules that one transaction fires, and of teams to which they belong. */
 export const batchSize = 200;
 
 const claimedRow = { ...scheduleRow, next_run_at: timestamp, claimed_at: timestamp };
 
 /**
  * Locks schedules that are due. Teams share a batch equally, so that a team with very many due schedules does not delay the others.
- * The locks end with the connection of a process that is killed. The statement uses `now()`, because an index cannot be searched with
- * the volatile function `clock_timestamp()`.
+ * If the process is killed, its connection ends, and so do the locks. The statement uses `now()`, because PostgreSQL cannot search an
+ * index with the volatile function `clock_timestamp()`.
  */
 const claimDue = defineStatement({
   name: 'claim_due_schedules',
@@ -39,7 +39,7 @@ const claimOne = defineStatement({
 /** A due schedule that the transaction has locked. */
 export interface DueSchedule extends ScheduleRow {
   readonly next_run_at: string;
-  /** Time of the claim by the clock of the database. */
+  /** When the transaction that locked the schedule began, by the clock of the database. */
   readonly claimed_at: string;
 }
 
@@ -58,14 +58,14 @@ const readWait = defineStatement({
 });
 
 /**
- * Returns the milliseconds until the next schedule is due by the database's clock, negative if one is already due; null if there is no
- * schedule.
+ * Returns the milliseconds until the next schedule is due, by the clock of the database. Negative: a schedule is already due. Null: no
+ * schedule has a next time.
  */
 export async function waitForNext(db: Queryable): Promise<number | null> {
   return (await db.query(readWait))[0]?.wait_ms ?? null;
 }
 
-/** Reads by how much the most overdue schedule is late. */
+/** Reads the gauge of how many seconds the most overdue schedule is late. */
 export async function measureOverdue(db: Queryable): Promise<Reading[]> {
   return [reading('runyard_schedules_overdue_seconds', {}, Math.max(0, -((await waitForNext(db)) ?? 0) / 1_000))];
 }

@@ -3,7 +3,7 @@ import { measureOverdue } from './claim.ts';
 import { scheduleRoutes } from './routes.ts';
 import { scheduleSearch } from './search.ts';
 
-/** Prompts that become runs at fixed times. `starts` fires them. */
+/** Schedules: prompts that become runs at fixed times. The domain `starts` creates these runs. */
 export const schedulesDomain = (deps: Parameters<typeof scheduleRoutes>[0]): Domain => ({
   name: 'schedules',
   search: [scheduleSearch],

@@ -9,7 +9,7 @@ const readClock = defineStatement({
   row: { now: timestamp },
 });
 
-/** Returns the time of the database, RFC 3339. */
+/** Returns the present time of the database's clock, in RFC 3339. */
 export async function databaseClock(db: Queryable): Promise<string> {
   const [row] = await db.query(readClock);
   if (!row) throw new Error('the database did not tell its time');
@@ -18,7 +18,7 @@ export async function databaseClock(db: Queryable): Promise<string> {
 
 type Timed = Pick<ScheduleRow, 'cron_schedule' | 'timezone' | 'anchor_at' | 'last_due_at'>;
 
-/** Returns the first time after both the present time and the last time that fired. So no time fires twice if the clock is set back. */
+/** Returns the first time of a schedule that is after `now` and after the last time that fired. So no time fires twice if the clock is set back. */
 export function firstTime(schedule: Timed, now: string): string | null {
   const after = Math.max(Date.parse(now), schedule.last_due_at === null ? 0 : Date.parse(schedule.last_due_at));
   const next = nextTime(timesOf(schedule), after);
@@ -27,10 +27,13 @@ export function firstTime(schedule: Timed, now: string): string | null {
 
 type Stored = Timed & Pick<ScheduleRow, 'enabled' | 'next_run_at'>;
 
-/** Expression and zone of a schedule that is created or changed. */
+/** The wanted expression and time zone of a schedule. */
 export type WantedTimes = Pick<ScheduleRow, 'cron_schedule' | 'timezone'>;
 
-/** Returns when a changed schedule fires next, if it is enabled. The time does not change unless expression, zone or `enabled` change. */
+/**
+ * Returns the anchor and the next time of a schedule after a change. The next time stays the same unless the expression, the time zone
+ * or `enabled` has changed. It is null if the schedule is disabled.
+ */
 export function changedTimes(
   stored: Stored,
   wanted: WantedTimes,

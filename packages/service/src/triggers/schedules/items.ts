@@ -14,7 +14,7 @@ export interface ScheduleContext {
 
 const upcomingCount = 5;
 
-/** Returns the items of schedules, in their order. `detail`: with their next times. */
+/** Returns schedules in the form of the API, in the order of `rows`. `detail`: the result contains the next times of each schedule. */
 export async function toItems(
   db: Queryable,
   { teamId, teamUid }: ScheduleContext,
@@ -58,12 +58,12 @@ export async function toItems(
   });
 }
 
-/** Returns the stored time, which may already be due, and the times after it. */
+/** Returns the stored next time of a schedule, which may already be due, and the times that follow it. */
 function upcomingOf(row: ScheduleRow): string[] {
   if (row.next_run_at === null) return [];
   return [row.next_run_at, ...upcomingTimes(timesOf(row), Date.parse(row.next_run_at), upcomingCount - 1)];
 }
 
-/** Returns the next times after an instant, milliseconds since 1970. */
+/** Returns the next `count` times after the instant `afterMs`, which is in milliseconds since 1970. */
 export const upcomingTimes = (times: Times, afterMs: number, count = upcomingCount): string[] =>
   nextTimes(times, afterMs, count).map((time) => new Date(time).toISOString());

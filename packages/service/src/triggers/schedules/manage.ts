@@ -21,7 +21,7 @@ export interface ManageDeps {
   readonly db: Database;
   readonly models: Models;
   readonly vault: Vault;
-  /** Absent: prompts are not checked. */
+  /** Checks prompts. Absent: prompts are not checked. */
   readonly contentPolicy?: ContentPolicy;
 }
 
@@ -30,8 +30,9 @@ type CheckFailure = Exclude<CheckOutcome, { kind: 'ok' }>;
 const allowed: PolicyVerdict = { kind: 'allowed' };
 
 /**
- * Asks the content policy about the prompt in its stored form, outside of transactions. If another check will refuse the request, this
- * function allows it.
+ * Asks the content policy about the prompts of a schedule as they would be stored. Call this outside of a transaction, because the
+ * policy is another program. If the request is invalid for another reason, returns `allowed`, because the later check refuses the
+ * request.
  */
 export async function checkPrompt(
   deps: ManageDeps,
@@ -47,7 +48,10 @@ export async function checkPrompt(
   return await deps.contentPolicy.check(by.teamId, texts);
 }
 
-/** Checks and writes a new schedule in the transaction of `deps`. The caller has checked the prompt, and that `by` may own the schedule. */
+/**
+ * Checks and writes a new schedule in the transaction `deps.db`. The caller has called `checkPrompt`, and has checked that `by` may
+ * own the schedule.
+ */
 export async function addSchedule(
   deps: CheckDeps,
   by: Principal,
@@ -70,7 +74,7 @@ export type ChangeOutcome =
 
 const noSchedule: ChangeOutcome = { kind: 'not_found' };
 
-/** Replaces a schedule that the caller may change. */
+/** Replaces the members of a schedule, if the caller may change it. */
 export async function changeSchedule(
   deps: ManageDeps,
   by: Principal,

@@ -1,5 +1,6 @@
 /**
- * The schedules of automations: a row for each schedule trigger. The loop that fires schedules also sets the next times of these rows.
+ * Stores the schedules of automations in the table of schedules: one row for each schedule trigger. The same loop fires these schedules
+ * and those of teams.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Queryable } from '../../platform/store/database/database.ts';
@@ -53,7 +54,7 @@ const write = defineStatement({
   row: { id: uuid },
 });
 
-/** The automation of schedules, which the transaction has locked. */
+/** The automation that owns the schedules. The transaction has locked the automation. */
 export interface AutomationOfSchedules {
   readonly uid: string;
   readonly teamId: string;
@@ -64,23 +65,23 @@ export interface AutomationOfSchedules {
 
 /** A schedule trigger. */
 export interface WantedTrigger extends WantedTimes {
-  /** Identity of the schedule in its automation; empty: it has no name. */
+  /** Name that identifies the schedule in its automation; empty: the schedule has no name. */
   readonly trigger_name: string;
 }
 
-/** Returns the schedule of a start that waits; null if it was deleted. */
+/** Returns the schedule of a waiting start, in the form that its run keeps. Returns null if the schedule was deleted. */
 export async function readScheduleOfStart(db: Queryable, scheduleId: string): Promise<ScheduleOfRun | null> {
   const [found] = await db.query(readNamed, [scheduleId]);
   return found ? { id: found.id, name: found.name, cronSchedule: found.cron_schedule } : null;
 }
 
-/** Returns the schedules of automations, oldest first. */
+/** Returns the schedules of these automations, oldest first. */
 export const readSchedulesOfAutomations = (db: Queryable, automationUids: readonly string[]): Promise<TriggerRow[]> =>
   db.query(readAll, [automationUids]);
 
 /**
- * Gives an automation the schedules of its triggers, and deletes its other schedules with their history. A schedule that keeps its name
- * keeps its next time, unless expression, time zone or `enabled` change.
+ * Stores a schedule for each schedule trigger of an automation, and deletes its other schedules with their history. If a trigger has
+ * the name of a stored schedule, the schedule keeps its next time, unless the expression, the time zone or `enabled` has changed.
  */
 export async function setSchedulesOfAutomation(
   tx: Queryable,

@@ -1,29 +1,30 @@
-/** Changes that fires make in the row of a schedule: its next time, and the count of its failures. */
+/** Updates the row of a schedule after one of its times has fired: the next time, and the number of failures. */
 import type { FireOutcome } from '@runyard/contract/schedules/schedules';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, uuid } from '../../platform/store/database/statement.ts';
 
 /** Failed starts in a row after which a schedule or an automation is paused. */
 export const maxSpawnFailures = 10;
-/** Beginning of the error of a schedule or automation that was paused because of failures; the last failure follows. */
+/** If a schedule or automation is paused because of failures, its error begins with this text. The reason of the last failure follows. */
 export const pausedBecause = `Paused after ${maxSpawnFailures} failures in a row. The last one:`;
 
 /** A time of a schedule that has fired. */
 export interface FiredTime {
   readonly scheduleId: string;
-  /** The time that fires, as the claim read it. */
+  /** The time that has fired. It is the value of `next_run_at` when the schedule was locked. */
   readonly dueAt: string;
   /** Null: there is no next time. */
   readonly nextRunAt: string | null;
   readonly outcome: FireOutcome;
   readonly reason?: string | undefined;
-  /** Failures that count towards the pause: 0 or 1. */
+  /** 1: the outcome is one of the failures that pause the schedule; 0: it is not. */
   readonly failures: number;
 }
 
 /**
- * Returns the SQL that sets the next times of schedules and returns their ids and whether they are enabled. The argument names the
- * parameter that `timesParameter` returns. The SQL skips a schedule whose next time was changed after the claim.
+ * Returns SQL that sets the next times of schedules, and returns the id of each schedule and whether it is still enabled. `rows` names
+ * the SQL parameter with the value of `timesParameter`. The SQL skips a schedule whose next time has changed since this process locked
+ * it.
  */
 export const moveTimes = (rows: string): string => `
       UPDATE schedules s SET
@@ -44,7 +45,7 @@ export const moveTimes = (rows: string): string => `
       WHERE s.id = i.schedule_id AND s.next_run_at = i.due_at
       RETURNING s.id, s.enabled`;
 
-/** Returns the parameter of `moveTimes`. */
+/** Returns the value of the SQL parameter that `moveTimes` reads. */
 export const timesParameter = (fired: readonly FiredTime[]): string =>
   JSON.stringify(
     fired.map(({ scheduleId, dueAt, nextRunAt, outcome, reason, failures }) => ({
@@ -72,7 +73,8 @@ const recordLater = defineStatement({
 });
 
 /**
- * Counts a start that waited. `failure`: why there is no run, and whether this counts as a failure; null if the run was created.
+ * Records the outcome of a start that waited. `failure`: why no run was created, and whether this is one of the failures that pause the
+ * schedule; null if a run was created.
  * Returns whether the schedule is still enabled.
  */
 export async function recordLaterStart(
@@ -90,7 +92,7 @@ const noteRan = defineStatement({
   row: { id: uuid },
 });
 
-/** Notes that a run of the schedule was created now. */
+/** Stores the present time as the time at which the schedule last created a run. */
 export async function recordRan(tx: Queryable, scheduleId: string): Promise<void> {
   await tx.query(noteRan, [scheduleId]);
 }

@@ -23,7 +23,7 @@ interface ScheduleRouteDeps extends ManageDeps {
 
 const noSchedule = () => notFound('schedule');
 
-/** Schedules and their history. */
+/** The routes of schedules and of their history. */
 export function scheduleRoutes(deps: ScheduleRouteDeps): readonly ServedRoute[] {
   const { db, signing } = deps;
 

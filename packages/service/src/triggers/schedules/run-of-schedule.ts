@@ -4,10 +4,10 @@ import type { SubmitRefusal } from '../../runs/runs/submit/submit.ts';
 import type { ContentRevision } from '../../team/access/contents/content.ts';
 import type { ScheduleRow } from './schedule-row.ts';
 
-/** Members of a schedule that make the request for its runs. */
+/** The members of a schedule from which the request for its runs is made. */
 export type RequestMembers = Pick<ScheduleRow, 'prompt' | 'agent_config' | 'agent_uid' | 'mode' | 'metadata'>;
 
-/** Returns the revision of a schedule that its runs execute. */
+/** Returns the present revision of a schedule. Runs record it, because they execute the schedule's content. */
 export const contentOf = ({ id, revision }: Pick<ScheduleRow, 'id' | 'revision'>): ContentRevision => ({
   kind: 'schedule',
   uid: id,
@@ -23,13 +23,13 @@ export const requestOf = (schedule: RequestMembers): RunAgentRequest => ({
   ...(schedule.mode === null ? {} : { mode: schedule.mode }),
 });
 
-/** Returns the fault of a run's request with the name that the member has in a schedule. */
+/** Returns a fault in the request of a run, with the name that the wrong member has in a schedule. */
 export const faultOfSchedule = ({ path, message }: Fault): Fault => ({
   path: path.replace(/^config\b/, 'agent_config').replace(/^agent_identity_uid$/, 'agent_uid'),
   message,
 });
 
-/** Returns the detail of a refusal. The detail names a member as it is called in the schedule or automation. */
+/** Returns the detail of a refusal, in which the wrong member has the name that it has in the schedule or automation. */
 export function detailOf(
   { detail, fault }: { readonly detail: string; readonly fault?: Fault },
   nameOf: (fault: Fault) => Fault = faultOfSchedule,
@@ -39,7 +39,10 @@ export function detailOf(
 
 const maxReasonLength = 1_000;
 
-/** Returns a text for people with the reason why a submission created no run. `nameOf` names a member as in the schedule or automation. */
+/**
+ * Returns the reason why no run was created, as a text for people. `nameOf` converts the names of wrong members to those of the
+ * schedule or automation.
+ */
 export function reasonOf(outcome: SubmitRefusal, nameOf: (fault: Fault) => Fault = faultOfSchedule): string {
   switch (outcome.kind) {
     case 'invalid':
@@ -58,7 +61,7 @@ export function reasonOf(outcome: SubmitRefusal, nameOf: (fault: Fault) => Fault
     case 'policy_violation':
     case 'policy_unavailable':
       return outcome.detail;
-    // The request of a schedule has no key, no parent and no run to repeat.
+    // These refusals do not occur: the request of a schedule has no idempotency key, no parent run and no run to repeat.
     case 'idempotency_conflict':
     case 'no_such_run':
     case 'file_lost':

@@ -16,15 +16,15 @@ import type { RunActor } from '../../team/access/actor.ts';
 import type { Owner } from '../../team/access/ownership.ts';
 import type { Times } from './times/next-time.ts';
 
-/** Columns of a schedule, for statements. */
+/** The columns of a schedule with their types, for statements that read schedules. */
 export const scheduleRow = {
   id: uuid,
   team_id: uuid,
-  /** The person of a personal schedule; null: the schedule belongs to the team. */
+  /** The person who owns a personal schedule; null: the schedule belongs to the team. */
   user_uid: nullable(text()),
   /** The automation that has the schedule as a trigger; null: the schedule belongs to no automation. */
   automation_uid: nullable(text()),
-  /** Name of the schedule in the automation; empty: it has no name there. */
+  /** Name of the schedule in its automation; empty: the schedule has no name there. */
   trigger_name: nullable(text()),
   name: text(),
   cron_schedule: text(),
@@ -47,7 +47,7 @@ export const scheduleRow = {
   creator_uid: text(),
   editor_kind: text<RunActor['kind']>(),
   editor_uid: text(),
-  /** Revision of the schedule as a content that its runs execute. */
+  /** Present revision of the schedule. Runs record it, because they execute the schedule's content. */
   revision: integer,
   created_at: timestamp,
   updated_at: timestamp,
@@ -59,14 +59,17 @@ export const ownerOfSchedule = ({
   user_uid: userUid,
 }: Pick<ScheduleRow, 'team_id' | 'user_uid'>): Owner => (userUid === null ? { teamId } : { teamId, userUid });
 
-/** SQL of the columns; the schedule is `s`. */
+/** SQL of the columns. `s` is the alias of the table. */
 export const scheduleColumns = Object.keys(scheduleRow)
   .map((name) => `s.${name}`)
   .join(', ');
 
 export type ScheduleRow = Readonly<RowOf<{ name: string; text: string; row: typeof scheduleRow }>>;
 
-/** Returns the parsed expression, zone and anchor of a schedule. Throws if the stored expression cannot be parsed: the API checked it. */
+/**
+ * Returns the parsed expression, the time zone and the anchor of a schedule. Throws if the stored expression cannot be parsed, which
+ * the API prevents.
+ */
 export function timesOf(row: Pick<ScheduleRow, 'cron_schedule' | 'timezone' | 'anchor_at'>): Times {
   const parsed = parseExpression(row.cron_schedule);
   if (!parsed.ok) throw new Error(`the expression of a schedule ${parsed.problem}`);

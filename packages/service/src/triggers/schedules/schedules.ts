@@ -11,7 +11,7 @@ import type { WantedSchedule } from './check.ts';
 import { changedTimes, databaseClock, firstTime } from './first-time.ts';
 import { ownerOfSchedule, type ScheduleRow, scheduleColumns, scheduleRow } from './schedule-row.ts';
 
-/** SQL: the schedule belongs to the team and to no automation. A schedule of an automation is reached only through its automation. */
+/** SQL condition: the schedule belongs to the team and to no automation. The routes of schedules do not show or change schedules of automations. */
 const ofTeam = 's.team_id = $1 AND s.automation_uid IS NULL';
 
 const readAll = defineStatement({
@@ -51,7 +51,7 @@ const update = defineStatement({
   row: scheduleRow,
 });
 
-/** Resuming begins a new count of failures. */
+/** Pauses or resumes a schedule. Resuming resets the number of failures to 0. */
 const setEnabled = defineStatement({
   name: 'set_schedule_enabled',
   text: `
@@ -81,8 +81,8 @@ export async function readSchedule(db: Queryable, caller: Principal, id: string)
 }
 
 /**
- * Returns a schedule that stays locked until the transaction ends; null if there is no such schedule that the caller may use in this way.
- * Throws `MadeByPerson`.
+ * Locks a schedule until the transaction ends, and returns it. Returns null if the team has no such schedule, or the caller may not do
+ * `action` with it. Throws `MadeByPerson` if an agent wants to change or delete a schedule that a person made.
  */
 export async function lockSchedule(
   tx: Queryable,
@@ -97,8 +97,8 @@ export async function lockSchedule(
 }
 
 /**
- * Returns the members of a schedule that the audit log shows. Of a prompt it has only the length, because people write secrets into
- * prompts.
+ * Returns the members of a schedule that the audit log shows. The audit log shows only the length of a prompt, because people write
+ * secrets into prompts.
  */
 const stateOf = ({
   name,
@@ -135,7 +135,7 @@ const requestValues = (wanted: WantedSchedule) => [
   wanted.max_live_runs,
 ];
 
-/** Creates a schedule. `too_many`: the team has the largest number allowed. */
+/** Creates a schedule. `too_many`: the team already has the largest number of schedules that is allowed. */
 export async function createSchedule(
   tx: Queryable,
   by: Author,
@@ -166,7 +166,10 @@ export async function createSchedule(
   return row;
 }
 
-/** Replaces a schedule that the transaction has locked. Its next time does not change unless expression, time zone or `enabled` change. */
+/**
+ * Replaces a schedule that the transaction has locked. Its next time stays the same unless the expression, the time zone or `enabled`
+ * has changed.
+ */
 export async function updateSchedule(
   tx: Queryable,
   stored: ScheduleRow,
@@ -202,7 +205,7 @@ const recordUpdate = (tx: Queryable, by: Author, before: ScheduleRow, after: Sch
     ...(after.enabled ? {} : { endsAccess: true }),
   });
 
-/** Pauses or resumes a schedule that the transaction has locked. Doing it twice changes nothing. */
+/** Pauses or resumes a schedule that the transaction has locked. Changes nothing if the schedule is already paused or enabled, as wanted. */
 export async function setScheduleEnabled(
   tx: Queryable,
   stored: ScheduleRow,

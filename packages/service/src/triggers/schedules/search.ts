@@ -1,7 +1,7 @@
 import { type Search, searchByName, searchValues } from '../../platform/search.ts';
 import { boolean, defineStatement, nullable, text, timestamp } from '../../platform/store/database/statement.ts';
 
-/** A personal schedule is found only by its person, and by administrators, who may delete it. */
+/** Only its owner finds a personal schedule, and administrators of the team, because they may delete it. */
 const find = defineStatement({
   name: 'search_schedules',
   text: searchByName({

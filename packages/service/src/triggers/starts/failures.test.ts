@@ -1,4 +1,4 @@
-/** Automations whose runs cannot be created. */
+/** Tests automations whose runs cannot be created. */
 
 import type { Factory } from '@runyard/contract/factories/factories';
 import type { RunItem } from '@runyard/contract/runs/runs';
@@ -27,7 +27,7 @@ const missing =
   'config.environment_id: there is no such environment, or it belongs to another team. List yours with GET /agent/environments.';
 
 describe('an automation whose runs cannot be created', () => {
-  test('is disabled after the tenth failure in a row, counting deliveries and times together, and continues when it is enabled', async () => {
+  test('is disabled after ten failures in a row of deliveries and times together, and starts runs again when a person enables it', async () => {
     const environment_id = await newEnvironment();
     const webhook = await createWebhook();
     const { uid } = await create([on(webhook), at()], { config: { environment_id } });
@@ -37,7 +37,7 @@ describe('an automation whose runs cannot be created', () => {
     await rename(environment_id, away);
     for (let n = 0; n < 5; n += 1) await send(webhook, { body: `{"n": ${n}}` });
     expect(await read(uid)).toMatchObject({ enabled: true, last_spawn_error: missing });
-    // A success begins a new count.
+    // A success resets the number of failures to 0.
     await rename(away, environment_id);
     await fireNow(uid);
     expect((await read(uid)).last_spawn_error).toBeNull();
@@ -65,7 +65,7 @@ describe('an automation whose runs cannot be created', () => {
     expect((await fires(uid))[0]?.outcome).toBe('started');
   });
 
-  test('has no next time if a delivery was its tenth failure', async () => {
+  test('has no next time after a delivery has caused the tenth failure', async () => {
     const webhook = await createWebhook();
     const { uid } = await create([on(webhook), at()], { agent: 'foreman' });
     await db.query(`UPDATE automations SET spawn_failures = 9, agent = 'gone' WHERE uid = $1`, [uid]);
@@ -78,10 +78,10 @@ describe('an automation whose runs cannot be created', () => {
     ]);
   });
 
-  test('that causes an internal error delays no other automation, and its schedule pauses with the reason', async () => {
+  test('because of an internal error delays no other automation, and its schedule is paused with the reason', async () => {
     const bad = await create([at()]);
     const good = await create([at()]);
-    // The API never stores such a value: it makes the create throw.
+    // The API never stores such a value. It makes the code that creates the run throw.
     await db.query(`UPDATE automations SET config = '{"mcp_servers": {"a": null}}' WHERE uid = $1`, [bad.uid]);
     await db.query('UPDATE schedules SET spawn_failures = 9 WHERE automation_uid = $1', [bad.uid]);
     await makeDue(bad.uid, 9);
@@ -115,7 +115,7 @@ describe('an automation whose runs cannot be created', () => {
     expect(await counted('old')).toEqual([{ spawn_failures: isReset ? count : 3 + count, last_spawn_error: error }]);
   });
 
-  test('is disabled by ten failures of one batch', async () => {
+  test('is disabled after ten failures in one batch', async () => {
     const { uid } = await create([at()]);
     await db.transaction(async (tx) => countAtCommit(tx, { uid, last_spawn_error: null }, Array(10).fill(failed)));
     expect((await read(uid)).enabled).toBe(false);
@@ -128,7 +128,7 @@ describe('an automation whose runs cannot be created', () => {
   });
 });
 
-test('an editor who lost access to an environment starts nothing in it, and the delivery shows the reason', async () => {
+test('an automation starts no run in an environment to which its editor has lost access, and the delivery shows the reason', async () => {
   const uid = await newEnvironment(service.otherKey);
   const guest = (await create([at()])).updated_by?.uid;
   await admitGuest(service, uid, { uid: guest ?? '', key: service.key }, { key: service.otherKey });
@@ -162,7 +162,7 @@ describe('the agent of an automation', () => {
     return (await service.request<RunItem>('GET', `/agent/runs/${fire?.run_id}`)).body.agent_config;
   };
 
-  test('gives the run its configuration, which members of the automation override; without an agent, the foreman is used', async () => {
+  test('defines the configuration of the run, and members of the automation override it; without an agent, the foreman is used', async () => {
     await apply({ reviewer: '---\nworkerHost: mac\n---\n\nReview.\n' });
     const named = await create([at()], { agent: 'reviewer', config: { idle_timeout_minutes: 3 } });
     expect(named.agent).toBe('reviewer');
@@ -178,7 +178,7 @@ describe('the agent of an automation', () => {
     expect(await configOfLast(unnamed.uid)).toMatchObject({ base_prompt: 'Divide the work.' });
   });
 
-  test('must belong to the factory, and its configuration must allow the overlap policy', async () => {
+  test('must belong to the factory, and must have a configuration that allows the overlap policy', async () => {
     await apply({ reviewer: '---\nworkerHost: mac\n---\n\nReview.\n' });
     const faults = async (members: object) =>
       (await service.problem(400, 'POST', base, { body: { name: 'X', prompt: 'a', triggers: [at()], ...members } }))
@@ -193,7 +193,7 @@ describe('the agent of an automation', () => {
     });
   });
 
-  test('may be deleted: the automation stays, reports why it starts nothing, and can be disabled', async () => {
+  test('may be deleted, and the automation then reports why it starts no runs and can be disabled', async () => {
     await apply({ reviewer: '---\n---\n\nReview.\n' });
     const { uid } = await create([at()], { agent: 'reviewer' });
     await apply({});

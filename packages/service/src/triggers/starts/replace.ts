@@ -1,4 +1,4 @@
-/** Cancels live runs that a newer run of their lane replaces. */
+/** Cancels live runs that a newer run of the same lane replaces (overlap policy `cancel_previous`). */
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, nullable, text, uuid } from '../../platform/store/database/statement.ts';
 import { type FailedRows, sweepPages } from '../../platform/store/database/sweep.ts';
@@ -25,7 +25,10 @@ const findNextReplacing = defineStatement({
   row,
 });
 
-/** A run of a schedule replaces the oldest live runs above the limit. If the policy has changed, live runs continue. */
+/**
+ * Reads the runs that a new run of a schedule replaces: the oldest live runs above the limit. Finds none if the policy has changed
+ * since, so these runs continue.
+ */
 const readAboveLimit = defineStatement({
   name: 'read_live_runs_above_limit',
   text: `
@@ -35,7 +38,7 @@ const readAboveLimit = defineStatement({
   row: { id: uuid },
 });
 
-/** A run of an automation replaces the live runs that were started earlier in its lane. */
+/** Reads the runs that a new run of an automation replaces: the live runs that were started earlier in its lane. */
 const readEarlier = defineStatement({
   name: 'read_live_runs_before_start_of_automation',
   text: `SELECT r.id ${liveOfAutomation('$1', '$2')} AND live.id < $3`,
@@ -49,13 +52,13 @@ interface Replacing {
   readonly lane: string | null;
 }
 
-/** Returns the live runs that the run of a start replaces. */
+/** Returns the live runs that the run of this start replaces. */
 const readReplaced = (db: Queryable, { id, automation_uid: uid, schedule_id: scheduleId, lane }: Replacing) =>
   uid === null ? db.query(readAboveLimit, [scheduleId]) : db.query(readEarlier, [uid, lane, id]);
 
 /**
- * Cancels live runs that newer runs replace. The next round tries a PENDING run again. Each process does this, because cancelling twice has
- * no further effect.
+ * Cancels live runs that newer runs replace. A PENDING run cannot be cancelled yet, so the next round tries it again. All processes
+ * may do this at the same time, because cancelling a run twice has no further effect.
  */
 export async function cancelReplaced(
   deps: StartDeps,

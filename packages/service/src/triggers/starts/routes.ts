@@ -42,7 +42,7 @@ function refusedReplay(failure: Exclude<ReplayOutcome, { kind: 'replayed' }>): R
 const refusedSimulation = (outcome: Unsimulated): Refusal =>
   outcome.kind === 'invalid' ? invalid([outcome.fault]) : notFound(outcome.what);
 
-/** Routes by which a person starts a run of a schedule, replays a delivery, or simulates a start without creating a run. */
+/** The routes with which a person starts a run of a schedule now, replays a delivery, or simulates a start without creating a run. */
 export const startRoutes = (deps: StartRouteDeps): readonly ServedRoute[] => [
   serveOnce(routes.runSchedule, {
     check: async ({ params }) => (isUuid(params.scheduleId) ? null : notFound('schedule')),

@@ -44,8 +44,8 @@ test.each([
   },
 );
 
-describe('a hundred starts that stay', () => {
-  test('because the service cannot start them do not delay another automation', async () => {
+describe('a hundred starts that stay in the table', () => {
+  test('because the service cannot create their runs do not delay another automation', async () => {
     const bad = await automations.create([at()], { overlap: 'queue' });
     const good = await automations.create([at()], { overlap: 'queue' });
     for (const [{ uid }, count] of [
@@ -58,14 +58,14 @@ describe('a hundred starts that stay', () => {
          FROM schedules s, generate_series(1, $2::int) n WHERE s.automation_uid = $1`,
         [uid, count],
       );
-    // The API never stores this value, which makes the create throw.
+    // The API never stores this value. It makes the code that creates the run throw.
     await db.query(`UPDATE automations SET config = '{"mcp_servers": {"a": null}}' WHERE uid = $1`, [bad.uid]);
     await startWaiting(service.deps);
     expect((await automations.fires(good.uid)).map(({ outcome }) => outcome)).toEqual(['started']);
     expect(new Set((await automations.fires(bad.uid)).map(({ outcome }) => outcome))).toEqual(new Set(['waiting']));
   });
 
-  test('because they cancel a PENDING run do not delay the cancel of others', async () => {
+  test('because they must cancel a PENDING run do not delay the cancelling of other runs', async () => {
     const [pending, queued] = [
       await automations.create([at()], { overlap: 'cancel_previous' }),
       await automations.create([at()], { overlap: 'cancel_previous' }),
@@ -88,7 +88,7 @@ describe('a hundred starts that stay', () => {
   });
 });
 
-test('the deletion of old starts keeps starts that still wait', async () => {
+test('deleting old starts keeps starts that still wait', async () => {
   const { uid } = await automations.create([at()], { overlap: 'queue' });
   await automations.fireNow(uid);
   await automations.fireNow(uid);

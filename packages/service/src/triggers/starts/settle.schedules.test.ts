@@ -13,17 +13,17 @@ const { db } = deps;
 const { insert } = testSchedules(service);
 beforeEach(() => db.query('DELETE FROM schedules'));
 
-/** Inserts schedules with the overlap policy that are not due. */
+/** Inserts schedules with this overlap policy. They are not due. */
 async function withPolicy(overlap: string, count: number): Promise<string[]> {
   const ids = await insert({ teamId, count, dueSeconds: -3600 });
   await db.query('UPDATE schedules SET overlap = $2 WHERE id = ANY ($1::uuid[])', [ids, overlap]);
   return ids;
 }
 
-test('a hundred schedules whose waiting fires cannot start do not delay another', async () => {
+test('a hundred schedules whose waiting fires cannot create runs do not delay another schedule', async () => {
   const bad = await withPolicy('queue', 120);
   const good = await withPolicy('queue', 1);
-  // The API never stores this value, which makes the create throw.
+  // The API never stores this value. It makes the code that creates the run throw.
   await db.query(`UPDATE schedules SET agent_config = '{"mcp_servers": {"a": null}}' WHERE id = ANY ($1::uuid[])`, [
     bad,
   ]);
@@ -35,7 +35,7 @@ test('a hundred schedules whose waiting fires cannot start do not delay another'
   expect(await db.query('SELECT outcome FROM starts WHERE schedule_id = $1', good)).toEqual([{ outcome: 'started' }]);
 });
 
-test('a hundred schedules whose runs are PENDING do not delay the cancel of others', async () => {
+test('a hundred schedules whose runs are PENDING do not delay the cancelling of other runs', async () => {
   const pending = await withPolicy('cancel_previous', 200);
   const queued = await withPolicy('cancel_previous', 10);
   for (let n = 0; n < 2; n += 1) {
@@ -51,7 +51,7 @@ test('a hundred schedules whose runs are PENDING do not delay the cancel of othe
   expect(cancelled).toEqual({ count: 10 });
 });
 
-test('the deletion of the old history keeps fires that still wait', async () => {
+test('deleting the old history of schedules keeps fires that still wait', async () => {
   const ids = await withPolicy('queue', 1);
   await db.query(
     `INSERT INTO starts (id, schedule_id, due_at, outcome, reason)

@@ -1,5 +1,6 @@
 /**
- * Finishes work that overlap policies postpone: starts events that wait for the end of a run, and cancels runs that a newer run replaces.
+ * Does the work that overlap policies postpone: creates the runs of starts that wait for the end of another run, and cancels runs that a
+ * newer run replaces.
  */
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, nullable, text, uuid } from '../../platform/store/database/statement.ts';
@@ -30,8 +31,8 @@ import {
 const pageSize = 100;
 
 /**
- * SQL: a page with the oldest waiting start of each lane that may start now or whose automation is disabled. A later change of the
- * policy does not make a start wait longer.
+ * Returns the SQL of a page of waiting starts that can be settled now: the oldest of each lane, if the lane has room or the automation
+ * is disabled. A start that waits is started even if the policy has changed since.
  */
 const startable = (behind: string): string => `
     SELECT w.id, w.automation_uid, w.schedule_id, w.lane
@@ -52,7 +53,7 @@ const startableRow = {
   lane: nullable(text()),
 };
 
-/** Finds lanes whose oldest waiting start may start. */
+/** Finds the starts that can be settled now. */
 export const findStartable = defineStatement({
   name: 'find_startable_starts',
   text: startable(''),
@@ -78,9 +79,9 @@ const lockAutomation = defineStatement({
 });
 
 /**
- * In each lane, creates the run of the start that has waited longest, as long as the lane has room. A failure ends the round for its
- * lane. Returns how
- * many lanes had room. `failed`: the starts that failed in earlier rounds.
+ * Creates the runs of waiting starts: in each lane, of the start that has waited longest, and of the next ones as long as the lane has
+ * room. After a failure, the next round continues with this lane. Returns how many lanes had room. `failed`: the starts that failed in
+ * earlier rounds.
  */
 export async function startWaiting(
   deps: StartDeps,
@@ -106,15 +107,15 @@ export async function startWaiting(
   });
 }
 
-/** The owner of waiting starts, and its row if it is an automation. */
+/** The locked owner of waiting starts. `automation`: the row of the owner, if it is an automation. */
 interface Locked {
   readonly owner: Owner;
   readonly automation?: AutomationRow;
 }
 
 /**
- * Locks the owner of a lane. Returns null if another transaction has locked it, it was deleted, or it is a schedule
- * that is paused.
+ * Locks the owner of a lane. Returns null if another transaction has locked the owner, if the owner was deleted, or if it is a paused
+ * schedule.
  */
 async function lockOwner(tx: Queryable, { kind, owner: id }: Lane): Promise<Locked | null> {
   const schedules = kind === 'schedule' ? await tx.query(lockSchedule, [id]) : [];
@@ -124,7 +125,7 @@ async function lockOwner(tx: Queryable, { kind, owner: id }: Lane): Promise<Lock
   return owner ? { owner, ...(automation ? { automation } : {}) } : null;
 }
 
-/** Starts the oldest start of a lane. Returns whether the next waiting start of the lane may be tried at once. */
+/** Settles the start that has waited longest in a lane. Returns whether the next waiting start of the lane may be tried at once. */
 async function startOldest(deps: StartDeps, tx: Queryable, lane: Lane): Promise<boolean> {
   const locked = await lockOwner(tx, lane);
   if (!locked) return false;
@@ -148,7 +149,7 @@ async function startUnlessFull(
 ): Promise<Started | null> {
   if (owner.disabled !== null) return { outcome: 'skipped', reason: 'the automation was disabled while this waited' };
   const limit = liveLimitOf(owner);
-  // The runs are counted again under the lock, because another process may have started a run.
+  // Count the live runs again now that the owner is locked, because another process may have started a run.
   const [load] = limit === null ? [] : await readLoads(tx, [lane]);
   if (limit !== null && load && load.live >= limit) return null;
   const event = await eventOf(tx, automation, waiting);
@@ -156,7 +157,7 @@ async function startUnlessFull(
   return await prepareStart(deps, tx, { owner, event }, false);
 }
 
-/** Returns the event that waits, or why it cannot start a run any more. */
+/** Returns the event of a waiting start, or a text that says why the event cannot start a run any more. */
 async function eventOf(
   tx: Queryable,
   automation: AutomationRow | undefined,
@@ -178,7 +179,7 @@ async function eventOf(
   };
 }
 
-/** Records the outcome of a start that waited in the automation, its schedule and the log of its webhook. */
+/** Records the outcome of a start that waited: in the row of the automation, in the row of the schedule, and in the log of the webhook. */
 async function noteLater(
   tx: Queryable,
   { owner, automation }: Locked,

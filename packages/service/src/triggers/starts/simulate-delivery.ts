@@ -18,7 +18,7 @@ import { readPayloadOfDelivery, type StoredPayload } from '../webhooks/log/deliv
 import { listWebhooks, type StoredWebhook } from '../webhooks/webhooks.ts';
 import { type SimulatedDelivery, simulateStarts, simulateTime } from './simulate.ts';
 
-/** Used as the id of a delivery that is not sent. */
+/** The id of a simulated delivery without a stored original. */
 const noDeliveryId = '00000000-0000-0000-0000-000000000000';
 
 interface Team {
@@ -26,14 +26,14 @@ interface Team {
   readonly factoryUid: string;
 }
 
-/** Why nothing can be simulated. `invalid`: 400. `not_found`: 404. */
+/** Why nothing can be simulated. `invalid` becomes 400, `not_found` 404. */
 export type Unsimulated =
   | { readonly kind: 'invalid'; readonly fault: Fault }
   | { readonly kind: 'not_found'; readonly what: string };
 
 interface Payload extends Omit<StoredPayload, 'webhookUid'> {
   readonly kind: 'payload';
-  /** The webhook that received the stored delivery; absent: the payload is not of a stored delivery. */
+  /** The webhook that received the stored delivery; absent: the payload comes from the request. */
   readonly webhookUid?: string;
 }
 
@@ -41,7 +41,7 @@ export type SimulateOutcome = { readonly kind: 'simulated'; readonly response: S
 
 export type DryRunOutcome = { readonly kind: 'start'; readonly start: SimulatedStart } | Unsimulated;
 
-/** Returns the payload of a request as a sender would send it. */
+/** Returns the payload of a request in the bytes in which a sender would send it. */
 function bytesOf(payload: unknown): Buffer | Unsimulated {
   try {
     const bytes = Buffer.from(JSON.stringify(payload));
@@ -51,7 +51,7 @@ function bytesOf(payload: unknown): Buffer | Unsimulated {
       fault: { path: 'payload', message: `must have at most ${maxWebhookBytes} bytes as JSON` },
     };
   } catch {
-    // JSON.stringify throws if the value is nested too deeply for its stack.
+    // JSON.stringify throws if the value is nested so deeply that it uses up the stack.
     return {
       kind: 'invalid',
       fault: { path: 'payload', message: 'nests too deep; send it to the webhook and give its delivery_id' },
@@ -67,7 +67,7 @@ interface Target extends Pick<StoredWebhook, 'uid' | 'name' | 'signature_scheme'
 const targetOf = (webhook: StoredWebhook): Target =>
   webhook.enabled ? webhook : { ...webhook, refusal: 'the webhook is disabled' };
 
-/** Replaces the GitHub webhook in a factory that has none. */
+/** The target if an automation reads deliveries of GitHub, but the factory has no webhook for them. */
 const noGithubWebhook: Target = {
   uid: '0'.repeat(22),
   name: 'github',
@@ -76,8 +76,9 @@ const noGithubWebhook: Target = {
 };
 
 /**
- * Returns the webhook for the simulated delivery: the named webhook, else the first existing webhook, else a webhook that a trigger selects
- * although it does not exist. Returns undefined if there is no webhook with this name, or no trigger accepts deliveries.
+ * Returns the webhook that the simulated delivery goes to: the webhook that the request names; if it names none, the first webhook
+ * that a trigger selects. If this webhook was deleted, `refusal` of the result says so. Returns undefined if no webhook has the given UID, or no
+ * trigger reads deliveries.
  */
 function findTarget(
   { triggers }: Pick<AutomationRow, 'triggers'>,
@@ -102,7 +103,7 @@ function findTarget(
   return named === undefined && takesGithub ? noGithubWebhook : undefined;
 }
 
-/** Returns the payload of a request, or reads the stored payload that it names. */
+/** Returns the payload in a request, or reads the stored payload of the delivery that the request names. */
 async function payloadOf(
   db: Queryable,
   team: Team,
@@ -141,7 +142,7 @@ async function dryRunTime(deps: SubmitDeps, row: AutomationRow, name: string): P
   const schedules = await readSchedulesOfAutomations(db, [row.uid]);
   const schedule = schedules.find(({ trigger_name: each }) => each === name);
   if (schedule) return { kind: 'start', start: await simulateTime(deps, row, schedule) };
-  // The names are sorted, because schedules that were created in the same millisecond have no defined order.
+  // Sort the names, because schedules that were created in the same millisecond have no defined order.
   const names = schedules
     .map(({ trigger_name: each }) => JSON.stringify(each))
     .toSorted()

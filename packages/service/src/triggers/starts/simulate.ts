@@ -14,7 +14,7 @@ import { decide, liveLimitOf } from './decide/start.ts';
 
 /** A delivery that is only simulated. */
 export type SimulatedDelivery = AcceptedDelivery & {
-  /** Why the sender of the delivery would get 404; absent: the sender would not get 404. */
+  /** Why a sender of this delivery would get 404; absent: the webhook would accept the delivery. */
   readonly refusal?: string;
 };
 
@@ -49,7 +49,7 @@ export async function simulateStarts(
   return starts;
 }
 
-/** Returns how an automation would handle a time of its schedule trigger now. */
+/** Returns what would happen if the schedule trigger of an automation fired now. */
 export async function simulateTime(
   deps: SubmitDeps,
   row: AutomationRow,
@@ -59,7 +59,7 @@ export async function simulateTime(
   return { automation_id: row.uid, name: row.name, matched: true, ...start };
 }
 
-/** Returns why the event would not reach the automation; undefined if it would reach it. */
+/** Returns why the event would not reach the automation; undefined if the event would reach it. */
 function refusalOf(row: AutomationRow, event: SimulatedEvent): string | undefined {
   if (event.kind === 'delivery') return event.delivery.refusal;
   const { enabled, last_spawn_error: error } = event.schedule;

@@ -1,4 +1,4 @@
-/** Changes webhooks. Each change raises the version, so that no process accepts a delivery with an outdated state. */
+/** Changes webhooks. Each change increases the version of the webhook, so that no process accepts a delivery with outdated settings. */
 import type { UpdateWebhookRequest } from '@runyard/contract/webhooks/webhooks';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
@@ -28,7 +28,7 @@ const lockOne = defineStatement({
   row: { ...webhookRow, has_secret: boolean },
 });
 
-/** $6: name of the team's secret that the webhook uses from now on; NULL: the secret is unchanged. */
+/** $6: id of the team's secret that the webhook uses from now on; NULL: the secret does not change. */
 const update = defineStatement({
   name: 'update_webhook',
   text: `
@@ -42,7 +42,10 @@ const update = defineStatement({
   row: webhookRow,
 });
 
-/** $6: seconds that the old secret is accepted. A secret that was encrypted with a missing key cannot be decrypted, so it is dropped. */
+/**
+ * $6: seconds for which the old secret is still accepted. An old secret that was encrypted with another key than the present one is
+ * not kept, because this process may not be able to decrypt it.
+ */
 const rotate = defineStatement({
   name: 'rotate_secret_of_webhook',
   text: `
@@ -54,12 +57,12 @@ const rotate = defineStatement({
   row: webhookRow,
 });
 
-/** `no_secret`: the webhook cannot be enabled before its secret is stored. Null: the team has no such webhook. */
+/** `no_secret`: the request enables a webhook that does not have a secret yet. Null: the team has no such webhook. */
 export type UpdateOutcome = StoredWebhook | BadSecret | 'no_secret' | null;
 
 /**
- * Changes the members that the request has. If the request has a `secret_name`, the value of this secret of the team becomes the secret
- * of the webhook.
+ * Changes the members of a webhook that the request contains. If the request has a `secret_name` and the team has a secret of this
+ * name, the webhook uses that secret from now on.
  */
 export async function updateWebhook(
   tx: Queryable,
@@ -105,8 +108,8 @@ export async function updateWebhook(
 }
 
 /**
- * Sets the given secret, or a new one. The old one is accepted for `graceSeconds` more. Returns null if the team has no
- * such webhook. The caller has checked that the secret fits the mode, which never changes.
+ * Sets the given secret, or a new secret if none is given. The old secret is accepted for `graceSeconds` more. Returns null if the
+ * team has no such webhook. The caller has checked that the secret fits the authentication mode of the webhook, which never changes.
  */
 export async function rotateWebhookSecret(
   tx: Queryable,

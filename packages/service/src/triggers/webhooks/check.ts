@@ -8,7 +8,10 @@ import { rotateWebhookSecret } from './change.ts';
 import { isMadeByProvider, secretFault } from './ingest/secrets.ts';
 import { readWebhook, type SealedWebhook, type WebhookAddress } from './webhooks.ts';
 
-/** Returns the fault of a combination of members of a request. */
+/**
+ * Returns the fault of a request to create a webhook, if its authentication mode, signature scheme and secret do not fit together.
+ * Returns null if they fit.
+ */
 export function faultOfCreate({ auth_mode, signature_scheme, signature, secret }: CreateWebhookRequest): Fault | null {
   const proof = { mode: auth_mode, scheme: signature_scheme, hasSignature: signature !== undefined };
   const fault = faultOfProof(proof);
@@ -18,8 +21,8 @@ export function faultOfCreate({ auth_mode, signature_scheme, signature, secret }
 }
 
 /**
- * Outcome of a rotation. `not_found`: 404. `invalid`: 400. `of_team`: 409, the webhook uses the team's secret with this
- * name.
+ * Outcome of replacing a secret. `not_found` becomes 404, `invalid` 400. `of_team` becomes 409: the webhook uses the team's secret
+ * with this name.
  */
 export type RotateOutcome =
   | { readonly kind: 'rotated'; readonly sealed: SealedWebhook }
@@ -28,7 +31,8 @@ export type RotateOutcome =
   | { readonly kind: 'of_team'; readonly name: string | undefined };
 
 /**
- * Replaces the secret of a webhook with the secret in the request, or with a new one if the service makes its secrets.
+ * Replaces the secret of a webhook by the secret in the request. Without a secret in the request, makes a new secret, unless the provider
+ * makes the secrets of this webhook.
  */
 export async function rotateSecret(
   { db, vault }: { readonly db: Database; readonly vault: Vault },

@@ -45,11 +45,11 @@ interface WebhookRouteDeps {
   readonly db: Database;
   readonly vault: Vault;
   readonly signing: Signer;
-  /** Origin under which senders reach the ingress. */
+  /** Returns the origin under which senders reach the webhooks. */
   webhookBaseUrl(): string;
 }
 
-/** The management of webhooks, and their logs. */
+/** The routes that create, read, change and delete webhooks, and read their logs. */
 export function webhookRoutes(deps: WebhookRouteDeps): readonly ServedRoute[] {
   const { db, vault, signing } = deps;
   const toAnswer = (webhook: StoredWebhook): Webhook => ({
@@ -104,7 +104,7 @@ export function webhookRoutes(deps: WebhookRouteDeps): readonly ServedRoute[] {
         const fault = faultOfCreate(body);
         return fault && invalid([fault]);
       },
-      // The recorded result has the secret encrypted, as in the table.
+      // The result that is recorded for repetitions of the request contains the secret only encrypted, as in the table.
       work: async (tx, { principal, params, body }) => {
         const made = await createWebhook(tx, vault, principal, params.factoryUid, body);
         if (made === 'no_factory') return notFound('factory');
@@ -156,7 +156,7 @@ export function webhookRoutes(deps: WebhookRouteDeps): readonly ServedRoute[] {
       if (found instanceof Refusal) return found;
       const { payload, headers } = found;
       const delivery = { ...found.delivery, ...(Object.keys(headers).length === 0 ? {} : { headers }) };
-      // Send the received bytes: parsing would change a large number, and a deeply nested value could not be written again.
+      // Send the bytes that were received. Parsing them and writing them again would change large numbers, and would fail for deeply nested values.
       return payload ? Readable.from([`${JSON.stringify(delivery).slice(0, -1)},"payload":`, payload, '}']) : delivery;
     }),
   ];

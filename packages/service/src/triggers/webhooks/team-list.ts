@@ -1,4 +1,4 @@
-/** The webhooks of all factories of a team, with their deliveries in numbers. */
+/** Lists the webhooks of all factories of a team, with the numbers of their deliveries. */
 import { type ListTeamThingsQuery, maxCountedEvents, type TeamWebhook } from '@runyard/contract/automations/team-lists';
 import type { PageInfo } from '@runyard/contract/wire/profiles';
 import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../platform/store/cursor.ts';
@@ -43,7 +43,7 @@ const readNumbers = defineStatement({
   },
 });
 
-/** Numbers of the deliveries to a webhook. */
+/** How many deliveries a webhook got in the last 24 hours, and its last delivery. */
 type Numbers = Pick<TeamWebhook, 'last_24_hours' | 'last_delivery'>;
 
 const none: Numbers = { last_24_hours: { accepted: 0, duplicate: 0, rejected: 0 } };
@@ -66,7 +66,7 @@ async function numbersOf(db: Queryable, uids: readonly string[]): Promise<Readon
 /** A webhook without its URL, which depends on the address of the service. */
 type StoredTeamWebhook = Omit<TeamWebhook, 'url'>;
 
-/** Returns one page, by name. Returns null if the cursor was made for another list. */
+/** Returns one page of webhooks, sorted by name. Returns null if the cursor was made for another list. */
 export async function listTeamWebhooks(
   db: Queryable,
   signer: CursorSigner,

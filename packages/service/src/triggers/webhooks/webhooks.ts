@@ -1,4 +1,4 @@
-/** The webhooks of factories. */
+/** Creates, reads and deletes the webhooks of factories. */
 import { maxFactoryWebhooks } from '@runyard/contract/limits';
 import type { WebhookRules } from '@runyard/contract/webhooks/webhook-rules';
 import type {
@@ -33,7 +33,7 @@ import {
   secretFault,
 } from './ingest/secrets.ts';
 
-/** Names a webhook to its team. */
+/** The ids that name a webhook in a request of its team. */
 export interface WebhookAddress {
   readonly teamId: string;
   readonly factoryUid: string;
@@ -70,7 +70,7 @@ const readSending = defineStatement({
   row: { uid: text(), factory_uid: text(), signature_scheme: webhookRow.signature_scheme, enabled: boolean },
 });
 
-/** The parts of a webhook that decide whether it feeds automations. */
+/** The members of a webhook that decide whether automations get its deliveries. */
 export type SendingWebhook = RowOf<typeof readSending>;
 
 const readOne = defineStatement({
@@ -94,7 +94,7 @@ const insert = defineStatement({
   row: webhookRow,
 });
 
-/** A trigger notifies the ingress of all processes. The nightly sweep deletes the log. */
+/** Deletes a webhook. A trigger notifies all processes that accept deliveries. The nightly sweep deletes the log. */
 const remove = defineStatement({
   name: 'delete_webhook',
   text: 'DELETE FROM webhooks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURNING name',
@@ -104,7 +104,7 @@ const remove = defineStatement({
 /** A webhook without its URL, which depends on the address of the service. */
 export type StoredWebhook = Omit<Webhook, 'url'>;
 
-/** A webhook with its encrypted secret, base64; null: it has no secret yet, or it uses a secret of the team. */
+/** A webhook with its encrypted secret as base64. `sealedSecret`: null if the webhook has no secret yet or uses a secret of the team. */
 export interface SealedWebhook {
   readonly webhook: StoredWebhook;
   readonly sealedSecret: string | null;
@@ -124,10 +124,10 @@ export const toWebhook = (found: RowOf<typeof readOne>): StoredWebhook => ({
   created_at: found.created_at,
 });
 
-/** The rules of a webhook in a request. Null: the default. */
+/** The rules of a webhook as a request sets them. Null: the default. */
 type RequestedRules = { readonly [K in keyof WebhookRules]?: WebhookRules[K] | null | undefined };
 
-/** Returns the rules of a webhook after a request. Members that the request omits do not change. */
+/** Returns the rules that a webhook has after a request. Members that the request does not contain stay the same. */
 export function rulesOf(present: WebhookRules, request: RequestedRules): WebhookRules {
   const { delivery_id_path, event_header, duplicate_window_seconds, signature } = { ...present, ...defined(request) };
   const rules = { delivery_id_path, event_header: event_header?.toLowerCase(), duplicate_window_seconds, signature };
@@ -137,18 +137,21 @@ export function rulesOf(present: WebhookRules, request: RequestedRules): Webhook
 const defined = (request: RequestedRules): RequestedRules =>
   Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
 
-/** Names a webhook in the audit log. */
+/** Returns the members with which the audit log names a webhook. */
 export const subjectOf = ({ uid, name }: Pick<StoredWebhook, 'uid' | 'name'>) => ({ type: 'webhook', uid, name });
 
 /** Returns the members of a webhook that the audit log shows. */
 export const stateOf = ({ uid: _uid, created_at: _created, ...state }: StoredWebhook): State => state;
 
-/** Returns the URL to which senders POST. `token`: the secret of a url_token webhook; absent: a placeholder is used. */
+/**
+ * Returns the URL to which senders send their POST requests. `token`: the secret, for a webhook with the mode url_token; absent: the
+ * URL contains a placeholder.
+ */
 export function webhookUrl(baseUrl: string, { uid, auth_mode }: StoredWebhook, token = '{token}'): string {
   return `${baseUrl}/webhooks/w/${uid}${auth_mode === 'url_token' ? `/${token}` : ''}`;
 }
 
-/** 400: a member of the request names or contains a secret that the webhook cannot use. */
+/** The refusal (400) of a request that names or contains a secret which the webhook cannot use. */
 export interface BadSecret {
   readonly kind: 'bad_secret';
   readonly fault: Fault;
@@ -159,7 +162,7 @@ export const badSecret = (path: string, message: string): BadSecret => ({
   fault: { path, message },
 });
 
-/** Finds the secret of the team that a webhook names. Returns null if the team has no secret with this name. */
+/** Finds the secret of the team with this name, and checks that the webhook can use it. Returns null if the team has no secret with this name. */
 export async function findFittingSecret(
   tx: Queryable,
   vault: Vault,
@@ -183,23 +186,23 @@ export async function listWebhooks(db: Queryable, teamId: string, factoryUid: st
   return (await db.query(readAll, [teamId, factoryUid])).map(toWebhook);
 }
 
-/** Returns which webhooks feed the automations of factories of the team, in no order. */
+/** Returns the webhooks of factories of the team, in no particular order. */
 export const readSendingWebhooks = (
   db: Queryable,
   teamId: string,
   factoryUids: readonly string[],
 ): Promise<SendingWebhook[]> => db.query(readSending, [teamId, factoryUids]);
 
-/** Returns a webhook; null if the team has none with these UIDs. */
+/** Returns a webhook; null if the team has no webhook with these UIDs. */
 export async function readWebhook(db: Queryable, address: WebhookAddress): Promise<StoredWebhook | null> {
   const [found] = await db.query(readOne, [address.teamId, address.factoryUid, address.webhookUid]);
   return found ? toWebhook(found) : null;
 }
 
 /**
- * Creates a webhook with the named secret of the team, with the given secret, or with a new one. If the provider makes the secret, the
- * webhook is disabled until it has the secret. `no_factory`: the team has no such factory. `too_many`: the factory has the largest number
- * allowed.
+ * Creates a webhook. It uses the secret of the team that the request names, or the secret in the request, or a new secret. If only the
+ * provider can make the secret and the request has none, the webhook is disabled until it gets the secret. `no_factory`: the team has
+ * no such factory. `too_many`: the factory already has the largest number of webhooks that is allowed.
  */
 export async function createWebhook(
   tx: Queryable,
@@ -245,7 +248,7 @@ export async function createWebhook(
   return { webhook, sealedSecret: sealed?.toString('base64') ?? null };
 }
 
-/** Deletes a webhook. Returns false if the team has none with these UIDs. */
+/** Deletes a webhook. Returns false if the team has no webhook with these UIDs. */
 export async function deleteWebhook(tx: Queryable, by: Author, address: WebhookAddress): Promise<boolean> {
   const { teamId, factoryUid, webhookUid: uid } = address;
   const [gone] = await tx.query(remove, [teamId, factoryUid, uid]);

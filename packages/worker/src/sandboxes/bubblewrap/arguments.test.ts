@@ -5,7 +5,7 @@ import { commandSetting, initCommand } from './arguments.ts';
 
 const limits = { nproc: 4000, nofile: 777, fileBytes: 5 * 1024 * 1024 };
 
-/** Shells that are installed as `sh` on some machines. */
+/** Some machines have this shell as `sh`. The tests run with each shell that is installed here. */
 const shells = [
   { name: 'sh', program: '/bin/sh', argv0: 'sh', first: [] },
   { name: 'dash', program: '/bin/dash', argv0: 'sh', first: [] },
@@ -15,7 +15,7 @@ const shells = [
 
 function run(shell: (typeof shells)[number], given: Parameters<typeof initCommand>[1], command: readonly string[]) {
   const [, ...args] = initCommand('label', given);
-  // The test runs without root's right to raise its own limits.
+  // Does not run as root, because root could raise the limits again.
   const user = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
   const env = { PATH: '/usr/bin:/bin', ...commandSetting(command) };
   const options = { argv0: shell.argv0, env, encoding: 'utf8', cwd: '/', ...user } as const;
@@ -23,7 +23,7 @@ function run(shell: (typeof shells)[number], given: Parameters<typeof initComman
 }
 
 describe.each(shells)('init in $name', (shell) => {
-  test('gives the command soft and hard limits that it cannot raise', () => {
+  test('starts the command with hard limits, which the command cannot raise', () => {
     const { stdout, status, stderr } = run(shell, { ...limits, dataBytes: 3 * 2 ** 30 }, ['cat', '/proc/self/limits']);
     const rows = [...stdout.matchAll(/^Max (.+?)\s{2,}(\S+)\s+(\S+)/gm)].map(([, name, soft, hard]) => [
       name,
@@ -39,18 +39,18 @@ describe.each(shells)('init in $name', (shell) => {
     });
   });
 
-  test('sets no memory limit for each process if a cgroup limits their memory together', () => {
+  test('sets no memory limit for single processes if a cgroup limits the memory of all processes together', () => {
     const { stdout } = run(shell, limits, ['cat', '/proc/self/limits']);
     expect(stdout).toMatch(/^Max data size\s+unlimited\s+unlimited/m);
   });
 
-  test('starts nothing if a limit cannot be set', () => {
+  test('does not start the command if a limit cannot be set', () => {
     const { stdout, stderr, status } = run(shell, { ...limits, nofile: Number.MAX_SAFE_INTEGER }, ['echo', 'started']);
     expect([stdout, status]).toEqual(['', 126]);
     expect(stderr).toMatch(/limit of the sandbox could not be set/);
   });
 
-  test('returns the exit code of the command, with arguments that no shell has changed', () => {
+  test('passes the arguments unchanged to the command and ends with the exit code of the command', () => {
     const odd = 'a \'b\' "c" $HOME `d` \\ ;e\nf*';
     const { stdout, status } = run(shell, limits, ['sh', '-c', 'printf %s "$1"; exit 7', 'sh', odd]);
     expect([stdout, status]).toEqual([odd, 7]);

@@ -11,20 +11,20 @@ export const inside = {
   runtime: '/opt/runyard',
 } as const;
 
-/** The view of one sandbox. */
+/** The folders, sockets, limits and variables that the processes of one sandbox see. */
 export interface SandboxView {
   readonly shared: readonly string[];
   readonly folders: SandboxFolders;
   readonly relaySocket?: string;
-  /** Socket of the proxy to the hosts that the environment allows. */
+  /** Socket of the proxy through which the sandbox reaches the hosts that its environment allows. */
   readonly egressSocket?: string;
-  /** Host folder that is /opt/runyard. */
+  /** Folder of the machine that the sandbox sees as /opt/runyard. */
   readonly runtime?: string;
-  /** Set only during the rehearsal, which writes the compiled code. */
+  /** A folder of the machine to which the sandbox may write. Set only for the rehearsal, in which the agent stores its compiled code. */
   readonly writableCache?: { readonly from: string; readonly to: string };
   readonly limits: SandboxLimits;
   readonly env: Readonly<Record<string, string>>;
-  /** True: bwrap reads a filter of system calls from `filterDescriptor`. */
+  /** True if bwrap must apply the filter of system calls that it reads from `filterDescriptor`. */
   readonly isFiltered: boolean;
 }
 
@@ -34,11 +34,13 @@ export const filterDescriptor = 5;
 const megabyte = 1024 * 1024;
 
 /**
- * Returns bwrap's options. They are passed with `--args FD`, because every process of the machine can read the real argument list.
- * `--clearenv` is not used, because it would leave the worker's environment readable in /proc/1/environ (containers/bubblewrap#725).
+ * Returns the options of bwrap. The caller passes them to bwrap through a descriptor (`--args FD`), because every process of the machine
+ * can read the argument list of bwrap. `--clearenv` is not used, because it would leave the worker's environment readable in
+ * /proc/1/environ (containers/bubblewrap#725).
  *
- * `--as-pid-1` makes Runyard's init the first process, so that bwrap reaps it and ends only when the kernel has ended the whole pid
- * namespace. With bwrap's own init, each run would leave a process to the machine's pid 1 (`bench/sandbox.md`).
+ * `--as-pid-1` makes Runyard's init the first process of the sandbox. So bwrap itself reaps this process, and ends only when the
+ * kernel has ended the whole pid namespace. With bwrap's own init, each run would leave a process that pid 1 of the machine must reap
+ * (`bench/sandbox.md`).
  */
 export function bubblewrapOptions(view: SandboxView): string[] {
   const { folders, limits } = view;
@@ -54,7 +56,7 @@ export function bubblewrapOptions(view: SandboxView): string[] {
     ...(view.writableCache === undefined ? [] : ['--bind', view.writableCache.from, view.writableCache.to]),
     ...(view.relaySocket === undefined ? [] : ['--ro-bind', view.relaySocket, inside.relaySocket]),
     ...(view.egressSocket === undefined ? [] : ['--ro-bind', view.egressSocket, inside.egressSocket]),
-    // The root and /dev are in memory and have no size limit.
+    // The root file system and /dev are made read-only, because they are in memory and have no size limit.
     ...['--remount-ro', '/dev', '--remount-ro', '/'],
     ...(view.isFiltered ? ['--seccomp', String(filterDescriptor)] : []),
     ...['--chdir', inside.workspace],
@@ -62,21 +64,24 @@ export function bubblewrapOptions(view: SandboxView): string[] {
   ];
 }
 
-/** Variable that holds the agent's command for init. Init removes it before it starts the agent. */
+/** Environment variable in which init gets the agent's command. Init removes the variable before it starts the agent. */
 const commandVariable = 'RUNYARD_COMMAND';
 
-/** Returns the variable that holds the command, each word quoted for the shell. */
+/** Returns the environment variable with the command. Each word of the command is quoted for the shell. */
 export function commandSetting(command: readonly string[]): Record<string, string> {
   const words = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`);
   return { [commandVariable]: words.join(' ') };
 }
 
-/** Descriptor from which the agent reads the run token. It passes through bwrap and init; init's shell supports only single digits. */
+/**
+ * Descriptor from which the agent reads the run token. The agent inherits the descriptor through bwrap and init. The number has one
+ * digit, because the shell of init supports no more.
+ */
 export const runTokenDescriptor = 4;
 
 /**
- * First process of the sandbox: starts the agent, forwards SIGTERM to it, reaps orphans, and exits with the agent's exit code
- * (128 + signal). It is a shell script, because a shell exists on every machine.
+ * Script of init, the first process of the sandbox. Init starts the agent, forwards SIGTERM to the agent, reaps orphans, and ends with
+ * the exit code of the agent (128 + signal if a signal ended the agent). It is a shell script, because every machine has a shell.
  */
 const initScript = [
   `eval "set -- $${commandVariable}"; unset ${commandVariable}`,
@@ -84,29 +89,35 @@ const initScript = [
   '"$@" & p=$!',
   `exec ${runTokenDescriptor}<&-`,
   'wait "$p"; s=$?',
-  // If the signal interrupts `wait`, `wait` returns 128 + 15 although the agent still runs. 127 means that the agent was already reaped.
+  // If SIGTERM interrupts `wait`, `wait` returns 128 + 15 although the agent still runs. So init waits again. 127 means that an earlier
+  // `wait` has already returned the agent's exit code.
   'while [ "$t" ]; do t=; wait "$p"; r=$?; [ "$r" = 127 ] || s=$r; done',
   'exit "$s"',
 ].join('\n');
 
 /**
- * Limits that the kernel counts per process or per user. The limits are set inside the sandbox, so that only the sandbox's processes count.
+ * Limits that the kernel applies to each process or to all processes of a user. They are set inside the sandbox, so that only processes
+ * of the sandbox count.
  */
 export interface ProcessLimits {
   readonly nproc: number;
   readonly nofile: number;
   readonly fileBytes: number;
-  /** Private writable memory of each process. Set only if no cgroup limits their memory together. */
+  /** Most private writable memory of each process. Set only if no cgroup limits the memory of all processes together. */
   readonly dataBytes?: number;
 }
 
-/** Least `RLIMIT_DATA`: Node does not start with half of this limit. `RLIMIT_AS` would have to be larger still (`bench/sandbox.md`). */
+/**
+ * Lowest useful `RLIMIT_DATA`, because Node does not start with half of it. `RLIMIT_AS` is not used, because it would have to be even
+ * larger (`bench/sandbox.md`).
+ */
 export const leastDataBytes = 1024 * megabyte;
 
 /**
- * Returns the lines of a shell that set the limits, and end the shell with a message if one cannot be set. A program for this (`prlimit`)
- * would be one more start for each sandbox. POSIX defines only `-f`. The option for the number of processes is `-p` in dash and busybox; in
- * bash it is `-u`, and bash cannot set `-p`. The unit of `-f` is 512 bytes in all three shells when they run as `sh`.
+ * Returns shell lines that set the limits. If a limit cannot be set, the lines end the shell with a message. The shell does this
+ * itself, because the program `prlimit` would be one more program to start for each sandbox. POSIX defines only the option `-f` of
+ * `ulimit`. The option for the number of processes is `-p` in dash and busybox, but `-u` in bash, which cannot set `-p`. The unit of
+ * `-f` is 512 bytes in all three shells when they run as `sh`.
  */
 function limitScript({ nproc, nofile, fileBytes, dataBytes }: ProcessLimits): string {
   const set = [`ulimit -n ${nofile}`, 'ulimit -c 0', `ulimit -f ${Math.ceil(fileBytes / 512)}`];
@@ -116,8 +127,9 @@ function limitScript({ nproc, nofile, fileBytes, dataBytes }: ProcessLimits): st
 }
 
 /**
- * Returns the command of every sandbox: a shell that sets the limits and then acts as init. The shell reads the agent's command from its
- * environment. `label` is an argument of the shell and also the name of bwrap. So init can be found even if bwrap was killed first.
+ * Returns the command that bwrap starts in every sandbox: a shell that sets the limits and then is init. The shell reads the agent's
+ * command from its environment. `label` is an argument of this shell and also the process name of bwrap. So the worker can find init
+ * by the label even if bwrap was killed first.
  */
 export function initCommand(label: string, limits: ProcessLimits): string[] {
   return ['/bin/sh', '-c', `${limitScript(limits)}\n${initScript}`, label];

@@ -5,14 +5,14 @@ import type { SandboxBackend, SandboxSpecification } from '../sandbox.ts';
 import { refuseUnsupported } from '../specification.ts';
 import type { PooledSandbox } from '../supervisors.ts';
 
-/** Pause before the next sandbox is made ready. */
+/** After a sandbox was taken, the backend waits this long before it prepares the next one. */
 const refillMs = 150;
 
-/** Makes a sandbox with these limits. `isWarm`: its agent starts at once and waits for its run. */
+/** Makes a sandbox with these limits. If `isWarm` is true, an agent starts in the sandbox at once and waits for a run. */
 export type MakeSandbox = (limits: SandboxLimits, isWarm: boolean) => Promise<PooledSandbox>;
 
 export interface BubblewrapBackendOptions {
-  /** The worker's own limits. */
+  /** The limits of this worker. A run with other limits gets a new sandbox. */
   readonly limits: SandboxLimits;
   readonly level: SandboxLevel;
   readonly make: MakeSandbox;
@@ -22,8 +22,8 @@ export interface BubblewrapBackendOptions {
 }
 
 /**
- * Creates the backend. It keeps one prepared sandbox without a process in it, and `warm` sandboxes in which an agent waits. All of them
- * have the worker's default limits. A run with other needs gets a new sandbox.
+ * Creates the backend. It always has one prepared sandbox in which no process runs yet, and `warm` sandboxes in which an agent waits
+ * for a run. All these sandboxes have the limits of the worker. For a run with other limits, a new sandbox is made.
  */
 export function bubblewrapBackend({ limits, level, make, warm, log }: BubblewrapBackendOptions): SandboxBackend {
   const prepared = openPool(() => make(limits, false), { size: 1, refillMs });
@@ -61,7 +61,10 @@ export function bubblewrapBackend({ limits, level, make, warm, log }: Bubblewrap
   };
 }
 
-/** Returns true if a waiting agent can take the run. A waiting agent was started without hosts and variables. */
+/**
+ * Returns true if a waiting agent can take the run: the run needs no allowed hosts and no variables, because a waiting agent was started
+ * without them.
+ */
 function isPlain({ egress, variables = [] }: SandboxSpecification): boolean {
   return egress === undefined && variables.length === 0;
 }

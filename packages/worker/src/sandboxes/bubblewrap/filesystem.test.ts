@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => rm(top, { recursive: true }));
 
 describe('/etc of the sandboxes', () => {
-  test('has generated files, copies of some text files, and empty files in place of the others', async () => {
+  test('has generated files, copies of some text files, and empty places for parts of /etc of the machine', async () => {
     const { folder, places } = await writeEtc(top, source);
     expect((await readdir(folder)).toSorted()).toEqual(
       ['group', 'hostname', 'hosts', 'ld.so.cache', 'ld.so.conf.d', 'nsswitch.conf', 'passwd', 'services', 'ssl']
@@ -45,7 +45,7 @@ describe('/etc of the sandboxes', () => {
     expect(modes).toEqual([0o755, 0o755, 0o755, 0o755, 0o644, 0o644]);
   });
 
-  test('does not change for running sandboxes when the machine changes', async () => {
+  test('does not change for running sandboxes when /etc of the machine changes', async () => {
     const first = await writeEtc(top, source);
     expect(await writeEtc(top, source)).toEqual(first);
     await writeFile(path.join(source, 'services'), 'ssh 2222/tcp\n');
@@ -57,13 +57,13 @@ describe('/etc of the sandboxes', () => {
     expect(await readFile(path.join(second.folder, 'services'), 'utf8')).toBe('ssh 2222/tcp\n');
   });
 
-  test('is made once by processes that start at the same time', async () => {
+  test('is made only once if several processes start at the same time', async () => {
     const made = await Promise.all([1, 2, 3].map(() => writeEtc(top, source)));
     expect(new Set(made.map(({ folder }) => folder)).size).toBe(1);
     expect(await readdir(path.join(top, 'etc'))).toHaveLength(1);
   });
 
-  test('omits text files that cannot be read or are too long', async () => {
+  test('has no copies of text files that cannot be read or are too long', async () => {
     await writeFile(path.join(source, 'protocols'), Buffer.alloc(1024 * 1024 + 1, 'x'));
     await rm(path.join(source, 'services'));
     await mkdir(path.join(source, 'services'));
@@ -73,7 +73,7 @@ describe('/etc of the sandboxes', () => {
     expect(names).not.toContain('services');
   });
 
-  test('needs one mount, and one more for each part of the folder /etc of the machine that sandboxes see', async () => {
+  test('needs one mount for the folder and one for each part of /etc of the machine that sandboxes see', async () => {
     const etc = await writeEtc(top, source);
     const options = await sharedFilesystem(etc);
     const mounts = options.flatMap((option, index) => (option.startsWith('--ro-bind') ? [options[index + 2]] : []));

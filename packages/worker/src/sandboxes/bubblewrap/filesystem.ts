@@ -33,8 +33,8 @@ const etcFiles: Readonly<Record<string, string>> = {
 };
 
 /**
- * Parts of the machine's /etc that programs need and every user may read: libraries, certificates, time zone, alternatives. Sandboxes see
- * their present state.
+ * Parts of the machine's /etc that programs need and every user may read: libraries, certificates, time zone, alternatives. They are
+ * mounted into sandboxes, so that sandboxes also see later changes.
  */
 const fromHostEtc = [
   'alternatives',
@@ -48,16 +48,16 @@ const fromHostEtc = [
   'ssl/openssl.cnf',
 ];
 
-/** Text files of the machine's /etc that rarely change. Sandboxes see the copies that the worker makes when it starts. */
+/** Text files and folders of the machine's /etc that rarely change. The worker copies them when it starts, and sandboxes see the copies. */
 const copiedFromHostEtc = ['ca-certificates.conf', 'ld.so.conf', 'ld.so.conf.d', 'mime.types', 'protocols', 'services'];
 
-/** Longest text that is copied. */
+/** A larger text file is not copied. */
 const mostCopiedBytes = 1024 * 1024;
 
 /** The machine's /etc. */
 const hostEtc = '/etc';
 
-/** The folder that is /etc in all sandboxes, and the paths in it that show parts of the machine's /etc. */
+/** `folder` is the folder that all sandboxes see as /etc. `places` are the paths in it at which parts of the machine's /etc are mounted. */
 export interface SandboxEtc {
   readonly folder: string;
   readonly places: readonly string[];
@@ -65,8 +65,9 @@ export interface SandboxEtc {
 
 /**
  * Makes the folder that is /etc in all sandboxes. It contains generated files, copies, and empty files and folders at which parts of
- * `source` are mounted. The folder is one mount for many files, because bwrap reads the table of all mounts after each mount that it makes.
- * A folder never changes, because sandboxes of an earlier worker may still see it. Other contents get another folder.
+ * `source` are mounted. Mounting one folder is faster than mounting each file, because bwrap reads the table of all mounts after each
+ * mount that it makes. A folder is never changed, because sandboxes of an earlier worker may still see it. For other contents, a new
+ * folder is made.
  */
 export async function writeEtc(stateRoot: string, source = hostEtc): Promise<SandboxEtc> {
   const files = new Map(Object.entries(etcFiles));
@@ -87,7 +88,7 @@ export async function writeEtc(stateRoot: string, source = hostEtc): Promise<San
   const readable = async (folder: string): Promise<void> => {
     if (folder !== making) await readable(path.dirname(folder));
     await makeFolder(folder, 0o755);
-    // Sets the mode again, because the umask reduces the mode of a new folder.
+    // Sets the mode again, because the umask may have removed permissions from the new folder.
     await chmod(folder, 0o755);
   };
   for (const [name, kind] of places)
@@ -107,7 +108,10 @@ export async function writeEtc(stateRoot: string, source = hostEtc): Promise<San
   return made;
 }
 
-/** Returns the text of a file, or the texts of the files of a folder, by their names below `source`. Leaves out unreadable files. */
+/**
+ * Returns the text of a file or, if `name` is a folder, the texts of all files in this folder. Each text comes with the path of the file
+ * below `source`. Leaves out unreadable files.
+ */
 async function copyOf(source: string, name: string): Promise<[string, string][]> {
   const place = path.join(source, name);
   const found = await stat(place).catch(() => undefined);
@@ -123,7 +127,7 @@ async function copyOf(source: string, name: string): Promise<[string, string][]>
 
 /**
  * Returns bwrap's options for the read-only files that all sandboxes of a worker share: the machine's programs and libraries, the programs
- * of `harnessDir`, and the generated /etc. It is an allow-list; other files of the machine do not exist inside the sandbox.
+ * of `harnessDir`, and the generated /etc. The list is complete: other files of the machine do not exist inside the sandbox.
  */
 export async function sharedFilesystem(etc: SandboxEtc, harnessDir?: string): Promise<string[]> {
   const options = ['--ro-bind', '/usr', '/usr'];

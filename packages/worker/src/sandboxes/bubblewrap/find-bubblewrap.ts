@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 
-/** Fixed paths instead of PATH, because this program has all rights of the worker. */
+/** bwrap is looked for at these fixed paths and not in PATH, because a wrong program would run with all rights of the worker. */
 const places = ['/usr/bin/bwrap', '/usr/local/bin/bwrap', '/bin/bwrap'];
 
 /** Returns the path of bwrap, or `undefined` if it is not installed. */

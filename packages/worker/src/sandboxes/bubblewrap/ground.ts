@@ -11,12 +11,15 @@ import { sharedFilesystem, writeEtc } from './filesystem.ts';
 export interface BubblewrapGround {
   /** Path of bwrap. */
   readonly program: string;
-  /** Kernel for the programs in the sandboxes; absent: the kernel of the machine. */
+  /** If this is set, programs in the sandboxes run on the kernel of gVisor. If it is absent, they run on the kernel of the machine. */
   readonly gvisor?: Gvisor;
   readonly stateRoot: string;
-  /** Prefix of the label of each sandbox's first process. Names the data folder and the worker's process. */
+  /**
+   * The first process of each sandbox has a label that begins with this prefix. The prefix names the data folder and the process of the
+   * worker.
+   */
   readonly labelPrefix: string;
-  /** Prefix of the environment entry that marks processes in sandboxes of this data folder. */
+  /** Prefix of the environment variable that marks the processes in sandboxes of this data folder. */
   readonly variablePrefix: string;
   /** Default limits of a sandbox. */
   readonly limits: SandboxLimits;
@@ -24,10 +27,10 @@ export interface BubblewrapGround {
   readonly nofile: number;
   /** Options from `sharedFilesystem`. */
   readonly shared: readonly string[];
-  /** True if each sandbox has a separate user. False if the worker is not root: all sandboxes then run under its user. */
+  /** True if each sandbox has a separate user. False if the worker is not root: then all sandboxes run under the user of the worker. */
   readonly ownUsers: boolean;
   readonly cgroups?: CgroupHierarchy;
-  /** Whether each sandbox has a separate disk. */
+  /** Whether each sandbox can have a separate disk, and if not, why. */
   readonly disks: ImageSupport;
   readonly log: { warn(fields: object, message: string): void };
 }
@@ -45,11 +48,11 @@ export interface GroundRequest {
   readonly program: string;
   readonly gvisor?: Gvisor | undefined;
   readonly stateRoot: string;
-  /** Id of the data folder from `chooseStateRoot`. It labels cgroups and processes. */
+  /** Id of the data folder from `chooseStateRoot`. The labels of cgroups and processes contain this id. */
   readonly owner: string;
   readonly instanceId: string;
   readonly limits: SandboxLimits;
-  /** Folder with programs of harnesses that all sandboxes see. */
+  /** Folder with programs of harnesses. All sandboxes can read this folder. */
   readonly harnessDir?: string | undefined;
   readonly log: BubblewrapGround['log'];
 }
@@ -61,7 +64,7 @@ export async function findWorkerCgroups(owner: string): Promise<CgroupSearch> {
   return findCgroups(`runyard-${owner}`, { membership, mounts });
 }
 
-/** Makes the things that all sandboxes of this worker share. If the kernel's cgroups cannot be used, `cgroups` has the reason. */
+/** Makes the folders and cgroups that all sandboxes of this worker share. If the worker cannot use cgroups, `cgroups` has the reason. */
 export async function makeGround(request: GroundRequest): Promise<{ ground: BubblewrapGround; cgroups: CgroupSearch }> {
   await mkdir(path.join(request.stateRoot, 's'), { recursive: true, mode: 0o711 });
   const [etc, cgroups, nofile, disks] = await Promise.all([

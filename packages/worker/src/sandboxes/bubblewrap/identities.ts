@@ -1,11 +1,14 @@
 import { randomInt } from 'node:crypto';
 import { takeName } from '../../state/take-name.ts';
 
-/** The uids begin here and end below 100,000, because distributions assign subordinate uids from 100,000 on. */
+/**
+ * First uid that is used for sandboxes. All uids for sandboxes are below 100,000, because Linux distributions assign the uids from
+ * 100,000 on to other purposes (subordinate uids).
+ */
 const firstUid = 70_000;
 const users = 30_000;
 
-/** The user of one sandbox, for its files and limits. No other live sandbox of the machine has this user. */
+/** The user to whom the processes and files of one sandbox belong. No other running sandbox on the machine has this user. */
 export interface Identity {
   /** Also the gid. */
   readonly uid: number;
@@ -14,8 +17,9 @@ export interface Identity {
 }
 
 /**
- * Takes a user for a sandbox. The user is released when this process dies, because the sandbox ends at the same time. Only root can start
- * processes under another user. Begins at a random place of the range, so that a released user id is rarely used again soon.
+ * Takes a free user for a sandbox. The kernel releases the user when this process ends, because the sandbox ends at the same time. Can
+ * be used only if this process is root, because only root can start processes under another user. The search begins at a random uid,
+ * so that a released uid is rarely used again soon.
  */
 export async function takeIdentity(): Promise<Identity> {
   const first = randomInt(users);

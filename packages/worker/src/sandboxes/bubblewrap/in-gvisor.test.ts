@@ -20,18 +20,18 @@ const start = () =>
     limits: { nproc: 64, nofile: 1024, fileBytes: 64 },
   });
 
-test('passes the environment of the run to the container, not to gVisor', () => {
+test('the environment of the run is passed to the program in the container and not to gVisor', () => {
   const { options, specification } = start();
   expect(JSON.parse(specification).process.env).toEqual(['API_SECRET=geheim €']);
   expect(options.join('\n')).not.toContain('geheim');
 });
 
-test('passes the length of the specification in bytes, because the token follows the specification', () => {
+test('the start command of gVisor gets the length of the specification, because the run token follows in the same descriptor', () => {
   const { options, specification } = start();
   expect(options.join(' ')).toContain(`--setenv RUNYARD_SPECIFICATION_BYTES ${Buffer.byteLength(specification)}`);
 });
 
-test('puts all files of the run below the root of the container, and only workspace and home are writable', () => {
+test('the container contains all files of the run, and only the workspace and the home folder are writable', () => {
   const { options, specification } = start();
   const text = options.join(' ');
   for (const bind of [

@@ -4,10 +4,10 @@ import type { Gvisor } from '../gvisor/find-gvisor.ts';
 import { inside, type ProcessLimits, type SandboxView } from './arguments.ts';
 import { insideUid } from './filesystem.ts';
 
-/** Folder in the outer sandbox that contains the files of the container. */
+/** Folder in the outer bubblewrap sandbox in which the files of the gVisor container are mounted. */
 const root = '/container';
 const megabyte = 1024 * 1024;
-/** Memory for the specification and runsc's state. */
+/** Most memory for the files with the container's specification and the state of runsc, the program of gVisor. */
 const bundleBytes = 8 * megabyte;
 
 /** A program in a gVisor container. */
@@ -16,15 +16,16 @@ export interface ContainerStart {
   readonly view: Omit<SandboxView, 'env' | 'isFiltered'>;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Environment of gVisor itself, which marks its processes. */
+  /** Environment of gVisor itself. Its variable marks the processes of gVisor. */
   readonly outerEnv: Readonly<Record<string, string>>;
   readonly limits: Pick<ProcessLimits, 'nproc' | 'nofile' | 'fileBytes'>;
 }
 
 /**
- * Returns bwrap's options for the sandbox around a gVisor container, and the text that its first process reads before the run token. gVisor
- * runs in the same kind of sandbox that agents without gVisor use. So a program that breaks out of gVisor's kernel is still confined, and
- * everything ends with bwrap. The only additional rights are in its own namespaces: gVisor needs them to confine itself further.
+ * Returns the options of bwrap for the outer sandbox around a gVisor container. Also returns the specification of the container, which
+ * the first process of the outer sandbox reads before the run token. The outer sandbox is of the same kind as a sandbox without
+ * gVisor. So a program that breaks out of gVisor's kernel is still confined, and all processes end together with bwrap. In its own
+ * namespaces, the outer sandbox gives gVisor additional rights, which gVisor needs to confine itself further.
  */
 export function containerStart(start: ContainerStart): { options: string[]; specification: string } {
   const { gvisor, view, limits } = start;
@@ -68,7 +69,10 @@ export function containerStart(start: ContainerStart): { options: string[]; spec
   return { options, specification };
 }
 
-/** Returns the options with their places moved below the container's folder. `options`: triples of an option, a source and a place. */
+/**
+ * Returns the options for mounts below the container's folder. `options` consists of triples: an option, the source of a mount, and its
+ * target, which is moved.
+ */
 function inContainer(options: readonly string[]): string[] {
   return options.map((word, index) => (index % 3 === 2 ? `${root}${word}` : word));
 }

@@ -27,10 +27,13 @@ import { openTemporaryGround } from './temporary-ground.ts';
 
 const gvisorMissing = `gVisor is not installed: install runsc (https://gvisor.dev/docs/user_guide/install; Debian: package \`runsc\`), ${optBack}`;
 
-/** Sandboxes by bubblewrap: a file system, processes, users and an empty network of their own. */
+/**
+ * The backend that makes sandboxes with bubblewrap. Each sandbox has its own file system, processes and users, and a network without
+ * connections.
+ */
 export const bubblewrap = kindOf('bubblewrap');
 
-/** Bubblewrap sandboxes in which programs run on gVisor, a separate kernel. */
+/** The backend that makes the same sandboxes, but programs in them run on gVisor, a separate kernel. */
 export const gvisor = kindOf('gvisor');
 
 function kindOf(backend: 'bubblewrap' | 'gvisor'): BackendKind {
@@ -51,7 +54,7 @@ function kindOf(backend: 'bubblewrap' | 'gvisor'): BackendKind {
 }
 
 /**
- * Removes leftover cgroups, including those around gVisor. Nothing else can remain, because gVisor keeps its state in the memory of the
+ * Removes leftover cgroups, with and without gVisor. gVisor leaves nothing else, because it keeps its state in the memory of the
  * sandbox.
  */
 async function sweep({ owner, kept, onSlow, log }: SweepRequest): Promise<number> {
@@ -115,7 +118,7 @@ async function open(kind: 'bubblewrap' | 'gvisor', request: OpenRequest): Promis
     supervisors === undefined
       ? inThisProcess(ground, runtime, request)
       : await supervised(ground, runtime, request, supervisors);
-  // An agent that waits in gVisor would take more memory than the pool expects.
+  // No agents wait in gVisor, because such an agent would need more memory than the pool of waiting agents expects.
   const warm = kind === 'bubblewrap' ? request.warmSandboxes : 0;
   const backend = bubblewrapBackend({ limits, level, make, warm, log });
   return {
@@ -127,7 +130,7 @@ async function open(kind: 'bubblewrap' | 'gvisor', request: OpenRequest): Promis
   };
 }
 
-/** Returns how to make sandboxes that end with this process. */
+/** Returns the function that makes sandboxes which end together with this process. */
 function inThisProcess(
   ground: BubblewrapGround,
   runtime: string,
@@ -145,14 +148,14 @@ function inThisProcess(
   };
 }
 
-/** Returns how to make sandboxes that continue when this process ends. */
+/** Returns the function that makes sandboxes which continue when this process ends, because each has a supervisor process. */
 async function supervised(
   { log: _, ...ground }: BubblewrapGround,
   runtime: string,
   { state, serviceRoot, cache }: OpenRequest,
   supervisors: SandboxSupervisors,
 ): Promise<MakeSandbox> {
-  // The supervisor runs in the same Node as the agents, so that both share the memory of the program's code.
+  // The supervisor uses the same file of Node as the agents, so that the machine needs the memory for Node's code only once.
   const program = await makeSupervisorProgram(state.folder, path.join(runtime, agentNode));
   return (limits, isWarm) => {
     const id = newSandboxId();

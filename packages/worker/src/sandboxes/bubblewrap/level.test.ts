@@ -10,7 +10,7 @@ function settings(sandbox: string): SandboxSettings {
   return parsed.settings;
 }
 
-test('names the remedy if no container engine answers', async () => {
+test('the probe of docker names the setting to change if no container engine answers', async () => {
   const elsewhere = { ...settings('docker'), RUNYARD_DOCKER_HOST: 'unix:///nowhere/docker.sock' };
   expect(await probeSandbox(elsewhere)).toMatchObject({
     ok: false,
@@ -18,12 +18,12 @@ test('names the remedy if no container engine answers', async () => {
   });
 });
 
-test('probes none as a sandbox without features', async () => {
+test('the probe of none succeeds and reports no features', async () => {
   expect(await probeSandbox(settings('none'))).toMatchObject({ ok: true, level: { backend: 'none', features: [] } });
 });
 
 test.skipIf((await bubblewrapFeatures()) === undefined)(
-  'probes which features of bubblewrap the kernel enforces',
+  'the probe of bubblewrap reports which features the kernel enforces',
   async () => {
     const { ok, reasons, level } = await probeSandbox(settings('auto'));
     expect([ok, reasons]).toEqual([true, []]);
@@ -43,11 +43,11 @@ test.skipIf((await bubblewrapFeatures()) === undefined)(
   },
 );
 
-test('explains that bubblewrap is too old', async () => {
+test('explainFailure reports which version of bubblewrap is needed if an option is unknown', async () => {
   expect(await explainFailure('bwrap: Unknown option --disable-userns', 1)).toContain('0.8 or newer');
 });
 
-test('includes the output of bubblewrap in the explanation', async () => {
+test('explainFailure contains the output of bubblewrap or, if there is none, the exit code', async () => {
   expect(await explainFailure('bwrap: something new', 1)).toContain('bwrap: something new');
   expect(await explainFailure('', 127)).toContain('exit code 127');
 });

@@ -10,8 +10,8 @@ import type { BubblewrapGround } from './ground.ts';
 import { prepareSandbox } from './prepare.ts';
 
 /**
- * Runs inside the sandbox and prints facts, one `name=value` on each line. Each fact is tested, because the options of bwrap alone prove
- * nothing.
+ * Script that runs inside the sandbox and prints facts about the isolation, one `name=value` on each line. The facts are measured
+ * inside, because the options of bwrap do not prove that they had an effect.
  */
 const probeScript = [
   'echo uid=$(id -u)',
@@ -23,14 +23,14 @@ const probeScript = [
   '(: >/rootfile) 2>/dev/null && echo rootwrite=1 || echo rootwrite=0',
   ': >/workspace/probe && echo workspace=1',
   'echo "kernel=$(uname -rv)"',
-  // Some versions of gVisor do not have NoNewPrivs in /proc/self/status.
+  // Asks `setpriv`, because /proc/self/status of some gVisor versions does not contain NoNewPrivs.
   'case $(setpriv --dump 2>/dev/null) in *"no_new_privs: 1"*) echo nonewprivs=1;; esac',
   'ls -d /workspace >/dev/null 2>&1 && echo ls=1 || echo ls=0',
 ].join('\n');
 
 const longestMs = 20_000;
 
-/** Starts a small sandbox and checks from inside how well it isolates. */
+/** Starts a small sandbox and measures from inside how well the sandbox is isolated. */
 export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupSearch): Promise<ProbeResult> {
   const { gvisor } = ground;
   const backend = gvisor === undefined ? 'bubblewrap' : 'gvisor';
@@ -98,7 +98,10 @@ export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupS
   return { ok: true, reasons: [], level: { backend, features, missing } };
 }
 
-/** Returns how many filters of system calls this process has. They come from a container around the worker. */
+/**
+ * Returns how many filters of system calls this process has. If the worker runs in a container, the filters of the container are among
+ * them.
+ */
 async function filtersOfThisProcess(): Promise<number> {
   const status = await readFile('/proc/self/status', 'utf8').catch(() => '');
   return Number(/^Seccomp_filters:\s+(\d+)/m.exec(status)?.[1] ?? 0);
@@ -107,7 +110,7 @@ async function filtersOfThisProcess(): Promise<number> {
 /** Returns the kernel of the machine as `uname -rv` prints it. */
 const hostKernel = (): string => `${os.release()} ${os.version()}`;
 
-/** Returns the features that the sandboxes of this ground do not have, each with its reason. */
+/** Returns the features that the sandboxes on this machine do not have. Each has the reason why it is missing. */
 function missingFeatures(
   { gvisor, disks }: BubblewrapGround,
   cgroups: CgroupSearch,
@@ -152,7 +155,7 @@ function missingFeatures(
 
 const readFlag = async (file: string): Promise<string> => (await readFile(file, 'utf8').catch(() => '')).trim();
 
-/** Returns why bwrap failed, and the next step, from its output and the machine's settings. */
+/** Returns why bwrap failed and what to do. Finds the reason in the output of bwrap and in the settings of the machine. */
 export async function explainFailure(output: string, exitCode: number): Promise<string> {
   const failure = output === '' ? `exit code ${exitCode}` : output.split('\n').slice(-3).join('; ');
   if (/Unknown option|unknown option/.test(output)) {

@@ -1,14 +1,14 @@
 import type { BubblewrapGround } from './ground.ts';
 
-/** Everything that a supervisor needs to prepare a sandbox, as JSON. */
+/** Everything that a supervisor process needs to prepare a sandbox. The worker sends it as JSON. */
 export interface BubblewrapPreparation {
   readonly id: string;
   readonly ground: Omit<BubblewrapGround, 'log'>;
-  /** Host folder that is /opt/runyard. */
+  /** Folder of the machine that the sandbox sees as /opt/runyard. */
   readonly runtime: string;
-  /** True: its agent starts at once and waits for its run. */
+  /** True if an agent starts in the sandbox at once and waits for a run. */
   readonly isWarm: boolean;
   readonly serviceRoot: string;
-  /** Socket of the worker's cache; absent: agents keep nothing for later runs. */
+  /** Socket of the worker's cache. If it is absent, agents store nothing for later runs. */
   readonly cacheSocket?: string;
 }

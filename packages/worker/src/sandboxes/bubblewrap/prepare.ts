@@ -27,20 +27,20 @@ import { takeIdentity } from './identities.ts';
 import { containerStart } from './in-gvisor.ts';
 import { type BubblewrapProcess, isOfAgent, startBubblewrap } from './process.ts';
 
-/** bwrap and init, which the cgroup of the sandbox counts too. */
+/** The limit of the cgroup is higher by two, because the cgroup also counts bwrap and init. */
 const ownProcesses = 2;
 const megabyte = 1024 * 1024;
 
-/** The parts of a sandbox that its relay needs for its answers. */
+/** Values of a sandbox that the relay of this sandbox needs for its answers. */
 export interface SandboxOfRelay {
-  /** Returns the token of the run, empty before its agent starts. */
+  /** Returns the run token, or an empty text before the agent of the run starts. */
   runToken(): string;
   memory(): Promise<SandboxMemory>;
 }
 
-/** Files and folders of a sandbox besides workspace and home. */
+/** What a sandbox contains besides the workspace and the home folder. */
 export interface SandboxContents {
-  /** Host folder that is /opt/runyard. */
+  /** Folder of the machine that the sandbox sees as /opt/runyard. */
   readonly runtime?: string;
   readonly writableCache?: SandboxView['writableCache'];
   /** Opens the relay on a socket. Absent: the sandbox cannot connect to anything. */
@@ -52,13 +52,14 @@ export interface RawSandbox extends Sandbox {
   run(command: readonly string[], env: Readonly<Record<string, string>>, runToken?: string): BubblewrapProcess;
   /** Connects the sandbox to the proxy for the hosts of its environment. Must be called before `run`. */
   openEgress(egress: SandboxEgress): Promise<void>;
-  /** Returns false if the sandbox's process has ended. Before `run`, it ends only if another program kills it. */
+  /** Returns false if the process of the sandbox has ended. Before `run`, this process ends only if another program kills it. */
   readonly isAlive: () => boolean;
   /** Resolves when the sandbox's process has ended. */
   readonly gone: Promise<unknown>;
   /**
-   * Starts an agent that knows the address of the service but has no run yet. `spawn` then gives this agent its run and starts no other
-   * agent. Resolves when the agent waits. Rejects if the agent ends before it waits; then the caller must dispose of the sandbox.
+   * Starts an agent that knows the address of the service but has no run yet. A later `spawn` gives the run to this agent and does not
+   * start another agent. Resolves when the agent waits. Rejects if the agent ends before it waits; then the caller must dispose of the
+   * sandbox.
    */
   startWaiting(serviceRoot: string, env?: Readonly<Record<string, string>>): Promise<void>;
 }
@@ -69,13 +70,16 @@ const longestStartMs = 30_000;
 /** Returns the id of a new sandbox. */
 export const newSandboxId = (): string => randomBytes(6).toString('hex');
 
-/** Returns the marks of a sandbox's processes: a label in the arguments of its first processes, and a variable in the environment of the others. */
+/**
+ * Returns the marks by which the processes of a sandbox are found. The first processes have the label in their arguments, and all others
+ * have the variable in their environment.
+ */
 export const marksOf = (ground: Pick<BubblewrapGround, 'labelPrefix' | 'variablePrefix'>, id: string) => ({
   label: `${ground.labelPrefix}${id}`,
   variable: `${ground.variablePrefix}${id}`,
 });
 
-/** Makes folders, user, cgroup and relay of a sandbox, and starts bwrap. If a step fails, removes the results of the earlier steps. */
+/** Makes the folders, the user, the cgroup and the relay of a sandbox, and starts bwrap. If a step fails, undoes the steps before it. */
 export async function prepareSandbox(
   ground: BubblewrapGround,
   contents: SandboxContents,
@@ -89,7 +93,7 @@ export async function prepareSandbox(
   };
   const processesOnHost = gvisor === undefined ? limits.processes : hostProcesses(gvisor, limits.processes);
   const { label, variable } = marksOf(ground, id);
-  // gVisor gets no filter of system calls, because it needs to mount, and filters the calls itself.
+  // With gVisor, bwrap gets no filter of system calls: gVisor itself needs the system calls for mounts, and it has its own filter.
   const filter = gvisor === undefined ? seccompFilter() : undefined;
   const identity = ground.ownUsers ? await takeIdentity() : undefined;
   const uid = identity?.uid;
@@ -112,7 +116,7 @@ export async function prepareSandbox(
     const problems: string[] = [];
     const attempt = (what: string, work: Promise<unknown> | undefined): Promise<unknown> =>
       work?.catch((error: Error) => problems.push(`${what}: ${error.message}`)) ?? Promise.resolve();
-    // Processes of the sandbox may still run here, because a killed bwrap ends before them.
+    // Ends processes of the sandbox that may still run, because a killed bwrap can end before them.
     const onSlow = logSlow(ground.log, { sandbox: id });
     if (cgroup === undefined) await endMarked({ labels: [label], variable }, onSlow);
     await attempt('cgroup', cgroup?.remove(onSlow));
@@ -171,8 +175,8 @@ export async function prepareSandbox(
   const egressSocket = path.join(hostFolders.top, 'egress.sock');
 
   /**
-   * Starts the command. `text`: everything that the command reads from its token descriptor. If `text` is undefined, the command gets its
-   * input later.
+   * Starts the command. `text` is the whole input that the command reads from `runTokenDescriptor`. If `text` is undefined, the input
+   * is sent later.
    */
   const begin = (command: readonly string[], env: Readonly<Record<string, string>>, text: string | undefined): void => {
     const view = {
@@ -234,7 +238,7 @@ export async function prepareSandbox(
     return started;
   };
 
-  /** Gives the waiting agent its run. */
+  /** Sends the run to the waiting agent. */
   const handOver = (launch: AgentLaunch): void => {
     tokenOfRun = launch.runToken;
     started.give(JSON.stringify(launch));
@@ -272,7 +276,7 @@ export async function prepareSandbox(
     ended,
     rest(isResting, isFrozen = false) {
       cgroup?.rest(isResting);
-      // A gVisor container is not frozen: the kernel sees it as one process, which also runs the agent.
+      // A gVisor container is not frozen, because for the kernel the whole container, with the agent, is one process.
       if (gvisor === undefined) cgroup?.freeze(isFrozen ? isOfAgent : null);
     },
     kill(how) {

@@ -7,10 +7,10 @@ import { exitCodeOf } from '../exit-code.ts';
 import { keepOutputTail } from '../output-tail.ts';
 import { SandboxError } from '../sandbox.ts';
 
-/** A running bwrap. It has no sandbox before `release`. */
+/** A running bwrap. It makes the sandbox when `release` is called. */
 export interface BubblewrapProcess {
   readonly pid: number;
-  /** Returns the first process in the sandbox; `undefined` if there is no process. */
+  /** Returns the pid of the first process in the sandbox, or `undefined` if this process does not exist. */
   readonly init: () => number | undefined;
   /** Makes the sandbox with these options and starts the command in it. May be called only once. */
   release(options: readonly string[]): void;
@@ -20,29 +20,32 @@ export interface BubblewrapProcess {
   give(text: string): void;
   /** Returns false when bwrap has ended. */
   readonly isAlive: () => boolean;
-  /** Exit code of the agent and the end of its output. Resolves when bwrap has ended, and with it all processes in the sandbox. */
+  /**
+   * Resolves when bwrap and all processes in the sandbox have ended. The result is the exit code of the agent and the end of its output.
+   */
   readonly ended: Promise<{ exitCode: number; outputTail: string }>;
   kill(how: 'terminate' | 'kill'): void;
 }
 
 export interface BubblewrapStart {
   readonly program: string;
-  /** Name of the process. It shows which sandbox the process belongs to, and the sandbox cannot change it. */
+  /** Process name of bwrap. The name shows to which sandbox bwrap belongs, and programs in the sandbox cannot change it. */
   readonly label: string;
-  /** First program in the sandbox. It is the same for all sandboxes; only the options of `release` differ. */
+  /** Command of the first program in the sandbox. All sandboxes have the same command and differ only in the options of `release`. */
   readonly command: readonly string[];
   /** User of the sandbox; set only if the worker is root. */
   readonly uid?: number;
   readonly cgroup?: Cgroup;
-  /** Filter of system calls, for the options that name `filterDescriptor`. */
+  /** The filter of system calls, which bwrap reads from `filterDescriptor` if its options say so. */
   readonly filter?: Buffer | undefined;
 }
 
 /**
- * Starts bwrap with an empty environment. bwrap first reads all its options from descriptor 3. Before `release` sends the options, bwrap
- * can be moved into its cgroup. It can also be started ahead of time, because forking a worker's memory takes milliseconds
- * (`bench/sandbox.md`). If the worker dies before `release`, the pipe closes, and bwrap ends because it has no options. Must be called on
- * the main thread: With `--die-with-parent`, bwrap ends when the thread that started it ends.
+ * Starts bwrap with an empty environment. bwrap first waits for its options at descriptor 3, which `release` sends. This has two
+ * reasons. bwrap can be moved into its cgroup before it makes the sandbox. And bwrap can be started ahead of time, because the fork of
+ * a worker takes milliseconds (`bench/sandbox.md`). If the worker dies before `release`, the pipe closes, and bwrap ends because it
+ * has no options. This function must be called on the main thread: because of `--die-with-parent`, bwrap ends when the thread that
+ * started it ends.
  */
 export async function startBubblewrap(start: BubblewrapStart): Promise<BubblewrapProcess> {
   const user = start.uid === undefined ? {} : { uid: start.uid, gid: start.uid };
@@ -68,7 +71,7 @@ export async function startBubblewrap(start: BubblewrapStart): Promise<Bubblewra
     ...[null, Readable, Readable, Writable, Duplex],
     Writable | undefined,
   ];
-  // Ignores write errors. They occur if bwrap ends early; the output of bwrap has the reason.
+  // Ignores write errors, because they occur only if bwrap ends early, and then the output of bwrap has the reason.
   options.on('error', () => {});
   token.on('error', () => {});
   filter?.on('error', () => {});
@@ -109,7 +112,10 @@ export async function startBubblewrap(start: BubblewrapStart): Promise<Bubblewra
   };
 }
 
-/** Signals init, the child of bwrap. When init ends, the kernel ends the whole pid namespace, and bwrap ends after that. */
+/**
+ * Sends the signal to init, the child of bwrap. When init ends, the kernel ends all processes in the sandbox's pid namespace, and then
+ * bwrap ends.
+ */
 function kill(child: ChildProcess, how: 'terminate' | 'kill'): void {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
   const inits = childrenOf(child.pid);
@@ -125,7 +131,7 @@ function kill(child: ChildProcess, how: 'terminate' | 'kill'): void {
   }
   killProcesses(inits);
   if (inits.length === 0) child.kill('SIGKILL');
-  // If init does not end at once, killing bwrap also ends init (`--die-with-parent`).
+  // Kills bwrap if init has not ended after half a second. With `--die-with-parent`, the kernel then kills init too.
   setTimeout(() => child.kill('SIGKILL'), 500).unref();
 }
 
@@ -138,13 +144,13 @@ function childrenOf(pid: number): number[] {
 }
 
 /**
- * Returns true if the process is bubblewrap, the first process of the sandbox, or the agent, which that process starts. While the agent
- * lives, no other process of a sandbox gets the pids 1 and 2 of its namespace.
+ * Returns true if the process is bwrap, init (the first process of the sandbox) or the agent, which init starts. In the pid namespace
+ * of the sandbox, init has the pid 1 and the agent has the pid 2. While the agent lives, no other process gets these pids.
  */
 export function isOfAgent(pid: number): boolean {
   try {
-    // NSpid has one pid for each namespace, from the worker's to the innermost (proc_pid_status(5)). Programs in a sandbox cannot make
-    // namespaces.
+    // NSpid lists the pid of the process in each namespace, from the namespace of the worker to the innermost one
+    // (proc_pid_status(5)). There are at most two, because programs in a sandbox cannot make namespaces.
     const numbers = /^NSpid:\s*(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]?.split(/\s+/) ?? [];
     return numbers.length === 1 || (numbers.length === 2 && Number(numbers[1]) <= 2);
   } catch {

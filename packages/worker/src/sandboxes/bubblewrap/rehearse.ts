@@ -11,10 +11,10 @@ const longestMs = 20_000;
 const agentInside = `${inside.runtime}/agent`;
 const keepCode = { [keepCodeVariable]: '1' };
 
-/** Script that loads every part that the agent loads late, such as the model SDKs (`bench/agent-start.md`). */
+/** Script that loads every part of the agent that a run loads only when it is needed, such as the model SDKs (`bench/agent-start.md`). */
 const loadAllParts = `
 const { load } = require('${agentInside}/${startFile}');
-// The first part starts the agent.
+// Leaves out main.cjs, because this part would start the agent.
 for (const name of fs.readdirSync('${agentInside}/parts').filter((name) => name !== 'main.cjs')) load('./' + name);
 process.exit(0);
 `;
@@ -29,7 +29,7 @@ export async function rehearseAgent(ground: BubblewrapGround, runtime: string): 
   const args = ['agent', 'run', '--task-id', id, '--sandboxed', '--server-root-url', root, '--idle-on-complete', '0s'];
   const env = { TASK_ID: id, WARP_SERVER_ROOT_URL: root };
   await runOnce(ground, runtime, async (sandbox) => {
-    // An agent that waits for its run loads its code before the run arrives, so the rehearsal also uses a waiting agent.
+    // The rehearsal uses an agent that waits for its run, because most real agents load their code while they wait.
     if (ground.gvisor === undefined) await sandbox.startWaiting(root, keepCode);
     await sandbox.spawn({ args, env: { ...env, ...keepCode }, runToken: 'rehearsal' });
   });
@@ -63,7 +63,7 @@ async function runOnce(
   }
 }
 
-/** Changes the owner of the folder: files of an earlier rehearsal belong to the user of that rehearsal. */
+/** Makes `uid` the owner of the folder and its files, because files of an earlier rehearsal belong to the user of that rehearsal. */
 async function giveTo(folder: string, uid: number): Promise<void> {
   await chown(folder, uid, uid);
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {

@@ -12,7 +12,10 @@ export interface TemporaryGround {
   close(): Promise<void>;
 }
 
-/** Prepares the parts that sandboxes share, for use without a worker. They are in a temporary folder, and have separate users and cgroups. */
+/**
+ * Prepares the parts that sandboxes share, for use without a worker. The parts are in a temporary folder, and users and cgroups differ
+ * from those of every worker.
+ */
 export async function openTemporaryGround(
   request: Pick<GroundRequest, 'program' | 'gvisor' | 'limits' | 'log'>,
 ): Promise<TemporaryGround> {

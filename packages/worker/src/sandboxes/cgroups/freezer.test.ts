@@ -15,7 +15,7 @@ const canMakeGroups = (folder: string): boolean => {
   }
 };
 
-/** The roots of the kernel's freezers on this machine. */
+/** The root folders of the kernel's freezers on this machine, with the version of cgroups. */
 const roots = (
   [
     [1, '/sys/fs/cgroup/freezer'],
@@ -30,7 +30,7 @@ describe.each(roots)('the freezer of version %i', (version, root) => {
   let freezer: Freezer;
   let agent: ChildProcess;
 
-  /** Returns a shell command that counts in a file for ever. */
+  /** Returns a shell command that writes an increasing number into a file for ever. */
   const counting = (name: string) =>
     `sh -c 'n=0; while :; do n=$((n+1)); echo $n > ${path.join(folder, name)}.new; mv ${path.join(folder, name)}.new ${path.join(folder, name)}; sleep 0.01; done'`;
   const count = (name: string): number => {
@@ -71,7 +71,7 @@ describe.each(roots)('the freezer of version %i', (version, root) => {
     await rm(folder, { recursive: true });
   });
 
-  test('stops the programs of an agent that waits, including those that start during the wait, and continues them', async () => {
+  test('stops the programs of a waiting agent, also programs that start during the wait, and lets them continue later', async () => {
     freezer.freeze((pid) => pid === agent.pid);
     await expect.poll(() => isCounting('one')).toBe(false);
     agent.stdin?.write(`touch ${path.join(folder, 'agent-works')}; ${counting('two')} &\n`);
@@ -85,7 +85,7 @@ describe.each(roots)('the freezer of version %i', (version, root) => {
     await expect.poll(() => isCounting('one')).toBe(false);
   });
 
-  test('freezes programs that endlessly start further programs', async () => {
+  test('stops programs that endlessly start further programs', async () => {
     agent.stdin?.write(`sh -c 'chain() { echo x >> ${path.join(folder, 'chain')}; chain & }; chain' &\n`);
     const size = () => {
       try {
@@ -102,7 +102,7 @@ describe.each(roots)('the freezer of version %i', (version, root) => {
     expect(size()).toBe(before);
   });
 
-  test('continues the programs of an agent that has ended, and freezes no programs after it is closed', async () => {
+  test('lets programs continue when their agent has ended, and stops no programs after it was closed', async () => {
     freezer.freeze((pid) => pid === agent.pid);
     await expect.poll(() => isCounting('one')).toBe(false);
     agent.kill('SIGKILL');

@@ -1,10 +1,10 @@
-/** Freezes all processes of a sandbox except its agent while the agent waits for other runs. */
+/** While the agent of a sandbox waits for other runs, freezes all processes of the sandbox except the agent. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Time between two searches for processes that the agent has started while the others are frozen. */
+/** Time between two searches for new processes that the agent has started while the other processes are frozen. */
 const lookMs = 500;
 /** Longest time for which the agent is stopped while its new processes are moved. */
 const longestStopMs = 100;
@@ -20,11 +20,14 @@ export interface Freezer {
   freeze(stays: (pid: number) => boolean): void;
   /** Lets the processes continue. */
   thaw(): void;
-  /** Lets the processes continue, and freezes nothing any more. Version 1 of the kernel's freezer keeps a frozen process alive even after SIGKILL. */
+  /**
+   * Lets the processes continue, and freezes nothing any more. Must be called before processes are killed, because with version 1 of the
+   * kernel's freezer a frozen process does not end even after SIGKILL.
+   */
   close(): void;
 }
 
-/** The groups of a freezer in the cgroup of its sandbox; each process is in one of them. */
+/** Names of the two groups that a freezer makes in the cgroup of its sandbox. Each process of the sandbox is in one of these groups. */
 export const freezerGroups = ['run', 'agent'] as const;
 
 const read = (file: string): string => {
@@ -36,8 +39,9 @@ const read = (file: string): string => {
 };
 
 /**
- * Makes the two groups in the folder of the sandbox. All processes are in `run`. To freeze them, the whole group `run` is frozen, and then
- * the agent is moved to `agent`. So a program cannot escape by starting new processes faster than they are moved.
+ * Makes the two groups in the cgroup folder of the sandbox. All processes begin in `run`. To freeze them, the whole group `run` is
+ * frozen first, and then the agent is moved to `agent`. In this order, a program cannot escape by starting processes faster than the
+ * worker can move them.
  */
 export async function openFreezer(version: 1 | 2, folder: string): Promise<Freezer> {
   const [run, agent] = freezerGroups.map((name) => path.join(folder, name)) as [string, string];
@@ -46,7 +50,7 @@ export async function openFreezer(version: 1 | 2, folder: string): Promise<Freez
     version === 2 ? (['cgroup.freeze', '1', '0'] as const) : (['freezer.state', 'FROZEN', 'THAWED'] as const);
   const members = (group: string): number[] =>
     read(path.join(group, 'cgroup.procs')).split('\n').filter(Boolean).map(Number);
-  /** Writes a control file. An error is ignored: a process that has ended cannot be moved. */
+  /** Writes a control file. Ignores errors, because a process that has just ended cannot be moved. */
   const tryWrite = (to: string, text: string): void => {
     try {
       writeFileSync(to, text);
@@ -61,7 +65,7 @@ export async function openFreezer(version: 1 | 2, folder: string): Promise<Freez
 
   let looks: NodeJS.Timeout | undefined;
   let isLooking = false;
-  /** Number of the agent's processes at the time when the others were frozen. */
+  /** Number of processes for which `stays` was true when the other processes were frozen. */
   let staying = 0;
   let isClosed = false;
 
@@ -74,9 +78,13 @@ export async function openFreezer(version: 1 | 2, folder: string): Promise<Freez
     for (const pid of members(agent)) move(pid, run);
   };
 
-  /** Moves processes that the agent has started since the last check. The agent is stopped meanwhile, so it starts no others. */
+  /**
+   * Moves processes that the agent has started since the last check to the frozen group. Stops the agent during the move, so that it
+   * starts no further processes.
+   */
   async function look(stays: (pid: number) => boolean): Promise<void> {
-    // If the agent has ended, the other processes must end too. They are thawed, because a frozen process cannot end.
+    // If the agent has ended, its sandbox ends, and all other processes are killed. They are thawed here, because a frozen process cannot
+    // end.
     if (members(agent).filter(stays).length < staying) return thaw();
     if (isLooking || members(agent).every(stays)) return;
     isLooking = true;

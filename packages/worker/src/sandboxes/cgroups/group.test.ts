@@ -31,7 +31,7 @@ test.each([
   },
 );
 
-test('does not limit processors if no cgroup can', async () => {
+test('openCgroup sets no limit for processors if the hierarchy has no controller for processors', async () => {
   const group = await openCgroup({ version: 2, memory: root, pids: root }, 'box', {
     memoryMb: 64,
     processes: 16,

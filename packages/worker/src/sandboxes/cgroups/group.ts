@@ -8,29 +8,32 @@ import { type CgroupHierarchy, foldersOf } from './hierarchy.ts';
 
 /** A cgroup, in which the kernel limits all processes of one sandbox together. */
 export interface Cgroup {
-  /** Adds a process. The process must not start another process before this resolves. The kernel may take many milliseconds. */
+  /** Adds a process. Until this resolves, which may take many milliseconds, the process must not start another process. */
   add(pid: number): Promise<void>;
-  /** If `isResting`, gives the group's processes only the processor time that no other sandbox uses. Otherwise gives them their usual share again. */
+  /**
+   * If `isResting` is true, the group's processes get only the processor time that no other sandbox uses. If it is false, they get their
+   * usual share again.
+   */
   rest(isResting: boolean): void;
   /**
-   * Freezes the group's processes, except those for which `stays` is true. Null: lets all processes continue. Does nothing if this kernel
-   * cannot freeze processes.
+   * Freezes the group's processes, except those for which `stays` returns true. If `stays` is null, lets all processes continue. Does
+   * nothing if this kernel cannot freeze processes.
    */
   freeze(stays: ((pid: number) => boolean) | null): void;
-  /** Lets all processes continue, so that a kill can end them, and freezes no process any more. */
+  /** Lets all processes continue, because SIGKILL may not end a frozen process. Freezes no process any more. */
   endFreeze(): void;
-  /** Returns how many of its processes the kernel killed because memory was used up. */
+  /** Returns how many processes of the group the kernel killed because the group's memory was used up. */
   oomKills(): Promise<number>;
   /**
-   * Kills its processes until none is left, without a time limit, and removes the group; the kernel removes only an empty group. Calls
-   * `onSlow` every few seconds with the remaining processes. Rejects if the empty group cannot be removed.
+   * Kills the processes of the group until none is left, without a time limit. Then removes the group, because the kernel removes only an
+   * empty group. Calls `onSlow` every few seconds with the remaining processes. Rejects if the empty group cannot be removed.
    */
   remove(onSlow: (pids: readonly number[]) => void): Promise<void>;
 }
 
 /**
- * Returns the text of a file of the kernel; empty if the file does not exist. Reads synchronously: the kernel answers at once, so an
- * asynchronous read, which uses another thread, would take longer.
+ * Returns the text of a file of the kernel, or an empty text if the file does not exist. Reads synchronously, because the kernel
+ * answers at once, and an asynchronous read would take longer on another thread.
  */
 function textOf(file: string): string {
   try {
@@ -40,19 +43,19 @@ function textOf(file: string): string {
   }
 }
 
-/** Writes a limit, if this kernel has it. */
+/** Writes a limit if this kernel supports the limit. */
 function writeIfThere(file: string, text: string): void {
   try {
     writeFileSync(file, text);
   } catch {
-    // This kernel does not have this limit.
+    // Ignores the error, because this kernel does not support the limit.
   }
 }
 
-/** Period in which a group may use its share of the processors, microseconds; the kernel's default. */
+/** Microseconds of a period. In each period, a group may use its share of the processors. This is the kernel's default. */
 const cpuPeriod = 100_000;
 
-/** Makes a group with limits. Without limits, opens an existing group so that it can be removed. */
+/** Makes a group with limits. If there are no `limits`, opens an existing group, which the caller wants to remove. */
 export async function openCgroup(
   hierarchy: CgroupHierarchy,
   name: string,
@@ -66,7 +69,7 @@ export async function openCgroup(
     const bytes = String(limits.memoryMb * 1024 * 1024);
     if (hierarchy.version === 2) {
       writeFileSync(path.join(memory, 'memory.max'), bytes);
-      // Without swap, memory is limited to exactly this value; the file is missing if the kernel does not account for swap.
+      // Forbids swap, so that the group cannot use more than the memory limit. The file is missing if the kernel does not count swap.
       writeIfThere(path.join(memory, 'memory.swap.max'), '0');
     } else {
       writeFileSync(path.join(memory, 'memory.limit_in_bytes'), bytes);
@@ -134,7 +137,7 @@ export async function openCgroup(
   };
 }
 
-/** Tries to remove a group. `busy`: it contains a process. */
+/** Tries to remove a group. Returns `busy` if the group still contains a process. */
 async function removeGroup(folder: string): Promise<'removed' | 'busy' | Error> {
   try {
     await rmdir(folder);

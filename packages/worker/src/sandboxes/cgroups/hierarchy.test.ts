@@ -18,7 +18,7 @@ async function group(place: string, handedDown: string): Promise<void> {
   await writeFile(path.join(root, place, 'cgroup.subtree_control'), handedDown);
 }
 
-test('in version 1, uses a folder below its own group in each hierarchy', async () => {
+test('findCgroups, in version 1, makes a folder below the group of this process in each hierarchy', async () => {
   await mkdir(path.join(root, 'memory/own/group'), { recursive: true });
   await mkdir(path.join(root, 'pids'), { recursive: true });
   const mounts = [
@@ -38,7 +38,7 @@ test('in version 1, uses a folder below its own group in each hierarchy', async 
   expect(await readdir(path.join(root, 'memory/own/group'))).toEqual(['runyard-x']);
 });
 
-test("finds its group in version 1 in a container whose mount begins at the container's group", async () => {
+test('findCgroups finds the group of this process in a container whose version 1 mounts begin at the group of the container', async () => {
   for (const name of ['memory', 'pids', 'cpu']) await mkdir(path.join(root, name), { recursive: true });
   const mounts = [
     mount('cgroup', 'memory', 'memory', '/docker/abc'),
@@ -55,7 +55,7 @@ test("finds its group in version 1 in a container whose mount begins at the cont
   );
 });
 
-test('in version 2, finds the nearest group above its own that delegates both controllers, and delegates them to its sandboxes', async () => {
+test('findCgroups, in version 2, uses the nearest group above the group of this process that delegates the memory and pids controllers', async () => {
   await group('.', 'cpu memory pids');
   await group('user.slice', 'memory pids cpu');
   await group('user.slice/session.scope', '');
@@ -71,7 +71,7 @@ test('in version 2, finds the nearest group above its own that delegates both co
   );
 });
 
-test('delegates the controllers in version 2 in a group from systemd, but not in a group with processes', async () => {
+test('findCgroups, in version 2, delegates the controllers of an empty group from systemd, but not of a group with processes', async () => {
   const files = { mounts: mount('cgroup2', '.', 'nsdelegate'), membership: '0::/unit.service/worker\n' };
   await group('unit.service', '');
   await group('unit.service/worker', '');
@@ -85,13 +85,13 @@ test('delegates the controllers in version 2 in a group from systemd, but not in
   expect(found).toMatchObject({ reason: expect.stringContaining('Delegate=yes') });
 });
 
-test('names the remedy if version 2 has no delegation', async () => {
+test('findCgroups, in version 2, returns the systemd setting to change if no group delegates the controllers', async () => {
   await group('.', 'cpu');
   const found = await findCgroups('runyard-x', { mounts: mount('cgroup2', '.', 'nsdelegate'), membership: '0::/\n' });
   expect(found).toMatchObject({ ok: false, reason: expect.stringContaining('Delegate=yes') });
 });
 
-test('finds no cgroups without a cgroup file system', async () => {
+test('findCgroups finds no cgroups if no cgroup file system is mounted', async () => {
   expect(await findCgroups('runyard-x', { mounts: '', membership: '' })).toEqual({
     ok: false,
     reason: 'no cgroup filesystem is mounted',

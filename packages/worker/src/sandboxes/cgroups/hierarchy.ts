@@ -8,15 +8,15 @@ export interface CgroupHierarchy {
   readonly version: 1 | 2;
   readonly memory: string;
   readonly pids: string;
-  /** Absent: the kernel does not limit processors here. */
+  /** Folder for limits of processors. Absent if the kernel cannot limit processors in these groups. */
   readonly cpu?: string | undefined;
-  /** Absent: the kernel freezes no processes here. */
+  /** Folder for freezing processes. Absent if the kernel cannot freeze processes in these groups. */
   readonly freezer?: string | undefined;
 }
 
 export type CgroupSearch = { ok: true; hierarchy: CgroupHierarchy } | { ok: false; reason: string };
 
-/** Texts that the search reads. Tests pass texts of their own. */
+/** Texts from which `findCgroups` learns the mounts and the group of this process. Tests pass other texts. */
 export interface CgroupFiles {
   /** Text of /proc/self/cgroup. */
   readonly membership: string;
@@ -32,8 +32,8 @@ interface Mount {
 }
 
 /**
- * Returns the cgroup mounts in `mountinfo` (proc(5)). Field 4 is the root in the hierarchy, and field 5 is the mount point. Type, source
- * and options follow after ` - `.
+ * Returns the cgroup mounts in the text of `mountinfo` (proc(5)). Field 4 of a line is the group that is mounted, and field 5 is the
+ * mount point. After ` - `, the type, the source and the options follow.
  */
 function parseMounts(text: string): Mount[] {
   return text.split('\n').flatMap((line): Mount[] => {
@@ -45,7 +45,7 @@ function parseMounts(text: string): Mount[] {
   });
 }
 
-/** Returns the folder of this process's own group in the mount. */
+/** Returns the folder of the group to which this process belongs in the mount. */
 function ownGroup(mount: Mount, membership: string): string | undefined {
   for (const line of membership.split('\n')) {
     const [, controllers = '', group = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
@@ -54,7 +54,7 @@ function ownGroup(mount: Mount, membership: string): string | undefined {
         ? line.startsWith('0::')
         : controllers.split(',').some((c) => c !== '' && mount.controllers.includes(c));
     if (!same) continue;
-    // In a container the mount may start at the container's own group; groups above it do not exist here.
+    // In a container, the mount may begin at the group of the container. Then the groups above it do not exist here.
     const below = mount.root === '/' ? group : group.startsWith(mount.root) ? group.slice(mount.root.length) : '/';
     return path.join(mount.point, below);
   }
@@ -72,9 +72,9 @@ async function writable(folder: string): Promise<boolean> {
 }
 
 /**
- * Share of the processors that all sandboxes get together if programs outside of them also need processors. It equals the share of two
- * outside programs for each processor. So the service gets enough processor time beside any number of sandbox processes, and the sandboxes
- * get enough on a busy machine.
+ * Share of the processors that all sandboxes together get if programs outside of the sandboxes need processors too. All sandboxes
+ * together get the same share as a number of other programs: two for each processor. So the service gets enough processor time,
+ * however many processes run in sandboxes, and the sandboxes get enough on a busy machine.
  */
 const programs = 2 * availableParallelism();
 const shares = { version1: 1024 * programs, version2: Math.min(100 * programs, 10_000) } as const;
@@ -121,8 +121,9 @@ async function versionOne(
 }
 
 /**
- * Returns the controllers that a group of version 2 delegates. If the group delegates none and has no processes, first makes it delegate
- * its controllers: systemd leaves this to the program that owns the group (`DelegateSubgroup`).
+ * Returns the controllers that a group of version 2 delegates to its subgroups. If the group delegates none and has no processes,
+ * first lets it delegate the available controllers, because systemd leaves this step to the program that owns the group
+ * (`DelegateSubgroup`).
  */
 async function handDown(group: string): Promise<string[]> {
   const file = path.join(group, 'cgroup.subtree_control');
@@ -135,9 +136,9 @@ async function handDown(group: string): Promise<string[]> {
 }
 
 /**
- * In version 2, a group can have limits only if its parent delegates the controllers. A parent other than the root must also contain no
- * processes. So the group is created next to the worker's own group or further up, in the first writable place that delegates both
- * controllers.
+ * In version 2, a group can have limits only if its parent delegates the controllers. Except for the root, such a parent must not
+ * contain processes. So the new group cannot be below the worker's own group, which contains the worker. It is created next to the
+ * worker's own group or further up: in the first writable group that delegates the memory and pids controllers.
  */
 async function versionTwo(name: string, mount: Mount, membership: string): Promise<CgroupSearch> {
   const own = ownGroup(mount, membership) ?? mount.point;
@@ -153,7 +154,7 @@ async function versionTwo(name: string, mount: Mount, membership: string): Promi
       const cpu = handedDown.includes('cpu') ? folder : undefined;
       await writeFile(path.join(folder, 'cgroup.subtree_control'), `+memory +pids${cpu === undefined ? '' : ' +cpu'}`);
       if (cpu !== undefined) await writeFile(path.join(cpu, 'cpu.weight'), String(shares.version2)).catch(() => {});
-      // Linux before 5.2 has no such file.
+      // Linux before 5.2 does not have the file cgroup.freeze.
       const freezer = (await writable(path.join(folder, 'cgroup.freeze'))) ? folder : undefined;
       return { ok: true, hierarchy: { version: 2, memory: folder, pids: folder, cpu, freezer } };
     } catch (error) {
@@ -163,7 +164,7 @@ async function versionTwo(name: string, mount: Mount, membership: string): Promi
   return { ok: false, reason };
 }
 
-/** Returns the folders of the hierarchy, each once. */
+/** Returns the folders of the hierarchy without duplicates. */
 export const foldersOf = ({ memory, pids, cpu, freezer }: CgroupHierarchy): string[] => [
   ...new Set([memory, pids, cpu, freezer].filter((folder) => folder !== undefined)),
 ];
@@ -179,7 +180,7 @@ export async function listGroups(hierarchy: CgroupHierarchy): Promise<string[]> 
   return [...names];
 }
 
-/** Removes the worker's own group, which is empty by then. */
+/** Removes the group in which the worker made the groups of its sandboxes. Must be called when it contains no groups any more. */
 export async function removeHierarchy(hierarchy: CgroupHierarchy): Promise<void> {
   for (const folder of new Set(foldersOf(hierarchy))) await rmdir(folder).catch(() => {});
 }

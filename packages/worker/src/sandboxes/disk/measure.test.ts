@@ -15,7 +15,7 @@ afterEach(() => rm(folder, { recursive: true }));
 
 const measure = (pids: readonly number[]) => usedInFolders([folder], async () => pids, AbortSignal.timeout(30_000));
 
-test('counts named files, and open files without a name, each once', async () => {
+test('usedInFolders counts files in the folders and deleted files that are still open, each once', async () => {
   await writeFile(path.join(folder, 'named'), Buffer.alloc(2 * megabyte, 1));
   const script = 'exec 3>gone 4<gone; rm gone; head -c 5242880 /dev/zero >&3; exec 5</dev/null; echo there; cat';
   const child = spawn('sh', ['-c', script], { cwd: folder, stdio: ['pipe', 'pipe', 'ignore'] });
@@ -29,7 +29,7 @@ test('counts named files, and open files without a name, each once', async () =>
   }
 });
 
-test('rejects if a folder cannot be counted', async () => {
+test('usedInFolders rejects if a folder cannot be counted', async () => {
   const gone = path.join(folder, 'x'.repeat(300));
   await expect(usedInFolders([gone], async () => [], AbortSignal.timeout(30_000))).rejects.toThrow(
     'File name too long',

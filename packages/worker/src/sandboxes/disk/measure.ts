@@ -11,7 +11,7 @@ export async function usedOnFileSystem(folder: string): Promise<number> {
 }
 
 /**
- * Returns the bytes that the folders take on disk, including files without a name that a process of `pids` has open. Rejects if a part
+ * Returns the bytes that the folders take on disk, including deleted files that a process of `pids` still has open. Rejects if a part
  * cannot be counted.
  */
 export async function usedInFolders(
@@ -21,7 +21,7 @@ export async function usedInFolders(
 ): Promise<number> {
   const named = await treeBytes(folders, signal).catch(async () => {
     signal.throwIfAborted();
-    // Restores read permissions: an agent that runs as the worker's user may have removed them from its folders.
+    // Restores the read permissions of the folders, because an agent that runs as the worker's user may have removed them.
     await command('chmod', ['-R', 'u+rX', '--', ...folders], signal);
     return await treeBytes(folders, signal);
   });
@@ -39,7 +39,7 @@ async function treeBytes(folders: readonly string[], signal: AbortSignal): Promi
   return Number(total);
 }
 
-/** Returns the output of the program, with any exit code. Rejects if it could not be started or was killed. */
+/** Returns the output of the program, whatever the exit code is. Rejects if the program could not be started or was killed. */
 function command(
   name: string,
   args: readonly string[],

@@ -2,7 +2,10 @@ import { readdir, readFile, readlink, stat } from 'node:fs/promises';
 
 const gone = (): undefined => undefined;
 
-/** Returns the bytes of files on these devices that have no name but are open in these processes. Skips processes that we may not inspect. */
+/**
+ * Returns the bytes of deleted files on these devices that these processes still have open. Skips processes that the worker must not
+ * inspect.
+ */
 export async function unlinkedBytes(
   pids: readonly number[],
   devices: ReadonlySet<number>,
@@ -23,7 +26,7 @@ export async function unlinkedBytes(
   return bytes;
 }
 
-/** Returns the processes in the pid namespace of `pid`. No process can leave the namespace. */
+/** Returns all processes in the pid namespace of `pid`. No process can leave this namespace. */
 export async function processesBeside(pid: number): Promise<number[]> {
   const namespaceOf = (name: string) => readlink(`/proc/${name}/ns/pid`).catch(gone);
   const own = await namespaceOf(String(pid));
@@ -35,7 +38,10 @@ export async function processesBeside(pid: number): Promise<number[]> {
   return found;
 }
 
-/** Returns the process and all processes below it, which gVisor puts into namespaces of their own. */
+/**
+ * Returns the process and all its descendants, whatever their namespaces are. Is used for gVisor, which puts its processes into separate
+ * namespaces.
+ */
 export async function processesBelow(pid: number): Promise<number[]> {
   const found = [pid];
   for (const parent of found) {

@@ -16,7 +16,7 @@ const facts: EngineFacts = {
   rootFolder: '/var/lib/docker',
 };
 
-test('has version, runtime and cgroup version of the engine, and its untested features', () => {
+test('aboutEngine returns the version, the runtime and the cgroup version of the engine, and the features that no test covers', () => {
   expect(aboutEngine(facts)).toEqual([
     'engine 28.0.1, runtime runc, cgroup version 1',
     'never tested: rootless engines, which are refused; engines with cgroup version 2',
@@ -26,12 +26,12 @@ test('has version, runtime and cgroup version of the engine, and its untested fe
   expect(untested).toContain('cgroup version 2, such as this one');
 });
 
-test('says that facts of an engine are unknown if the engine does not report them', () => {
+test('aboutEngine says `unknown` for facts that the engine does not report', () => {
   const [engine] = aboutEngine({ ...facts, defaultRuntime: '', cgroupVersion: '' });
   expect(engine).toBe('engine 28.0.1, runtime unknown, cgroup version unknown');
 });
 
-test('names each limit that the engine does not have', () => {
+test('limitsOfEngine returns each limit that the engine does not have, with a reason', () => {
   expect(limitsOfEngine(facts).filter(({ holds }) => !holds)).toEqual([]);
   const without = { hasProcessLimit: false, hasSwapLimit: false, hasProcessorLimit: false };
   expect(limitsOfEngine({ ...facts, ...without })).toMatchObject([

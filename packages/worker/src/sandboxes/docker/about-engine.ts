@@ -1,6 +1,6 @@
 import type { EngineFacts } from '../engine/engine.ts';
 
-/** Describes the engine for a person, and lists its features that no test of Runyard covers. */
+/** Returns lines that describe the engine for a person. They also list the features of the engine that no test of Runyard covers. */
 export function aboutEngine(facts: EngineFacts, runtime = facts.defaultRuntime): string[] {
   const { name, cgroupVersion } = facts;
   const untested = [
@@ -20,7 +20,10 @@ export interface EngineLimit {
   readonly reason: string;
 }
 
-/** Returns the limits that need the kernel's cgroups, and whether the engine has them. An engine that lacks a limit starts containers without it. */
+/**
+ * Returns the limits that need the kernel's cgroups, and whether the engine supports each limit. An engine that does not support a limit
+ * would start containers without this limit.
+ */
 export function limitsOfEngine(facts: EngineFacts): EngineLimit[] {
   const { hasMemoryLimit, hasProcessLimit, hasSwapLimit, hasProcessorLimit } = facts;
   const absent = [...(hasMemoryLimit ? [] : ['memory']), ...(hasProcessLimit ? [] : ['the number of processes'])];

@@ -6,14 +6,14 @@ import type { PooledSandbox } from '../supervisors.ts';
 import type { Images, PullWatcher } from './images/images.ts';
 import type { ContainerOrder } from './prepare.ts';
 
-/** Makes a sandbox. Its container starts only when its agent starts. */
+/** Makes a sandbox. The container of the sandbox is started together with the agent. */
 export type MakeContainerSandbox = (
   order: Omit<ContainerOrder, 'runtime'>,
 ) => Promise<Omit<PooledSandbox, 'isAlive' | 'gone'>>;
 
 /**
- * First pause between two reports about a pull; each pause is longer than the previous one, so that a pull of an hour
- * has about fifteen reports.
+ * The first pause between two progress reports of a pull is `reportMs`. Each further pause is longer by the factor `growth`, so that a
+ * pull of an hour has only about fifteen reports.
  */
 const reportMs = 5000;
 const growth = 1.4;
@@ -62,7 +62,7 @@ export function dockerBackend(
   };
 }
 
-/** Reports the steps of a pull, and its progress every few seconds. */
+/** Returns a watcher that reports the steps of a pull and, from time to time, the progress. */
 function watcherOf(image: string, report: SandboxSpecification['onImage'] = () => {}): PullWatcher {
   let began = 0;
   let reportedAt = 0;

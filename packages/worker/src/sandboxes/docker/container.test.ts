@@ -22,7 +22,7 @@ interface Request {
 }
 const request = (change: Partial<ContainerView> = {}) => containerRequest({ ...view, ...change }) as Request;
 
-test('asks for a container with a separate user and limits, and without rights, network and engine', () => {
+test('the container has a separate user and limits, but no additional rights, no network and no access to the engine', () => {
   expect(request()).toMatchObject({
     User: '70001:70001',
     Entrypoint: ['/opt/runyard/agent/node'],
@@ -47,13 +47,13 @@ test('asks for a container with a separate user and limits, and without rights, 
   expect(mounts.some(({ Target }) => Target.includes('docker.sock'))).toBe(false);
 });
 
-test('limits processors only if the worker or the shape of the run does, and names a runtime only if one is set', () => {
+test('the request limits processors only if the worker or the instance shape of the run does, and names a runtime only if one is set', () => {
   expect(request().HostConfig).not.toHaveProperty('NanoCpus');
   expect(request({ limits: { ...view.limits, cpus: 2 } }).HostConfig).toMatchObject({ NanoCpus: 2e9 });
   expect(request({ vcpus: 1.5, runtime: 'runsc' }).HostConfig).toMatchObject({ NanoCpus: 1.5e9, Runtime: 'runsc' });
 });
 
-test('keeps variables of the image, except those that affect the programs of the agent', () => {
+test('the container gets the variables of the image, except variables that affect the programs of the agent', () => {
   const env = [
     'JAVA_HOME=/jdk',
     'LD_PRELOAD=/evil.so',
@@ -64,7 +64,7 @@ test('keeps variables of the image, except those that affect the programs of the
     'HOME=/e',
   ];
   const found = request({ image: { ...view.image, env: [...env, 'PATH=/jdk/bin:relative:/bin'] } }).Env;
-  // An entry that is a name without `=` removes the variable of the image.
+  // An entry without `=` makes the engine remove the variable of the image.
   expect(found.filter((entry) => !entry.includes('=')).sort()).toEqual(
     ['A B', 'LD_PRELOAD', 'NODE_OPTIONS', 'OPENSSL_CONF', 'RUNYARD_RUN_TOKEN_FD'].sort(),
   );
@@ -73,7 +73,7 @@ test('keeps variables of the image, except those that affect the programs of the
   expect(found).toContain('PATH=/opt/runyard/bin:/jdk/bin:/bin:/usr/bin');
 });
 
-test('mounts an empty read-only folder for each volume of the image', () => {
+test('the container has an empty read-only folder in place of each volume of the image', () => {
   const { Mounts } = request({ image: { ...view.image, volumes: ['/data', '/workspace'] } }).HostConfig;
   expect(Mounts.filter(({ Type }) => Type === 'tmpfs')).toEqual([{ Type: 'tmpfs', Target: '/data', ReadOnly: true }]);
 });

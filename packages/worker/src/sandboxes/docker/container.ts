@@ -8,33 +8,33 @@ import { type ContainerImage, ownFolders } from './images/image.ts';
 
 export interface ContainerView {
   readonly image: ContainerImage;
-  /** One of the engine's runtimes; absent: the engine's default. */
+  /** Name of one of the engine's container runtimes. If it is absent, the engine uses its default runtime. */
   readonly runtime?: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
   readonly folders: Pick<SandboxFolders, 'top' | 'workspace' | 'home'>;
-  /** Host folder that is /opt/runyard. */
+  /** Folder of the machine that the sandbox sees as /opt/runyard. */
   readonly runtimeFolder: string;
   readonly harnessDir?: string | undefined;
-  /** Host files that are mounted only in this sandbox, by their paths inside the container. */
+  /** Files of the machine that are mounted only in this sandbox. The keys are paths inside the container. */
   readonly files: Readonly<Record<string, string>>;
   readonly hasRelay: boolean;
   readonly hasEgress: boolean;
-  /** Uid and gid inside and outside. */
+  /** Uid and gid of the sandbox's processes. They are the same inside and outside of the container. */
   readonly uid: number;
   readonly gid: number;
   readonly nofile: number;
   readonly limits: SandboxLimits;
-  /** Processors; absent: all. */
+  /** Processors of the run's instance shape. Absent if the run has no shape. */
   readonly vcpus?: number | undefined;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
 
 const megabyte = 1024 * 1024;
-/** The engine's init, which counts as a process of the container. */
+/** The limit of processes is higher by one, because the engine's init also counts as a process of the container. */
 const ownProcesses = 1;
 
-/** Variables of an image that would affect Runyard's programs, because the linker, Node, or its libraries read them. */
+/** Matches variables of an image that would affect Runyard's programs, because the linker, Node or a library of Node reads them. */
 const changesPrograms =
   /^(?:LD_|NODE_|DYLD_|MALLOC_|GLIBC_|GCONV_|OPENSSL_|SSL_|UV_|V8_|TINI_|ICU_|NO_COLOR$|FORCE_COLOR$|LOCPATH$|NLSPATH$|HOSTALIASES$|RES_OPTIONS$|LOCALDOMAIN$|BASH_ENV$|ENV$|SHELLOPTS$|IFS$|PATH$|USER$|LANG$|TERM$|HARNESS_)/;
 
@@ -48,11 +48,11 @@ export function containerRequest(view: ContainerView): object {
     ReadOnly: readOnly,
     BindOptions: { Propagation: 'rprivate' },
   });
-  // Replaces a volume of the image by a read-only mount. The volume would be on the machine's disk, without a limit, and contain files of
-  // the image.
+  // Replaces a volume of the image by an empty read-only mount. Otherwise the engine would create the volume, with files of the image,
+  // on the machine's disk and without a size limit.
   const emptyFolder = (target: string) => ({ Type: 'tmpfs', Target: target, ReadOnly: true });
   const memoryBytes = limits.memoryMb * megabyte;
-  // `limits.cpus` is already lowered to the shape of the run.
+  // If `limits.cpus` is set, it is not larger than the shape of the run allows.
   const cpus = limits.cpus > 0 ? limits.cpus : (view.vcpus ?? 0);
   const limit = (Name: string, value: number) => ({ Name, Soft: value, Hard: value });
   return {
@@ -89,7 +89,7 @@ export function containerRequest(view: ContainerView): object {
       IpcMode: 'private',
       CgroupnsMode: 'private',
       Memory: memoryBytes,
-      // Without swap, memory is limited to exactly this value.
+      // Memory and swap together have the same limit as memory alone, so that the container cannot use swap.
       MemorySwap: memoryBytes,
       PidsLimit: limits.processes + ownProcesses,
       ShmSize: limits.tmpMb * megabyte,
@@ -110,8 +110,9 @@ export function containerRequest(view: ContainerView): object {
 }
 
 /**
- * Returns the entries that complete or change the environment of the image: `env`, whose `PATH` also gets the folders of the image's
- * `PATH`, and the names of the image's variables that affect Runyard's programs. A name without `=` removes the variable (API, `Env`).
+ * Returns the entries with which the engine changes the environment of the image. The first entries are the variables in `env`; `PATH`
+ * also gets the folders of the image's `PATH`. The other entries are names of variables of the image that affect Runyard's programs. A
+ * name without `=` removes the variable (`Env` in the engine's API).
  */
 function containerEnvironment(ofImage: readonly string[], env: Readonly<Record<string, string>>): string[] {
   const names = ofImage.map((entry) => entry.split('=', 1)[0] ?? '');
@@ -123,7 +124,7 @@ function containerEnvironment(ofImage: readonly string[], env: Readonly<Record<s
   return [...new Set(removed.filter((name) => name !== ''))].concat(own);
 }
 
-/** Returns Runyard's own folders, then the image's folders, and then the usual folders. */
+/** Returns a PATH with Runyard's own folders first, then the folders of the image, and then the usual folders. */
 function mergedPath(own: string, ofImage: string): string {
   const folders = own.split(':');
   const ours = folders.filter((folder) => ownFolders.some((start) => folder.startsWith(`${start}/`)));

@@ -30,7 +30,7 @@ import { probeContainers } from './probe.ts';
 
 const megabyte = 1024 * 1024;
 
-/** Containers of an engine on this machine, from images of the environments of runs. */
+/** The backend whose sandboxes are containers of an engine on this machine. The environment of a run names the image of the container. */
 export const docker: BackendKind = {
   async probe(limits, settings) {
     const folder = await mkdtemp(path.join(os.tmpdir(), 'runyard-probe-'));
@@ -93,7 +93,10 @@ async function makeGround(
   };
 }
 
-/** File that names the engine which may have containers of this data folder. The current settings may name another engine. */
+/**
+ * Path of the file that stores the address of the engine with the containers of this data folder. The file is needed because the settings
+ * of a later worker may name another engine.
+ */
 const engineFile = (stateRoot: string): string => path.join(stateRoot, 'engine.json');
 
 async function open(request: OpenRequest): Promise<SandboxBackend> {
@@ -144,7 +147,7 @@ async function open(request: OpenRequest): Promise<SandboxBackend> {
   return dockerBackend(level, images, settings.RUNYARD_DOCKER_IMAGE, make);
 }
 
-/** Returns how to make sandboxes that end with this process. */
+/** Returns the function that makes sandboxes which end together with this process. */
 function inThisProcess(
   ground: ContainerGround,
   runtime: string,
@@ -154,14 +157,14 @@ function inThisProcess(
   return (order) => prepareContainer(ground, contents, { ...order, runtime });
 }
 
-/** Returns how to make sandboxes that continue when this process ends. */
+/** Returns the function that makes sandboxes which continue when this process ends, because each has a supervisor process. */
 async function supervised(
   { log: _, ...ground }: ContainerGround,
   runtime: string,
   { state, serviceRoot, cache, instanceId }: OpenRequest,
   supervisors: NonNullable<OpenRequest['supervisors']>,
 ): Promise<MakeContainerSandbox> {
-  // Uses the Node of this process, because the Node of the agents runs only inside containers.
+  // The supervisor uses the Node of this process, because the Node of the agents can run only inside containers.
   const program = await makeSupervisorProgram(state.folder, process.execPath);
   return (order) => {
     const preparation: ContainerPreparation = {

@@ -3,12 +3,12 @@ import type { EngineAddress } from '../engine/engine.ts';
 import type { SandboxLimits } from '../limits.ts';
 import type { ContainerImage } from './images/image.ts';
 
-/** The engine, folders and properties of the machine that all containers of a worker share. */
+/** Facts about the engine, the folders and the machine that are the same for all containers of a worker. */
 export interface ContainerGround {
   readonly engine: EngineAddress;
-  /** Container runtime; absent: the engine's own choice. */
+  /** Name of the container runtime. If it is absent, the engine uses its default runtime. */
   readonly runtime?: string;
-  /** True if the runtime cannot start a program that its user cannot read, as with gVisor. */
+  /** True if the container runtime, like gVisor, cannot start a program whose file the container's user cannot read. */
   readonly readsPrograms: boolean;
   readonly stateRoot: string;
   readonly owner: string;
@@ -20,7 +20,7 @@ export interface ContainerGround {
   readonly log: { warn(fields: object, message: string): void };
 }
 
-/** Everything that a supervisor needs to prepare a sandbox, as JSON. */
+/** Everything that a supervisor process needs to prepare a sandbox. The worker sends it as JSON. */
 export interface ContainerPreparation {
   readonly backend: 'docker';
   readonly id: string;
@@ -29,9 +29,9 @@ export interface ContainerPreparation {
   readonly image: ContainerImage;
   readonly limits: SandboxLimits;
   readonly vcpus?: number;
-  /** Host folder that is /opt/runyard. */
+  /** Folder of the machine that the sandbox sees as /opt/runyard. */
   readonly runtime: string;
   readonly serviceRoot: string;
-  /** Socket of the worker's cache; absent: agents keep nothing for later runs. */
+  /** Socket of the worker's cache. If it is absent, agents store nothing for later runs. */
   readonly cacheSocket?: string;
 }

@@ -8,7 +8,7 @@ import { prepareContainer } from './prepare.ts';
 
 let folder = '';
 let server: Server;
-/** Statuses of the next answers to kill requests. After these, the answer is 204, and the container ends. */
+/** Statuses of the fake engine's next answers to kill requests. After these answers, it answers 204 and ends the container. */
 let failures: number[];
 let kills: string[];
 let removalStatus: number;
@@ -72,7 +72,7 @@ const prepare = () =>
     },
   );
 
-test('kills a container again until its engine has killed it', async () => {
+test('a kill is repeated until the engine has killed the container', async () => {
   failures = [500, 503];
   const sandbox = await prepare();
   const running = await sandbox.run(['/node'], {});
@@ -82,7 +82,7 @@ test('kills a container again until its engine has killed it', async () => {
   await sandbox.dispose();
 });
 
-test('sends SIGTERM once, and sends no kill to a container that has ended', async () => {
+test('SIGTERM is sent only once, and a kill is not repeated if the container has ended', async () => {
   failures = [500, 409];
   const sandbox = await prepare();
   const running = await sandbox.run(['/node'], {});
@@ -97,7 +97,7 @@ test('sends SIGTERM once, and sends no kill to a container that has ended', asyn
   expect(kills).toEqual(['SIGTERM', 'SIGKILL', 'SIGKILL']);
 });
 
-test('ends a container that cannot be removed', async () => {
+test('a container that the engine cannot remove is killed', async () => {
   removalStatus = 500;
   const sandbox = await prepare();
   const running = await sandbox.run(['/node'], {});

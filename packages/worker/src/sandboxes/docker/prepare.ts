@@ -22,16 +22,16 @@ import type { ContainerGround, ContainerPreparation } from './preparation.ts';
 import { type RunningContainer, startContainer } from './running.ts';
 import { userFiles } from './user-files.ts';
 
-/** Descriptor from which the agent reads the run token; engines pass only this descriptor to the container. */
+/** The agent reads the run token from standard input, because this is the only input descriptor that engines pass to a container. */
 const runTokenDescriptor = 0;
 
-/** Returns the command of the agent program in a container. `readsPrograms`: the runtime cannot start a program that its user cannot read. */
+/** Returns the command of the agent program in a container. `readsPrograms`: see `ContainerGround`. */
 const agentCommand = (args: readonly string[], readsPrograms: boolean): string[] => [
   ...(readsPrograms ? readableAgentProgram(inside.runtime) : agentProgram(inside.runtime)),
   ...args,
 ];
 
-/** Returns the agent's whole environment without the variables of the image: `env`, and the variables that every program expects. */
+/** Returns the environment of the agent, except for the variables of the image: `env` and the variables that every program expects. */
 function agentEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
   return {
     ...baseEnvironment(inside.runtime, inside.home, harnessFolderInside),
@@ -58,8 +58,8 @@ export type ContainerOrder = Pick<
 >;
 
 /**
- * Makes folders, user and relay of a sandbox. The container is created when its command is known. If a step fails, removes the results of
- * the earlier steps.
+ * Makes the folders, the user and the relay of a sandbox. The container is created later, when its command is known. If a step fails,
+ * undoes the steps before it.
  */
 export async function prepareContainer(
   ground: ContainerGround,
@@ -89,7 +89,7 @@ export async function prepareContainer(
     const problems: string[] = [];
     const attempt = (what: string, work: Promise<unknown> | undefined): Promise<unknown> =>
       work?.catch((error: Error) => problems.push(`${what}: ${error.message}`)) ?? Promise.resolve();
-    // Kills the container first, so that it ends even if its removal fails.
+    // Kills the container before its removal, so that it ends even if the removal fails.
     if (isMade) kill('kill');
     await attempt('container', isMade ? removeContainer(engine, name) : undefined);
     await running?.ended;
@@ -121,13 +121,13 @@ export async function prepareContainer(
   }
   const hostFolders = folders;
 
-  /** Sends a signal to the container. Repeats SIGKILL while the engine fails, so that the container ends in any case. */
+  /** Sends a signal to the container. If the engine fails, repeats SIGKILL until it was sent, so that the container ends in any case. */
   const send = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
     for (let sent = false; !sent && !isOver; ) {
       sent = await engine.call('POST', `/containers/${name}/kill`, { query: { signal } }).then(
         () => true,
         async (error: Error) => {
-          // The container has ended, or has not started yet. `run` checks `isKilled` after the start.
+          // 404 or 409: the container has ended, or has not started yet. In the second case, `run` kills it after the start.
           if (error instanceof EngineError && (error.status === 404 || error.status === 409)) return true;
           ground.log.warn({ sandbox: id, signal, error: error.message }, 'a container could not be signalled');
           if (signal === 'SIGKILL') await sleep(killAgainMs);
@@ -232,7 +232,10 @@ export async function prepareContainer(
   };
 }
 
-/** Writes the files in which programs in the container look up their user. Returns their host paths by their paths inside. */
+/**
+ * Writes the files in which programs in the container look up their user. Returns for each path inside the container the path on the
+ * machine.
+ */
 async function writeUserFiles(top: string, uid: number, gid: number): Promise<Record<string, string>> {
   const files: Record<string, string> = {};
   for (const [name, text] of Object.entries(userFiles(uid, gid))) {

@@ -13,8 +13,8 @@ import type { ContainerGround } from './preparation.ts';
 import { prepareContainer } from './prepare.ts';
 
 /**
- * Runs in the container, in the agent's own Node, and prints facts as JSON. Each fact is tested, because the options of the engine alone
- * prove nothing.
+ * Script that runs inside the container, with the agent's own Node, and prints facts about the isolation as JSON. The facts are
+ * measured inside, because the options of the container do not prove that they had an effect.
  */
 const probeScript = `
 import fs from 'node:fs';
@@ -78,7 +78,7 @@ export interface ContainerProbe {
   readonly facts: EngineFacts;
   readonly ground: ContainerGround;
   readonly limits: SandboxLimits;
-  /** Host folder with the portable Node. */
+  /** Folder of the machine with the portable Node. */
   readonly runtime: string;
 }
 
@@ -87,7 +87,10 @@ export interface ContainerProbeResult extends ProbeResult {
   readonly readsPrograms: boolean;
 }
 
-/** Starts a container of an empty image and checks from inside how well it isolates. Leaves nothing behind. */
+/**
+ * Starts a container of an empty image and measures from inside how well the container is isolated. Removes everything that was created
+ * for this.
+ */
 export async function probeContainers(probe: ContainerProbe): Promise<ContainerProbeResult> {
   const { runtime } = probe.ground;
   const failed = (...reasons: string[]): ContainerProbeResult => ({
@@ -186,7 +189,7 @@ function engineFault(facts: EngineFacts, runtime: string | undefined): string | 
   return undefined;
 }
 
-/** Returns the advice for a container runtime that the operator has set and that does not work. */
+/** Returns advice for the case that the operator has set a container runtime and this runtime does not work. */
 const adviceFor = (runtime: string | undefined): string =>
   runtime === undefined
     ? ''

@@ -31,7 +31,10 @@ interface State {
 /** Pause between two requests to an engine that does not answer, for example during its upgrade. */
 const askAgainMs = 500;
 
-/** Starts a container that was made, and gives `input` to its standard input. Rejects with the engine's reason if it does not start. */
+/**
+ * Starts an existing container and writes `input` to its standard input. Rejects with the engine's reason if the container does not
+ * start.
+ */
 export async function startContainer(engine: Engine, name: string, input: string): Promise<RunningContainer> {
   const { socket, head } = await engine.attach(name);
   socket.on('error', () => {});
@@ -55,7 +58,7 @@ export async function startContainer(engine: Engine, name: string, input: string
     return lastOomKills;
   };
 
-  /** Waits until the engine reports that the container has ended, even if the engine is restarted meanwhile. */
+  /** Waits until the engine reports that the container has ended. Continues to wait if the engine is restarted meanwhile. */
   const untilEnded = async (): Promise<State['State'] | undefined> => {
     for (;;) {
       try {
@@ -63,7 +66,7 @@ export async function startContainer(engine: Engine, name: string, input: string
         const { State } = await inspect();
         if (State.Status === 'exited' || State.Status === 'dead') return State;
       } catch (error) {
-        // The container was removed, which means that it has ended.
+        // 404: the container was removed, so it has ended.
         if (error instanceof EngineError && error.status === 404) return undefined;
       }
       await sleep(askAgainMs);

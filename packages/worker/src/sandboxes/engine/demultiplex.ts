@@ -1,11 +1,14 @@
 import { PassThrough, type Readable } from 'node:stream';
 
-/** Bytes before each piece: the stream's number, three zeros, the length (docs.docker.com/reference/api/engine, "Stream format"). */
+/**
+ * Length of the header before each piece of output. It has the number of the stream, three zeros and the length of the piece
+ * (docs.docker.com/reference/api/engine, "Stream format").
+ */
 const headerBytes = 8;
 
 /**
- * Returns the text of both outputs of a container, in order, from the connection that is attached to the container. `head`: bytes that
- * arrived before the connection was passed to this function.
+ * Returns standard output and standard error of a container as one stream, in order. `source` is the connection that is attached to
+ * the container. `head`: bytes that arrived before the connection was passed to this function.
  */
 export function outputsOf(source: Readable, head: Buffer): Readable {
   const output = new PassThrough();

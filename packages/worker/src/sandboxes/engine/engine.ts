@@ -9,14 +9,14 @@ import { http } from '@runyard/system/node-http';
  * that it supports.
  */
 const newestVersion = '1.47';
-/** Oldest version with everything that is used here: engine 20.10. */
+/** Oldest version that has everything that this code uses. Engines have it from 20.10 on. */
 const oldestVersion = '1.41';
 /** Longest answer that is read as JSON. */
 const longestAnswer = 16 * 1024 * 1024;
 /** Time limit for an answer, in milliseconds. */
 const answerMs = 60_000;
 
-/** The address of an engine, as JSON for the supervisor process of a sandbox. */
+/** The address of an engine. The worker also sends it as JSON to the supervisor process of a sandbox. */
 export interface EngineAddress {
   readonly socketPath: string;
   /** Version of the API, such as `1.41`. */
@@ -56,7 +56,10 @@ export interface Engine {
   call<T = unknown>(method: string, path: string, request?: EngineRequest): Promise<T>;
   /** Sends a request and returns the answer as a stream. Rejects with the same errors as `call`. */
   stream(method: string, path: string, request?: EngineRequest): Promise<IncomingMessage>;
-  /** Connects to a container's input and outputs. `head`: bytes of the outputs that arrived at once. */
+  /**
+   * Connects to standard input, standard output and standard error of a container. `head`: bytes of the outputs that arrived together
+   * with the answer.
+   */
   attach(container: string): Promise<{ readonly socket: Socket; readonly head: Buffer }>;
 }
 
@@ -90,7 +93,7 @@ export function openEngine(address: EngineAddress): Engine {
         clearTimeout(late);
         resolve(answer);
       });
-      // This event may also follow when an answer breaks off. By then the promise is settled, so the rejection has no effect.
+      // This event also occurs when an answer breaks off later. Then the promise is already settled, so `reject` has no effect.
       sent.on('error', (error: NodeJS.ErrnoException) => {
         clearTimeout(late);
         reject(error);
@@ -133,7 +136,7 @@ export function openEngine(address: EngineAddress): Engine {
   };
 }
 
-/** Returns the whole text of an answer. Rejects if it is too long or breaks off. */
+/** Returns the whole text of an answer. Rejects if the answer is too long or breaks off. */
 async function textOf(answer: Readable): Promise<string> {
   let text = '';
   answer.setEncoding('utf8');
@@ -168,14 +171,15 @@ export interface EngineFacts {
   readonly hasProcessLimit: boolean;
   readonly hasSwapLimit: boolean;
   readonly hasProcessorLimit: boolean;
-  /** `1` or `2`; empty if the engine does not say. */
+  /** `1` or `2`; empty if the engine does not report it. */
   readonly cgroupVersion: string;
-  /** Folder of its images. */
+  /** Folder in which the engine stores its images. */
   readonly rootFolder: string;
 }
 
 /**
- * Returns the socket of `RUNYARD_DOCKER_HOST`. Throws for an engine on another machine, because it cannot see the files of this machine.
+ * Returns the path of the socket that `RUNYARD_DOCKER_HOST` names. Throws if the engine is on another machine, because that engine cannot
+ * mount files of this machine.
  */
 export function socketOf(host: string): string {
   if (/^unix:\/\/\/./.test(host)) return host.slice('unix://'.length);

@@ -4,8 +4,8 @@ import path from 'node:path';
 const mounts = '/sys/fs/cgroup';
 
 /**
- * Returns how many processes in the cgroup of a process the kernel has killed because memory was used up. 0: none, or the number cannot be
- * read.
+ * Returns how many processes the kernel has killed in the cgroup of this process because its memory was used up. Returns 0 if the
+ * number cannot be read.
  */
 export async function oomKillsOf(pid: number): Promise<number> {
   if (pid <= 0) return 0;

@@ -4,8 +4,8 @@ import { type Engine, EngineError } from './engine.ts';
 const ownerLabel = 'runyard.owner';
 
 /**
- * Returns the name of a sandbox's container. Only this worker creates containers with such names. Labels do not prove this, because an
- * image may have any label.
+ * Returns the name of a sandbox's container. The name proves that a worker of this data folder has created the container. A label
+ * would not prove this, because an image may set any label.
  */
 export const containerName = (owner: string, id: string): string => `runyard-${owner}-${id}`;
 
@@ -18,7 +18,7 @@ export const containerLabels = (
   ...more,
 });
 
-/** Returns the ids of the sandboxes of a data folder that have a container, whether it runs or not. */
+/** Returns the ids of the sandboxes of a data folder that have a running or stopped container. */
 export async function listSandboxes(engine: Engine, owner: string): Promise<string[]> {
   const filters = JSON.stringify({ label: [`${ownerLabel}=${owner}`] });
   const found = await engine.call<{ Names?: string[] }[]>('GET', '/containers/json', { query: { all: '1', filters } });
@@ -28,11 +28,11 @@ export async function listSandboxes(engine: Engine, owner: string): Promise<stri
   );
 }
 
-/** Ends everything in a container and removes it, if it exists. */
+/** Ends all processes in a container and removes the container. Does nothing if the container does not exist. */
 export async function removeContainer(engine: Engine, name: string): Promise<void> {
   await engine.call('DELETE', `/containers/${name}`, { query: { force: '1', v: '1' } }).catch(async (error: Error) => {
     if (!(error instanceof EngineError)) throw error;
-    // 409: another request is removing it.
+    // 409: another request is already removing the container.
     if (error.status === 409) return await untilGone(engine, name);
     if (error.status !== 404) throw error;
   });

@@ -1,14 +1,19 @@
 import type { Gvisor } from './find-gvisor.ts';
 
-/** Paths of runsc and its files in the outer sandbox. The container sees none of these files. */
+/**
+ * Paths of runsc, the program of gVisor, and of its files in the outer bubblewrap sandbox. The gVisor container sees none of these files.
+ */
 export const outside = { runsc: '/run/runsc', bundle: '/run/bundle', state: '/run/state' } as const;
 
-/** Variable with the length of the specification, which comes before the run token on descriptor 4. */
+/**
+ * Environment variable with the length of the container's specification. On descriptor 4, the specification comes first and then the run
+ * token.
+ */
 export const specificationBytesVariable = 'RUNYARD_SPECIFICATION_BYTES';
 
 /**
- * First process of the outer sandbox: writes the specification, starts the container with the rest of descriptor 4 as its standard input,
- * forwards SIGTERM to the container's init, and exits with the container's exit code.
+ * Script of the first process in the outer sandbox. It writes the specification into a file and starts the container, whose standard
+ * input is the rest of descriptor 4. It forwards SIGTERM to the container's init, and ends with the exit code of the container.
  */
 const runScript = [
   'umask 077',
@@ -22,22 +27,23 @@ const runScript = [
 ].join('\n');
 
 /**
- * Options of runsc. `--rootless`: root in the outer sandbox is the run's own user, who has rights only in the namespaces of that sandbox.
- * `--host-uds=open`: programs may connect to sockets in the files that they see. These are the sockets of the relay and of the egress
- * proxy. Programs cannot make sockets that other sandboxes see. `--ignore-cgroups`: the outer sandbox is in its cgroup already.
+ * Options of runsc. `--rootless`: root in the outer sandbox is the user of the run, who has rights only in the namespaces of that
+ * sandbox. `--host-uds=open`: programs may connect to the Unix sockets that they see, which are the sockets of the relay and of the
+ * egress proxy. They cannot make sockets that other sandboxes see. `--ignore-cgroups`: runsc makes no cgroup, because the outer
+ * sandbox already has one.
  */
 const options = ['--rootless', '--network=none', '--ignore-cgroups', '--host-uds=open', '--oci-seccomp'];
 
-/** Threads of gVisor's kernel and of its file server. */
+/** Threads that gVisor needs for its kernel and its file server. */
 const ownThreads = 256;
 
 /**
- * Most threads of the machine that one thread of the container needs, as measured. With `ptrace`, each thread of gVisor's kernel needs one
- * thread per process.
+ * For one thread of the container, gVisor needs at most this number of threads of the machine (measured). With `ptrace`, each thread
+ * of gVisor's kernel needs one thread for each process.
  */
 const threadsPerThread: Readonly<Record<Gvisor['platform'], number>> = { systrap: 3, ptrace: 16 };
 
-/** Returns how many processes and threads of the machine a container with `processes` processes may need. */
+/** Returns how many processes and threads of the machine gVisor may need for a container with `processes` processes. */
 export function hostProcesses({ platform }: Gvisor, processes: number): number {
   return threadsPerThread[platform] * processes + ownThreads;
 }

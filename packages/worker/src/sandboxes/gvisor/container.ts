@@ -1,6 +1,6 @@
 /** Specification of a gVisor container, in the format of the Open Container Initiative (runtime-spec 1.0). */
 
-/** A folder or file of the outer sandbox that the container may write to, at the same path. */
+/** A folder or file of the outer sandbox to which the container may write. */
 export interface WritableFolder {
   /** Path below the container's root, which is also its path in the container. */
   readonly path: string;
@@ -13,7 +13,7 @@ export interface MemoryFolder {
 }
 
 export interface ContainerView {
-  /** Folder of the outer sandbox that is the container's root, read-only. */
+  /** Folder of the outer sandbox that the container sees as its root folder, read-only. */
   readonly root: string;
   readonly writable: readonly WritableFolder[];
   readonly memory: readonly MemoryFolder[];
@@ -26,9 +26,9 @@ export interface ContainerView {
 }
 
 /**
- * First process of the container. Like the init of a bubblewrap sandbox, it starts the command, forwards SIGTERM to it, reaps orphans, and
- * exits with the command's exit code. The run token arrives on standard input, because this is the only descriptor that all versions of
- * gVisor pass on.
+ * Script of init, the first process of the container. Like the init of a bubblewrap sandbox, it starts the command, forwards SIGTERM
+ * to the command, reaps orphans, and ends with the exit code of the command. The run token arrives on standard input, because this is
+ * the only descriptor that all versions of gVisor pass to the container.
  */
 const initScript = [
   'exec 4<&0 </dev/null',
@@ -40,15 +40,16 @@ const initScript = [
   'exit "$s"',
 ].join('\n');
 
-/** The limit of processes also counts init. `unshare` runs before init, as the same process. */
+/** The limit of processes is higher by one, because it also counts init. `unshare` needs no further process: it becomes init. */
 const ownProcesses = 1;
 
 /** System calls with which a program could remove the mount that hides ptrace_scope (see below). */
 const refusedCalls = ['mount', 'umount2', 'pivot_root', 'chroot', 'move_mount', 'fsopen', 'fsmount', 'open_tree'];
 
 /**
- * Returns the specification. The container's root user is the user of the outer sandbox, because that user owns workspace and home.
- * The command runs in a user namespace of gVisor's kernel; in it, this user has the uid `uid` and no capabilities.
+ * Returns the specification. The root user of the container is the user of the outer sandbox, because this user owns the workspace and
+ * the home folder. The command runs in a separate user namespace of gVisor's kernel. In this namespace, the same user has the uid
+ * `uid` and no capabilities.
  */
 export function containerSpecification(view: ContainerView): object {
   const { limits, uid } = view;
@@ -59,7 +60,8 @@ export function containerSpecification(view: ContainerView): object {
     RLIMIT_CORE: 0,
   };
   const asUser = ['/usr/bin/unshare', '--user', `--map-user=${uid}`, `--map-group=${uid}`, '--'];
-  // `unshare` needs this capability to create a namespace whose map contains root (user_namespaces(7)). The command does not get it.
+  // `unshare` needs this capability to create a user namespace that maps the root user (user_namespaces(7)). The command does not get the
+  // capability.
   const mapping = ['CAP_SETFCAP'];
   return {
     ociVersion: '1.0.2',
@@ -76,7 +78,7 @@ export function containerSpecification(view: ContainerView): object {
     },
     mounts: [
       { destination: '/proc', type: 'proc', source: 'proc' },
-      // Hides ptrace_scope: a program that could write 0 to this file could read the memory of the agent.
+      // Hides the file ptrace_scope, because a program that writes 0 to this file could read the memory of the agent.
       memoryMount('/proc/sys/kernel/yama', 4096, 'ro', 'mode=555'),
       { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'mode=755'] },
       ...view.memory.map(({ path, bytes }) => memoryMount(path, bytes, 'nosuid', 'nodev', 'mode=1777')),

@@ -19,12 +19,12 @@ const install = async (script: string): Promise<string> => {
 test.each([
   ['systrap', 'echo systrap; echo ptrace; echo kvm'],
   ['ptrace', 'echo ptrace; echo kvm'],
-])('chooses the platform %s of the first runsc on PATH', async (platform, script) => {
+])('findGvisor returns the first runsc on PATH with the platform %s', async (platform, script) => {
   const program = await install(script);
   expect(await findGvisor(`.:${folder}:/usr/bin`)).toEqual({ program, platform });
 });
 
-test('rejects a runsc that does not run', async () => {
+test('findGvisor rejects if runsc does not run on this machine', async () => {
   await install('echo "no such instruction" >&2; exit 132');
   await expect(findGvisor(folder)).rejects.toThrow('no such instruction');
 });

@@ -32,8 +32,8 @@ async function findRunsc(pathVariable: string): Promise<string | undefined> {
 }
 
 /**
- * Finds gVisor and its best platform. `undefined` if it is not installed. Rejects if runsc does not run on this
- * machine.
+ * Returns the gVisor of this machine with the best platform that works. Returns `undefined` if gVisor is not installed. Rejects if
+ * runsc does not run on this machine.
  */
 export async function findGvisor(pathVariable = process.env.PATH ?? ''): Promise<Gvisor | undefined> {
   const program = await findRunsc(pathVariable);

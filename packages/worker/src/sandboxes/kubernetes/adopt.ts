@@ -6,8 +6,8 @@ import { ownedBy, sandboxOfJob } from './names.ts';
 import { readRecord } from './record.ts';
 
 /**
- * Returns the sandboxes of the data folder's Jobs: running sandboxes, and ended sandboxes whose end may not have been reported to the
- * service. A Job is adopted only if its name, its labels and the proof of its record are valid. All other objects with the labels of the
+ * Returns the sandboxes of the data folder's Jobs. These are running sandboxes, and ended sandboxes whose end the service may not
+ * know. A Job is adopted only if its name, its labels and the proof of its record are valid. All other objects with the labels of the
  * data folder are deleted.
  */
 export async function adoptJobs(ground: KubernetesGround): Promise<AdoptableSandbox[]> {
@@ -37,7 +37,7 @@ export async function adoptJobs(ground: KubernetesGround): Promise<AdoptableSand
         ...record,
         spawn_ms: startedAt === undefined ? 0 : Math.max(0, startedAt.getTime() - record.assigned_at),
       },
-      // False if the pod has not started yet. When it starts later, its agent reports the start.
+      // False if the pod has not started yet. Then the agent itself reports the start later.
       lives: startedAt !== undefined,
       sandbox: {
         id,

@@ -3,7 +3,7 @@ import { kubernetesBackend } from './backend.ts';
 import type { Cluster } from './cluster.ts';
 import { emptyTemplate } from './template.ts';
 
-test('deletes the Job of an execution that is cancelled while the Job is being released', async () => {
+test('the Job of an execution is deleted if the execution is cancelled while the Job is being released', async () => {
   const cancelled = new AbortController();
   const deleted = Promise.withResolvers<string>();
   const cluster: Partial<Cluster> = {

@@ -133,7 +133,7 @@ function podSandbox(
       job = running;
       void running.ended.then(end);
       const stop = () => running.kill('kill');
-      // The execution may have been cancelled while the request that releases the Job was in progress.
+      // Checks the signal again, because the execution may have been cancelled during the request that releases the Job.
       if (signal.aborted) stop();
       else signal.addEventListener('abort', stop, { once: true });
       const failure = await running.started;
@@ -157,7 +157,7 @@ function podSandbox(
   };
 }
 
-/** Follows a released Job. */
+/** Follows a released Job, whose pod may start. */
 export const follow = (
   ground: KubernetesGround,
   { name, uid, image }: { readonly name: string; readonly uid: string; readonly image: string },

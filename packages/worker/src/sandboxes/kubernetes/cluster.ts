@@ -20,7 +20,7 @@ import {
 } from '@kubernetes/client-node';
 
 export interface ClusterAddress {
-  /** Kubeconfig file; absent: the default one, or the service account of this pod. */
+  /** Path of the kubeconfig file. If it is absent, the default kubeconfig or the service account of this pod is used. */
   readonly config?: string | undefined;
   readonly namespace: string;
 }
@@ -29,22 +29,22 @@ export interface ClusterAddress {
 export interface Cluster {
   readonly namespace: string;
   version(): Promise<string>;
-  /** Returns the needed rights that this worker lacks; empty if it has all of them. */
+  /** Returns the rights that this worker needs and does not have. */
   missingRights(): Promise<string[]>;
   /** Creates a Job. `dryRun`: the cluster only checks the Job and does not create it. */
   createJob(job: V1Job, dryRun?: boolean): Promise<V1Job>;
-  /** Adds annotations and lets the pod of a Job start. */
+  /** Adds the annotations to a suspended Job and ends the suspension, so that its pod starts. */
   release(name: string, uid: string, annotations: Readonly<Record<string, string>>): Promise<void>;
   listJobs(selector: string): Promise<V1Job[]>;
   listPods(selector: string): Promise<V1Pod[]>;
   /**
-   * Deletes a Job with its pods and Secret. A pod has the grace period of its specification to end, unless `deletePod` has shortened it.
-   * The Job exists until its pods are gone. Does nothing if the Job does not exist.
+   * Deletes a Job with its pods and its Secret. Each pod may use the grace period of its specification to end, unless `deletePod` has
+   * set a shorter one. The Job disappears only after its pods. Does nothing if the Job does not exist.
    */
   deleteJob(name: string, uid: string | undefined): Promise<void>;
   /** Deletes a pod. Its processes have `graceSeconds` to end. */
   deletePod(name: string, uid: string | undefined, graceSeconds: number): Promise<void>;
-  /** Creates the Secret of a Job; it is deleted with the Job. */
+  /** Creates a Secret that belongs to a Job. The cluster deletes the Secret together with the Job. */
   createSecret(name: string, job: V1Job, content: Readonly<Record<string, string>>): Promise<void>;
   deleteSecret(name: string): Promise<void>;
   /** Returns the last lines of a container. */
@@ -57,7 +57,7 @@ export interface Cluster {
 /** The cluster refused a request, or did not answer. */
 export class ClusterError extends Error {
   override readonly name = 'ClusterError';
-  /** Status of the answer; absent: there was no answer. */
+  /** Status of the answer. Undefined if there was no answer. */
   readonly status: number | undefined;
 
   constructor(message: string, status: number | undefined, options?: ErrorOptions) {
@@ -67,7 +67,7 @@ export class ClusterError extends Error {
 }
 
 const longestAnswerMs = 30_000;
-/** Time for which connections are reused. After it, new connections are opened, because certificates in files change. */
+/** Connections are reused for this time. Then new connections are opened, because the certificates in files may have changed. */
 const connectionMs = 10 * 60_000;
 const logLines = 200;
 const logBytes = 1024 * 1024;
@@ -116,7 +116,8 @@ export function openCluster({ config: file, namespace }: ClusterAddress): Cluste
         batch.createNamespacedJob({ namespace, body, fieldValidation: 'Strict', ...(dryRun ? { dryRun: 'All' } : {}) }),
       ),
     async release(name, uid, annotations) {
-      // The first operation tests the id. So a Job that someone else made in between under the same name is not changed.
+      // The first operation tests the id of the Job. So if someone else has replaced the Job by another Job with the same name, the other
+      // Job is not changed.
       const body = [
         { op: 'test', path: '/metadata/uid', value: uid },
         ...Object.entries(annotations).map(([key, value]) => ({
@@ -176,8 +177,8 @@ export function openCluster({ config: file, namespace }: ClusterAddress): Cluste
 const precondition = (uid: string | undefined) => (uid === undefined ? {} : { preconditions: { uid } });
 
 /**
- * Returns settings with which the library reuses connections. By default, the library creates a dispatcher for each request, which opens a
- * new connection.
+ * Returns settings with which the library reuses connections. By default, the library creates a new dispatcher for each request, and
+ * each dispatcher opens a new connection.
  */
 function persistent(config: KubeConfig, server: string): Configuration {
   let dispatcher: ReturnType<RequestContext['getDispatcher']>;
@@ -188,7 +189,7 @@ function persistent(config: KubeConfig, server: string): Configuration {
       await config.applySecurityAuthentication(context);
       if (dispatcher !== undefined && performance.now() - since < connectionMs)
         return context.setDispatcher(dispatcher);
-      // `close` waits until the requests in progress have ended.
+      // Closes the old connections when their requests have ended. Does not wait for this.
       void dispatcher?.close().catch(() => {});
       dispatcher = context.getDispatcher();
       since = performance.now();
@@ -201,8 +202,8 @@ function persistent(config: KubeConfig, server: string): Configuration {
 }
 
 /**
- * Waits for an answer. Rejects with a `ClusterError` with a message for people: the library's own errors contain whole answers, with
- * headers.
+ * Waits for an answer. Rejects with a `ClusterError` that has a short message. The errors of the library are not used, because they
+ * contain whole answers with headers.
  */
 async function ask<T>(request: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
@@ -236,7 +237,7 @@ function messageOf({ code, body }: ApiException<unknown>): string {
   return `the cluster answered with status ${code}`;
 }
 
-/** Returns undefined if the object does not exist, or if another object has its name. */
+/** Waits for an answer. Resolves with undefined if the object does not exist or if another object has the name of this object. */
 async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

@@ -7,14 +7,14 @@ import { jobName, labelsOf } from './names.ts';
 import { agentUser, placeAgent, places, placing, placingUser } from './scripts.ts';
 import type { PodTemplate } from './template.ts';
 
-/** Settings that all pods of a worker share. */
+/** Settings that are the same for all pods of a worker. */
 export interface PodGround {
   readonly namespace: string;
   readonly owner: string;
   readonly agentImage: string;
   readonly template: PodTemplate;
   readonly runtimeClass?: string;
-  /** Certificates of authorities (PEM) that the agent trusts in addition to Node's own list; absent: none. */
+  /** Certificates of authorities (PEM) that the agent trusts in addition to Node's own list. */
   readonly certificates?: readonly string[];
   readonly deadlineSeconds: number;
   /** Seconds for which the cluster keeps an ended Job, if no worker removes it. */
@@ -27,7 +27,7 @@ export interface PodOrder {
   readonly taskId: string;
   readonly image: string;
   readonly limits: SandboxLimits;
-  /** Processors; absent: no limit. */
+  /** Processors of the run's instance shape. Absent if the run has no shape. */
   readonly vcpus?: number;
   /** Arguments of the agent. No secrets. */
   readonly args: readonly string[];
@@ -35,11 +35,11 @@ export interface PodOrder {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** Megabytes of the disk for the agent's files and the logs of the pod. */
+/** Megabytes of disk that a pod gets in addition, for the agent's files and the logs of the pod. */
 const ownDiskMb = 512;
 /**
- * Variables of an image that change how Node starts. They are set to an empty value, which has no effect. A Job can only set single
- * variables, so each name is listed.
+ * Variables of an image that would change how Node starts. The Job sets them to an empty value, which has no effect. Each name is
+ * listed, because a Job cannot set variables by pattern.
  */
 const withoutEffect = [
   'NODE_OPTIONS',
@@ -77,7 +77,10 @@ const pod: V1PodSecurityContext = {
 
 const mebibytes = (amount: number): string => `${amount}Mi`;
 
-/** Returns the Job of a sandbox. The Job is suspended until its release, because its Secret can be created only when the Job has an id. */
+/**
+ * Returns the Job of a sandbox. The Job is created suspended and released later, because the Secret of the Job can be created only when
+ * the Job has an id.
+ */
 export function jobOf(ground: PodGround, order: PodOrder): V1Job {
   const { template, owner } = ground;
   const labels = labelsOf(owner, order);
@@ -149,13 +152,13 @@ function agent(ground: PodGround, { image, limits, vcpus, args, env }: PodOrder)
   const { requests, limits: most } = ground.template.resources;
   const memory = mebibytes(limits.memoryMb);
   const disk = mebibytes(limits.diskMb + ownDiskMb);
-  // `limits.cpus` is already lowered to the shape of the run.
+  // If `limits.cpus` is set, it is not larger than the shape of the run allows.
   const cpus = limits.cpus > 0 ? limits.cpus : (vcpus ?? 0);
   const cpu = cpus > 0 ? { cpu: String(cpus) } : {};
   const variables = {
     ...Object.fromEntries(withoutEffect.map((name) => [name, ''])),
     ...env,
-    // The agent needs the certificates, because in a pod it connects to the service without a relay.
+    // The agent needs the certificates, because in a pod no relay connects to the service in place of the agent.
     ...(ground.certificates === undefined ? {} : { RUNYARD_CA_CERTIFICATES: ground.certificates.join('\n\n') }),
     ...madeForRun,
     HOME: places.home,

@@ -5,10 +5,16 @@ import { type AdoptRequest, type BackendKind, type SweepRequest, unavailable } f
 import type { ClusterAddress } from './cluster.ts';
 import { openSecret, ownerOf } from './record.ts';
 
-/** File that names the cluster which may have Jobs of this data folder. The current settings may name another cluster. */
+/**
+ * Path of the file that stores the address of the cluster with the Jobs of this data folder. The file is needed because the settings of a
+ * later worker may name another cluster.
+ */
 const clusterFile = (stateRoot: string): string => path.join(stateRoot, 'kubernetes.json');
 
-/** Pods of a cluster, from images of the environments of runs. Each function loads the client library only when it is called. */
+/**
+ * The backend whose sandboxes are pods of a cluster. The environment of a run names the image of the pod. Each function loads the client
+ * library only when the function is called.
+ */
 export const kubernetes: BackendKind = {
   async probe(limits, settings) {
     try {

@@ -1,5 +1,5 @@
 /**
- * Tests the backend with the real client library. The API server is a fake, and a program that replaces the node starts the pods with
+ * Tests the backend with the real client library and a fake API server. In place of a node, a test program starts the pods with
  * bubblewrap.
  * `bin/test-kubernetes` runs these tests against a real control plane and node.
  */
@@ -42,7 +42,7 @@ interface Started extends AsyncDisposable {
   startAgain(): Promise<void>;
 }
 
-/** Starts a worker; `name` is the name of its recorded conversation with the cluster. */
+/** Starts a worker. `name`: name of the recording of the requests between this worker and the cluster. */
 async function start(name: string, settings: Record<string, string> = {}): Promise<Started> {
   const scenario = await cluster.begin(name);
   const service = await startFakeWorkerService();
@@ -113,7 +113,7 @@ function first<T>(items: readonly T[] | undefined): T {
 const podOf = (it: Started): V1Pod => first(answersTo<V1PodList>(it, 'GET', /\/pods\?/).flatMap(({ items }) => items));
 const jobs = /\/jobs(?:$|\?(?!.*dryRun))/;
 
-test('runs an execution in a pod that the cluster accepts, and removes all objects when its end is confirmed', async () => {
+test('an execution runs in a pod, and its objects are removed when the service has confirmed its end', async () => {
   await using it = await start('run');
   it.service.send(assignment('run-1', 'ghcr.io/team/box:2', 'sh', 'echo $(id -u)'));
   const ready = await it.service.waitFor('sandbox_ready', (data) => data.execution_id === 'run-1');
@@ -162,12 +162,12 @@ test('runs an execution in a pod that the cluster accepts, and removes all objec
   const agent = first(spec?.containers);
   expect(agent.image).toBe('ghcr.io/team/box:2');
   expect(agent.resources?.limits).toMatchObject({ memory: '512Mi' });
-  // Another user places the agent, so that commands of the run cannot read the agent's Node.
+  // The init container, which copies the agent, runs as another user, so that commands of the run cannot read the agent's Node.
   expect(first(spec?.initContainers).securityContext?.runAsUser).toBe(10002);
   expect(agent.volumeMounts).toContainEqual({ name: 'agent', mountPath: '/agent', readOnly: true });
 });
 
-test('passes the token in a Secret of the Job that the container of the run cannot see', async () => {
+test('the run token is passed in a Secret that the container of the run cannot see', async () => {
   await using it = await start('token');
   it.service.send(assignment('token-1', undefined, 'sh', 'true'));
   await it.service.waitFor('task_completed', (data) => data.execution_id === 'token-1');
@@ -183,7 +183,7 @@ test('passes the token in a Secret of the Job that the container of the run cann
   expect(answersTo(it, 'DELETE', /\/secrets\//)).toHaveLength(1);
 });
 
-test('lets pods reach only the service', async () => {
+test('the network policy allows pods to connect only to the service', async () => {
   await using it = await start('policy');
   const policy = first(answersTo<V1NetworkPolicy>(it, 'POST', /\/networkpolicies$/));
   expect(policy.spec).toEqual({
@@ -198,7 +198,7 @@ test('lets pods reach only the service', async () => {
   });
 });
 
-test('reports the exit code and the end of the output, without tokens', async () => {
+test('the message about a failed run has the exit code and the end of the output, without tokens', async () => {
   await using it = await start('failure');
   it.service.send(assignment('failure-1', undefined, 'sh', `echo it broke ${token}; exit 3`));
   const { exit_code, message } = await failureOf(it, 'failure-1');
@@ -206,7 +206,7 @@ test('reports the exit code and the end of the output, without tokens', async ()
   expect(exit_code).toBe(3);
 });
 
-test('says why no node takes a pod', async () => {
+test('the message about a pod that no node takes has the reason', async () => {
   await using it = await start('unschedulable', {
     RUNYARD_SANDBOX_MEMORY_MB: '1000000',
     RUNYARD_KUBERNETES_START_SECONDS: '3',
@@ -221,7 +221,7 @@ test.each([
   ['missing', 'image_not_found'],
   ['private', 'image_no_access'],
   ['arm', 'image_wrong_architecture'],
-])('says why the image %s cannot be pulled', async (name, reason) => {
+])('the message about the image %s, which cannot be pulled, has the reason', async (name, reason) => {
   await using it = await start(`image-${name}`);
   it.service.send(assignment(name, `ghcr.io/test/${name}:1`, 'sh', 'true'));
   const { failure_reason, message } = await failureOf(it, name);
@@ -229,7 +229,7 @@ test.each([
   expect(message).toContain(`ghcr.io/test/${name}:1`);
 });
 
-test('ends the pod of a cancelled run', async () => {
+test('the pod of a cancelled run is ended', async () => {
   await using it = await start('cancel');
   it.service.send(assignment('cancelled', undefined, 'stubborn'));
   await it.service.waitFor('sandbox_ready', (data) => data.execution_id === 'cancelled');
@@ -244,14 +244,14 @@ test('ends the pod of a cancelled run', async () => {
   expect(phases.at(-1)).not.toContain('Running');
 });
 
-test('adopts the pod of an earlier worker and reports its end, but rejects a forged Job', async () => {
+test('a worker adopts the pod of an earlier worker and reports the end of the pod, but deletes a forged Job', async () => {
   await using it = await start('adoption');
   it.service.send(assignment('kept', undefined, 'sh', 'sleep 8; exit 5'));
   await it.service.waitFor('sandbox_ready', (data) => data.execution_id === 'kept');
   it.worker.terminate();
   await it.worker.drained;
-  // Copies everything of the Job into a Job with another name that belongs to this data folder. Someone with rights in the namespace could
-  // make such a Job.
+  // Forges a Job: copies the real Job under another name that also belongs to this data folder. Somebody with rights in the namespace
+  // could do this.
   const batch = cluster.admin.makeApiClient(BatchV1Api);
   const name = first(answersTo<V1Job>(it, 'POST', jobs)).metadata?.name ?? '';
   const { metadata, spec } = await batch.readNamespacedJob({ name, namespace: 'runyard' });
@@ -274,7 +274,7 @@ test('adopts the pod of an earlier worker and reports its end, but rejects a for
   await until(() => answersTo(it, 'DELETE', new RegExp(forged)).length > 0);
 });
 
-test('does not start with a template that would weaken the pods', async () => {
+test('a worker does not start with a pod template that would weaken the isolation of the pods', async () => {
   await using it = await start('refusals');
   const folder = await temporaryDataDir();
   const template = path.join(folder, 'template.yaml');

@@ -1,7 +1,10 @@
 import { imagesFeature, type SandboxLevel } from '@runyard/contract/workers/worker-protocol';
 import type { PodGround } from './job.ts';
 
-/** Returns how well pods isolate, according to the cluster's promises, because a worker cannot see what a node does. */
+/**
+ * Returns how well pods are isolated if the cluster does everything that the Job asks for. The worker cannot check this, because it
+ * cannot look into the nodes.
+ */
 export function levelOf({ runtimeClass }: Pick<PodGround, 'runtimeClass'>): SandboxLevel {
   const features = [imagesFeature, 'no-new-privileges', 'seccomp', 'memory-limit', 'disk-limit', 'read-only-root'];
   const missing: SandboxLevel['missing'] = [

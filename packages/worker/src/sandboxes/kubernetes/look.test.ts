@@ -5,7 +5,7 @@ import { type Look, openLook } from './look.ts';
 let look: Look | undefined;
 afterEach(() => look?.close());
 
-test('a watcher that throws does not affect other watchers, and is called again after the next read', async () => {
+test('if a watcher throws, other watchers still get the result, and the watcher is called again after the next read', async () => {
   const messages: string[] = [];
   const log = { warn: (_: object, message: string) => void messages.push(message) };
   const job: V1Job = { metadata: { uid: 'b' } };

@@ -1,4 +1,4 @@
-/** Reads the pods of a worker, at most once a second, for all sandboxes together. */
+/** Reads the Jobs and pods of a worker from the cluster, at most once a second for all sandboxes together. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { V1Job, V1Pod } from '@kubernetes/client-node';
 import { backoffMs } from '@runyard/system/backoff';
@@ -8,7 +8,7 @@ import { ownedBy } from './names.ts';
 /** The objects of a sandbox, as one read returned them. */
 export interface Found {
   readonly job: V1Job | undefined;
-  /** Pods that the Job made. It makes more than one pod only if someone interferes. */
+  /** Pods that the Job has made. There is more than one pod only if somebody has changed the Job or a pod. */
   readonly pods: readonly V1Pod[];
 }
 
@@ -31,7 +31,7 @@ interface Watcher {
   hasFailed: boolean;
 }
 
-/** Opens the shared reads. Reads only while a caller waits. `pause`: milliseconds between two reads; tests set it. */
+/** Makes the object that reads for all sandboxes. It reads only while a caller waits. `pause`: milliseconds between two reads. */
 export function openLook(
   cluster: Pick<Cluster, 'listJobs' | 'listPods'>,
   owner: string,
@@ -47,8 +47,8 @@ export function openLook(
     try {
       if (!watcher.see(found)) return;
     } catch (error) {
-      // Other watchers may still work, so reading continues. The error is logged once, because this watcher probably throws again after the
-      // next read.
+      // Continues to read, because other watchers may work. Logs the error only once for this watcher, because it probably throws
+      // again after the next read.
       if (!watcher.hasFailed) log.warn({ job: watcher.uid, err: error }, 'the state of a Job cannot be understood');
       watcher.hasFailed = true;
       return;
@@ -60,10 +60,12 @@ export function openLook(
   const loop = async (): Promise<void> => {
     let failures = 0;
     while (watchers.size > 0 && !closed) {
-      // Remembers the present watchers: this read may be too old for a watcher that is added while it is in progress.
+      // Only the watchers that exist now get the result of this read. For a watcher that is added during the read, the result may be too
+      // old.
       const present = [...watchers];
       try {
-        // Reads the Jobs before the pods. A pod that is missing in the second answer does not exist yet or no longer exists.
+        // Reads the Jobs before the pods. In this order, if a Job is in the first answer and its pod is not in the second, the pod does
+        // not exist yet or no longer exists.
         const jobs = await cluster.listJobs(ownedBy(owner));
         const pods = await cluster.listPods(ownedBy(owner));
         failures = 0;
@@ -99,6 +101,9 @@ export function openLook(
   };
 }
 
-/** Returns whether the Job with this id controls an object. Labels alone prove nothing, because the creator of a pod chooses them. */
+/**
+ * Returns whether the Job with this id controls an object with these owners. Labels would not prove this, because everybody who creates a
+ * pod chooses its labels.
+ */
 export const isMadeBy = (owners: NonNullable<V1Pod['metadata']>['ownerReferences'], uid: string): boolean =>
   owners?.some((owner) => owner.controller === true && owner.kind === 'Job' && owner.uid === uid) === true;

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 
 export const managedByLabel = 'app.kubernetes.io/managed-by';
-/** Data folder of the worker that made an object. */
+/** Label with the id of the data folder whose worker has made the object. */
 export const ownerLabel = 'runyard.dev/owner';
 export const executionLabel = 'runyard.dev/execution';
 const runLabel = 'runyard.dev/run';
@@ -11,7 +11,7 @@ export const reservedPrefixes = ['runyard.dev/', 'batch.kubernetes.io/', 'job-na
 
 /** Annotation with the record of the execution. */
 export const recordAnnotation = 'runyard.dev/record';
-/** Annotation with the proof that the worker wrote the record for this Job and no other. */
+/** Annotation with the proof that the worker has written the record for exactly this Job. */
 export const proofAnnotation = 'runyard.dev/proof';
 
 /** Returns the name of the Job, and of the Secret, of a sandbox. */
@@ -33,7 +33,7 @@ export const labelValue = (text: string): string =>
     ? text
     : createHash('sha256').update(text).digest('hex').slice(0, 32);
 
-/** Returns the selector of everything that workers of a data folder made. */
+/** Returns the selector that finds all objects that workers of a data folder have made. */
 export const ownedBy = (owner: string): string => `${managedByLabel}=runyard,${ownerLabel}=${owner}`;
 
 /** Returns the labels of the objects of an execution. */

@@ -26,7 +26,7 @@ import { findService, policyOf, readServicePods } from './policy.ts';
 import { openSecret, ownerOf } from './record.ts';
 import { emptyTemplate, type PodTemplate, readTemplate } from './template.ts';
 
-/** Minimum number of seconds for which an ended Job is kept, so that a worker can report its end. */
+/** The cluster keeps an ended Job for at least this number of seconds, so that a worker can report the end. */
 const leastKeptSeconds = 3600;
 
 const addressOf = (settings: KubernetesSettings): ClusterAddress => ({
@@ -77,7 +77,7 @@ function groundOf({ cluster, secret, settings, log }: GroundRequest): Kubernetes
   };
 }
 
-/** Returns the URL of the service for pods. Throws if pods certainly cannot reach the service. */
+/** Returns the URL at which pods reach the service. Throws if pods certainly cannot reach it. */
 function serviceRootOf(settings: KubernetesSettings, serviceRoot: string): string {
   const given = settings.RUNYARD_KUBERNETES_SERVICE_URL;
   if (given !== undefined) return given;
@@ -89,7 +89,7 @@ function serviceRootOf(settings: KubernetesSettings, serviceRoot: string): strin
   return serviceRoot;
 }
 
-/** Asks the cluster to validate a Job like that of a run, without creating the Job. Returns the problems that the cluster reports. */
+/** Asks the cluster to validate a Job with these settings, without creating the Job. Returns the problems that the cluster reports. */
 async function problemsOf(ground: KubernetesGround, limits: SandboxLimits): Promise<string[]> {
   const { cluster } = ground;
   const missing = await cluster.missingRights();
@@ -113,7 +113,7 @@ async function problemsOf(ground: KubernetesGround, limits: SandboxLimits): Prom
   );
 }
 
-/** Asks the cluster whether a worker with these settings could work. Creates nothing in the cluster. */
+/** Asks the cluster whether a worker with these settings could run executions. Creates no objects in the cluster. */
 export async function probeCluster(limits: SandboxLimits, settings: KubernetesSettings): Promise<ProbeResult> {
   const cluster = openCluster(addressOf(settings));
   const ground = groundOf({ cluster, secret: randomBytes(32).toString('hex'), settings, log: { warn: () => {} } });

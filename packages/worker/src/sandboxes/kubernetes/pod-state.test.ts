@@ -6,7 +6,7 @@ const read = (status: object) =>
   readPod({ spec: { nodeName: 'n', containers: [] }, status } as V1Pod, 'box:1', 'agent:1');
 const ended = (terminated: object) => [{ name: 'agent', state: { terminated } }];
 
-test('counts a pod as ended only when the node reports its end', () => {
+test('readPod returns `ended` only if the node has reported the end of the pod', () => {
   expect(read({ phase: 'Running', containerStatuses: ended({ exitCode: 0 }) })).toEqual({ phase: 'running' });
   expect(read({ phase: 'Succeeded', containerStatuses: ended({ exitCode: 0, startedAt: new Date() }) })).toEqual({
     phase: 'ended',
@@ -16,7 +16,7 @@ test('counts a pod as ended only when the node reports its end', () => {
   });
 });
 
-test('distinguishes memory, disk, eviction and deadline', () => {
+test('readPod returns whether memory, disk, an eviction or the deadline ended the pod', () => {
   expect(read({ phase: 'Failed', containerStatuses: ended({ exitCode: 137, reason: 'OOMKilled' }) })).toMatchObject({
     outOfMemory: true,
   });
@@ -30,7 +30,7 @@ test('distinguishes memory, disk, eviction and deadline', () => {
   });
 });
 
-test('says that the agent is for another architecture than the node', () => {
+test('readPod returns a reason of its own if the agent was built for another architecture than the node', () => {
   const terminated = { exitCode: 128, reason: 'StartError', message: 'exec /agent/node: exec format error' };
   expect(read({ phase: 'Failed', containerStatuses: ended(terminated) })).toMatchObject({
     hasStarted: false,
@@ -38,14 +38,14 @@ test('says that the agent is for another architecture than the node', () => {
   });
 });
 
-test('waits for an image whose registry does not answer at the moment', () => {
+test('readPod returns that a pod may still start if the registry of the image does not answer at the moment', () => {
   const waiting = { reason: 'ErrImagePull', message: 'dial tcp: i/o timeout' };
   const state = read({ phase: 'Pending', containerStatuses: [{ name: 'agent', state: { waiting } }] });
   expect(state).toMatchObject({ phase: 'starting', because: { reason: 'image_not_pulled' } });
   expect(state).not.toHaveProperty('never');
 });
 
-test('returns the reason why a Job has lost its pod', () => {
+test('readLostJob returns the reason why a Job has no pod', () => {
   const failed = (reason: string) =>
     ({ status: { conditions: [{ type: 'Failed', status: 'True', reason }] } }) as V1Job;
   expect(readLostJob(undefined).reason).toBe('job_deleted');

@@ -3,7 +3,7 @@ import type { V1ContainerStatus, V1Job, V1Pod } from '@kubernetes/client-node';
 import type { SandboxVerdict } from '../sandbox.ts';
 
 export type PodState =
-  /** The pod has not started yet. `because`: the last message of the scheduler or the node. `never`: the pod will not start. */
+  /** The pod has not started yet. `because`: the last message of the scheduler or the node. `never`: true if the pod will never start. */
   | { readonly phase: 'starting'; readonly because?: SandboxVerdict; readonly never?: boolean }
   | { readonly phase: 'running' }
   /** No process of the pod is left. `verdict`: why the cluster ended the pod, or why it never started. */
@@ -43,7 +43,7 @@ export function readPod(pod: V1Pod, image: string, agentImage: string): PodState
 
 type Fault = SandboxVerdict & { readonly never?: boolean };
 
-/** Most characters of the cluster's own text in a message. */
+/** A message contains at most this number of characters of a text from the cluster. */
 const longest = 500;
 const shortText = (text: string | undefined): string => (text ?? '').trim().slice(0, longest);
 
@@ -56,7 +56,7 @@ function unscheduled({ status }: V1Pod): Fault | undefined {
   };
 }
 
-/** Returns why a container does not start; undefined if it starts, or has started. */
+/** Returns why a container does not start. Returns undefined if nothing prevents the start or the container has started. */
 function faultOf(found: V1ContainerStatus | undefined, image: string): Fault | undefined {
   const { reason = '', message } = found?.state?.waiting ?? {};
   if (
@@ -71,7 +71,8 @@ function faultOf(found: V1ContainerStatus | undefined, image: string): Fault | u
 }
 
 /**
- * Returns the meaning of a node's error text about an image. Only the text shows the fault; it comes from containerd or CRI-O.
+ * Returns the fault that a node's error text about an image describes. The text comes from containerd or CRI-O, and no other member of
+ * the pod shows the kind of fault.
  */
 export function imageFault(image: string, reason: string, text: string): Fault {
   const fault = (name: string, why: string, never: boolean): Fault => ({
@@ -102,7 +103,7 @@ export function imageFault(image: string, reason: string, text: string): Fault {
   return fault('image_not_pulled', 'the node tries again until the time for the start is over', false);
 }
 
-/** Returns why the cluster ended a pod, or why the pod never started; undefined if its agent has ended. */
+/** Returns why the cluster ended a pod, or why the pod never started. Returns undefined if the pod ended because its agent ended. */
 function verdictOf(
   { status = {} }: V1Pod,
   placer: V1ContainerStatus | undefined,
@@ -153,7 +154,7 @@ export const deadline: SandboxVerdict = {
     'the pod ran longer than RUNYARD_KUBERNETES_DEADLINE_HOURS of the worker, and the cluster ended it. Split the task, or raise the setting',
 };
 
-/** Returns why a Job has lost its pod although no request ended it. */
+/** Returns why a Job has no pod although the worker did not delete the pod. */
 export function readLostJob(job: V1Job | undefined): SandboxVerdict {
   if (job === undefined)
     return { reason: 'job_deleted', message: 'someone deleted the Job of the sandbox in the cluster. Run it again' };

@@ -6,7 +6,7 @@ import { managedByLabel, ownerLabel, policyName } from './names.ts';
 
 type Peers = NonNullable<NonNullable<V1NetworkPolicy['spec']>['egress']>[number];
 
-/** How the network policy names the service: by addresses, or by the labels of its pods. */
+/** How the network policy names the service: by IP addresses, or by the labels of the service's pods. */
 export type ServicePeer =
   | { readonly addresses: readonly string[]; readonly port: number; readonly hasName: boolean }
   | { readonly namespace: string; readonly labels: Readonly<Record<string, string>>; readonly port: number };
@@ -36,8 +36,8 @@ export async function findService(serviceRoot: string): Promise<ServicePeer> {
 }
 
 /**
- * Returns the policy: no connection reaches the pods. The pods reach only the service and, if its URL has a host name, the cluster's name
- * servers.
+ * Returns the network policy for the pods of runs. Nothing can connect to these pods. They can connect only to the service and, if the
+ * URL of the service has a host name, to the name servers of the cluster.
  */
 export function policyOf(namespace: string, owner: string, peer: ServicePeer): V1NetworkPolicy {
   const labels = { [managedByLabel]: 'runyard', [ownerLabel]: owner };

@@ -14,10 +14,10 @@ const job = (uid: string, proof: string, text = record) => ({
   metadata: { uid, annotations: { 'runyard.dev/record': text, 'runyard.dev/proof': proof } },
 });
 
-test('accepts only the record that the same data folder wrote for the same Job', () => {
+test('readRecord accepts a record only if the same data folder has written it for the same Job', () => {
   const proof = proofOf('secret', 'uid-1', record);
   expect(readRecord('secret', job('uid-1', proof))).toMatchObject({ execution: { execution_id: 'e' } });
-  // Rejects the annotations if they are copied to another Job, if the record is changed, in another data folder, and without a proof.
+  // Rejected: annotations that were copied to another Job, a changed record, a record of another data folder, and a record without a proof.
   expect(readRecord('secret', job('uid-2', proof))).toBeUndefined();
   expect(readRecord('secret', job('uid-1', proof, record.replace('"e"', '"f"')))).toBeUndefined();
   expect(readRecord('other', job('uid-1', proof))).toBeUndefined();
@@ -25,10 +25,10 @@ test('accepts only the record that the same data folder wrote for the same Job',
   expect(readRecord('secret', {})).toBeUndefined();
 });
 
-test('creates the secret of a data folder once, and rejects an incomplete secret', async () => {
+test('openSecret creates the secret of a data folder only once, and rejects an incomplete secret', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-secret-'));
   onTestFinished(() => rm(folder, { recursive: true }));
-  // The file that a worker leaves if it dies while it writes the secret.
+  // A worker that dies while it writes the secret leaves such a file.
   await writeFile(path.join(folder, 'kubernetes-secret.new'), 'ab');
   const secret = openSecret(folder);
   expect(secret).toMatch(/^[0-9a-f]{64}$/);

@@ -1,4 +1,4 @@
-/** The record of an execution in its Job. The next worker reads there which execution the Job runs. */
+/** The record of an execution, which is an annotation of its Job. The next worker learns from the record which execution the Job runs. */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -13,9 +13,9 @@ const PodRecord = z.object({
   execution: z.object({ task_id: z.string(), execution_id: z.string() }),
   assignment_id: z.string().optional(),
   limits: z.object({ memoryMb: z.number(), processes: z.number(), tmpMb: z.number(), diskMb: z.number() }),
-  /** True if its environment lowers the worker's limits. */
+  /** True if the environment of the run may lower the worker's limits. */
   limited: z.boolean(),
-  /** Start of the assignment, Unix milliseconds of the worker's clock. */
+  /** Time of the assignment in Unix milliseconds, by the clock of the worker. */
   assigned_at: z.number(),
 });
 export type PodRecord = z.infer<typeof PodRecord>;
@@ -30,8 +30,9 @@ export const recordOf = (specification: SandboxSpecification, assignedAt: number
 });
 
 /**
- * Returns the secret of a data folder, which no pod can see. The secret is created once; the caller holds the lock of the data folder. A
- * worker that dies while it writes leaves a complete file or no file. An incomplete secret would let others forge proofs and labels.
+ * Returns the secret of a data folder, which no pod can see. Creates the secret if there is none yet. The caller holds the lock of the
+ * data folder. A worker that dies while it writes the secret leaves a complete secret or none, because an incomplete secret would be
+ * easy to guess, and others could forge proofs and labels.
  */
 export function openSecret(stateRoot: string): string {
   const file = path.join(stateRoot, 'kubernetes-secret');
@@ -48,9 +49,9 @@ export function openSecret(stateRoot: string): string {
 }
 
 /**
- * Returns twelve hex digits that label all objects of a data folder in a cluster. The digits are derived from the secret of the folder and
- * not from its path, because data folders on several machines may have the same path. A wrong match would be harmful: a worker deletes
- * objects that have its label but no proof.
+ * Returns twelve hex digits that label all objects of a data folder in a cluster. The digits are derived from the secret of the
+ * folder. The path of the folder would not do, because data folders on several machines may have the same path, and a worker deletes
+ * all objects that have its label but no valid proof.
  */
 export const ownerOf = (secret: string): string =>
   createHash('sha256').update(`owner of ${secret}`).digest('hex').slice(0, 12);
@@ -59,7 +60,7 @@ export const ownerOf = (secret: string): string =>
 export const proofOf = (secret: string, uid: string, record: string): string =>
   createHmac('sha256', secret).update(`${uid}\n${record}`).digest('hex');
 
-/** Returns the record of a Job; undefined if this data folder's workers did not release it. */
+/** Returns the record of a Job. Returns undefined if no worker of this data folder has released the Job. */
 export function readRecord(secret: string, job: V1Job): PodRecord | undefined {
   const { uid = '', annotations = {} } = job.metadata ?? {};
   const text = annotations[recordAnnotation] ?? '';

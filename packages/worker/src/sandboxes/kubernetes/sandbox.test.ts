@@ -14,7 +14,7 @@ const pod = (metadata: object = {}): V1Pod => ({
 });
 const deleted = pod({ deletionTimestamp: new Date(), deletionGracePeriodSeconds: 30 });
 
-/** Follows a Job. The test calls `show` for each state of its pod. */
+/** Follows a Job. A test calls `show` with each new state of the Job's pod. */
 function follow() {
   vi.useFakeTimers({ toFake: ['performance'] });
   const shown: ((found: Found) => boolean)[] = [];

@@ -1,4 +1,4 @@
-/** The sandbox of one execution: a Job, from its release to its end. */
+/** Follows the sandbox of one execution, which is a Job, from the release of the Job to its end. */
 import type { V1Pod } from '@kubernetes/client-node';
 import { lastPart } from '@runyard/contract/wire/shorten';
 import type { SandboxExit, SandboxVerdict } from '../sandbox.ts';
@@ -11,10 +11,10 @@ export interface JobRequest {
   readonly look: Look;
   readonly name: string;
   readonly uid: string;
-  /** For messages. */
+  /** Names of the two images, for messages. */
   readonly image: string;
   readonly agentImage: string;
-  /** Deadline of the start, on the clock of `performance.now()`. */
+  /** Time at which the agent must run at the latest, by the clock of `performance.now()`. */
   readonly startBy: number;
   readonly startSeconds: number;
   readonly log: { warn(fields: object, message: string): void };
@@ -23,8 +23,8 @@ export interface JobRequest {
 /** A released Job. */
 export interface RunningJob {
   /**
-   * Resolves with undefined when the agent runs or has run. Resolves with a verdict if the agent will not run; the Job is being deleted
-   * then. Never rejects.
+   * Resolves with undefined when the agent runs or has run. If the agent will never run, deletes the Job and resolves with a verdict.
+   * Never rejects.
    */
   readonly started: Promise<SandboxVerdict | undefined>;
   /** Resolves when no process of the pod is left. */
@@ -32,17 +32,17 @@ export interface RunningJob {
   kill(how: 'terminate' | 'kill'): void;
 }
 
-/** Most characters of the output that are kept, the same as for other backends. */
+/** The last characters of the output are kept. Other backends have the same limit. */
 const keptCharacters = 64 * 1024;
 /**
- * Time of a pod between SIGTERM and SIGKILL, for `terminate` and for `kill`. 0 is not possible: the cluster would forget the pod at once,
- * although it may still run.
+ * Seconds between SIGTERM and SIGKILL, for `terminate` and for `kill`. `kill` uses 1 and not 0, because with 0 the cluster would
+ * forget the pod at once, although its processes may still run.
  */
 const graceSeconds = { terminate: 10, kill: 1 } as const;
 const killAgainMs = 5000;
 /**
- * If a deleted pod still exists this long after its grace period, its node is lost or cut off from the cluster. The cluster itself deletes
- * the pods of a silent node after their toleration. Its default is 5 minutes; the pod template can change it.
+ * If a deleted pod still exists this long after its grace period, its node is lost or cut off from the cluster. The cluster itself
+ * would delete the pods of such a node later: after the toleration of the pod, which is 5 minutes unless the pod template changes it.
  */
 const silentNodeMs = 60_000;
 
@@ -59,7 +59,7 @@ export function followJob(request: JobRequest): RunningJob {
 
   const remove = async (how: 'terminate' | 'kill'): Promise<void> => {
     try {
-      // Deletes the pods before the Job, because a pod's grace period comes from the first request that deletes it.
+      // Deletes the pods before the Job, because the first request that deletes a pod sets its grace period.
       for (const { metadata } of pods) await cluster.deletePod(metadata?.name ?? '', metadata?.uid, graceSeconds[how]);
       await cluster.deleteJob(name, uid);
     } catch (error) {
@@ -85,7 +85,8 @@ export function followJob(request: JobRequest): RunningJob {
           fail(late(request, 'the cluster made no pod: see `kubectl describe job`'));
         return false;
       }
-      // The Job has no pod, or no longer has one. A deleted Job disappears after its pods.
+      // The Job has no pod yet or has lost its pod. If the worker has deleted the Job, waits until the Job has disappeared too, because a
+      // Job disappears after its pods.
       if (killedAt > 0 && found.job !== undefined) return retryKill();
       exit ??= { exitCode: 137, outOfMemory: false, ...(killedAt > 0 ? {} : { verdict: readLostJob(found.job) }) };
       return true;
@@ -99,12 +100,12 @@ export function followJob(request: JobRequest): RunningJob {
       const why = verdict ?? (killedAt > 0 ? undefined : state.verdict);
       exit ??= { exitCode, outOfMemory, ...(why === undefined ? {} : { verdict: why }) };
       start(hasStarted ? undefined : why);
-      // If the Job has more than one pod, the others must end too, because an execution must not start twice.
+      // If the Job has more than one pod, deletes all of them, because an execution must not start twice.
       return pods.length === 1 || retryKill();
     }
     if (deletedAt !== undefined && performance.now() - deletedAt > deletionGracePeriodSeconds * 1000 + silentNodeMs) {
       exit ??= { exitCode: 137, outOfMemory: false, ...(killedAt > 0 ? {} : { verdict: lostNode(pod) }) };
-      // Does not read the log of the pod, because the log is on the lost node.
+      // Empties `pods` so that the log is not read, because the log is on the lost node.
       pods = [];
       return true;
     }
@@ -146,8 +147,8 @@ const lostNode = ({ spec }: V1Pod): SandboxVerdict => ({
 const secrets = /\bry[a-z]_[A-Za-z0-9_-]{8,}/g;
 
 /**
- * Returns the end of the output of a pod: of the agent's container, or of the container that places the agent's files. The agent has
- * already redacted the run's own secrets.
+ * Returns the end of the output of a pod. If the agent's container has not started, this is the output of the container that copies
+ * the agent's files. The agent has already redacted the secrets of the run.
  */
 async function tailOf(cluster: Cluster, pod: V1Pod | undefined): Promise<string> {
   const name = pod?.metadata?.name ?? '';

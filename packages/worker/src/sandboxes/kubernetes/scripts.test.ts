@@ -13,7 +13,7 @@ beforeEach(async () => {
   await mkdir(`${root}/run/runyard/once`);
   await writeFile(`${root}/run/runyard/once/token`, 'ryr_token');
   await writeFile(`${root}/agent/program/main.cjs`, 'exports.start = () => console.log("started")');
-  // The paths of a pod, moved below the folder of the test.
+  // Moves the paths of the pod below the folder of the test.
   const text = starter.replace(/\/(?:home\/agent|agent|workspace|run\/runyard)/g, `${root}$&`);
   await writeFile(`${root}/agent/start.mjs`, text);
 });
@@ -21,12 +21,12 @@ afterEach(() => rm(root, { recursive: true }));
 
 const start = () => spawnSync(process.execPath, [`${root}/agent/start.mjs`], { encoding: 'utf8' });
 
-test('starts the agent in an image without links', () => {
+test('the start script starts the agent in an image without links', () => {
   expect(start()).toMatchObject({ stdout: 'started\n', status: 0 });
 });
 
 test.each(['/run', '/agent', '/home'])(
-  'starts nothing if the path %s of the image is a link to a folder of the run',
+  'the start script does not start the agent if the path %s of the image is a link to a folder of the run',
   async (name) => {
     await rename(root + name, `${root}/workspace/moved`);
     await symlink('workspace/moved', root + name);

@@ -1,7 +1,7 @@
-/** Programs that run in a pod, as source text for the Node of the agent's image. */
+/** Source texts of programs that the agent's Node runs in a pod. */
 import { userFiles } from '../docker/user-files.ts';
 
-/** Ids of the user of the agent and its commands, and of the user who places the agent's files. */
+/** `agentUser` is the uid of the agent and its commands. `placingUser` is the uid of the container that copies the agent's files. */
 export const agentUser = 10001;
 export const placingUser = 10002;
 
@@ -21,17 +21,18 @@ export const placing = {
 } as const;
 
 /**
- * The token has a folder of its own inside its volume. The kubelet sets the sticky bit on volumes in memory, so only the owner of a file
- * there can remove the file.
+ * The token is in a subfolder of its volume, so that the agent can remove the file. In the volume itself this is not possible: the
+ * kubelet sets the sticky bit on volumes in memory, so only the owner of a file can remove the file.
  */
 const tokenFolder = 'once';
 const tokenFile = `${tokenFolder}/token`;
 
 /**
- * Starts the agent in the image of the run. Reads the token from its file and removes the file before any program of the run starts. This
- * script is a file of the agent, because no program of the image, not even its shell, may run earlier. The script first checks for links:
- * nodes mount folders at the targets of an image's links, so `/agent` could be in a folder whose parts a command can rename. One check at
- * the start is enough, because the root file system cannot be written.
+ * Starts the agent in the image of the run. Opens the file with the run token and removes the file before any program of the run
+ * starts. The pod starts this script of the agent and not a program of the image, because even the image's shell must not run before
+ * the token is removed. First the script refuses an image in which a folder of the sandbox is below a link. If `/agent` were below a
+ * link, the node would mount it at the link's target, and a command of the run might rename a folder above it. One check at the start
+ * is enough, because the root file system is read-only.
  */
 export const starter = `
 import { openSync, realpathSync, unlinkSync } from 'node:fs';
@@ -50,10 +51,10 @@ program.start();
 `;
 
 /**
- * Copies the agent from its image to the volume that the agent's container sees, and moves the token to a file that the agent removes. The
- * copy belongs to another user. The user of the agent can start the agent's Node but not read it, so no command of the run can trace the
- * agent (docs/isolation.md). `isReadable`: the agent's user can also read Node, for runtimes such as gVisor that cannot start an unreadable
- * program.
+ * Copies the agent from its own image to the volume that the container of the run sees, and copies the token to a file that the agent
+ * removes. The copy of the agent belongs to another user than the agent. The user of the agent can start the copied Node but cannot
+ * read its file, so no command of the run can trace the agent (docs/isolation.md). `isReadable`: true if the file must be readable,
+ * because runtimes such as gVisor cannot start an unreadable program.
  */
 export const placeAgent = (isReadable: boolean): string => `
 const fs = require('node:fs');

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { readTemplate } from './template.ts';
 
-test('accepts the members that the operator decides', () => {
+test('readTemplate accepts the members that the operator may set', () => {
   const template = readTemplate(`
 metadata:
   labels: { team: agents }
@@ -46,6 +46,6 @@ test.each([
   ['metadata: { name: mine }', 'metadata.name'],
   ['spec: [1]', 'spec'],
   ['just text', 'template'],
-])('refuses %s', (text, member) => {
+])('readTemplate refuses %s', (text, member) => {
   expect(() => readTemplate(text)).toThrow(member);
 });

@@ -1,11 +1,11 @@
-/** The operator's template of the pods: checks that it has only allowed members, and returns these members. */
+/** Reads the operator's template for pods, and checks that it has only allowed members. */
 import type { V1Pod, V1PodTemplateSpec, V1ResourceRequirements } from '@kubernetes/client-node';
 import { parse } from 'yaml';
 import { reservedPrefixes } from './names.ts';
 
 type PodSpec = NonNullable<V1Pod['spec']>;
 
-/** Members of a pod's specification that the operator decides. */
+/** Members of a pod's specification that the operator may set. */
 const ownMembers = [
   'nodeSelector',
   'affinity',
@@ -24,7 +24,7 @@ export interface PodTemplate {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly spec: Pick<PodSpec, (typeof ownMembers)[number]>;
-  /** Resources of the agent's container, besides memory and disk. */
+  /** Resources of the agent's container, except for memory and disk. */
   readonly resources: { readonly requests: Record<string, string>; readonly limits: Record<string, string> };
   readonly imagePullPolicy?: string;
 }
@@ -36,10 +36,13 @@ export const emptyTemplate: PodTemplate = {
   resources: { requests: {}, limits: {} },
 };
 
-/** Resources that Runyard's own limits decide. */
+/** Resources that the template must not set, because Runyard sets them from its own limits. */
 const ownResources = ['memory', 'ephemeral-storage'];
 
-/** Reads a template (YAML or JSON). Throws an error that names a member which Runyard must decide, or which is unknown. */
+/**
+ * Reads a template (YAML or JSON). Throws an error that names the member if the template has an unknown member or a member that only
+ * Runyard may set.
+ */
 export function readTemplate(text: string): PodTemplate {
   const given: unknown = parse(text);
   const template = objectAt('template', given) as V1PodTemplateSpec;

@@ -13,7 +13,7 @@ afterAll(() => it[Symbol.asyncDispose]());
 
 const assign = (id: string, ...args: string[]): void => it.service.send(fakeAssignment(id, ['--fixture', ...args]));
 
-test('reports that agents run unprotected', async () => {
+test('the worker reports that its agents run unprotected', async () => {
   const { sandbox } = await it.service.waitFor('worker_hello');
   expect(sandbox).toMatchObject({
     backend: 'none',
@@ -22,7 +22,7 @@ test('reports that agents run unprotected', async () => {
   });
 });
 
-test('runs the agent in a separate folder, without the environment of the worker', async () => {
+test('the agent runs in a separate folder and does not get the environment of the worker', async () => {
   assign('plain', 'sh', 'pwd; env; exit 4');
   const { exit_code, message } = await it.service.waitFor('task_failed', (data) => data.execution_id === 'plain');
   expect(exit_code).toBe(4);
@@ -31,14 +31,14 @@ test('runs the agent in a separate folder, without the environment of the worker
   await until(async () => (await readdir(path.join(it.worker.stateRoot, 's'))).length === 0);
 });
 
-test('ends processes that the agent left running, also in other sessions', async () => {
+test('processes that an agent left running are ended, also in other sessions', async () => {
   const mark = `4714.${process.pid}`;
   assign('daemons', 'sh', `setsid sleep ${mark} >/dev/null 2>&1 & sleep ${mark} >/dev/null 2>&1 & sleep 0.1`);
   await it.service.waitFor('task_completed', (data) => data.execution_id === 'daemons');
   expect(await findProcesses('cmdline', mark)).toEqual([]);
 });
 
-test('ends a cancelled agent that ignores SIGTERM', async () => {
+test('a cancelled agent that ignores SIGTERM is killed', async () => {
   assign('stubborn', 'stubborn');
   await it.service.waitFor('sandbox_ready', (data) => data.execution_id === 'stubborn');
   it.service.send({ type: 'task_cancellation', data: { task_id: 'task-of-stubborn', grace_ms: 100 } });
@@ -47,7 +47,7 @@ test('ends a cancelled agent that ignores SIGTERM', async () => {
   );
 });
 
-test('ends an agent that exceeds its disk limit with open files that it has deleted', async () => {
+test('an agent whose deleted but open files exceed the disk limit is ended', async () => {
   assign('unlinked', 'sh', 'exec 3>gone; rm gone; head -c 30000000 /dev/zero >&3; exec sleep 60');
   const { failure_reason } = await it.service.waitFor('task_failed', (data) => data.execution_id === 'unlinked');
   expect(failure_reason).toBe('disk_limit');

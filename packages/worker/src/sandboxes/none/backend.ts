@@ -36,15 +36,15 @@ export const noneLevel: SandboxLevel = {
 export interface NoneGround {
   readonly stateRoot: string;
   readonly owner: string;
-  /** Folder that `makeRuntime` has made: Node, the agent's bundle and `bin`. */
+  /** Folder from `makeRuntime`, with Node, the agent's bundle and `bin`. */
   readonly runtime: string;
   readonly harnessDir?: string | undefined;
   readonly log: { warn(fields: object, message: string): void };
 }
 
 /**
- * Creates the backend that runs agents as plain processes of the worker's user, without protection: for machines that are sandboxes
- * themselves.
+ * Creates the backend that runs agents as plain processes of the worker's user, without protection. It is meant for machines that are
+ * sandboxes themselves.
  */
 export function noneBackend(ground: NoneGround): SandboxBackend {
   return {
@@ -92,7 +92,7 @@ async function makeSandbox(ground: NoneGround, { limits }: SandboxSpecification)
       const [program = '', ...flags] = readableAgentProgram(runtime);
       const started = spawn(program, [...flags, ...launch.args], {
         cwd: folders.workspace,
-        // Gives the agent its own session and process group, so that a kill can end the whole group first.
+        // Gives the agent a separate session and process group, so that one signal can end the whole group.
         detached: true,
         stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
         env: {
@@ -128,7 +128,8 @@ async function makeSandbox(ground: NoneGround, { limits }: SandboxSpecification)
       started.once('exit', async (code, signal) => {
         tail.close();
         watch.stop();
-        // Ends the agent's children: first its process group, then processes that left the group but kept the marker variable.
+        // Ends the remaining processes of the agent: first those in its process group, and then those outside of the group that have the
+        // marker variable.
         killGroup(pid);
         await killUntilGone(strays, logSlow(ground.log, { sandbox: id }));
         end({

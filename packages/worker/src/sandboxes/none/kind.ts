@@ -2,7 +2,7 @@ import { makeRuntime } from '../../runtime/runtime.ts';
 import type { BackendKind } from '../backend-kind.ts';
 import { noneBackend, noneLevel } from './backend.ts';
 
-/** Plain processes without protection. */
+/** The backend whose agents run as plain processes without protection. */
 export const none: BackendKind = {
   probe: async () => ({ ok: true, reasons: [], level: noneLevel }),
   async open({ harnessDir, state, agentEntry, log }) {

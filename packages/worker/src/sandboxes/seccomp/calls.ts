@@ -8,9 +8,13 @@ type Numbers = readonly [x64: number | null, arm64: number | null, i386: number 
 /** A system call of Linux 5.1 or later, which has the same number on all architectures. */
 const everywhere = (number: number): Numbers => [number, number, number];
 
-/** Calls that fail with "not implemented". Programs then use another call; with "not permitted", they would report an error. */
+/**
+ * These calls fail with the error "not implemented", because programs then use another call. After the error "not permitted", programs
+ * would give up.
+ */
 const notImplemented: Readonly<Record<string, Numbers>> = {
-  // io_uring had most of the kernel faults that programs without rights can exploit. libuv, Java and databases work without io_uring.
+  // io_uring had most of the kernel's security faults that programs without special rights can use. libuv, Java and databases work
+  // without io_uring.
   io_uring_setup: everywhere(425),
   io_uring_enter: everywhere(426),
   io_uring_register: everywhere(427),
@@ -18,7 +22,7 @@ const notImplemented: Readonly<Record<string, Numbers>> = {
   // because the agent is not dumpable.
   process_vm_readv: [310, 270, 347],
   process_vm_writev: [311, 271, 348],
-  // socketcall makes every kind of socket call. A filter cannot see which socket family the call uses.
+  // socketcall can make every socket call, and a filter cannot see which socket family it uses.
   socketcall: [null, null, 102],
 };
 
@@ -47,7 +51,7 @@ const notPermitted: Readonly<Record<string, Numbers>> = {
   ioperm: [173, null, 101],
   vm86: [null, null, 166],
   vm86old: [null, null, 113],
-  // Mounts.
+  // These calls change mounts.
   mount: [165, 40, 21],
   umount: [null, null, 22],
   umount2: [166, 39, 52],
@@ -60,7 +64,7 @@ const notPermitted: Readonly<Record<string, Numbers>> = {
   fspick: everywhere(433),
   mount_setattr: everywhere(442),
   open_tree_attr: everywhere(467),
-  // Namespaces, files by handle, descriptors and pages of other processes.
+  // These calls enter namespaces, open files by handle, or use descriptors and pages of other processes.
   setns: [308, 268, 346],
   open_by_handle_at: [304, 265, 342],
   fanotify_init: [300, 262, 338],
@@ -68,7 +72,7 @@ const notPermitted: Readonly<Record<string, Numbers>> = {
   kcmp: [312, 272, 349],
   migrate_pages: [256, 238, 294],
   move_pages: [279, 239, 317],
-  // Settings of the machine.
+  // These calls change settings of the machine.
   acct: [163, 89, 51],
   quotactl: [179, 60, 131],
   quotactl_fd: everywhere(443),
@@ -85,9 +89,9 @@ const notPermitted: Readonly<Record<string, Numbers>> = {
 export interface CallTable {
   /** AUDIT_ARCH_… of linux/audit.h. */
   readonly auditArch: number;
-  /** Number → error. */
+  /** The refused calls: number of the call → number of the error. */
   readonly refused: ReadonlyMap<number, number>;
-  /** Calls that make a socket; their first argument is its family. */
+  /** Numbers of the calls that make a socket. The first argument of such a call is the family of the socket. */
   readonly sockets: readonly number[];
 }
 
@@ -104,14 +108,17 @@ function tableOf(auditArch: number, column: 0 | 1 | 2, sockets: readonly number[
   return { auditArch, refused, sockets };
 }
 
-/** Kinds of programs that a machine of each architecture runs. On arm64, all calls of a 32-bit program are refused. */
+/**
+ * For each architecture: one table for each kind of program that the machine runs. On arm64, there is no table for 32-bit programs, so
+ * all their calls are refused.
+ */
 export const tables: Readonly<Partial<Record<NodeJS.Architecture, readonly CallTable[]>>> = {
   x64: [tableOf(0xc000003e, 0, [41, 53]), tableOf(0x40000003, 2, [359, 360])],
   arm64: [tableOf(0xc00000b7, 1, [198, 199])],
 };
 
 /**
- * Socket families that a sandbox may use: none, local, IPv4, IPv6, netlink (linux/socket.h). Other families can leave the network
- * namespace, such as those of virtual machines (vsock), or use kernel code that few programs need.
+ * Socket families that a sandbox may use: none, local, IPv4, IPv6, netlink (linux/socket.h). Other families are refused, because some
+ * can leave the network namespace, such as the family of virtual machines (vsock), and others use kernel code that few programs need.
  */
 export const socketFamilies: readonly number[] = [0, 1, 2, 10, 16];

@@ -6,7 +6,7 @@ const x64 = 0xc000003e;
 const i386 = 0x40000003;
 const arm64 = 0xc00000b7;
 
-/** Runs the program as the kernel does. Returns the number of the error, 0: the call is allowed. */
+/** Runs the filter program in the same way as the kernel. Returns the number of the error, or 0 if the call is allowed. */
 function judge(arch: NodeJS.Architecture, call: { arch: number; number: number; argument?: number }): number {
   const program = seccompFilter(arch) ?? Buffer.alloc(0);
   const data = Buffer.alloc(64);

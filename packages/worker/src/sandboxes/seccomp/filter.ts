@@ -5,7 +5,7 @@ const load = 0x20;
 const ret = 0x06;
 const jumpIfEqual = 0x15;
 const jumpIfAtLeast = 0x35;
-/** Places in `struct seccomp_data` (linux/seccomp.h): number of the call, architecture, low half of the first argument. */
+/** Offsets in `struct seccomp_data` (linux/seccomp.h): number of the call, architecture, low half of the first argument. */
 const callNumber = 0;
 const architecture = 4;
 const firstArgument = 16;
@@ -13,7 +13,7 @@ const allow = 0x7fff0000;
 const refuse = (error: number): number => 0x00050000 | error;
 const notImplemented = 38;
 const familyNotSupported = 97;
-/** Calls of x32, a third kind of program on x64, have this bit in their numbers. */
+/** On x64, there is a third kind of program, x32, whose call numbers have this bit. */
 const x32Bit = 0x40000000;
 
 /** `[code, jump if true, jump if false, value]`; a jump counts the instructions that it skips. */
@@ -47,9 +47,9 @@ function checksOf({ refused, sockets }: CallTable): Instruction[] {
 }
 
 /**
- * Returns a program for the kernel's filter of system calls (seccomp(2)). It refuses the calls in `calls.ts` with an error and allows all
- * others. Undefined: the numbers of the calls are unknown on this architecture. The kernel skips the program for calls that the program
- * always allows.
+ * Returns a program for the kernel's filter of system calls (seccomp(2)). The program refuses the calls in `calls.ts` with an error
+ * and allows all other calls. Calls that it always allows cost no time, because the kernel does not run the program for them. Returns
+ * undefined if the numbers of the calls are unknown on this architecture.
  */
 export function seccompFilter(arch: NodeJS.Architecture = process.arch): Buffer | undefined {
   const kinds = tables[arch];

@@ -5,7 +5,7 @@ const Input = z.object({
   paths: z.array(z.string().min(1)).min(1).max(100).describe('Files of the workspace, relative to it or absolute.'),
 });
 
-/** Marks files for people or agents who continue the work elsewhere. */
+/** Marks files that a person or an agent needs to continue the work outside of this sandbox. */
 export const handoffTool = defineTool({
   name: 'handoff',
   description:

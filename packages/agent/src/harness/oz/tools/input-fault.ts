@@ -4,8 +4,8 @@ import type { BuiltinTool } from './tool.ts';
 
 /**
  * Returns the reasons why a tool does not accept this input, as sentences for the model and for people who read the conversation.
- * Returns undefined if the schema accepts the input, or the tool belongs to an MCP server, which has its own schema. If the
- * model wrote text that is not JSON, the input is that text.
+ * Returns undefined if the schema accepts the input, or the tool belongs to an MCP server, which has its own schema. If the model's
+ * input was not JSON, `input` is the text that the model wrote.
  */
 export function inputFault({ name, schema, inputSchema }: BuiltinTool, input: unknown): string | undefined {
   if (typeof input === 'string') return `The input of ${name} is not a JSON object. It may have been cut off.`;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { toolName } from '../../../mcp/connect-server.ts';
 import { builtinTools } from './tool-list.ts';
 
-test('keeps plain tool names unchanged', () => {
+test('a plain name of an MCP tool stays unchanged for the model', () => {
   expect(toolName('git-hub_2', 'create_issue')).toBe('mcp__git-hub_2__create_issue');
 });
 
@@ -19,13 +19,13 @@ test.each([
   for (const name of names) expect(name).toMatch(/^mcp__[A-Za-z0-9_-]{1,59}$/);
 });
 
-test('never gives a tool of a hostile server a name that belongs to another server', () => {
+test('a tool of a hostile MCP server never gets a name that belongs to a tool of another server', () => {
   const wanted = toolName('my tickets!', 'read');
   const part = /^mcp__(.+?)__/.exec(wanted)?.[1] ?? '';
   for (const forged of [wanted, `${part}__read`, `read`, wanted.slice(5)])
     expect(toolName('my', forged)).not.toBe(wanted);
 });
 
-test('never gives an MCP tool the name of a built-in tool', () => {
+test('an MCP tool never gets the name of a built-in tool', () => {
   for (const name of builtinTools.keys()) expect(builtinTools.has(toolName('', name))).toBe(false);
 });

@@ -1,6 +1,6 @@
 import { constants, type FileHandle, open } from 'node:fs/promises';
 
-/** The model must read larger files with shell commands. */
+/** Maximum size of a file that this tool reads. The model must read larger files with shell commands. */
 const maxFileBytes = 4 * 1024 * 1024;
 
 /** Opens a regular file for reading. Does not wait for a named pipe or a device. */
@@ -15,7 +15,7 @@ async function openRegular(path: string): Promise<{ file: FileHandle; size: numb
   throw new Error(`${path} is ${stat.isDirectory() ? 'a folder' : 'not a regular file'}`);
 }
 
-/** Returns the text of a file of at most 4 MB. The error for a larger file says how to read a part of it. */
+/** Returns the text of a file of at most 4 MB. If the file is larger, the error says how the model can read a part of the file. */
 export async function readTextFile(path: string): Promise<string> {
   const { file, size } = await openRegular(path);
   try {

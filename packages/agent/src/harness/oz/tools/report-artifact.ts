@@ -12,7 +12,7 @@ const Input = z.object({
   reference_type: z.string().optional().describe('EXTERNAL_REFERENCE: the kind of the target, for example issue.'),
 });
 
-/** Keeps a result with the run. */
+/** Reports a result of the work, such as a file or a pull request, as an artifact of the run. */
 export const reportArtifactTool = defineTool({
   name: 'report_artifact',
   description:

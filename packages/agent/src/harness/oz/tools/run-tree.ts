@@ -1,4 +1,7 @@
-/** Tools that act on the other runs of a run's tree. A run gets these tools only if its tree can have other runs. */
+/**
+ * Tools with which a run starts other runs, waits for them, cancels them or sends them messages. These runs form a tree. A run gets these
+ * tools only if it may start runs or was started by another run.
+ */
 
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
@@ -18,7 +21,10 @@ import {
 const runsText = (runs: Parameters<typeof formatRuns>[0]): string =>
   formatRuns(runs, maxResultBytes - 2000, randomBytes(6).toString('hex'));
 
-/** Runs a call on the run tree. A refusal of the service becomes a failed result for the model. If the turn ends, the error is thrown. */
+/**
+ * Runs a call that acts on other runs. If the service refuses the call, returns a failed result for the model. If the turn ends during the
+ * call, throws the error.
+ */
 async function withTree(context: ToolContext, work: (tree: RunTree) => Promise<ToolOutcome>): Promise<ToolOutcome> {
   if (context.tree === undefined) return failedWith('this run has no other runs in its tree');
   try {

@@ -36,7 +36,8 @@ export const shellTool = defineTool({
         : result.exitCode === 0
           ? ''
           : `\n[exit code ${result.exitCode}]`;
-    // Leaves out the redraws of progress bars for the model. The transcript shows them to people.
+    // Give the model the output as a terminal shows it, without each redraw of a progress bar. People see the whole output in the
+    // transcript.
     const visibleOutput =
       result.outcome === 'not_started' ? { text: result.output, leftOut: result.leftOut } : screen.end();
     const { text } = cutText(visibleOutput.text, maxResultBytes, visibleOutput.leftOut);

@@ -19,16 +19,16 @@ export interface ToolContext {
   onOutput: (text: string) => void;
   backpressure: () => Promise<void> | undefined;
   reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
-  /** Marks files of the workspace for people or agents who continue the work elsewhere. */
+  /** Marks files of the workspace that a person or an agent needs to continue the work outside of this sandbox. */
   handoff: (paths: readonly string[]) => Promise<HandoffResult>;
-  /** The other runs of this run's tree. */
+  /** Starts, reads and messages the other runs in the tree of this run. */
   tree?: RunTree | undefined;
   /** Tools of MCP servers by name. */
   mcpTools?: ReadonlyMap<string, BuiltinTool> | undefined;
   approvals: Pick<Approvals, 'policy' | 'ask'>;
   /**
-   * Runs a function that may wait for a person, at most once in a call. The request gets `beforeAsked`. If a call is aborted meanwhile, it has
-   * had no effect.
+   * Runs a function that may wait for a person. A call may use it only once. The function must pass `beforeAsked` to its request. If
+   * the call is aborted while it waits, the call has had no effect.
    */
   waiting: <T>(work: (beforeAsked: NonNullable<ApprovalRequest['beforeAsked']>) => Promise<T>) => Promise<T>;
 }
@@ -46,15 +46,15 @@ interface ToolDefinition<I> {
   name: string;
   description: string;
   kind: ToolKind;
-  /** Present if the tool runs a command or changes something. The policy of the run may then ask a person before the call. */
+  /** Present if the tool runs a command or changes something. The policy of the run may then require that a person approves the call. */
   acts?: { category: ActionCategory };
   schema: z.ZodType<I>;
-  /** One line for a person. */
+  /** Returns one line about the call for a person. */
   title: (input: I) => string;
   run: (input: I, context: ToolContext) => Promise<ToolOutcome>;
 }
 
-/** A tool with any input. `run` throws if the input does not match its schema. */
+/** A tool whose input may have any type. `run` throws if the input does not match the schema of the tool. */
 export interface BuiltinTool extends ToolDefinition<unknown> {
   /** JSON schema of the input for the model, in place of `schema`. */
   readonly inputSchema?: Readonly<Record<string, unknown>>;
@@ -73,8 +73,8 @@ export function defineTool<I>(definition: ToolDefinition<I>): BuiltinTool {
 export const maxResultBytes = 32 * 1024;
 
 /**
- * Returns the absolute path for a path that a model gave, which may be relative to the workspace. Only the sandbox limits which files a
- * tool can reach.
+ * Returns the absolute path for a path that a model gave. The given path may be relative to the workspace. The path is not checked,
+ * because the sandbox limits which files a tool can reach.
  */
 export function toolPath(context: ToolContext, path: string): string {
   return resolve(context.workspace, path);
@@ -83,7 +83,7 @@ export function toolPath(context: ToolContext, path: string): string {
 export const succeeded = (text: string): ToolOutcome => ({ text, failed: false });
 export const failedWith = (text: string): ToolOutcome => ({ text, failed: true });
 
-/** Runs the function of a tool. An error becomes a failed result, because the model can react to errors of the file system. */
+/** Runs the function of a tool. Returns an error as a failed result, because the model can react to an error such as a missing file. */
 export async function errorsToModel(work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
   try {
     return await work();

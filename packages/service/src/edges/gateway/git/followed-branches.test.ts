@@ -1,10 +1,10 @@
-/** Pushes to branches from which factories take their definitions, with the real git. */
+/** Tests pushes, with the real git, to branches from which factories take their definitions. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openPushes } from '../../../../test/pushes.ts';
 import { gatewayPathOf } from '../../../team/environments/git-path.ts';
 
 const { host, service, clone, branchAt } = await openPushes();
-/** The environment protects nothing. */
+/** An environment without protected branches. */
 const open = { protected_branches: [] };
 
 async function follow(source: object): Promise<void> {
@@ -23,7 +23,7 @@ beforeAll(async () => {
   await follow({ repository: 'acme/site' });
   await follow({ repository: 'ACME/Site.git', branch: 'live' });
   await follow({ repository: 'acme/site', branch: 'followed-name' });
-  // The code host redirects this name.
+  // The code host redirects `acme/old` to `acme/site`.
   await follow({ repository: 'acme/old', branch: 'moved' });
 });
 
@@ -44,7 +44,7 @@ describe('a push', () => {
     expect(await branchAt(branch)).toBe(before);
   });
 
-  it('that uses an earlier name of the repository is refused', async () => {
+  it('to a followed branch is also refused if the URL of the push has an earlier name of the repository', async () => {
     const names = ['site', 'old', 'site.git'].map((repo) => ({ owner: 'acme', repo }));
     const { git, commit } = await clone({ ...open, github_repos: names });
     await commit('taken over');

@@ -17,7 +17,7 @@ export interface FollowedBranches {
   followedBranchesOf(pushed: PushedRepository): Promise<readonly (string | null)[]>;
 }
 
-/** The followed branches of a repository at the beginning of a push. */
+/** The followed branches of a repository, read at the beginning of a push. */
 interface Followed {
   readonly kind: 'followed';
   readonly followedBranches: readonly (string | null)[];

@@ -17,14 +17,14 @@ it.each([
   expect(gitRequestOf('GET', before, new URLSearchParams(query))).toBeUndefined();
 });
 
-it('fills owner and repository into the template of the code host', () => {
+it('the URL of a repository is the template of the code host with owner and repository', () => {
   const repository = { owner: 'acme', repo: 'a.b-c_d' };
   expect(codeHostUrl('https://git.example/scm/{owner}/{repo}.git', repository).href).toBe(
     'https://git.example/scm/acme/a.b-c_d.git',
   );
 });
 
-it.each(['git-upload-pack', 'git-receive-pack'] as const)('reads both steps of %s', (service) => {
+it.each(['git-upload-pack', 'git-receive-pack'] as const)('the paths of both requests of %s are parsed', (service) => {
   const repository = { owner: 'acme', repo: 'site.js' };
   const base = gatewayPathOf(repository);
   expect(gitRequestOf('GET', `${base}/info/refs`, new URLSearchParams({ service }))).toEqual({

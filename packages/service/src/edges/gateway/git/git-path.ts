@@ -11,7 +11,8 @@ export interface GitRequest {
 
 const pattern = /^\/([A-Za-z0-9_.-]+)\/([A-Za-z0-9_.-]+?)\.git\/(info\/refs|git-upload-pack|git-receive-pack)$/;
 
-/** Parses a raw path (from the server root on, without query) and its query; undefined: the request is not smart HTTP. */
+/** Parses the raw path of a request (from the server root on, without query) and the query. Returns undefined if the request is not smart
+ * HTTP. */
 export function gitRequestOf(method: string, path: string, query: URLSearchParams): GitRequest | undefined {
   if (!path.startsWith(gitGatewayPath)) return undefined;
   const [, owner, repo, rest] = pattern.exec(path.slice(gitGatewayPath.length)) ?? [];

@@ -42,8 +42,8 @@ const maxRemembered = 10_000;
 class TooLarge extends Error {}
 
 /**
- * Connections to the code host. Redirects are followed for `info/refs` only, and only on the same origin. The request for the pack uses the
- * same new URL.
+ * Connections to the code host. Redirects are followed for `info/refs` only, and only on the same origin. The later request for the pack
+ * goes to the URL to which `info/refs` was redirected.
  */
 export function openCodeHost(): CodeHost {
   const plain = new http.Agent({ keepAlive: true, maxFreeSockets: 8 });
@@ -75,7 +75,8 @@ export function openCodeHost(): CodeHost {
       const request = (secure ? https : http).request(url, {
         method,
         headers,
-        // A pack cannot be sent again after a part of it was sent, so it gets a new connection.
+        // Use a new connection for a pack: a reused connection may break, and a pack cannot be sent again after a part of the pack was
+        // sent.
         agent: method === 'GET' ? (secure ? tls : plain) : false,
         lookup: systemNames.lookup,
         signal: sent.signal,

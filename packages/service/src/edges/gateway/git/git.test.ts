@@ -51,7 +51,7 @@ const session: RunSession = {
   tokenHash: Buffer.alloc(32),
   grantedSecrets: [],
 };
-/** Decides by the rules and records nothing. */
+/** Decides about pushes by the real rules, but records no push. */
 const pushes: PushRecord = {
   protectedBranchesOf: async () => [],
   isAnyBranchFollowed: async () => false,
@@ -83,7 +83,7 @@ async function start(options: FakeGitHostOptions = {}, changes: Partial<GitGatew
   url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
 }
 
-/** Chooses this credential for every repository. */
+/** Returns a `credentialFor` that chooses this credential for every repository. */
 const stored =
   (username: string, password: string): GitGatewayDeps['credentialFor'] =>
   async () => ({ kind: 'credential', id: 'c', credential: { username, password }, refused: () => {} });
@@ -95,7 +95,7 @@ const siteUrl = () => `${url}${gatewayPathOf({ owner: 'acme', repo: 'site' })}`;
 const clone = () => git(['clone', '--quiet', siteUrl(), 'site']);
 
 describe('the git gateway', () => {
-  it('clones and fetches with the real git, and leaves no token in the clone', async () => {
+  it('lets the real git clone and fetch, and leaves no token in the clone', async () => {
     await start();
     await host.commit('acme', 'site', { 'README.md': 'first', 'deep/file.txt': randomBytes(300_000).toString('hex') });
     expect(await clone()).toEqual({ code: 0, text: '' });
@@ -109,7 +109,7 @@ describe('the git gateway', () => {
     expect(lines.join()).not.toContain(token);
   });
 
-  it('makes shallow and partial fetches, which need protocol version 2', async () => {
+  it('serves shallow and partial fetches, which need protocol version 2', async () => {
     await start();
     await host.commit('acme', 'site', { a: '1' });
     await host.commit('acme', 'site', { a: '2' });
@@ -201,7 +201,7 @@ describe('the git gateway', () => {
     expect((await clone()).text).toContain('(RUNYARD_CODE_HOST_URL) has no repository acme/site');
   });
 
-  it('follows a renamed repository on the same host, also for the pack', async () => {
+  it('follows the redirect of a renamed repository on the same host, and requests the pack at the new URL', async () => {
     await start();
     await host.commit('acme', 'renamed', { a: 'here' });
     host.redirect('acme/site', 'acme/renamed');

@@ -19,7 +19,7 @@ import { type CodeHostAnswer, openCodeHost } from './git-upstream.ts';
 import { type AnsweredPush, admitPush, type PushRecord } from './push.ts';
 
 export interface GitGatewayDeps {
-  /** RUNYARD_CODE_HOST_URL. */
+  /** Value of RUNYARD_CODE_HOST_URL. */
   readonly codeHostUrl: string;
   authenticateRunToken(token: string): Promise<RunSession | null>;
   /** Repositories of the environment of this execution's run. */
@@ -33,7 +33,7 @@ export interface GitGatewayDeps {
   readonly maxPushBytes?: number;
   /** Maximum of concurrent requests of one execution in this process. Default: `maxGitRequestsAtOnce`. */
   readonly maxInFlight?: number;
-  /** Time for requests in flight when the service closes, milliseconds. Default: 5,000. */
+  /** Milliseconds that requests in flight get to end when the service closes. Default: 5,000. */
   readonly drainMs?: number;
 }
 
@@ -83,7 +83,7 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
       reply.header('retry-after', String(busyRetrySeconds)).header('connection', 'close');
       return tell(reply, 429, 'Too many git requests of this run are in flight. Send it again later.');
     }
-    // Every request ends with `close` of its answer: after the answer was sent, or after the client disconnected.
+    // The answer of every request emits `close`: after the answer was sent, or after the client disconnected.
     reply.raw.once('close', leave);
     if (reply.raw.destroyed) leave();
     const [path = '', query = ''] = (request.raw.url ?? '').split('?');
@@ -150,7 +150,7 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
       await push?.failed(fault?.status === 403 || fault?.status === 404 ? fault.message : undefined);
       if (reply.raw.destroyed || fault === undefined) return;
       deps.log.warn({ ...fields, status: fault.status, fault: fault.message }, 'git request failed');
-      // The rest of the push that was not read would block the connection for the next request.
+      // Close the connection, because the unread rest of the push would block it for the next request.
       const headers = { ...admitted.ownHeaders, 'content-type': 'text/plain; charset=utf-8', connection: 'close' };
       reply.raw.writeHead(fault.status, headers).end(`${fault.message}\n`);
       return;

@@ -61,7 +61,7 @@ const sent = () => [
 ];
 
 describe('the credential of a repository', () => {
-  test('clones and pushes a private repository, and does not appear in the clone', async () => {
+  test('lets git clone and push a private repository, and does not appear in the clone', async () => {
     const token = 'glpat-of-the-team-0123456789';
     await start({ token });
     await host.commit('acme', 'site', { 'README.md': 'private' });
@@ -80,7 +80,7 @@ describe('the credential of a repository', () => {
     expect(service.logged.join()).not.toContain(token);
   });
 
-  test("that belongs to a person has priority over the team's credential, and is used only for texts of that person", async () => {
+  test("has priority over the team's credential if it is personal, and is used only in environments that its owner wrote", async () => {
     await start({ accepts: () => true });
     await host.commit('acme', 'site', { a: '1' });
     const [one, other] = [await service.newKey({ role: 'member' }), await service.newKey({ role: 'member' })];
@@ -101,7 +101,7 @@ describe('the credential of a repository', () => {
     }
   });
 
-  test('for one owner has priority over the credential for every owner, and a credential of another team is never used', async () => {
+  test('has priority over the credential for every owner if it is for one owner, and a credential of another team is never used', async () => {
     await start({ accepts: () => true });
     await host.commit('acme', 'site', { a: '1' });
     await host.commit('other', 'site', { a: '1' });
@@ -135,7 +135,7 @@ describe('a GitHub App', () => {
   const storeApp = (app: { appId: string; privateKey: string }, more: object = {}) =>
     store({ scope: 'team', kind: 'github_app', app_id: app.appId, private_key: app.privateKey, ...more });
 
-  test('clones with a token of its installation, which is requested only once until it is revoked', async () => {
+  test("gives clones a token of the app's installation, which the service requests only once until the token is revoked", async () => {
     const app = makeFakeGitHubApp('acme');
     await start(app.options);
     await host.commit('acme', 'site', { a: '1' });
@@ -151,7 +151,7 @@ describe('a GitHub App', () => {
     expect(service.logged.join()).not.toContain('ghs_fake');
   });
 
-  test('gets a new token shortly before the last one expires', async () => {
+  test('gives a new token shortly before the last one expires', async () => {
     const app = makeFakeGitHubApp('acme', 4 * 60_000);
     await start(app.options);
     await host.commit('acme', 'site', { a: '1' });
@@ -173,10 +173,10 @@ describe('a GitHub App', () => {
   });
 });
 
-describe('a run whose repositories are refused', () => {
+describe('a run with repositories that cannot be read', () => {
   const resolve = (key: string) => service.request('POST', '/harness-support/resolve-prompt', { key, body: {} });
 
-  test('fails before its sandbox clones, and the error has the provider, the auth_url and the repositories', async () => {
+  test('fails before the sandbox clones if the code host refuses access; the error has the provider, the auth_url and the repositories', async () => {
     await start({ accepts: (name) => name === 'acme/open' });
     await host.commit('acme', 'open', { a: '1' });
     const { runId, runToken, environmentUid } = await startRun(['acme/open', 'acme/closed', 'acme/hidden']);
@@ -201,7 +201,7 @@ describe('a run whose repositories are refused', () => {
     expect(environment.body).toMatchObject({ setup_failed: true, last_task_created: { id: runId, state: 'FAILED' } });
   });
 
-  test('gets its task even if the code host has moved the repository, fails, or does not answer in time', async () => {
+  test('gets its task if the code host has moved the repositories, fails, or does not answer in time', async () => {
     await start({
       api: (request, response) => {
         if (request.url?.includes('/slow')) return true;

@@ -33,7 +33,7 @@ const begin = (runToken: string, more?: Record<string, string>): ClientRequest =
   request(url, { method: 'POST', headers: headersOf(runToken, more) });
 
 describe('a push', () => {
-  it('that receives its last part after the end of its run changes nothing', async () => {
+  it('whose last part arrives after the end of its run changes nothing', async () => {
     const { runId, runToken, events } = await clone();
     const push = begin(runToken);
     const answered = once(push, 'response') as Promise<[IncomingMessage]>;
@@ -91,7 +91,7 @@ describe('a push', () => {
   });
 
   it.each(['x\tpush-options', 'push-options=1'])(
-    'is refused if its options follow a capability that is written as %j',
+    'is refused if push options follow the commands, but the capabilities have %j in place of push-options',
     async (capability) => {
       const { runToken } = await startRun();
       const command = pktLines(`${none} ${first} refs/heads/hidden\0report-status ${capability}`);
@@ -101,7 +101,7 @@ describe('a push', () => {
     },
   );
 
-  it('with a body in chunks or compressed is read like any other', async () => {
+  it('is decided by the same rules if its body is chunked or compressed', async () => {
     const { git, commit } = await clone();
     await commit('chunks');
     const chunked = await git('-c', 'http.postBuffer=1', 'push', '--quiet', 'origin', 'HEAD:chunks');

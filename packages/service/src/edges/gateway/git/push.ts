@@ -56,15 +56,16 @@ export interface ForwardedPush {
   readonly kind: 'forward';
   readonly headers: IncomingHttpHeaders;
   readonly body: Readable;
-  /** Passes the bytes of the answer through. The last bytes wait until the result is recorded. */
+  /** Forwards the bytes of the answer. Holds the last bytes back until the result is recorded. */
   watch(answer: Readable): Readable;
-  /** Records that git gave no answer. `reason`: why the code host did not apply the push; absent: it may have applied the push. */
+  /** Records that the code host gave no answer. `reason`: why the code host did not apply the push; absent: it may have applied the
+   * push. */
   failed(reason?: string): Promise<void>;
   /** If the push was stopped at the limit or because its run is over, records the stop and returns the answer to git. */
   stopped(isTooLarge: boolean): Promise<AnsweredPush | undefined>;
 }
 
-/** The gateway looks for commits in this number of bytes of the pack. */
+/** The gateway looks for commits in the first `maxPeekedBytes` of the pack. */
 const maxPeekedBytes = 1024 * 1024;
 const resultType = 'application/x-git-receive-pack-result';
 
@@ -179,7 +180,7 @@ export async function admitPush(
   }
   if (Number(request.headers['content-length'] ?? 0) > limit) return await refuseAll(tooLarge, tooLarge);
   if (!(await endsInPack(read.head, peeked.read))) return await refuseAll('the list of refs is not followed by a pack');
-  // A single flush packet: git asks whether it may push, before it sends a large pack.
+  // A push without commands is a single flush packet, with which git asks whether it may push before it sends a large pack.
   if (commands.length === 0)
     return forward(
       async () => {},

@@ -4,7 +4,7 @@ import { openPushes } from '../../../../test/pushes.ts';
 import { giveUpUnanswered } from '../../../runs/repositories/pushes/unanswered.ts';
 
 const { host, service, first, clone, branchAt } = await openPushes();
-/** A clone for tests whose pushes are all refused, so the repository stays unchanged. */
+/** A clone that several tests share. The service refuses all pushes of these tests, so the repository stays unchanged. */
 const refusedClone = clone();
 
 describe('a push', () => {
@@ -45,7 +45,7 @@ describe('a push', () => {
     ]);
   });
 
-  it('becomes unknown after a time if its answer was lost, and its branch cannot be rewritten', async () => {
+  it('has the result unknown some hours after its answer was lost, and the run cannot rewrite the pushed branch', async () => {
     const { runId, git, commit, events } = await clone();
     const made = await commit('lost');
     expect((await git('push', '--quiet', 'origin', 'HEAD:lost')).code).toBe(0);
@@ -83,7 +83,7 @@ describe('a push', () => {
     expect(await branchAt('mine')).toBe(amended);
   });
 
-  it('adds commits to a branch of others', async () => {
+  it('may add commits to a branch of others, but not rewrite it', async () => {
     await host.replace('acme', 'site', { branch: 'theirs', files: { 'README.md': 'theirs' } });
     const { git, commit, events } = await clone();
     expect((await git('switch', '--quiet', 'theirs')).code).toBe(0);
@@ -128,7 +128,7 @@ describe('a push', () => {
     });
   });
 
-  it('that would make the name of a branch ambiguous is refused, because it would block pushes of others', async () => {
+  it('of a branch with an ambiguous name such as HEAD is refused, because the branch would block pushes of others', async () => {
     const { git, commit } = await refusedClone;
     await commit('ambiguous');
     for (const name of ['refs/heads/main', 'HEAD'])
@@ -136,7 +136,7 @@ describe('a push', () => {
     expect(await branchAt('refs/heads/main')).toBe('');
   });
 
-  it('follows the protected branches of the environment', async () => {
+  it('to a protected branch of the environment is refused', async () => {
     const patterns = await clone({ protected_branches: ['release/*'] });
     await patterns.commit('x');
     expect((await patterns.git('push', 'origin', 'HEAD:Release/1')).text).toContain('Release/1 is protected');

@@ -6,7 +6,7 @@ import { peekable, readHead } from './peekable.ts';
 const line = (text: string): string => (text.length + 4).toString(16).padStart(4, '0') + text;
 const commandOf = (n: number): string => `${'0'.repeat(40)} ${'1'.repeat(40)} refs/heads/b${n}`;
 
-test('parses the commands of a push only a few times, even if it arrives in small pieces', async () => {
+test('the commands of a push are parsed only a few times, even if the push arrives in small pieces', async () => {
   const lines = Array.from({ length: 100 }, (_, n) => line(`${commandOf(n)}${n === 0 ? '\0report-status' : ''}`));
   const push = Buffer.from(`${lines.join('')}0000PACK of the push`);
   const pieces = async function* () {

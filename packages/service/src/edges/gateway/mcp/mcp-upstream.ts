@@ -7,12 +7,12 @@ import { findAddresses, lookupOf, type Resolve, reasonOf } from '../../../runs/s
 
 export interface McpUpstreamOptions {
   readonly rules: AddressRules;
-  /** True: RUNYARD_ALLOW_PRIVATE_NETWORKS names a network. */
+  /** True if RUNYARD_ALLOW_PRIVATE_NETWORKS names a network. */
   readonly allowsPrivate: boolean;
   readonly resolve: Resolve;
-  /** Limit until the headers of the answer: a tool may work for minutes. */
+  /** Time until the headers of the answer must have arrived. It is long, because a tool may work for minutes. */
   readonly answerMs: number;
-  /** Limit until the connection is open. */
+  /** Time until the connection must be open. */
   readonly connectMs: number;
 }
 

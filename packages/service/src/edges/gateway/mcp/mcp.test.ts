@@ -94,7 +94,7 @@ const at = (url: string, headers: Record<string, string> = {}, secrets: string[]
 });
 const messageOf = async (answer: Response) => ((await answer.json()) as { error: { message: string } }).error.message;
 
-test('adds the headers of the server and passes the protocol on in both directions', async () => {
+test('the MCP gateway adds the configured headers, and forwards the headers and bodies of the protocol in both directions', async () => {
   const { url, seen } = await listenAndNote((_, response) =>
     response
       .writeHead(200, { 'content-type': 'text/event-stream', 'mcp-session-id': 's1', 'set-cookie': 'a=b' })
@@ -122,7 +122,7 @@ test('adds the headers of the server and passes the protocol on in both directio
   expect(seen.map((each) => each.method)).toEqual(['POST', 'GET', 'DELETE']);
 });
 
-test('masks the secrets of the headers in an answer, wherever the answer is cut, and changes no other words', async () => {
+test('the MCP gateway masks secrets of the configured headers in an answer that arrives byte by byte, and changes no other words', async () => {
   const { url } = await listenAndNote((request, response) => {
     const { authorization = '', 'x-version': version } = request.headers;
     const encoded = Buffer.from(`a${authorization}`).toString('base64');
@@ -140,13 +140,13 @@ test('masks the secrets of the headers in an answer, wherever the answer is cut,
   expect(answer.headers.get('mcp-session-id')).not.toContain('of-the-team');
 });
 
-test('masks secrets of the run in headers of any name', async () => {
+test('the MCP gateway masks secrets of the run that an answer repeats from a header of any name', async () => {
   const { url } = await listenAndNote(({ headers }, response) => response.end(JSON.stringify(headers)));
   const { send } = await start(at(url, { 'x-site': 'site-of-acme-0123' }, ['of-acme-0123']));
   expect(((await (await send()).json()) as IncomingHttpHeaders)['x-site']).toBe('site-************');
 });
 
-test('streams: a piece arrives before the answer has ended', async () => {
+test('the MCP gateway forwards a piece of a stream before the answer has ended', async () => {
   const released = Promise.withResolvers<void>();
   const url = await listen(async (_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n');
@@ -161,7 +161,7 @@ test('streams: a piece arrives before the answer has ended', async () => {
   expect(new TextDecoder().decode((await reader?.read())?.value)).toBe('data: 2\n\n');
 });
 
-describe('refuses', () => {
+describe('the MCP gateway refuses', () => {
   test('a token that does not belong to a working run', async () => {
     const { send } = await start(at('http://127.0.0.1:9'));
     expect((await send({}, 'tickets%201', 'ry_key')).status).toBe(401);
@@ -207,7 +207,7 @@ describe('refuses', () => {
     expect(elsewhere.seen).toEqual([]);
   });
 
-  test('a request for credentials, which only the service could answer', async () => {
+  test('an answer that asks for credentials, because only the service has them', async () => {
     const { url } = await listenAndNote((_, response) =>
       response.writeHead(401, { 'www-authenticate': 'Bearer resource_metadata="http://evil"' }).end(),
     );
@@ -216,7 +216,7 @@ describe('refuses', () => {
     expect(answer.headers.get('www-authenticate')).toBeNull();
   });
 
-  test('a server whose secret may not be used now, and sends it nothing', async () => {
+  test('a server with a secret that may not be used now, and sends nothing to this server', async () => {
     const answer = await (await start({ kind: 'unusable', message: 'the secret X in its headers is gone' })).send();
     expect([answer.status, await messageOf(answer)]).toEqual([502, expect.stringContaining('the secret X')]);
   });
@@ -238,15 +238,15 @@ describe('refuses', () => {
   });
 });
 
-describe('bounds', () => {
-  test('the request', async () => {
+describe('the MCP gateway limits', () => {
+  test('the size of a request', async () => {
     const { url, seen } = await listenAndNote((_, response) => response.end());
     const { send } = await start(at(url), { limits: { maxBodyBytes: 1_000 } });
     expect((await send({ body: 'x'.repeat(1_001) })).status).toBe(413);
     expect(seen).toEqual([]);
   });
 
-  test('an answer that never ends', async () => {
+  test('the size of an answer that never ends', async () => {
     const url = await listen((_, response) => {
       const more = () => {
         while (!response.destroyed && response.write('x'.repeat(10_000)));
@@ -258,7 +258,7 @@ describe('bounds', () => {
     await expect((await send()).text()).rejects.toThrow();
   });
 
-  test('a server that never answers, and one that stops in the middle', async () => {
+  test('the silence of a server before its answer and in the middle of its answer', async () => {
     const silent = await listen(() => {});
     const limits = { silenceMs: 1_000 };
     expect(await messageOf(await (await start(at(silent), { limits })).send())).toContain('did not answer in time');
@@ -276,7 +276,7 @@ describe('bounds', () => {
     await expect.poll(async () => (await send()).status).toBe(200);
   });
 
-  test('the requests of a run above its limit, including requests whose body has not arrived yet', async () => {
+  test('the number of concurrent requests of a run, including requests whose body has not arrived yet', async () => {
     const { url, seen } = await listenAndNote((_, response) => response.end('{}'));
     const { send } = await start(at(url), { limits: { maxInFlight: 2 } });
     const slow = [1, 2].map(() => {

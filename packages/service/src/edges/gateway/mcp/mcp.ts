@@ -21,7 +21,7 @@ import { type McpAnswer, sendToMcpServer } from './mcp-upstream.ts';
 import { explainNoMcp } from './no-mcp.ts';
 
 export interface McpGatewayDeps {
-  /** RUNYARD_ALLOW_PRIVATE_NETWORKS */
+  /** Value of RUNYARD_ALLOW_PRIVATE_NETWORKS. */
   readonly allowedNetworks: readonly string[];
   authenticateRunToken(token: string): Promise<RunTokenHolder | null>;
   /** Returns the server with this name of this execution's run; null if the run has no such server. */
@@ -30,7 +30,7 @@ export interface McpGatewayDeps {
   readonly bodies: BodyBudget;
   readonly log: GatewayLog;
   readonly limits?: Partial<McpGatewayLimits>;
-  /** Time for requests in flight when the service closes, milliseconds. Default: 5,000. */
+  /** Milliseconds that requests in flight get to end when the service closes. Default: 5,000. */
   readonly drainMs?: number;
 }
 
@@ -38,12 +38,13 @@ export interface McpGatewayDeps {
 export interface McpGatewayLimits {
   readonly maxBodyBytes: number;
   readonly maxAnswerBytes: number;
-  /** Maximum of concurrent requests of one execution in this process, streams included. A request counts before its body arrives. */
+  /** Maximum of concurrent requests of one execution in this process, streams included. A request counts even while its body is
+   * arriving. */
   readonly maxInFlight: number;
   readonly connectMs: number;
-  /** Time until the answer begins, and between two pieces of the answer. */
+  /** Milliseconds until the answer begins, and between two pieces of the answer. */
   readonly silenceMs: number;
-  /** For the whole answer. */
+  /** Milliseconds for the whole answer. */
   readonly answerMs: number;
 }
 
@@ -69,8 +70,8 @@ const errorBody = (message: string): string =>
 
 /**
  * Registers the MCP gateway. `/api/v1/gateway/mcp/{name}` forwards requests of Streamable HTTP to an MCP server of the run that the token
- * belongs to; `name` is the server's name in the run's configuration. The service adds the headers of the server, and masks their secrets
- * in its answers, so that they never reach the sandbox.
+ * belongs to; `name` is the server's name in the run's configuration. The service adds the configured headers of the server. In the
+ * server's answers, it masks the secrets of these headers, so that the secrets never reach the sandbox.
  */
 export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayDeps): Promise<void> {
   const limits = { ...defaultLimits, ...deps.limits };
@@ -86,7 +87,7 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
   app.addHook('preClose', () => inFlight.drain(deps.drainMs ?? 5_000));
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    // The handler reads the body.
+    // Fastify does not read the body, because the handler reads it.
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
     const method = ['GET', 'POST', 'DELETE'];
     scope.route({ method, url: `${mcpGatewayPath}/:name`, logLevel: 'silent', handler });
@@ -115,7 +116,7 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
       reply.header('retry-after', String(busyRetrySeconds)).header('connection', 'close');
       return refuse(reply, 429, unread.busy.message);
     }
-    // Every request ends with `close` of its answer: after the answer was sent, or after the client disconnected.
+    // The answer of every request emits `close`: after the answer was sent, or after the client disconnected.
     reply.raw.once('close', leave);
     if (reply.raw.destroyed) leave();
     let body: Buffer | undefined;
@@ -177,7 +178,7 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
       return;
     }
     const { response } = answer;
-    // A server may repeat the headers of its request in its answer; they must not reach the sandbox.
+    // A server may repeat the headers of a request in the answer, and these headers must not reach the sandbox.
     const mask = createByteMask([...secretsOf(server.headers), ...server.secrets]);
     client.writeHead(response.statusCode ?? 502, { ...ownHeaders, ...headersToSandbox(response.headers, mask) });
     client.flushHeaders();

@@ -25,7 +25,7 @@ afterAll(() => {
 const rules = makeAddressRules(['127.0.0.0/8']);
 const upstream = { rules, allowsPrivate: true, resolve: async () => [], answerMs: 60_000, connectMs: 60_000 };
 
-/** Sends a message as the gateway does; returns the explanation of its answer. */
+/** Sends a message to the server as the gateway does, and returns the explanation of the server's answer. */
 async function explain(headers: Readonly<Record<string, string>> = {}, method = 'POST'): Promise<string | undefined> {
   const { signal } = new AbortController();
   const sent = await sendToMcpServer({ url, method, headers }, upstream, signal);

@@ -12,7 +12,7 @@ export type Admission =
       readonly status: 400 | 401 | 403 | 429;
       readonly message: string;
       readonly retryAfterSeconds?: number;
-      /** Error code of a run that this refusal ends. */
+      /** Set if the refusal ends the run: the error code of the run. */
       readonly code?: ErrorCode;
     };
 
@@ -26,7 +26,7 @@ export interface CheckedModelRequest {
   readonly bytes: number;
   /** Estimate of the tokens of the prompt from its text. */
   readonly promptTokens: number;
-  /** Number of answers that the request asks for: `n`, `candidateCount`. */
+  /** Number of answers that the request asks for with its member `n` or `candidateCount`. */
   readonly answers: number;
   /** Aborts when the client leaves or the service stops. */
   readonly signal: AbortSignal;
@@ -34,7 +34,7 @@ export interface CheckedModelRequest {
   isAtWork(): Promise<boolean>;
 }
 
-/** Decides about each checked request of a run. If it throws, the answer is 500 and nothing is sent. */
+/** Decides about each checked request of a run. If the function throws, the answer is 500, and nothing is sent to the provider. */
 export type AdmitModelRequest = (holder: RunTokenHolder, request: CheckedModelRequest) => Promise<Admission>;
 
 /** Outcome of an admission. `requestId`: UUID under which the usage is recorded. */
@@ -46,7 +46,7 @@ export function headersOfRefusal({
   retryAfterSeconds,
 }: Pick<Extract<Admission, { ok: false }>, 'code' | 'retryAfterSeconds'>): Record<string, string> {
   return {
-    // Tells clients of the providers not to try again.
+    // Clients of the providers do not send a request again after an answer with this header.
     ...(code === undefined ? {} : { 'x-should-retry': 'false', [gatewayErrorHeader]: code }),
     ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
   };

@@ -7,11 +7,11 @@ import { type ProviderName, speakSameProtocol } from '../../../team/models/provi
 import type { Endpoint } from './endpoints.ts';
 
 export interface Candidates {
-  /** The model that the sandbox was given. */
+  /** The run's own model: the sandbox sends its requests for this model. */
   readonly own: ModelTarget;
-  /** Names of the model that the request may use. */
+  /** Names that the request may use for its model. */
   readonly names: readonly string[];
-  /** In the order in which they are tried; the first is `own` unless its provider has an outage. */
+  /** The models in the order in which the gateway tries them. `own` is the first unless its provider has an outage. */
   readonly targets: readonly ModelTarget[];
 }
 

@@ -40,7 +40,7 @@ const inResult = {
   content: [{ type: 'tool_result', content: [{ type: 'document', source: { type: 'url', url } }] }],
 };
 
-describe('a request for an action outside of the sandbox is refused, and passes with', () => {
+describe('a request for an action outside of the sandbox is refused unless the environment allows', () => {
   it.each<[string, Path, object]>([
     ['mcp', 'anthropic', { mcp_servers: [{ type: 'url', url, name: 'x' }] }],
     ['mcp', 'anthropic', { tools: [{ type: 'mcp_toolset', mcp_server_name: 'x' }] }],
@@ -219,7 +219,7 @@ describe('a request passes unchanged with', () => {
   });
 });
 
-describe('the checked request', () => {
+describe('the body for the provider', () => {
   it.each<[Path, object, string[]]>([
     [
       'anthropic',
@@ -235,7 +235,7 @@ describe('the checked request', () => {
     expect(JSON.stringify(written)).not.toMatch(/attacker|teleport|order|brand_new/);
   });
 
-  it('has no members that request nothing, and needs no right for them', async () => {
+  it('omits members that are empty, and the request needs no right for them', async () => {
     const { body, removed } = await sent('anthropic', { mcp_servers: [], container: null });
     expect({ body, removed }).toEqual({ body: { model: 'm' }, removed: [] });
   });

@@ -8,29 +8,29 @@ import { type Judgement, judgeContent, judgeMember, judgeTools, refusalOf } from
 import type { RequestRules } from './requests/rules.ts';
 import { member } from './usage/counts.ts';
 
-/** A request that may go to the provider, or a sentence that gives the reason for its refusal. */
+/** A request that may go to the provider, or a sentence with the reason why the request is refused. */
 export type CheckedRequest =
   | {
       readonly ok: true;
-      /** Its bytes, in pieces. */
+      /** The bytes of the request's body, in pieces. */
       readonly body: readonly Buffer[];
-      /** The same body without `stream_options`, which some servers refuse. Absent: the body has no such member. */
+      /** The same body without `stream_options`, which some servers refuse. Absent if `body` has no `stream_options`. */
       readonly plainBody?: readonly Buffer[];
       /** Members and tools that were removed, because the gateway does not know them. */
       readonly removed: readonly string[];
       /** Tools of the provider that this request may use outside of the sandbox. */
       readonly tools: ReadonlySet<ProviderTool>;
-      /** Number of answers that the request asks for. */
+      /** Number of alternative answers that the request asks the model for. */
       readonly answers: number;
     }
   | { readonly ok: false; readonly status: 400 | 403; readonly message: string };
 
 const refuse = (status: 400 | 403, message: string): CheckedRequest => ({ ok: false, status, message });
 
-/** Largest size of the members that are read together, messages excepted: the schemas of a few hundred tools. */
+/** Largest total size of all members except messages. This is enough for the schemas of a few hundred tools. */
 const maxReadBytes = 4 * 1024 * 1024;
 const maxMembers = 1000;
-/** A tool's schema or an image has a few dozen levels, and providers also refuse deeper values. */
+/** 100 levels are enough: a tool's schema has a few dozen levels, and providers also refuse deeper values. */
 const bounds = { maxValues: 300_000, maxDepth: 100, uniqueNames: true } as const;
 
 const faults = {
@@ -65,7 +65,8 @@ async function openBody(bytes: Buffer, { content }: RequestRules): Promise<OpenB
   return { members, values: Object.fromEntries(read.map(([name, span]) => [name, valueAt(bytes, span)])) };
 }
 
-/** Returns the body for the provider. The messages are the sender's bytes; the other members are serialized again, each only once. */
+/** Returns the body for the provider. Messages are sent as the bytes that arrived. All other members are serialized again, each only
+ * once. */
 function writeBody(bytes: Buffer, { members, values }: OpenBody, { content }: RequestRules): Buffer[] {
   const parts: Buffer[] = [];
   let text = '{';
@@ -111,7 +112,7 @@ function judgeBody(judgement: Judgement, rules: RequestRules, bytes: Buffer, { m
 
 /** Models and provider tools that a request may use. */
 export interface RequestRights {
-  /** Names of the model; error messages use the first. Default: the value of the target. */
+  /** Names of the models that the request may use; error messages show the first. Default: only `target.providerModel`. */
   readonly names?: readonly string[];
   /** Default: none. */
   readonly providerTools?: readonly ProviderTool[];

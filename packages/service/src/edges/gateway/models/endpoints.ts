@@ -93,7 +93,7 @@ const googlePath = /^\/models\/([A-Za-z0-9._-]+)(?::|%3[Aa])(generateContent|str
  */
 const belowVersions = /^(?:\/v1(?:beta)?){0,2}(\/.*)$/;
 
-/** Path of a provider at the gateway, below which its versions are. */
+/** Path of a provider at the gateway. The paths of the provider's versions begin with this path. */
 export const gatewayRootOf = (provider: ProviderName): string => `/api/v1/gateway/${provider}`;
 
 /** Returns the endpoint for `path`, the request's raw path from the server's root on, without its query. */
@@ -108,7 +108,7 @@ export function endpointOf(provider: ProviderName, method: string, path: string)
   return { kind: action === 'countTokens' ? 'count' : 'generate', path: upstreamPath, protocol: 'google', model };
 }
 
-/** Returns a sentence that names the endpoints of a provider, for requests to others. */
+/** Returns a sentence that names the endpoints of a provider. It is for the refusal of requests to other endpoints. */
 export function describeEndpoints(provider: ProviderName): string {
   const google =
     provider === 'google' ? ['POST /models/{model}:generateContent, streamGenerateContent, countTokens'] : [];

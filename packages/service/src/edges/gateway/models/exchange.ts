@@ -16,35 +16,36 @@ import { noTokens } from './usage/counts.ts';
 import { openMeter } from './usage/meter.ts';
 import { countTools } from './usage/tool-calls.ts';
 
-/** A checked request on its way to the provider. */
+/** A checked request that the gateway sends to the provider. */
 export interface Exchange {
   readonly endpoint: Exclude<Endpoint, { kind: 'models' }>;
   readonly target: ModelTarget;
   readonly request: IncomingMessage;
   readonly query: URLSearchParams;
   readonly body: SentBody;
-  /** Estimate from the text of the request. */
+  /** Number of tokens of the prompt, estimated from the text of the request. */
   readonly promptTokens: number;
   /** Tools of the provider that this request may use outside of the sandbox. */
   readonly tools: ReadonlySet<ProviderTool>;
-  /** True: another model can take the request. A failure of the provider is then returned to the caller, and the client gets no answer yet. */
+  /** True: another model can take the request. If the provider fails, the caller gets the failure, and the client gets no answer yet. */
   readonly mayMove?: boolean;
   /** Headers that every answer of the service has. */
   readonly ownHeaders: Readonly<Record<string, string>>;
 }
 
-/** The bytes of a request. They are released as soon as the provider has them, because its answer may take minutes. */
+/** The bytes of a request. The bytes are released as soon as the provider has got them, because the answer may take minutes. */
 export interface SentBody {
   parts: readonly Buffer[];
   /** The same bytes without `stream_options`. */
   plain?: readonly Buffer[] | undefined;
-  /** The body as it arrived, for another model. */
+  /** The body as it arrived, from which the gateway writes the request for another model. */
   original?: Buffer | undefined;
   /** Called after all bytes were released. */
   release(): void;
 }
 
-/** The result: the status that the client got (499 client gone, 502 cut in mid-stream), and the usage. */
+/** The status that the client got, and the usage. Status 499: the client disconnected; 502: also if the answer was cut after its
+ * beginning. */
 export interface ExchangeResult extends Used {
   /** A text for the operator's log, without credentials and content. */
   readonly fault?: string;
@@ -53,14 +54,15 @@ export interface ExchangeResult extends Used {
    * caller.
    */
   readonly health?: 'works' | 'unreachable' | 'fails';
-  /** True: no answer was sent, and the body of the request is kept. Only with `mayMove`. */
+  /** True: the client got no answer, and `body` still has its bytes, so the caller can try another model. Set only if `mayMove` is true. */
   readonly isOpen?: true;
 }
 
-/** The gateway has tried long enough. Clients of the providers must not try again, and our own agent names the reason. */
+/** Headers of the answer if the provider is unreachable. The gateway has tried long enough, so clients of the providers must not try again,
+ * and our own agent reports the reason. */
 const unreachableHeaders = { 'x-should-retry': 'false', [gatewayErrorHeader]: 'resource_unavailable' };
 
-/** Usage of a request without an answer. */
+/** Usage of a request that got no answer and is not billed. */
 const nothing = { tokens: noTokens, tools: {}, isAnswer: false } as const;
 
 /** Sends the request with the real credential and forwards the answer. Never throws; the answer is complete when it returns. */
@@ -77,7 +79,7 @@ export async function exchange(
   const disconnect = new AbortController();
   const leave = (): void => disconnect.abort();
   client.once('close', leave);
-  // A client that disconnected before sends no `close` event any more.
+  // A client that disconnected earlier emits no `close` event any more, so call `leave` here.
   if (client.destroyed) leave();
   try {
     const { result, refusal } = await sendAdapted(upstreams, sent, AbortSignal.any([disconnect.signal, signal]));
@@ -88,7 +90,8 @@ export async function exchange(
     letGo(sent.body);
     if (result.kind !== 'answer') {
       if (disconnect.signal.aborted) {
-        // The provider has the request, and bills the part of the request that it has read. A turn that the client ends early counts too.
+        // The provider has the request, and bills the part of the request that it has read. So the prompt counts, even if the client ended
+        // the turn early.
         const isSent = result.isSent && endpoint.kind === 'generate';
         return { ...nothing, status: 499, ...(isSent ? { tokens: promptOnly(sent), isAnswer: true } : {}) };
       }
@@ -129,7 +132,7 @@ export async function exchange(
         ? openMeter(usageReaderOf(endpoint), response.headers['content-type'], counter)
         : undefined;
     client.writeHead(status, { ...sent.ownHeaders, ...headersDownwards(response.headers, coded.changed) });
-    // The client gets the headers before the first piece of the answer.
+    // Send the headers now, so that the client gets them before the first piece of the answer.
     client.flushHeaders();
     const how = await passOn(response, coded.body, client, upstreams.timeouts, (bytes) => meter?.push(bytes));
     if (meter === undefined) return { ...nothing, ...endOf(how, status) };
@@ -140,7 +143,7 @@ export async function exchange(
   }
 }
 
-/** Returns status and health by the end of a forwarded answer. */
+/** Returns status and health of an exchange whose answer was forwarded. `how`: how the answer ended. */
 function endOf(how: PassedOn, status: number): Pick<ExchangeResult, 'status' | 'fault' | 'health'> {
   switch (how) {
     case 'complete':
@@ -226,7 +229,7 @@ async function errorAnswer(
     return { status: 502, message: 'the model provider answered in a content encoding that is not known' };
   }
   const body = alreadyRead ?? (await readUpTo(coded.body, { maxBytes: maxErrorBytes, maxMs }));
-  // 401 in Google's names.
+  // Google answers 400 with one of these names in place of 401.
   if (status === 400 && body.includes('API_KEY_INVALID')) return wrongKey;
   const key = sent.target.upstream.key;
   if (key === undefined || !body.includes(key)) return { status, message: '', body };

@@ -76,7 +76,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
   });
 });
 
-describe.each(protocols)('an impatient model gateway for $name', (protocol) => {
+describe.each(protocols)('a model gateway with short timeouts for $name', (protocol) => {
   beforeEach(async () => {
     await gateway.close();
     gateway = await startTestGateway({
@@ -84,7 +84,7 @@ describe.each(protocols)('an impatient model gateway for $name', (protocol) => {
     });
   });
 
-  it('answers 504 if the provider does not answer', async () => {
+  it('answers 504 if the provider does not answer in time', async () => {
     gateway.fake.misbehave({ kind: 'silent' });
     const { status, text } = await all(await send(gateway, protocol).response);
     expect(status).toBe(504);

@@ -13,7 +13,7 @@ afterEach(() => gateway.close());
 const switches: ModelSwitch[] = [];
 const health: string[] = [];
 
-/** A gateway whose runs may also use the models `otherIds`. */
+/** Starts a gateway whose runs may use the models `otherIds` in place of their own model. */
 async function open(
   otherIds: readonly string[],
   more: Partial<ModelChoices> = {},
@@ -46,7 +46,7 @@ describe.each(protocols)('a fallback for $name', (protocol) => {
   const fallback = fallbackOf[protocol.name] ?? '';
   const name = fallback.slice(fallback.indexOf('/') + 1);
 
-  it('answers in place of a model if the provider answers 529; the usage has its own price', async () => {
+  it("answers in place of the run's model if the provider answers 529, and the usage has the fallback's price", async () => {
     await open([fallback]);
     gateway.fake.misbehave({ kind: 'status', status: 529 });
     const { status, text } = await all(await send(gateway, protocol).response);
@@ -91,7 +91,7 @@ describe('a fallback', () => {
     gateway.fake.release();
   });
 
-  it('passes on the failure of the last model if all fail', async () => {
+  it("that fails too gives the client its own failure, not the failure of the run's model", async () => {
     await open([fallback]);
     gateway.fake.misbehave({ kind: 'status', status: 529, message: 'first' });
     gateway.fake.misbehave({ kind: 'status', status: 503, message: 'second' });
@@ -100,7 +100,7 @@ describe('a fallback', () => {
     expect(switches).toEqual([]);
   });
 
-  it('is admitted with its own price, and the admission has the same id as the usage record', async () => {
+  it('is admitted with its own price, and admission and usage record have the same id', async () => {
     const asked: CheckedModelRequest[] = [];
     const admit: AdmitModelRequest = async (_, request) => {
       asked.push(request);
@@ -135,14 +135,14 @@ describe('a fallback', () => {
       .toMatchObject([{ to: 'openai/gpt-5-mini', reason: 'its provider has an outage' }]);
   });
 
-  it("with another protocol is not used: the request goes to the run's own provider, and its answer ends the outage", async () => {
+  it("with another protocol is not used: the request goes to the run's own provider, and an answer of this provider ends the outage", async () => {
     await open(['openai/gpt-5-mini'], { outages: [outage('anthropic')] });
     expect((await all(await send(gateway, anthropic).response)).status).toBe(200);
     expect(gateway.fake.requests.map(({ provider }) => provider)).toEqual(['anthropic']);
     await expect.poll(() => health).toEqual(['anthropic works again']);
   });
 
-  it('is not used if it or the model of the run is disabled', async () => {
+  it('is not used if the fallback or the model of the run is disabled', async () => {
     await open([fallback], { disabledIds: [fallback] });
     gateway.fake.misbehave({ kind: 'status', status: 529 });
     expect((await all(await send(gateway, anthropic).response)).status).toBe(529);

@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => gateway.close());
 
-/** Hangs up as soon as the first bytes of the answer are here. */
+/** Closes the client's connection as soon as the first bytes of the answer have arrived. */
 async function hangUp({ request, response }: ReturnType<typeof send>): Promise<void> {
   request.on('error', () => {});
   const answer = await response;

@@ -14,7 +14,7 @@ afterEach(async () => {
   await names.close();
 });
 
-it('answers 502 with only host and port of a provider whose name cannot be resolved', async () => {
+it('the model gateway answers 502 with only host and port of a provider whose name cannot be resolved', async () => {
   const { lookup } = makeNameResolver({ servers: [names.address], timeoutMs: 200 });
   const urls = ['ANTHROPIC', 'OPENAI', 'GOOGLE'].map((name) => [`RUNYARD_${name}_BASE_URL`, 'http://provider.test/v1']);
   const timeouts = { connectMs: 60_000, reachMs: 6_000, silenceMs: 60_000, hangUpMs: 60_000 };

@@ -53,7 +53,7 @@ async function rawServer(onConnection: (socket: Socket) => void): Promise<string
 const timeouts: UpstreamTimeouts = { connectMs: 1_000, reachMs: 1_000, silenceMs: 60_000, hangUpMs: 1_000 };
 
 describe('the model gateway', () => {
-  it("turns the provider's 401 into an error that names the setting and shows nothing of the key", async () => {
+  it("converts the provider's 401 into an error that names the setting and shows no part of the key", async () => {
     gateway = await startTestGateway({ env: { RUNYARD_ANTHROPIC_API_KEY: 'sk-ant-wrong-key-of-the-operator' } });
     const response = await ask();
     const text = await response.text();
@@ -128,7 +128,7 @@ describe('the model gateway', () => {
     expect(response.headers.get('x-runyard-error-code')).toBe('resource_unavailable');
   });
 
-  it('repeats a request if the provider closes the reused connection at the same moment', async () => {
+  it('repeats a request if the provider closes the reused connection while the gateway sends the request', async () => {
     let connections = 0;
     const url = await rawServer((socket) => {
       connections += 1;
@@ -190,7 +190,7 @@ describe('the model gateway', () => {
     expect(gateway.fake.requests).toHaveLength(0);
   });
 
-  it('forwards requests that count tokens without recording usage', async () => {
+  it('forwards requests that count tokens, and records no usage for them', async () => {
     gateway = await startTestGateway();
     const { stream: _stream, ...count } = body;
     const response = await ask({ path: `${path}/count_tokens`, body: count });
@@ -199,7 +199,7 @@ describe('the model gateway', () => {
     expect(gateway.usages).toHaveLength(0);
   });
 
-  it('takes the run token from the query, as clients of Google send it, and keeps it out of the log', async () => {
+  it('takes the run token from the query, as clients of Google send it, and keeps the token out of the log', async () => {
     gateway = await startTestGateway();
     const id = 'google/gemini-2.5-flash';
     const url = `/api/v1/gateway/google/v1beta/models/gemini-2.5-flash:generateContent?key=${encodeURIComponent(gateway.token(id))}`;
@@ -239,7 +239,7 @@ describe('the model gateway', () => {
     const abort = new AbortController();
     const response = await ask({ signal: abort.signal });
     const upstream = await gateway.fake.request(1);
-    // Do not read the answer, so that sender and gateway fill the socket buffers and stop.
+    // Do not read the answer. The socket buffers become full, so the gateway must stop reading from the provider.
     let before = -1;
     await expect
       .poll(
@@ -254,7 +254,7 @@ describe('the model gateway', () => {
     expect(upstream.sent() * 100).toBeLessThan(bytes / 2);
     abort.abort();
     await response.body?.cancel().catch(() => {});
-    // The gateway reads the rest for 30 s at most, which may not be enough on a busy machine.
+    // Read the whole answer. Without a client, the gateway reads for 30 s at most, which may not be enough on a busy machine.
     expect(['complete', 'client_gone']).toContain(await upstream.end);
   });
 

@@ -19,10 +19,10 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     expect(gateway.usages).toHaveLength(0);
   });
 
-  it('refuses a body that names the model twice', async () => {
+  it("never forwards another model that a body names beside the run's model", async () => {
     const twice = JSON.stringify(protocol.body).replace('{', '{"model":"dearer-model",');
     const answer = await all(await send(gateway, protocol, { body: twice }).response);
-    // Google names the model in the path and nowhere else.
+    // Google names the model in the path only, so the gateway refuses another model in the body.
     expect(answer.status).toBe(protocol.name === 'google' ? 403 : 200);
     for (const request of gateway.fake.requests) expect(JSON.stringify(request.body)).not.toContain('dearer-model');
   });
@@ -75,7 +75,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     clearInterval(timer);
     expect(status).toBe(400);
     expect(protocol.errorOf(JSON.parse(text))).toContain('values');
-    // Parsing the body takes more than ten seconds of processor time. A slice of the check takes a few milliseconds.
+    // Parsing this body would block the process for more than ten seconds. The check works in slices of a few milliseconds.
     expect(longestUs / 1e3).toBeLessThan(3_000);
     expect(heap - heapBefore).toBeLessThan(150 * 1024 * 1024);
     expect(gateway.fake.requests).toHaveLength(0);
@@ -91,7 +91,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     expect((await all(await send(gateway, protocol, { body }).response)).status).toBe(400);
   });
 
-  it("lists only the run's model, without asking the provider", async () => {
+  it("lists only the run's model, and sends no request to the provider", async () => {
     const path = protocol.path.replace(/(gateway\/[a-z]+\/v1(beta)?)\/.*/, '$1/models');
     const { status, text } = await all(await send(gateway, protocol, { path, method: 'GET', body: '' }).response);
     expect(status).toBe(200);

@@ -32,14 +32,15 @@ export interface GatewayDeps {
   readonly models: Pick<Models, 'target'>;
   /** Returns the session of a run token; null: unknown, ended or superseded. */
   authenticateRunToken(token: string): Promise<RunTokenHolder | null>;
-  /** Called once for each request to a model when it has ended in any way. A failure is only logged. */
+  /** The gateway calls this function once for each request to a model, when the request has ended in any way. If the call fails, the
+   * gateway only logs the failure. */
   recordUsage(usage: ModelUsage): Promise<void>;
-  /** Reads fallbacks, disabled models and the health of providers. Absent: each run has only its own model. */
+  /** Reads fallbacks, disabled models and the health of providers. Absent: each run can use only its own model. */
   readonly routing?: ModelRouting;
   /** Default: admits every request. */
   readonly admit?: AdmitModelRequest;
   readonly log: GatewayLog;
-  /** Default: 10 s to connect, 5 minutes of silence, 30 s after a hang-up. */
+  /** Default: `defaultTimeouts` of upstream.ts. */
   readonly timeouts?: UpstreamTimeouts;
   /** Looks up the host names of the providers. Default: uses the configuration of the machine. */
   readonly lookup?: LookupFunction;
@@ -47,7 +48,7 @@ export interface GatewayDeps {
   readonly maxBodyBytes?: number;
   /** Memory budget for bodies; default: a separate budget. */
   readonly bodies?: BodyBudget;
-  /** Time for requests in flight when the service closes, milliseconds. Default: 5,000. */
+  /** Milliseconds that requests in flight get to end when the service closes. Default: 5,000. */
   readonly drainMs?: number;
 }
 
@@ -70,7 +71,7 @@ const unread = {
   cut: { status: 400, message: 'the request cannot be read' },
 } as const;
 
-/** Path and query of a request, unchanged. */
+/** Returns path and query of a request, not normalized. */
 function addressOf(request: FastifyRequest): { path: string; query: URLSearchParams } {
   const [path = '', ...query] = (request.raw.url ?? '').split('?');
   return { path, query: new URLSearchParams(query.join('?')) };
@@ -88,7 +89,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
   for (const provider of Object.keys(providerKinds) as ProviderName[]) {
     await app.register(async (scope) => {
       scope.removeAllContentTypeParsers();
-      // The handler reads the body.
+      // Fastify does not read the body, because the handler reads it.
       scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
       registerProvider(scope, provider);
     });
@@ -126,7 +127,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       return refuse(reply, status, message);
     };
 
-    // Checked before the body is read: a caller without a run token cannot make the service hold a body.
+    // Checks the token before the body is read, so that a caller without a run token cannot make the service hold a body in memory.
     scope.addHook('onRequest', async (request, reply) => {
       const { path, query } = addressOf(request);
       const token = runTokenOf(request.headers, query);
@@ -172,7 +173,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
         maxBytes: deps.maxBodyBytes ?? defaultMaxBodyBytes,
       });
       if (received.kind !== 'body') {
-        // Does not read the rest of the body.
+        // Closes the connection, because the rest of the body is not read.
         reply.header('connection', 'close');
         if (received.kind === 'busy') reply.header('retry-after', String(busyRetrySeconds));
         const { status, message } = unread[received.kind];
@@ -240,7 +241,8 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
 }
 
 /**
- * Returns the answer of `GET …/models`: the run's model and no other, in the provider's format. Clients ask for it before they begin.
+ * Returns the answer of `GET …/models` in the provider's format: a list with only the run's model. Clients request this list before they
+ * begin.
  */
 function modelsAnswer(target: ModelTarget): unknown {
   const id = target.providerModel;

@@ -14,7 +14,7 @@ function health({ probe = false, hasOneTeam = false } = {}) {
     log: { info: () => {}, warn: () => {} },
     now: () => clock.now,
   });
-  /** `runs`: each as `team run`. */
+  /** Reports failed requests of these runs in turn. Each entry of `runs` is a team id, a space and a run id. */
   const fail = (times: number, runs = ['x a', 'y b']) => {
     for (let each = 0; each < times; each++) {
       const [teamId = '', runId = ''] = (runs[each % runs.length] ?? '').split(' ');

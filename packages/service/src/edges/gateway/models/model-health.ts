@@ -14,7 +14,7 @@ export interface HealthDeps {
   end(outage: Outage): Promise<boolean>;
   /** Returns true if the provider answers a request of the service itself. */
   probe(provider: ProviderName): Promise<boolean>;
-  /** Returns true if the service has one team only, so an outage concerns no other. */
+  /** Returns true if the service has one team only, so an outage that this team causes affects no other team. */
   hasOneTeam(): Promise<boolean>;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   /** Milliseconds of a monotonic clock. */
@@ -27,9 +27,9 @@ interface FailedRun {
 }
 
 export interface ModelHealth {
-  /** A request was answered. `outage`: the outage that was known when the request began. */
+  /** Notes that the provider answered a request. `outage`: the outage that was known when the request began. */
   worked(provider: ProviderName, outage: Outage | undefined): void;
-  /** A request failed because of the provider. `reason` has no text of the provider. */
+  /** Notes that a request failed because of the provider. `reason` contains no text of the provider. */
   failed(provider: ProviderName, run: FailedRun, reason: string): void;
   /** Resolves when all changes are written to the database. */
   settled(): Promise<void>;
@@ -42,7 +42,7 @@ const togetherMs = 5 * 60_000;
 /** Time between two attempts of this process to begin an outage of a provider. */
 const pauseMs = 10_000;
 
-/** Failures in a row. Failures of two runs and of two teams are enough to detect an outage. */
+/** The failures of a provider since its last success. Two entries in `runs` and in `teams` are enough to detect an outage. */
 interface Failures {
   count: number;
   lastAt: number;
@@ -68,7 +68,7 @@ export function openModelHealth(deps: HealthDeps): ModelHealth {
 
   /**
    * Runs may send requests that make a provider fail, and could cause an outage for all teams. So an outage needs a second sign: the
-   * provider also refuses the service itself, or it fails for two teams. If there is only one team, it must fail for two runs.
+   * provider also refuses the service itself, or requests of two teams fail. If there is only one team, requests of two runs must fail.
    */
   const isOutage = async (provider: ProviderName, { runs, teams }: Failures): Promise<boolean> => {
     if (!(await deps.probe(provider))) return true;

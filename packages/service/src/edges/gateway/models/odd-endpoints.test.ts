@@ -41,8 +41,8 @@ const refused = jsonAnswer(
   422,
 );
 
-describe('an endpoint that refuses stream_options', () => {
-  it('gets the request again without them, and later requests without them at once; the usage is estimated', async () => {
+describe('an endpoint that refuses a request', () => {
+  it('because of stream_options gets this and later requests without stream_options, and the usage is estimated', async () => {
     provider.answer((body) => (body.stream_options ? refused : stream));
     const before = provider.requests.length;
     expect(await ask({ stream_options: { include_usage: true } })).toMatchObject({ status: 200, text: stream.text });
@@ -55,7 +55,7 @@ describe('an endpoint that refuses stream_options', () => {
   it.each([
     ['another member', jsonAnswer({ error: { message: 'tools: not supported' } }, 422)],
     ['everything', jsonAnswer({ error: { message: 'no' } }, 400)],
-  ])('does not get the request again if it refuses %s, and the client gets its text', async (_, answer) => {
+  ])('because of %s does not get the request again, and the client gets the text of the error', async (_, answer) => {
     provider.answer(() => answer);
     const before = provider.requests.length;
     expect(await ask()).toMatchObject({ status: answer.status, text: answer.text });
@@ -71,7 +71,7 @@ const page = (status: number): PlainAnswer => ({
 });
 
 describe('a web page in place of an answer', () => {
-  it('is reported in the error with its title and the setting, and clients do not try again', async () => {
+  it('leads to an error with the title of the page and the name of the setting, and clients do not try again', async () => {
     provider.answer(() => page(200));
     const { status, text, headers } = await ask();
     expect([status, headers['x-should-retry'], headers['content-type']]).toEqual([502, 'false', 'application/json']);
@@ -80,7 +80,7 @@ describe('a web page in place of an answer', () => {
     expect(await gateway.usage(1)).toMatchObject({ isAnswer: false, status: 502 });
   });
 
-  it.each([404, 503])('keeps the status %i', async (status) => {
+  it.each([404, 503])('leads to an error with the same status %i', async (status) => {
     provider.answer(() => page(status));
     expect(await ask()).toMatchObject({ status, text: expect.stringContaining(`answered ${status} with a web page`) });
   });

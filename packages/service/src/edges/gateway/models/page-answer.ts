@@ -5,15 +5,16 @@ import { endpointOf, providerKinds } from '../../../team/models/providers.ts';
 import type { Exchange } from './exchange.ts';
 import { hasFirstByte } from './pass-on.ts';
 
-/** The title of a page is at its beginning. */
+/** Only the beginning of a page is read, because the title is there. */
 export const maxPageBytes = 16 * 1024;
 export const pageMs = 5_000;
 const maxTitleChars = 100;
 
-/** Beginning of an answer of a model; the media type is ignored, because some small servers stream events as `text/html`. */
+/** Matches the beginning of a model's answer. The media type is not enough, because some small servers stream events as `text/html`. */
 const answerStart = /^\s*(?:data:|event:|:|[[{])/;
 
-/** Returns whether an answer is a web page. Reads no bytes of the answer. `read`: its body, if it was read already. */
+/** Returns whether an answer is a web page. Leaves all bytes of the answer in the stream. `read`: the body, if the caller has already read
+ * it. */
 export async function isPage(response: IncomingMessage, read?: Buffer): Promise<boolean> {
   if (!/^\s*text\/html\b/i.test(response.headers['content-type'] ?? '')) return false;
   if (read !== undefined) return !answerStart.test(read.toString('utf8', 0, 100));
@@ -31,7 +32,8 @@ function titleOf(page: Buffer): string {
   return line === '' ? '' : ` "${line.slice(0, maxTitleChars)}"`;
 }
 
-/** Returns the answer to the sandbox. The same request gets a page again, unless the provider is down. */
+/** Returns the error that the sandbox gets in place of a web page. The header below status 400 stops repeated requests, which would get the
+ * page again. */
 export function pageAnswer(
   { target }: Pick<Exchange, 'target'>,
   status: number,

@@ -2,15 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { UpstreamTimeouts } from './upstream.ts';
 
-/** The end of an answer that was forwarded. */
+/** How the forwarding of an answer ended. */
 export type PassedOn = 'complete' | 'cut' | 'aborted';
 
 /**
- * Forwards the bytes of `body` to the client as they arrive, at the speed of its socket, and passes them to `watch`. `complete`: both sides
- * got the end. `cut`: the provider closed the connection early, or sent nothing for `silenceMs`; the
- * client's connection is closed too, so that the client sees that the answer is incomplete. `aborted`: the client disconnected. For up to
- * `hangUpMs`, the rest of the answer is then read and passed to `watch`, because the provider reports the usage at the end. The headers
- * must have been written. `source` is the response that `body` is made from.
+ * Forwards the bytes of `body` to the client as they arrive, at the speed of the client's socket, and passes the bytes to `watch`. The
+ * caller has already sent the headers. `source` is the response that `body` is made from. Result `complete`: the client got the whole body.
+ * `cut`: the provider closed the connection early, or sent nothing for `silenceMs`; the client's connection is closed too, so that the
+ * client sees that the answer is incomplete. `aborted`: the client disconnected. The remaining answer is then read for up to `hangUpMs` and
+ * passed to `watch`, because the provider reports the usage at the end.
  */
 export function passOn(
   source: IncomingMessage,
@@ -37,7 +37,7 @@ export function passOn(
       } else {
         source.destroy();
         body.destroy();
-        // Bytes forwarded before the cut still reach the client; the end mark of the body does not.
+        // `destroySoon` still sends the bytes that were forwarded before the cut, but not the end mark of the body.
         if (ended === 'cut') client.socket?.destroySoon();
       }
       resolve(ended);
@@ -106,14 +106,14 @@ export async function hasFirstByte(body: Readable, silenceMs: number): Promise<b
     const end = (result: boolean): void => {
       clearTimeout(timer);
       body.off('readable', yes).off('end', yes).off('error', no).off('close', no);
-      // An error between this listener and the next one is not lost, because it also destroys the stream.
+      // Ignore an error that comes before the next reader listens. The reader still notices it, because an error also destroys the stream.
       body.on('error', () => {});
       resolve(result);
     };
     body.once('readable', yes).once('end', yes).once('error', no).once('close', no);
     if (body.destroyed) no();
   });
-  // The stream leaves its paused mode in the next tick after its last `readable` listener was removed.
+  // Wait for the next tick, because only then the stream notices that its last `readable` listener was removed, and leaves the paused mode.
   await new Promise(setImmediate);
   return has && !body.errored;
 }

@@ -18,11 +18,11 @@ import type { Upstreams } from './upstream.ts';
 /** What the gateway reads and reports about the models of runs. */
 export interface ModelRouting {
   read(holder: RunTokenHolder): Promise<RunModels>;
-  /** The provider answered. `outage`: the outage that was known when the request began. */
+  /** Notes that the provider answered. `outage`: the outage that was known when the request began. */
   worked(provider: ProviderName, outage: Outage | undefined): void;
   failed(provider: ProviderName, run: Pick<RunTokenHolder, 'runId' | 'teamId'>, reason: string): void;
   switched(change: ModelSwitch): Promise<void>;
-  /** Parts of a request were removed, because the gateway does not know them. */
+  /** Records the parts that were removed from a request, because the gateway does not know them. */
   removed(holder: RunTokenHolder, names: readonly string[]): Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export interface RoutedRequest {
   readonly endpoint: Exclude<Endpoint, { kind: 'models' }>;
   readonly targets: readonly [ModelTarget, ...ModelTarget[]];
   readonly names: readonly string[];
-  /** UUID under which the first try is recorded. */
+  /** UUID under which the request to the first model is recorded. */
   readonly requestId: string;
   /** Decides whether another model may be tried: budgets check each model with its own price. */
   admit(target: ModelTarget, parts: readonly Buffer[]): Promise<AdmittedRequest>;
@@ -51,7 +51,7 @@ export interface RoutedRequest {
   readonly request: IncomingMessage;
   readonly query: URLSearchParams;
   readonly body: SentBody;
-  /** Estimate from the text of the request. */
+  /** Number of tokens of the prompt, estimated from the text of the request. */
   readonly promptTokens: number;
   /** Tools of the provider that this request may use outside of the sandbox. */
   readonly tools: ReadonlySet<ProviderTool>;

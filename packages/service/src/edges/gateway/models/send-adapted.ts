@@ -7,7 +7,7 @@ import type { UpstreamResult, Upstreams } from './upstream.ts';
 
 /** Time to connect to a provider if another model can take the request. */
 const impatientReachMs = 5_000;
-/** An error answer of a provider is buffered up to this size, to search it for the credential before it is forwarded. */
+/** An error answer of a provider is buffered up to this size, to search the answer for the credential before it is forwarded. */
 export const maxErrorBytes = 256 * 1024;
 /** Time after which requests to an endpoint that refused `stream_options` contain them again, because the endpoint may have been updated. */
 const plainMs = 60 * 60_000;
@@ -20,7 +20,7 @@ interface Sent {
 
 /**
  * Sends a request. The gateway itself adds `stream_options` to streams of chat completions, to learn their usage. An endpoint that refuses
- * `stream_options` gets the request without them, and its usage is estimated.
+ * `stream_options` gets the request without this member, and the usage of the request is estimated.
  */
 export async function sendAdapted(upstreams: Upstreams, sent: Exchange, signal: AbortSignal): Promise<Sent> {
   const { body, target } = sent;

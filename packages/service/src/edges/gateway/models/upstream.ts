@@ -44,7 +44,7 @@ export type UpstreamResult =
       readonly isSent: boolean;
     };
 
-/** If a connection breaks off this soon after it was opened, it did not reach a provider. */
+/** If a connection breaks this soon after it was opened, the gateway assumes that the connection did not reach a provider. */
 const atOnceMs = 1_000;
 
 /** Pauses between two tries to connect. */
@@ -132,7 +132,7 @@ export function openUpstreams(
         }
         const waitMs = backoffMs(reachBackoff, tries);
         const isTimeLeft = performance.now() - started + waitMs < reachMs;
-        // The last try may have failed only because it had little time. In this case, use the reason of an earlier try.
+        // The last try may have failed only because it had little time. In this case, report the failure of an earlier try.
         if (tried.result.kind === 'unreachable' && tried.result.status !== 504) refused = tried.result;
         if (tried.result.kind !== 'unreachable') return tried.result;
         if (!isTimeLeft || signal.aborted) return refused ?? tried.result;

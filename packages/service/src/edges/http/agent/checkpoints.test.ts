@@ -30,7 +30,7 @@ describe('a checkpoint', () => {
     expect(await blobsNow()).toBe(blobs);
   });
 
-  test('that arrives after the archive of the end of its turn does not replace the archive', async () => {
+  test('that arrives after the archive of the finished turn does not replace this archive', async () => {
     const first = await beginRun();
     await first.mark(1);
     const ended = await service.request('PUT', '/harness-support/workspace?turn=1', {
@@ -49,7 +49,7 @@ describe('a checkpoint', () => {
     expect(await blobsNow()).toBe(blobs);
   });
 
-  test('is refused without an event, in a run that does not resume, and too soon after another checkpoint', async () => {
+  test('is refused if no event has announced it, if the run does not resume, or too soon after another checkpoint', async () => {
     const first = await beginRun();
     expect(await first.put(1, Buffer.from('a'))).toBe(409);
     await first.mark(1);
@@ -66,7 +66,7 @@ describe('a checkpoint', () => {
     expect(await other.put(1, Buffer.from('a'))).toBe(409);
   });
 
-  test('without changed files stores the new position in the conversation with the last archive', async () => {
+  test('without changed files keeps the last archive, and stores the new position in the conversation', async () => {
     const first = await beginRun();
     await first.mark(1);
     await first.put(1, Buffer.from('files'));

@@ -8,7 +8,7 @@ const service = await openTestService();
 const { started, orchestrator, finish, startChild, begin, run } = testChildRuns(service);
 
 describe('POST child-runs answers', () => {
-  test('200 with the id and state of a child run that has the same creator and configuration', async () => {
+  test('200 with the id and state of a child run that has the creator and the configuration of its parent', async () => {
     const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'E' } },
     });
@@ -50,7 +50,7 @@ describe('POST child-runs answers', () => {
     expect(await policyOf(undefined, undefined)).toBeUndefined();
   });
 
-  test('200 with the same run for the same Idempotency-Key, also concurrently; 409 with another body', async () => {
+  test('200 with the same run to requests with the same Idempotency-Key, also concurrently; 409 with another body', async () => {
     const { runToken: key } = await orchestrator({ config: { child_runs: { enabled: true, max_live: 1 } } });
     const headers = { 'idempotency-key': randomUUIDv7() };
     const send = (prompt: string) =>
@@ -86,7 +86,7 @@ describe('POST child-runs answers', () => {
     expect((await service.request('GET', children, { key })).body).toEqual({ child_runs: [] });
   });
 
-  test('400 that names the member, for each request that a create refuses too', async () => {
+  test('400 that names the member, for each request that POST /agent/runs also refuses', async () => {
     const { runToken: key } = await orchestrator();
     const wrong = { '': {}, prompt: { prompt: ' ' }, 'config.model_id': { prompt: 'a', config: { model_id: 'none' } } };
     for (const body of Object.values(wrong)) await service.problem(400, 'POST', children, { key, body });
@@ -151,7 +151,7 @@ describe('POST child-runs answers', () => {
   });
 });
 
-test('names in the task its parent and the runs that the agent may start', async () => {
+test('the task of an agent names the parent run, and how many child runs the agent may start', async () => {
   const parent = await orchestrator({ title: 'Lead', config: { child_runs: { enabled: true, max_live: 3 } } });
   const task = async (key: string) =>
     (await service.request('POST', '/harness-support/resolve-prompt', { key, body: {} })).body;

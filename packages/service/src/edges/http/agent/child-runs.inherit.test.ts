@@ -12,7 +12,7 @@ const [own, other] = [await newEnvironment('own'), await newEnvironment('other')
 const configOf = async (runId: string) => (await run(runId)).agent_config as Record<string, unknown>;
 const ask = (key: string, body: object) => ({ key, body: { prompt: 'A part.', ...body } });
 
-describe('without permission of the parent', () => {
+describe('POST child-runs for a parent without child_runs.overrides', () => {
   test.each([
     ['config.worker_host', { config: { worker_host: 'laptop' } }],
     ['config.worker_host', { config: { worker_host: '' } }],
@@ -30,7 +30,7 @@ describe('without permission of the parent', () => {
     expect(list).toEqual({ child_runs: [] });
   });
 
-  test('refuses a child of a hosted run on a self-hosted worker or in another environment', async () => {
+  test('refuses to start a child of a hosted run on a self-hosted worker or in another environment', async () => {
     const { runToken } = await orchestrator();
     await service.problem(403, 'POST', children, ask(runToken, { config: { worker_host: 'laptop' } }));
     await service.problem(403, 'POST', children, ask(runToken, { config: { environment_id: other } }));
@@ -53,7 +53,7 @@ describe('without permission of the parent', () => {
   });
 });
 
-describe('with child_runs.overrides', () => {
+describe('POST child-runs for a parent with child_runs.overrides', () => {
   const withOverrides = (overrides: string[], more: object = {}) =>
     orchestrator({
       config: { worker_host: 'rack', environment_id: own, child_runs: { enabled: true, overrides, ...more } },

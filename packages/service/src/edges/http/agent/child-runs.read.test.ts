@@ -106,7 +106,7 @@ describe('an agent that waits for its children', () => {
     await until(() => holds(executionId));
   });
 
-  test('gives its slot, the only slot of the team, to its child before runs that were queued earlier', async () => {
+  test('gives the only slot of the team to its child, even if other runs were queued earlier', async () => {
     const limited = await startTestService();
     try {
       await limited.deps.db.query('UPDATE teams SET max_concurrent_executions = 1 WHERE id = $1', [limited.teamId]);

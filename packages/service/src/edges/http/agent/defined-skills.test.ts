@@ -1,4 +1,4 @@
-/** Skills in the definition of a factory, from the files to the task that the agent of a run gets. */
+/** Tests skills in the definition of a factory, from the files to the task that the agent of a run gets. */
 import { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -25,7 +25,7 @@ beforeEach(async () => {
   await apply(files);
 });
 
-/** Starts a run and asks for its task as its agent. */
+/** Starts a run, and requests its task in the same way as the agent of the run. */
 async function start(body: Record<string, unknown>, key = service.key) {
   const runId = await service.newRun(body, key);
   const { runToken } = await service.claimRun(runId);
@@ -71,7 +71,7 @@ describe('the skills of a definition', () => {
     expect(run.agent_config).not.toHaveProperty('name');
   });
 
-  test('are used beside the skills that an automation names', async () => {
+  test('are used in addition to the skills that an automation names', async () => {
     const uid = await webhookUid();
     const look = automationFile(uid).replace('---\n', '---\nskills: [acme/handbook:review]\n');
     await apply({ ...files, 'automations/look/automation.md': look });

@@ -41,7 +41,7 @@ test("only its executor sends follow-ups to a run with the executor's personal s
   expect((await send(runId, owner.key)).status).toBe(200);
 });
 
-test('only the executor sends follow-ups after the end of a run if its saved files may contain the secret, even if the secret was deleted', async () => {
+test('only the executor sends follow-ups to an ended run whose saved files may contain the secret, even if the secret was deleted', async () => {
   await put('OLD', 'personal', owner.key);
   const runId = await runWith(['OLD']);
   await work(runId);
@@ -102,7 +102,7 @@ test("a run uses no personal credential of its executor during another person's 
     );
   await take(owner.key);
   expect(await actor()).toBe(owner.uid);
-  // A waiting follow-up changes nothing yet.
+  // A follow-up changes no rights until the agent takes it.
   await send(runId, colleague.key);
   expect(await actor()).toBe(owner.uid);
   await take(colleague.key);

@@ -1,5 +1,6 @@
 /**
- * Secrets that a run was granted. Only the sandbox of the run gets the secrets, and the service does not store their values in anything
+ * Tests secrets that a run was granted. Only the sandbox of the run gets the
+ * secrets, and the service does not store their values in anything
  * else.
  */
 import { readdir, readFile } from 'node:fs/promises';
@@ -81,7 +82,7 @@ const events = async (...bodies: object[]) => {
   expect(answer.status, answer.text).toBe(200);
 };
 
-it('gives the granted secrets to the agent, with the variables that the run names', () => {
+it('the service gives the granted secrets to the agent, with the variables that the run names', () => {
   expect(task.secrets).toEqual([
     { name: 'TOKEN', variable: 'DEPLOY_TOKEN', as: 'variable', value: token },
     { name: 'CERTIFICATE', variable: 'CERTIFICATE', as: 'file', value: certificate },
@@ -89,7 +90,7 @@ it('gives the granted secrets to the agent, with the variables that the run name
   expect(new Set(task.redact)).toEqual(new Set([token, certificate]));
 });
 
-it('shows when a secret was used, and stores only encrypted copies', async () => {
+it('the service shows when a secret was used, and stores only encrypted copies of it', async () => {
   const listed = await service.request<{ secrets: { name: string; last_used_at?: string }[] }>('GET', '/secrets');
   expect(listed.body.secrets.filter(({ last_used_at }) => last_used_at).map(({ name }) => name)).toEqual([
     'CERTIFICATE',
@@ -98,7 +99,7 @@ it('shows when a secret was used, and stores only encrypted copies', async () =>
   expect(await leaks()).toEqual([]);
 });
 
-it('stores events, transcript and conversation without secrets, even if a secret is split between two events', async () => {
+it('the service stores events, transcript and conversation without secrets, even if a secret is split between two events', async () => {
   const raw = (text: string) => ({ type: 'transcript', line: JSON.stringify({ raw: text }) });
   await events(
     { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
@@ -149,7 +150,7 @@ it.each([
   ['PLAN', { title: leak('title'), content: leak('content') }],
   ['FILE', { filename: 'a', description: leak('description'), title: leak('title') }],
   ['PULL_REQUEST', { url: `https://example.com/?token=${encodeURIComponent(token)}`, branch: leak('branch') }],
-])('stores an artifact of the type %s without secrets', async (artifact_type, data) => {
+])('the service stores an artifact of the type %s without secrets', async (artifact_type, data) => {
   const answer = await agentCall(running.runToken, 'POST', '/report-artifact', { artifact_type, data });
   expect(answer.status, answer.text).toBe(200);
   if (answer.body.upload_url) {
@@ -159,7 +160,7 @@ it.each([
   expect(await leaks()).toEqual([]);
 });
 
-it('masks secrets in the files of a snapshot and in the memory of a harness', async () => {
+it('the service masks secrets in the files of a snapshot and in the memory of a harness', async () => {
   const bytes = leak('patch');
   const files = [{ filename: 'a.patch', size_bytes: Buffer.byteLength(bytes) }];
   const begun = await service.request<{ files: { upload_url: string }[] }>('POST', '/harness-support/upload-snapshot', {
@@ -177,7 +178,7 @@ it('masks secrets in the files of a snapshot and in the memory of a harness', as
   expect(await leaks()).toEqual([]);
 });
 
-it('creates child runs and messages without the secrets of the parent', async () => {
+it('the service removes secrets of the parent from the prompts of child runs and from messages to child runs', async () => {
   const child = await agentCall(running.runToken, 'POST', '/child-runs', {
     prompt: leak('prompt'),
     title: leak('title'),
@@ -193,7 +194,7 @@ it('creates child runs and messages without the secrets of the parent', async ()
   expect(ofChild.secrets).toBeUndefined();
 });
 
-it('refuses a child with a secret that its parent does not have, and gives the child a secret of its parent', async () => {
+it('the service refuses a child with a secret that the parent does not have, and gives a child a secret of the parent', async () => {
   const start = (names: string[], more: object = {}) =>
     agentCall(running.runToken, 'POST', '/child-runs', {
       prompt: 'a',
@@ -208,7 +209,7 @@ it('refuses a child with a secret that its parent does not have, and gives the c
   expect((await taskOf(runToken)).secrets?.map(({ name }) => name)).toEqual(['TOKEN']);
 });
 
-it('refuses a child in another environment that grants secrets which the parent does not have', async () => {
+it('the service refuses a child in another environment that grants secrets which the parent does not have', async () => {
   const createdEnvironment = await service.request<{ uid: string }>('POST', '/agent/environments', {
     body: { config: { name: 'E', secrets: [{ name: 'OTHER' }] } },
   });
@@ -222,7 +223,7 @@ it('refuses a child in another environment that grants secrets which the parent 
   expect((await taskOf(inside.runToken)).secrets).toMatchObject([{ name: 'OTHER', value: ungranted }]);
 });
 
-it('cannot be read with a run token', async () => {
+it('a run token cannot read, set or delete secrets', async () => {
   for (const [method, at] of [
     ['GET', '/secrets'],
     ['PUT', '/secrets/TOKEN'],
@@ -234,7 +235,7 @@ it('cannot be read with a run token', async () => {
     });
 });
 
-it('redacts the prompt, title and files of a run that names a secret, and its follow-ups', async () => {
+it('the service redacts the prompt, title, files and follow-ups of a run that names a secret', async () => {
   const { body } = await service.request<{ run_id: string }>('POST', '/agent/runs', {
     body: {
       prompt: leak('prompt'),
@@ -251,7 +252,7 @@ it('redacts the prompt, title and files of a run that names a secret, and its fo
   expect(await leaks()).toEqual([]);
 });
 
-it('redacts a secret after its value has changed, and after it was deleted', async () => {
+it('the service still redacts the old value of a secret after the value has changed, and after the secret was deleted', async () => {
   await put('TOKEN', 'the second value 1');
   await service.request('DELETE', '/secrets/CERTIFICATE?scope=team');
   await events(
@@ -264,7 +265,7 @@ it('redacts a secret after its value has changed, and after it was deleted', asy
   expect(problem.errors?.[0]?.message).toContain('CERTIFICATE');
 });
 
-it('ends a run whose secret was deleted before its start, and names the secret', async () => {
+it('the service ends a run whose secret was deleted before the start of the run, and names the secret', async () => {
   await put('LATE', 'a late value 5');
   const created = await service.newRun({ prompt: 'a', config: { secrets: [{ name: 'LATE' }] } });
   await service.request('DELETE', '/secrets/LATE?scope=team');
@@ -276,7 +277,7 @@ it('ends a run whose secret was deleted before its start, and names the secret',
   });
 });
 
-it('gives no personal secret to a run whose owner has left the team', async () => {
+it('the service gives no personal secret to a run whose owner has left the team', async () => {
   const leaver = await service.newKey({ role: 'member' });
   await service.request('PUT', '/secrets/MINE', { key: leaver, body: { value: ungranted, scope: 'personal' } });
   const created = await service.newRun({ prompt: 'a', config: { secrets: [{ name: 'MINE' }] } }, leaver);
@@ -289,7 +290,7 @@ it('gives no personal secret to a run whose owner has left the team', async () =
   expect(await run(created)).toMatchObject({ state: 'FAILED' });
 });
 
-it('stores the failure of a turn, a shutdown and the end of a sandbox without secrets', async () => {
+it('the service stores the failure of a turn, a shutdown and the end of a sandbox without secrets', async () => {
   const failed = { success: false, summary: leak('summary'), error: { message: leak('failed') } };
   const answer = await agentCall(running.runToken, 'POST', '/finish-task', failed);
   expect(answer.status, answer.text).toBe(200);

@@ -11,7 +11,7 @@ const newEnvironment = async () => {
   return (await service.request<{ uid: string }>('POST', '/agent/environments', { body })).body.uid;
 };
 
-test('fails a run with resource_not_found if its environment was deleted before the setup, and ends its agent', async () => {
+test("the service fails a run with resource_not_found if its environment was deleted before the setup, and ends the run's agent", async () => {
   const uid = await newEnvironment();
   const { runId, runToken } = await service.startExecution({ config: { environment_id: uid } });
   expect((await resolve(runToken)).body).toMatchObject({ environment: { uid } });
@@ -48,7 +48,7 @@ test.each([
   ['plan', 'normal', 'normal'],
   ['orchestrate', undefined, 'orchestrate'],
 ])(
-  'continues a run of the mode %s in a new sandbox, for a follow-up of the mode %s, in the mode %s',
+  'a follow-up to a run of the mode %s, with the mode %s, continues the run in a new sandbox in the mode %s',
   async (ofRun, ofFollowUp, mode) => {
     const execution = await service.startExecution({ mode: ofRun });
     expect((await resolve(execution.runToken)).body).toMatchObject({ mode: ofRun });
@@ -64,7 +64,7 @@ test.each([
   },
 );
 
-test('names the executor of the run as the author of its commits', async () => {
+test('the task names the executor of the run as the author of its commits', async () => {
   await service.deps.db.query("UPDATE users SET display_name = 'Ada', email = 'ada@example.com'");
   const ofPerson = await service.startExecution();
   expect((await resolve(ofPerson.runToken)).body).toMatchObject({ author: { name: 'Ada', email: 'ada@example.com' } });
@@ -77,7 +77,7 @@ test('names the executor of the run as the author of its commits', async () => {
   });
 });
 
-test('needs no environment for a run that continues with its saved workspace', async () => {
+test('a run that continues with its saved workspace needs no environment', async () => {
   const uid = await newEnvironment();
   const execution = await service.startExecution({ config: { environment_id: uid } });
   await playAndLeave(execution);
@@ -87,7 +87,7 @@ test('needs no environment for a run that continues with its saved workspace', a
   expect((await resolve(next.runToken)).body).toMatchObject({ workspace: { kind: 'empty' } });
 });
 
-test('fails a run with integration_not_configured if its model is no longer configured, and ends its agent', async () => {
+test("the service fails a run with integration_not_configured if its model is no longer configured, and ends the run's agent", async () => {
   const { runId, runToken } = await service.startExecution();
   await service.deps.db.query("UPDATE runs SET model_id = 'anthropic/claude-sonnet-5-5' WHERE id = $1", [runId]);
   expect((await resolve(runToken)).status).toBe(401);
@@ -97,13 +97,13 @@ test('fails a run with integration_not_configured if its model is no longer conf
   });
 });
 
-test('claims the run when its agent asks for the task before the worker’s claim arrives', async () => {
+test("the service claims a run when its agent asks for the task before the worker's claim arrives", async () => {
   const { runId, runToken } = await service.startExecution({}, 'PENDING');
   expect((await resolve(runToken)).status).toBe(200);
   expect(await read(runId)).toMatchObject({ state: 'CLAIMED' });
 });
 
-test('gives the first task of a run without follow-ups without waiting for the lock of the run', async () => {
+test('the agent of a run without follow-ups gets its first task even while another request holds the lock of the run', async () => {
   const { runId, runToken } = await service.startExecution();
   const answer = await service.deps.db.transaction(async (tx) => {
     await tx.query('SELECT FROM runs r JOIN executions e ON e.run_id = r.id WHERE r.id = $1 FOR UPDATE', [runId]);

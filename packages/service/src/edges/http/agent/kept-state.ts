@@ -1,6 +1,6 @@
 /**
- * Routes that store the workspace of a sandbox and the memory of the built-in harness. The next sandbox of the run or conversation reads
- * them.
+ * Routes that store the workspace of a sandbox and the memory of the built-in harness. The next sandbox of the same run or conversation
+ * reads both.
  */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance, FastifyReply } from 'fastify';
@@ -18,7 +18,7 @@ import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byt
 import type { ServiceDeps } from '../server/deps.ts';
 import { sendBytes } from '../server/download.ts';
 
-/** Registers the workspace that is kept between the executions of a run. */
+/** Registers the routes of the workspace, which the service stores between the executions of a run. */
 export function registerHarnessWorkspaceRoutes(app: FastifyInstance, deps: ServiceDeps): void {
   const { db, blobs, settings } = deps;
 

@@ -1,4 +1,5 @@
-/** A pool of self-hosted workers is content of the runs that name it: its machines see their secrets. */
+/** A pool of self-hosted workers counts as a content of the runs that name the pool, because the pool's machines see the secrets of these
+ * runs. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { RunItem } from '@runyard/contract/runs/runs';
@@ -30,7 +31,7 @@ const principalOf = async (key: string) => {
   if (!principal) throw new Error('the key is unknown');
   return principal;
 };
-/** Connects under a name for the first time. */
+/** Enters a pool in the same way as a connection of a worker. Default: a pool with a new name. */
 async function connect(key: string, name = `pool-${randomUUIDv7()}`): Promise<string> {
   expect(await enterPool(db, await principalOf(key), name)).toEqual({ kind: 'entered' });
   return name;
@@ -39,7 +40,7 @@ const runIn = (pool: string, secrets: readonly string[] = ['MINE'], more: object
   prompt: 'a',
   config: { worker_host: pool, secrets: secrets.map((name) => ({ name })), ...more },
 });
-/** Has the agent of a run ask for its task. */
+/** Requests the task of a run in the same way as the run's agent. */
 async function resolve(runId: string) {
   const { runToken } = await service.claimRun(runId);
   const credentials = (await authenticateRunToken(db, runToken))?.codeHostActor.uid;
@@ -74,7 +75,7 @@ test("a run has no personal secret in a colleague's pool until its executor acce
   expect((await itemOf(runId)).contents).toMatchObject([{ kind: 'worker_pool', uid, revision: 1, is_accepted: true }]);
   expect(await resolve(runId)).toMatchObject({ status: 200, names: ['MINE'], credentials: owner.uid });
 
-  // The next owner of the name is not accepted.
+  // The acceptance does not cover the next owner of the pool's name.
   const queued = await service.newRun(runIn(pool), owner.key);
   expect(await deletePool(db, await principalOf(colleague.key), pool)).toBe('deleted');
   await connect(agentKey, pool);
@@ -125,7 +126,7 @@ test.each([
   expect(await resolve(runId)).toMatchObject({ status: 200, names });
 });
 
-test('a run gets personal secrets if its executor connects first after it was created', async () => {
+test('a run gets personal secrets if its executor is the first to connect to the pool after the creation of the run', async () => {
   const name = `pool-${randomUUIDv7()}`;
   const runId = await service.newRun(runIn(name), owner.key);
   await connect(owner.key, name);

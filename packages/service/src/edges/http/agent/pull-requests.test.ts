@@ -59,7 +59,7 @@ describe.each([
     expect(audit.text.split('pull_request.create')).toHaveLength(2);
   });
 
-  it('that was opened by another request first is returned', async () => {
+  it('that another request has opened meanwhile is returned', async () => {
     const { open } = await startRun(service);
     const message = 'A pull request already exists for acme:raced.';
     fake.next = { status: name === 'GitHub' ? 422 : 409, json: { message }, opens: true };

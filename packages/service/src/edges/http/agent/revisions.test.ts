@@ -1,4 +1,5 @@
-/** A run executes the revisions with which it was created, even if its contents change while it waits. */
+/** A run executes the revisions of its contents that were current when the run was created, even if the contents change while the run
+ * waits. */
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { afterEach, expect, test } from 'vitest';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
@@ -57,7 +58,7 @@ test('a run without a recorded revision does not execute a later environment', a
   expect((await taskOf(runId)).environment?.config.setup_commands).toEqual(['echo first']);
 });
 
-test('a write makes a revision with its author, unless it changes nothing', async () => {
+test('a write makes a revision that names the author of the write, unless it changes nothing', async () => {
   const uid = await environment({ name: 'E' });
   await change(uid, { name: 'E' });
   expect(await revisions(uid)).toHaveLength(1);

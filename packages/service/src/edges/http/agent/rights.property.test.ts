@@ -66,7 +66,7 @@ const aCase = fc.record({
   named: fc.subarray(['ONE', 'TWO', 'MINE']),
 });
 
-test('an agent receives only secrets that its executor may use, and that every author whom the executor did not accept may use', async () => {
+test('an agent receives only secrets that may be used by its executor and by each author whom the executor did not accept', async () => {
   await fc.assert(
     fc.asyncProperty(aCase, async ({ executor, environment, prompt, named }) => {
       const ofEnvironment = (environment?.secrets ?? []).filter((secret) =>

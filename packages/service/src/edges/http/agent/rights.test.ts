@@ -164,7 +164,7 @@ describe('a run in an environment that another person changed', () => {
     const countOf = async (uid: string) => {
       const runId = await service.newRun({ prompt: 'a', config: { environment_id: uid } }, person.key);
       await resolve((await sessionOf(runId)).runToken);
-      // Each run that uses the token has its own copy.
+      // A run that may use the token has a copy of the token in run_secrets.
       const [row] = await db.query<{ count: string }>(
         `SELECT count(*) FROM run_secrets WHERE run_id = $1 AND kind = 'withheld'`,
         [runId],
@@ -179,7 +179,7 @@ describe('a run in an environment that another person changed', () => {
     expect((await itemOf(runId)).withheld).toMatchObject([{ right: 'code_host_credentials', content: { uid: own } }]);
   });
 
-  test('keeps its rights from its creation, except the rights of an author who leaves', async () => {
+  test('keeps the rights that it had at its creation, except rights of an author who leaves the team', async () => {
     const leaver = await newPerson(service, team, 'member');
     const uid = await environment(leaver.key, { secrets: secrets('SHARED') });
     const body = { prompt: 'a', config: { environment_id: uid } };
@@ -272,7 +272,7 @@ describe('a rerun, a continued conversation and a child', () => {
   });
 });
 
-describe('events', async () => {
+describe('webhooks and schedules', async () => {
   const createdFactory = await service.request<Factory>('POST', '/factory', { key: owner.key, body: { name: 'F' } });
   const factory = `/factory/${createdFactory.body.uid}`;
   const asOwner = <T>(method: string, path: string, options: object = {}) =>

@@ -100,7 +100,7 @@ describe('POST messages answers', () => {
     expect(await stateOf(child.runId)).toBe('QUEUED');
   });
 
-  test('409 to a child that would continue above the limit of live children', async () => {
+  test('409 to an ended child if its continuation would exceed the limit of live children', async () => {
     const lead = await root({ config: { child_runs: { enabled: true, max_live: 1 } } });
     const child = await begin(await childOf(lead));
     await finish(child.runToken);
@@ -110,7 +110,7 @@ describe('POST messages answers', () => {
     expect(await stateOf(child.runId)).toBe('SUCCEEDED');
   });
 
-  test('to a BLOCKED run: 200 from runs above it, 409 from others', async () => {
+  test('to a BLOCKED run: 200 from its ancestors, 409 from other runs', async () => {
     const lead = await root();
     const child = await begin(await childOf(lead));
     const sibling = await begin(await childOf(lead));
@@ -145,7 +145,7 @@ describe('POST messages answers', () => {
     expect((await send(lead, child, 'a'.repeat(64 * 1024))).status).toBe(200);
   });
 
-  test('409 from a run whose turn is over or that was cancelled with its ancestors; 401 after its execution has ended', async () => {
+  test('409 from a run whose turn is over or that was cancelled with its ancestors; 401 after the execution of the run has ended', async () => {
     const lead = await root();
     const [child, other] = [await begin(await childOf(lead)), await begin(await childOf(lead))];
     await finish(other.runToken);
@@ -157,7 +157,7 @@ describe('POST messages answers', () => {
     expect((await send(child, lead.runId)).status).toBe(401);
   });
 
-  test('200 and sends one message for the same Idempotency-Key; 409 for the key with another message', async () => {
+  test('200 and sends one message for two requests with one Idempotency-Key; 409 for the key with another message', async () => {
     const lead = await root();
     const child = await childOf(lead);
     const headers = { 'idempotency-key': randomUUIDv7() };
@@ -198,7 +198,7 @@ describe('POST messages answers', () => {
   });
 });
 
-test('causes no deadlock between runs that message each other and start children at the same time', async () => {
+test('runs that message each other and start children at the same time cause no deadlock', async () => {
   const lead = await root({ config: { child_runs: { enabled: true, max_live: 32, overrides: ['child_runs'] } } });
   const children = [];
   for (let n = 0; n < 3; n += 1) children.push(await begin(await childOf(lead, { mode: 'orchestrate' })));

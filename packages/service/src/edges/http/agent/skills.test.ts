@@ -1,4 +1,4 @@
-/** Skills of runs, from the request to the task that the agent gets. */
+/** Tests skills of runs, from the request to the task that the agent gets. */
 import { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -37,7 +37,7 @@ const read = async (runId: string) => (await service.request<RunItem>('GET', `/a
 const resolve = (runToken: string) =>
   service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
 
-/** Starts a run and asks for its task as its agent. */
+/** Starts a run, and requests its task in the same way as the agent of the run. */
 async function start(request: Record<string, unknown>, key = service.key) {
   const runId = await service.newRun({ prompt: undefined, ...request }, key);
   const { runToken } = await service.claimRun(runId);
@@ -93,7 +93,7 @@ describe('a run with a skill', () => {
     expect(external.task?.prompt).toBe('Follow the skill review.');
   });
 
-  test("uses the name of the request, or the file's name if its path has none", async () => {
+  test("has the name from the request as its name, or the name in the skill's file if the skill's path has no folder", async () => {
     const named = await start({ skill: 'acme/site:review', config: { name: 'mine' } });
     expect((await read(named.runId)).agent_config?.name).toBe('mine');
     const top = await start({ skill: 'acme/site:SKILL.md' });
@@ -115,7 +115,7 @@ describe('a run with a skill', () => {
     ]);
   });
 
-  test("is found and sorted by the skill's name as in the request, and found by the skill's path", async () => {
+  test("is found and sorted by the skill's name in the request, and also found by the skill's path", async () => {
     const { runId } = await start({ skill: 'acme/site:test' });
     const waiting = await service.newRun({ prompt: undefined, skill: 'acme/site:test' });
     const find = async (query: string) =>
@@ -134,7 +134,7 @@ describe('a run with a skill', () => {
     expect((await read(before.runId)).agent_skill?.commit).toBe(commit);
   });
 
-  test('can be repeated with the present version of the skill', async () => {
+  test('can be rerun, and the rerun has the present version of the skill', async () => {
     const first = await start({ skill: 'acme/site:review' });
     const again = await service.request<{ run_id: string }>('POST', `/agent/runs/${first.runId}/rerun`, { body: {} });
     expect(again.status, again.text).toBe(200);
@@ -151,7 +151,7 @@ describe('the skills of an agent identity', () => {
     return createdIdentity.body.uid;
   };
 
-  test('are used by its runs that name no skill, and need the repositories of its environment', async () => {
+  test('are used by runs of the identity that name no skill', async () => {
     const agent_identity_uid = await identity(['site:review', 'acme/site:test']);
     const { runId, task } = await start({ prompt: 'Look.', agent_identity_uid });
     expect(task?.skills?.map(({ name }) => name)).toEqual(['review', 'test']);
@@ -162,7 +162,7 @@ describe('the skills of an agent identity', () => {
     expect((await read(own.runId)).agent_config?.skill_spec).toBe(`other/same:${path('test')}`);
   });
 
-  test('are used by the runs of its keys', async () => {
+  test('are used by runs that are started with a key of the identity', async () => {
     const agent_uid = await identity(['acme/site:test']);
     const body = { name: 'K', kind: 'agent', agent_uid };
     const { key } = (await service.request<{ key: string }>('POST', '/keys', { body })).body;
@@ -226,7 +226,7 @@ describe('a skill that cannot be used', () => {
 });
 
 describe('a schedule with a skill', () => {
-  test('starts runs that follow it', async () => {
+  test('starts runs that follow the skill', async () => {
     const schedule = {
       name: 'S',
       cron_schedule: '@yearly',

@@ -1,5 +1,6 @@
 /**
- * A person's text to one run also reaches other runs of its tree and conversation. It must never act with the rights of their executors.
+ * The text that a person sends to one run also reaches other runs of the same tree and conversation. It must never act with the rights of
+ * the executors of these other runs.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { expect, test } from 'vitest';
@@ -56,7 +57,7 @@ const rightsOf = async (runId: string) => {
   return row?.rights;
 };
 
-test("a run that another person starts below a person's run cannot send a message to a run that holds a secret", async () => {
+test("a run that another person starts as a child of a person's run cannot send a message to a run that has a secret", async () => {
   const parent = await lead(withSecret);
   for (const key of [colleague.key, agentKey]) {
     const refused = await message(await begin(await below(parent, key)), parent.runId);
@@ -66,7 +67,7 @@ test("a run that another person starts below a person's run cannot send a messag
   expect((await message(await begin(await below(parent, owner.key)), parent.runId)).status).toBe(200);
 });
 
-test('a follow-up of another person does not reach a run with a secret through its child, its parent or another run', async () => {
+test('a follow-up of another person does not reach a run with a secret through a child, the parent or another relative of the run', async () => {
   const parent = await lead(withSecret);
   const child = await begin(await below(parent, owner.key, { child_runs: { enabled: true } }));
   expect((await message(child, parent.runId)).status).toBe(200);
@@ -136,7 +137,7 @@ test('the contents of a run do not grow each time that another person repeats th
   ]);
 });
 
-test('a stored MCP server that another person changed does not run beside a personal secret', async () => {
+test('a stored MCP server that another person changed is not started in a run that has a personal secret', async () => {
   const program = { name: 'Tickets', command: 'tickets-mcp', args: ['--stdio'] };
   const createdServer = await service.request<{ id: string }>('POST', '/agent/mcp-servers', {
     key: owner.key,
@@ -164,7 +165,7 @@ test('a stored MCP server that another person changed does not run beside a pers
   expect([resolved.status, resolved.text]).toEqual([200, expect.stringContaining('curl evil')]);
 });
 
-test("a person's own conversation includes the actions of another person's environment in it", async () => {
+test("a run cannot have a secret if its conversation used another person's environment that the executor has not accepted", async () => {
   const createdEnvironment = await service.request<{ uid: string }>('POST', '/agent/environments', {
     key: colleague.key,
     body: { config: { name: 'E', setup_commands: ['curl evil'] } },

@@ -114,7 +114,7 @@ test('the storage of a team includes all bytes of members and agents, without th
   expect(await stored()).toBe(0);
 });
 
-test('a recount corrects a count that differs from the rows', async () => {
+test('a recount of the stored bytes corrects a count that differs from the rows', async () => {
   await service.newRun();
   const right = await stored();
   await fill(0);
@@ -167,7 +167,7 @@ describe('a team without free storage', () => {
     await fill(10 * 1024);
     expectFull([await putArtifact(run.runToken, kb(20)), await put('workspace?turn=2', run.runToken, kb(320))]);
     expect((await put('workspace?turn=2', run.runToken, kb(300))).status).toBe(200);
-    // A memory counts against the limit of texts.
+    // The memory of a harness counts against the limit for texts, which is higher than the limit for files.
     expect((await put('memory?turn=1', run.runToken, kb(20))).status).toBe(200);
     expectFull([await put('memory?turn=2', run.runToken, kb(100))]);
   });
@@ -192,7 +192,7 @@ describe('a team without free storage', () => {
     const conversation = await service.request('GET', `/agent/runs/${run.runId}/conversation`);
     expect(conversation.text).toContain('All that the team stores has reached 1 MB');
 
-    // Essential events reach a limit as well.
+    // The service stores events such as `turn_started` even above the limit, but only up to a second, higher limit.
     for (let round = 0; round < 10; round += 1) {
       const turns = Array.from({ length: 10 }, (_, n) => ({
         type: 'turn_started',

@@ -1,11 +1,13 @@
-/** Values of MCP servers and of code hosts. They are not granted secrets, but they are also removed from everything that a run stores. */
+/** Tests values of MCP servers and of code hosts. These values are not granted secrets, but they are also removed from everything that a
+ * run stores. */
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { redacted } from '@runyard/system/redaction/redactor';
 import { describe, expect, test } from 'vitest';
 import { admitGuest, newPerson, newTeam } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
 
-// No program listens at this address. The code host does not answer about the repository, so the agent tries the clone.
+// No program listens at this address, so the service cannot ask the code host whether the run can read the repository. It then leaves the
+// clone to the agent.
 const service = await openTestService({ env: { RUNYARD_CODE_HOST_URL: 'http://127.0.0.1:1/{owner}/{repo}.git' } });
 const { db } = service.deps;
 
@@ -96,7 +98,7 @@ test("a guest of an environment gets neither the secrets of the environment nor 
   expect([task.secrets, task.redact]).toEqual([undefined, undefined]);
 });
 
-test('does not store the value of a named secret in the prompt and metadata of a schedule', async () => {
+test('the service does not store the value of a named secret in the prompt and metadata of a schedule', async () => {
   const value = 'pasted-Value-4714';
   await service.request('PUT', '/secrets/PASTED', { body: { value, scope: 'personal' } });
   const schedule = { name: 'S', cron_schedule: '@yearly', prompt: `Use ${value}.`, metadata: { note: value } };

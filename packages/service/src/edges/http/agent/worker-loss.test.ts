@@ -1,4 +1,4 @@
-/** Runs whose machine is lost in the middle of a turn. */
+/** Tests runs whose machine is lost in the middle of a turn. */
 import { describe, expect, test } from 'vitest';
 import { openLostMachines } from '../../../../test/lost-machines.ts';
 import { adoptExecutions } from '../../../runs/executions/lease/adopt.ts';
@@ -8,7 +8,7 @@ const { service, resumes, lostKind, stateOf, timelineOf, taskOf, begin, beginRun
   await openLostMachines();
 const { db, executionDeps } = service.deps;
 
-test('resumes the turn from the last checkpoint, and refuses the lost sandbox', async () => {
+test('the next sandbox resumes the turn from the last checkpoint, and the service refuses requests of the lost sandbox', async () => {
   const first = await beginRun();
   expect(await taskOf(first)).toMatchObject({ checkpoint_seconds: 60 });
   await first.say('before the checkpoint');
@@ -46,7 +46,7 @@ test('resumes the turn from the last checkpoint, and refuses the lost sandbox', 
 
 const randomId = () => '00000000-0000-7000-8000-000000000001';
 
-test('begins the turn again if no checkpoint was stored', async () => {
+test('the next sandbox begins the turn again if no checkpoint was stored', async () => {
   const first = await beginRun();
   await first.say('lost words');
   await lose(first);
@@ -60,13 +60,13 @@ test('begins the turn again if no checkpoint was stored', async () => {
 test.each([
   ['a run without the policy', {}, lostKind, 'agent_process_failed'],
   ['an agent that ended by itself', resumes, { kind: 'exited', message: 'It crashed.' }, 'agent_process_failed'],
-] as const)('ends %s in ERROR', async (_, body, end, error_code) => {
+] as const)('the loss of a sandbox ends %s in ERROR', async (_, body, end, error_code) => {
   const first = await beginRun(body);
   await lose(first, end);
   expect(await stateOf(first.runId)).toMatchObject({ state: 'ERROR', status_message: { error_code } });
 });
 
-test('resumes when the lease is over, and not earlier', async () => {
+test('a run resumes when the lease of the lost worker is over, and not earlier', async () => {
   const first = await beginRun();
   await db.query('INSERT INTO service_instances (id) VALUES ($1) ON CONFLICT DO NOTHING', [randomId()]);
   await reconcile(executionDeps);
@@ -78,7 +78,7 @@ test('resumes when the lease is over, and not earlier', async () => {
   expect(resumed).toHaveLength(1);
 });
 
-test('resumes a turn three times, each time from its newest checkpoint, and then fails with the reason', async () => {
+test('a run resumes a turn three times, each time from the newest checkpoint, and then fails with the reason', async () => {
   const blobs = await blobsNow();
   let agent = await beginRun();
   for (const round of [1, 2, 3]) {
@@ -95,7 +95,7 @@ test('resumes a turn three times, each time from its newest checkpoint, and then
   expect(run.status_message?.message).toContain('resumed 3 times');
 });
 
-test('counts the resumes of each turn separately', async () => {
+test('the service counts the resumes of each turn separately', async () => {
   const first = await beginRun();
   await lose(first);
   const second = await begin(await next(first.runId));
@@ -114,7 +114,7 @@ test('counts the resumes of each turn separately', async () => {
   expect(row?.resume_count).toBe(1);
 });
 
-test('gives the next agent the follow-up of the lost turn, but no follow-up of an earlier turn', async () => {
+test('the next agent gets the follow-up of the lost turn, but no follow-up of an earlier turn', async () => {
   const first = await beginRun();
   const followUp = async (message: string) => {
     await service.request('POST', `/agent/runs/${first.runId}/followups`, { body: { message } });
@@ -136,8 +136,8 @@ test('gives the next agent the follow-up of the lost turn, but no follow-up of a
   expect((await taskOf(await next(first.runId))).prompt).toBe('three');
 });
 
-describe('while no machine has the run', () => {
-  test('a cancel ends it', async () => {
+describe('while a lost run waits for another machine', () => {
+  test('a cancel ends the run', async () => {
     const first = await beginRun();
     await lose(first);
     expect((await service.request('POST', `/agent/runs/${first.runId}/cancel`)).status).toBe(200);

@@ -53,7 +53,7 @@ async function goOn({ runId, executionId, runToken }: { runId: string; execution
   return next;
 }
 
-test('gives the next execution of a run the workspace of the previous execution, but gives it to no other run', async () => {
+test('the next execution of a run gets the workspace of the previous execution, but another run does not', async () => {
   const first = await service.startExecution();
   expect(await taskOf(first.runToken)).not.toHaveProperty('workspace');
   const bytes = randomBytes(5000);
@@ -84,7 +84,7 @@ test('gives the next execution of a run the workspace of the previous execution,
   expect((await get(second.runToken, second.executionId)).status).toBe(404);
 });
 
-test('shows the next execution whether the workspace was empty or not stored', async () => {
+test('the next execution learns whether the workspace was empty or not stored', async () => {
   const empty = await service.startExecution();
   expect((await put(empty.runToken, 1, Buffer.alloc(0))).status).toBe(200);
   expect(await taskOf((await goOn(empty)).runToken)).toMatchObject({ workspace: { kind: 'empty' } });
@@ -111,7 +111,8 @@ describe("a run that continues another run's conversation", async () => {
     await put(first.runToken, 1, Buffer.from('x'));
     return first;
   }
-  /** Starts a run with this body in the conversation, and returns its task's workspace and the answer to its download of the files. */
+  /** Starts a run with this body in the conversation of `first`. Returns the workspace and the attachments of its task, and the status of
+   * the answer to its download of the files. */
   async function goOnWith(first: Awaited<ReturnType<typeof leaveFiles>>, body: object, key?: string) {
     const runId = await service.newRun({ prompt: 'Go on.', conversation_id: first.conversationId, ...body }, key);
     // The worker of this test runs no images.
@@ -149,7 +150,7 @@ describe("a run that continues another run's conversation", async () => {
     expect(status).toBe(404);
   });
 
-  test('gets no files after its environment has changed', async () => {
+  test('gets no files after the environment has changed', async () => {
     const own = await environment();
     const config = { environment_id: own };
     const first = await leaveFiles({ config });
@@ -195,7 +196,7 @@ describe("a run that continues another run's conversation", async () => {
   });
 });
 
-test('keeps the workspace of the latest turn and deletes workspaces that no execution can start with', async () => {
+test('the service keeps the workspace of the latest turn and deletes workspaces that no execution can start with', async () => {
   const before = await blobsNow();
   const first = await service.startExecution();
   for (const [turn, text] of [
@@ -216,7 +217,7 @@ test('keeps the workspace of the latest turn and deletes workspaces that no exec
   expect((await get(third.runToken, first.executionId)).status).toBe(404);
 });
 
-test('answers 413 above the limit of the setting, and stores nothing', async () => {
+test('an upload of a workspace above the limit of the setting gets 413, and the service stores nothing', async () => {
   const before = await blobsNow();
   const { runToken, executionId } = await service.startExecution();
   expect((await put(runToken, 1, randomBytes(1024 * 1024 + 1))).status).toBe(413);
@@ -224,14 +225,14 @@ test('answers 413 above the limit of the setting, and stores nothing', async () 
   expect((await get(runToken, executionId)).status).toBe(404);
 });
 
-test('answers 400 without a turn, 401 with the token of an ended execution', async () => {
+test('an upload of a workspace without a turn gets 400, and with the token of an ended execution 401', async () => {
   const { runToken, executionId } = await service.startExecution();
   await service.problem(400, 'PUT', '/harness-support/workspace?turn=0', { key: runToken });
   await db().query(`UPDATE executions SET phase = 'ended' WHERE id = $1`, [executionId]);
   expect((await put(runToken, 1, Buffer.from('x'))).status).toBe(401);
 });
 
-test('gives an upload at most two more minutes when the sandbox ends by itself, and no time after a cancel', async () => {
+test('an upload gets at most two more minutes when the sandbox ends by itself, and no time after a cancel', async () => {
   const { executionId, runToken } = await service.startExecution();
   const attempt = { executionId, tokenHash: hashRunToken(runToken) };
   const read = async () =>
@@ -255,7 +256,7 @@ test('gives an upload at most two more minutes when the sandbox ends by itself, 
   await holdSandbox(db(), attempt, async () => expect(await read()).toBeLessThan(1.1));
 });
 
-test('deletes the workspace with the conversation and with the run', async () => {
+test('the service deletes the workspace with the conversation and with the run', async () => {
   const before = await blobsNow();
   const first = await service.startExecution();
   await put(first.runToken, 1, Buffer.from('one'));
@@ -273,7 +274,7 @@ test('deletes the workspace with the conversation and with the run', async () =>
   expect(await blobsNow()).toBe(before);
 });
 
-test('names the harness session only if no turn began after the archive was made', async () => {
+test('the task names the harness session only if no turn began after the archive was made', async () => {
   const start = async () => {
     const first = await service.startExecution();
     const answer = await service.request('PUT', '/harness-support/workspace?turn=1&session_id=s%201', {
@@ -294,7 +295,7 @@ test('names the harness session only if no turn began after the archive was made
   expect(workspace).not.toHaveProperty('session_id');
 });
 
-test('stores the last events and the empty workspace that come with the end of a turn, each once', async () => {
+test('if an agent reports the end of a turn twice, the service stores the last events and the empty workspace once', async () => {
   const first = await service.startExecution();
   await taskOf(first.runToken);
   const events = [

@@ -134,7 +134,7 @@ describe('an agent identity', () => {
     expect(renamed.body).toMatchObject({ name: 'J', available: true });
   });
 
-  test('is refused a change to a secret that the team does not have, and is not available without its secrets', async () => {
+  test('cannot be changed to use a secret that the team does not have, and is not available after one of its secrets was deleted', async () => {
     await setSecret('LEAVING');
     const made = await create({ name: 'I', secrets: [{ name: 'LEAVING' }] });
     const one = `${path}/${made.uid}`;
@@ -148,7 +148,7 @@ describe('an agent identity', () => {
     expect(changed.body).toMatchObject({ name: 'J', available: false });
   });
 
-  test('is created once for an Idempotency-Key', async () => {
+  test('is created once if two requests have the same Idempotency-Key', async () => {
     const post = () =>
       service.request<AgentIdentity>('POST', path, { headers: { 'Idempotency-Key': 'i-1' }, body: { name: 'Once' } });
     expect((await post()).body.uid).toBe((await post()).body.uid);
@@ -164,7 +164,7 @@ describe('the keys of an identity', () => {
       creator: { type: 'service_account', uid: identity.uid, display_name: 'Bot' },
       executor: { type: 'service_account', uid: identity.uid },
     });
-    // The clock of its cache does not move, so no entry expires.
+    // The clock of this cache of keys does not move, so no entry expires.
     const elsewhere = await openKeyDirectory(service.deps.db, service.deps.log, () => 0);
     expect(await elsewhere.authenticate(body.key)).not.toBeNull();
     await service.request('DELETE', `${path}/${identity.uid}`);

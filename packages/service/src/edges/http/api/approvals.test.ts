@@ -33,7 +33,7 @@ const inbox = async (token: string) =>
   (await service.request<{ items: Record<string, unknown>[] }>('GET', '/harness-support/inbox', { key: token })).body
     .items;
 
-/** A run that waits for a decision. */
+/** Starts a run whose agent asks a question, so that the run waits for a decision. */
 async function blockedRun(config: Record<string, unknown> = {}) {
   const execution = await service.startExecution({ config: { approval_policy: 'ask', ...config } });
   await send(execution.runToken, [...begin, { type: 'blocked', step_id: 's1', request }]);
@@ -116,7 +116,7 @@ test('a request that is reported twice asks one question, and a request of a can
   expect(await read(other.runId)).not.toHaveProperty('blocked_on');
 });
 
-test('a decision answers 200 and reaches the agent once, with its request; earlier follow-ups do not count as answers', async () => {
+test('a decision gets 200 and reaches the agent once, with the id of the request; earlier follow-ups do not count as answers', async () => {
   const { runId, runToken } = await service.startExecution({ config: { approval_policy: 'ask' } });
   await send(runToken, begin);
   await service.request('POST', followUps(runId), { body: { message: 'earlier' } });
@@ -172,7 +172,7 @@ describe('a run with an open question and without a sandbox', () => {
     return task.body;
   };
 
-  test('stays BLOCKED, and starts a new execution with the decision in its task', async () => {
+  test('stays BLOCKED until the decision, which begins a new execution whose task contains the decision', async () => {
     const { runId, executionId } = await blockedRun();
     await endSandbox(executionId);
     expect(await read(runId)).toMatchObject({
@@ -189,7 +189,7 @@ describe('a run with an open question and without a sandbox', () => {
     });
   });
 
-  test('continues without a decision on an empty message, with earlier follow-ups in the prompt', async () => {
+  test('continues without a decision after an empty message, with earlier follow-ups in the prompt', async () => {
     const { runId, runToken, executionId } = await service.startExecution({ config: { approval_policy: 'ask' } });
     await send(runToken, begin);
     await service.request('POST', followUps(runId), { body: { message: 'earlier' } });
@@ -240,7 +240,7 @@ describe('a run with an open question and without a sandbox', () => {
   });
 });
 
-test('answers 400 for a decision without a question, for a wrong or unknown request, and for an empty message', async () => {
+test('a follow-up gets 400 for a decision without a question, for a wrong or unknown request, and for an empty message', async () => {
   const runId = await service.newRun();
   const idle = await service.problem(400, 'POST', followUps(runId), { body: { decision: 'approve' } });
   expect(idle).toMatchObject({
@@ -262,7 +262,7 @@ test('answers 400 for a decision without a question, for a wrong or unknown requ
   await service.problem(400, 'POST', followUps(asks.runId), { body: { decision: 'deny' } });
 });
 
-test('answers 400 for an interrupt, 409 for a delete, 404 for the key of another team', async () => {
+test('a run with an open question answers 400 to an interrupt, 409 to a delete, and 404 to the key of another team', async () => {
   const { runId } = await blockedRun();
   const interrupted = await service.problem(400, 'POST', `/agent/runs/${runId}/interrupt`);
   expect(interrupted.detail).toMatch(/BLOCKED.*answer.*cancel/);
@@ -271,7 +271,7 @@ test('answers 400 for an interrupt, 409 for a delete, 404 for the key of another
   expect((await read(runId)).state).toBe('BLOCKED');
 });
 
-test('answers 400 with the known policies for an unknown approval_policy', async () => {
+test('a create with an unknown approval_policy gets 400 with the known policies', async () => {
   const body = { prompt: 'Go.', config: { approval_policy: 'sometimes' } };
   const problem = await service.problem(400, 'POST', '/agent/runs', { body });
   expect(problem.errors).toEqual([
@@ -354,7 +354,7 @@ describe('an agent key', () => {
       },
     });
     const author = { type: 'service_account', uid, display_name: 'A key' };
-    // PostgreSQL orders the members.
+    // The members are in the order in which PostgreSQL returns them.
     const stored = JSON.stringify({ uid, type: author.type, display_name: author.display_name });
     const timeline = await service.request<{ events: object[] }>('GET', `/agent/runs/${runId}/timeline`);
     expect(timeline.body.events).toContainEqual(
@@ -379,7 +379,7 @@ describe('an agent key', () => {
     expect(refused.detail).toContain(`config.${member}`);
   });
 
-  test('answers a child run only if its parent names it', async () => {
+  test('answers a question of a child run only if the parent run names the key', async () => {
     const { runToken } = await service.startExecution({ mode: 'orchestrate', config: { approvals_from: ['a', 'b'] } });
     const child = await service.request<{ run_id: string }>('POST', '/harness-support/child-runs', {
       key: runToken,

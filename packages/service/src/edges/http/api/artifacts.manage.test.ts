@@ -216,7 +216,7 @@ describe('GET /agent/run-by-external-reference', () => {
   });
 });
 
-test('updates the same artifact when a PULL_REQUEST is reported again', async () => {
+test('a PULL_REQUEST that is reported again updates the same artifact', async () => {
   const other = await service.startExecution();
   const first = await report('PULL_REQUEST', { url: 'https://e.com/o/r/pull/1', branch: 'HEAD' }, other.runToken);
   const second = await report('PULL_REQUEST', { url: 'https://E.com/o/r/pull/1/', branch: 'fix' }, other.runToken);

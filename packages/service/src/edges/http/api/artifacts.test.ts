@@ -194,8 +194,8 @@ describe('a FILE', () => {
   });
 });
 
-describe('other artifacts', () => {
-  test('a SCREENSHOT has a download URL', async () => {
+describe('GET /agent/artifacts/{artifactUid}', () => {
+  test('answers with a download URL for a SCREENSHOT', async () => {
     const { artifact_uid, upload_url } = await reportArtifact('SCREENSHOT', { description: 'The page' });
     await put(upload_url, 'png');
     const { body } = await service.request('GET', `/agent/artifacts/${artifact_uid}`);
@@ -205,7 +205,7 @@ describe('other artifacts', () => {
     });
   });
 
-  test("answers a PLAN inline, and omits it from the run's list", async () => {
+  test("answers with the whole text of a PLAN, which the run's list of artifacts omits", async () => {
     const { artifact_uid } = await reportArtifact('PLAN', { title: 'Plan', content: '# Steps' });
     const { body } = await service.request('GET', `/agent/artifacts/${artifact_uid}`);
     expect(ArtifactResponse.parse(body)).toMatchObject({
@@ -216,7 +216,7 @@ describe('other artifacts', () => {
     expect(detail).toContain(`/agent/artifacts/${artifact_uid}.`);
   });
 
-  test('answers 400 for the download of an EXTERNAL_REFERENCE or a PULL_REQUEST', async () => {
+  test('and its download answer 400 for an EXTERNAL_REFERENCE and a PULL_REQUEST', async () => {
     const url = 'HTTPS://Example.COM:443/Issue/1/#frag';
     const { artifact_uid } = await reportArtifact('EXTERNAL_REFERENCE', { reference_type: 'issue', url });
     const problem = await service.problem(400, 'GET', `/agent/artifacts/${artifact_uid}`);
@@ -263,7 +263,7 @@ describe('POST /harness-support/report-artifact', () => {
     expect(problem.errors?.map((error) => error.path)).toContain(path);
   });
 
-  test('returns the first answer for the same Idempotency-Key, and 409 with other data', async () => {
+  test('repeats the first answer for a second request with the same Idempotency-Key, and answers 409 for other data', async () => {
     const headers = { 'idempotency-key': 'once' };
     const first = await reportArtifact('PLAN', { title: 'a' }, headers);
     expect(await reportArtifact('PLAN', { title: 'a' }, headers)).toEqual(first);
@@ -289,7 +289,7 @@ describe('POST /harness-support/report-artifact', () => {
   });
 });
 
-test.each(['', '/download'])('answers 403 when the team header names another team: %s', async (what) => {
+test.each(['', '/download'])('GET …/{artifactUid}%s answers 403 if the header names another team', async (what) => {
   const headers = { 'x-team-uid': 'another-team' };
   await service.problem(403, 'GET', `/agent/artifacts/00000000-0000-7000-8000-000000000000${what}`, { headers });
 });

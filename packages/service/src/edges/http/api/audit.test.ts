@@ -56,7 +56,7 @@ const changing = (Object.entries(routes) as [RouteName, Route][]).filter(
 );
 
 test.each(changing.filter(([name]) => !unrecorded.includes(name)))('%s writes one entry', async (name, route) => {
-  // A team has a limited number of these things.
+  // Delete these rows, because a team can have only a limited number of them, and every test of this list adds some.
   for (const table of ['event_subscriptions', 'code_host_credentials', 'mcp_servers', 'schedules', 'factories'])
     await db.query(`DELETE FROM ${table}`);
   const { own, requestOf } = await makeOwnThings(service, service.key, route);
@@ -155,7 +155,7 @@ describe('GET /audit-log', () => {
     expect((await list(`?since=${newest?.occurred_at}&actor=${person.uid}`)).entries).toEqual([newest]);
   });
 
-  test('lists the runs that keys created: directly, by a factory, and by a schedule that was started by hand', async () => {
+  test('lists the runs that keys created: directly, through a factory, and with a manual start of a schedule', async () => {
     const post = async <T>(path: string, body: object) => (await service.request<T>('POST', path, { body })).body;
     const { uid } = await post<{ uid: string }>('/factory', { name: 'Audited' });
     const schedule = { name: 'S', cron_schedule: '@yearly', prompt: 'a', enabled: true };

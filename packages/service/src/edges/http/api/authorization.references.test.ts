@@ -1,4 +1,4 @@
-/** Ids of another team in places besides the path: in bodies and in filters. */
+/** Tests ids of another team in bodies and in filters. */
 import { randomUUIDv7 } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
@@ -33,7 +33,7 @@ describe.each([
   });
 });
 
-test("answers 403 to a rerun and to an agent's child run for the environment of another team", async () => {
+test("a rerun and an agent's child run in the environment of another team get 403", async () => {
   const { runId, runToken } = await service.startExecution({ mode: 'orchestrate' });
   const config = { environment_id: theirs.environmentId };
   await service.problem(403, 'POST', `/agent/runs/${runId}/rerun`, { body: { config } });

@@ -86,7 +86,7 @@ describe('a browser session', () => {
     await service.problem(401, 'GET', '/agent/runs', { key: raw });
   });
 
-  test("is listed among the keys, and shows its person, the person's teams and its end", async () => {
+  test("is listed among the keys, and shows the person, the person's teams and the time at which the session ends", async () => {
     const headers = await newBrowserSession(service);
     const session = await sessionOf(headers);
     expect(session).toMatchObject({
@@ -103,7 +103,7 @@ describe('a browser session', () => {
     await service.problem(401, 'GET', '/session', { key: null });
   });
 
-  test('leaves room for API keys: a key has at most 50 sessions, and the oldest ends first', async () => {
+  test('ends when its key opens 50 newer sessions', async () => {
     const parent = await service.newKey({ role: 'member' });
     const first = await sessionOf(await newBrowserSession(service, parent));
     for (let count = 0; count < 50; count++) await newBrowserSession(service, parent);
@@ -141,7 +141,7 @@ describe('a request with the cookie of a session', () => {
     expect((await send(own, 'POST', '/agent/runs', { prompt: 'a' })).status).toBe(200);
   });
 
-  test('that reads is refused from other sites and other ports of the host, and accepted from the address bar', async () => {
+  test('that reads is refused from other sites and other ports of the host, and accepted if the person enters the address', async () => {
     const { cookie } = await newBrowserSession(service);
     for (const site of ['cross-site', 'same-site'])
       expect(await refusal({ cookie, 'sec-fetch-site': site }, 'GET')).toContain(`Sec-Fetch-Site is ${site}`);
@@ -170,7 +170,7 @@ describe('a request with the cookie of a session', () => {
 describe('a session ends', () => {
   const read = async (headers: PageHeaders) => (await send(headers, 'GET', '/session')).status;
 
-  test('at once when its key or the session is deleted, and otherwise at its time', async () => {
+  test('at once when its key or the session is deleted, and otherwise at its expiry time', async () => {
     const parent = await service.newKey();
     const [first, second, third] = [
       await newBrowserSession(service, parent),

@@ -27,7 +27,7 @@ const changes: ReportChanges = {
   ],
 };
 
-/** The agent of the run is at work. */
+/** Starts a run whose agent works in a turn. */
 async function startWork() {
   const execution = await service.startExecution();
   const events = [
@@ -49,7 +49,7 @@ test('the changes of a run are the changes that its sandbox reported last, with 
   expect(await read(runId)).toEqual({ ...live, is_live: false });
 });
 
-test('a read asks a working agent at most once in five seconds, and does not ask agents that report no changes', async () => {
+test('reads ask a working agent for its changes at most once in five seconds, and never ask an agent that cannot report changes', async () => {
   const { runId, runToken } = await startWork();
   expect(await inbox(runToken)).toEqual([]);
   await Promise.all([read(runId), read(runId), read(runId)]);
@@ -122,7 +122,7 @@ test('the changes count as stored bytes of the team until the run is deleted', a
   expect(await stored()).toBe(before);
 });
 
-test('the changes of a run belong to its team, and a viewer reads them', async () => {
+test('viewers of the team can read the changes of a run, and another team cannot', async () => {
   const { runId, runToken } = await startWork();
   await report(runToken, changes);
   const viewer = await service.newKey({ role: 'viewer' });

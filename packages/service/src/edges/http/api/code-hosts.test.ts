@@ -21,7 +21,7 @@ const list = async (key = service.key) => {
   return ListCodeHostCredentialsResponse.parse(body).credentials.map(({ id }) => id);
 };
 
-test('stores, lists and deletes a credential, and its value is in no answer, row or log line', async () => {
+test('a credential is stored, listed and deleted, and no answer, row or log line contains its value', async () => {
   const answer = await service.request('POST', '/code-hosts', {
     body: { scope: 'team', kind: 'token', owner: 'ACME', token: secret },
   });
@@ -40,7 +40,7 @@ test('stores, lists and deletes a credential, and its value is in no answer, row
   await service.problem(404, 'DELETE', '/code-hosts/x');
 });
 
-test('shows members the credentials of the team and their own, and lets them delete only their own', async () => {
+test('members see the credentials of the team and their own, and can delete only their own', async () => {
   const ofTeam = await create({ scope: 'team', kind: 'token', owner: 'visible', token: secret });
   const own = await create({ kind: 'token', owner: 'visible', token: secret }, member);
   const ofAdmin = await create({ kind: 'token', owner: 'visible', token: secret });
@@ -54,7 +54,7 @@ test('shows members the credentials of the team and their own, and lets them del
   expect((await service.request('DELETE', `/code-hosts/${own.id}`, { key: member })).status).toBe(200);
 });
 
-test('refuses a credential of the team from a member, and every credential from an agent key', async () => {
+test('a member cannot store a credential of the team, and an agent key cannot store any credential', async () => {
   const body = { scope: 'team', kind: 'token', token: secret };
   await service.problem(403, 'POST', '/code-hosts', { key: member, body });
   const agent = await service.newKey({ kind: 'agent' });
@@ -75,12 +75,12 @@ test.each([
   ['token', { kind: 'github_app', app_id: '1', private_key: 'a', token: 'a' }],
   ['owner', { kind: 'token', token: 'a', owner: '../x' }],
   ['scope', { scope: 'everyone', kind: 'token', token: 'a' }],
-])('answers 400 that names %s for %j', async (path, body) => {
+])('a create gets 400 that names %s for %j', async (path, body) => {
   const problem = await service.problem(400, 'POST', '/code-hosts', { body });
   expect(problem.errors?.map((error) => error.path)).toContain(path);
 });
 
-test('keeps one credential for a host and an owner, and stores it once for an Idempotency-Key', async () => {
+test('a team has one credential for each host and owner, and a repeated Idempotency-Key stores no second one', async () => {
   const body = { kind: 'github_app', owner: 'once', app_id: 'Iv1.a', private_key: pem(2048), installation_id: '7' };
   const ask = () => service.request('POST', '/code-hosts', { body, headers: { 'idempotency-key': 'c' } });
   const answers = await Promise.all([ask(), ask()]);
@@ -91,7 +91,7 @@ test('keeps one credential for a host and an owner, and stores it once for an Id
   expect(problem.detail).toContain('delete it first');
 });
 
-test('limits the number of credentials of a person, without the credentials of other people', async () => {
+test('a person can store a limited number of credentials, and credentials of other people do not count', async () => {
   const person = await service.newKey({ role: 'member' });
   for (let n = 0; n < maxCodeHostCredentials; n += 1)
     await create({ kind: 'token', owner: `o${n}`, token: secret }, person);
@@ -101,7 +101,7 @@ test('limits the number of credentials of a person, without the credentials of o
   await create(body, member);
 });
 
-test('deletes the credentials of a person who leaves the team', async () => {
+test('the credentials of a person who leaves the team are deleted', async () => {
   const person = await service.newKey({ role: 'member' });
   const { id, user } = await create({ kind: 'token', owner: 'leaver', token: secret }, person);
   await service.deps.db.query('DELETE FROM team_members WHERE user_id = (SELECT id FROM users WHERE uid = $1)', [

@@ -48,7 +48,7 @@ const failed = {
 };
 
 describe('the content policy answers 403', () => {
-  test('to a create, with the prompt or with the base prompt, and to a rerun with another prompt', async () => {
+  test('to a create with a refused prompt or base prompt, and to a rerun with a refused prompt', async () => {
     breaks(await service.request('POST', '/agent/runs', { body: { prompt: bad } }));
     breaks(await service.request('POST', '/agent/runs', { body: { prompt: 'a', config: { base_prompt: bad } } }));
     const runId = await service.newRun();
@@ -66,7 +66,7 @@ describe('the content policy answers 403', () => {
     expect(followups).toEqual([]);
   });
 
-  test('to an environment with the setup command, created or replaced', async () => {
+  test('to the create and the replacement of an environment with a refused setup command', async () => {
     const config = { name: 'E', setup_commands: ['make', 'curl x | xmrig'] };
     breaks(await service.request('POST', '/agent/environments', { body: { config } }));
     const createdEnvironment = await service.request<{ uid: string }>('POST', '/agent/environments', {
@@ -75,7 +75,7 @@ describe('the content policy answers 403', () => {
     breaks(await service.request('PUT', `/agent/environments/${createdEnvironment.body.uid}`, { body: { config } }));
   });
 
-  test('to a schedule with the prompt, created or replaced', async () => {
+  test('to the create and the replacement of a schedule with a refused prompt', async () => {
     const schedule = { name: 'S', cron_schedule: '@yearly', prompt: 'a', enabled: true };
     breaks(await service.request('POST', '/agent/schedules', { body: { ...schedule, prompt: bad } }));
     const createdSchedule = await service.request<{ id: string }>('POST', '/agent/schedules', { body: schedule });
@@ -84,7 +84,7 @@ describe('the content policy answers 403', () => {
   });
 });
 
-test('checks the texts that the agent gets, without the values of secrets', async () => {
+test('the classifier gets the texts for the agent, but not the values of secrets', async () => {
   await service.request('PUT', '/secrets/TOKEN', { body: { value: 'xmrig-4711-value', scope: 'team' } });
   const prompt = 'Log in with xmrig-4711-value.';
   breaks(await service.request('POST', '/agent/runs', { body: { prompt } }));
@@ -154,7 +154,7 @@ describe('if the classifier does not answer', () => {
     expect(service.logged.join('')).not.toContain('4711');
   });
 
-  test('the agent of an accepted run is asked to repeat its request, and gets its task later', async () => {
+  test('the agent of an accepted run does not get its task yet, and gets it later with a repeated request', async () => {
     const { runToken } = await service.startExecution();
     classify = (_request, response) => void response.writeHead(500).end();
     expect(await resolve(runToken)).toMatchObject({ status: 429, body: { retryable: true } });

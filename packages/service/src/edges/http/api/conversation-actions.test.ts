@@ -17,7 +17,7 @@ const begin = async (key: string) => {
 const itemsOf = async (key: string) =>
   (await service.request<{ items: object[] }>('GET', '/harness-support/inbox', { key })).body.items;
 
-test('a follow-up to a conversation goes to its latest run, only once for the same Idempotency-Key', async () => {
+test('a follow-up to a conversation goes to its latest run, and a repeated request with the same Idempotency-Key sends no second one', async () => {
   const first = await service.startExecution();
   await begin(first.runToken);
   const id = await conversationOf(first.runId);

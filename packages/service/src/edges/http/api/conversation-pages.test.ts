@@ -195,7 +195,7 @@ test('a cursor of another run, and a cursor that a client made up, are refused',
   await service.problem(400, 'GET', `${pathOf(one)}?limit=501`);
 });
 
-test('the pages of a run belong to its team, and a viewer reads them', async () => {
+test('viewers of the team can read the pages of a run, and another team cannot', async () => {
   const runId = await runWith(story);
   const message = `${pathOf(runId)}/${(await readPage(runId)).steps[0]?.messages[0]?.seq}`;
   const viewer = await service.newKey({ role: 'viewer' });
@@ -205,7 +205,7 @@ test('the pages of a run belong to its team, and a viewer reads them', async () 
   await service.problem(404, 'GET', message, { key: service.otherKey });
 });
 
-test('a run of a harness with raw output only has no pages', async () => {
+test('a run whose harness has only raw output has no pages', async () => {
   const { runId } = await service.startExecution({ config: { harness: { type: 'command', command: ['x'] } } });
   await service.problem(422, 'GET', pathOf(runId));
 });

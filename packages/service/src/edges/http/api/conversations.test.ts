@@ -136,7 +136,7 @@ test("a team's concurrent reads of long conversations are limited: some reads wa
   await db.query('UPDATE runs SET event_bytes = 30000000 WHERE id = $1', [runId]);
   const paths = [`/agent/runs/${runId}/conversation`, `/agent/conversations/${conversationId}`];
   const readers: ClientRequest[] = [];
-  /** Answers of the readers that were refused, by path. None of these answers contains a part of the conversation. */
+  /** The answers to the refused requests, by the path of the request. None of these answers contains a part of the conversation. */
   const refused = new Map<string, IncomingMessage>();
   const read = (path: string) => {
     const headers = { authorization: `Bearer ${service.key}` };
@@ -203,7 +203,7 @@ describe('the transcript of a run', () => {
   });
 });
 
-test('answers 422 for the conversation of a harness with raw output only, and serves its transcript', async () => {
+test('the conversation of a harness that has only raw output answers 422, and the transcript is served', async () => {
   const { runId, conversationId, runToken } = await service.startExecution();
   await report(runToken, [{ type: 'transcript', line: '{"raw":true}' }]);
   const conversations = [`/agent/runs/${runId}/conversation`, `/agent/conversations/${conversationId}`];

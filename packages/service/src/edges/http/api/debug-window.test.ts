@@ -33,7 +33,7 @@ const phaseOf = async (executionId: string) =>
   (await service.deps.db.query<{ phase: string }>('SELECT phase FROM executions WHERE id = $1', [executionId]))[0]
     ?.phase;
 
-/** A run whose setup failed; its environment keeps the sandbox for the given number of minutes. */
+/** Starts a run whose setup fails, in an environment that keeps the sandbox for the given number of minutes. */
 async function failedRun(minutes?: number) {
   const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
     body: {
@@ -102,10 +102,10 @@ test('a follow-up reaches the sandbox, and changes only the end of the window', 
   expect(types.filter((type) => type === 'oz_run_failed')).toHaveLength(1);
 });
 
-test('follow-ups from before the failure wait for a sandbox whose setup succeeds', async () => {
+test('follow-ups that were sent before the failure wait for a sandbox whose setup succeeds', async () => {
   const execution = await service.startExecution({ prompt: 'First.' });
   await say(execution.runId, 'earlier');
-  // The agent got the notice during its setup.
+  // The agent got the follow-up `earlier` in its inbox during the setup.
   expect(await inbox(execution.runToken)).toHaveLength(1);
   expect(await finish(execution.runToken, 1, setupFailed)).toBe('wait');
   expect(await inbox(execution.runToken)).toEqual([]);
@@ -145,7 +145,7 @@ test('a run that continues after the window gets the prompt and the debug conver
   });
 });
 
-test('answers 400 to an empty message during the window, and after the window if no message was sent in it', async () => {
+test('an empty message gets 400 during the debug window, and after the window if no message was sent in the window', async () => {
   const { runId, executionId } = await failedRun();
   await service.problem(400, 'POST', path(runId), { body: {} });
   await service.problem(400, 'POST', path(runId), { body: { decision: 'approve' } });
@@ -168,7 +168,7 @@ test('a run loses only the debug conversation if its sandbox is lost in the wind
   expect((await read(runId)).state).toBe('QUEUED');
 });
 
-test('the deadline ends the sandbox, an interrupt ends the turn, and the run stays unchanged', async () => {
+test('the end of the debug window ends the sandbox, an interrupt ends the turn, and both leave the run unchanged', async () => {
   const { runId, runToken, executionId } = await failedRun();
   await say(runId, 'sleep');
   const [item] = await inbox(runToken);
@@ -184,14 +184,14 @@ test('the deadline ends the sandbox, an interrupt ends the turn, and the run sta
   expect(await read(runId)).toMatchObject(failedItem);
 });
 
-describe('a question in the window', () => {
+describe('a question of the agent in the debug window', () => {
   const request = (request_id: string) => ({
     ...{ request_id, kind: 'permission', title: 'cat log', resume: 'x' },
     action: { id: 'a1', name: 'shell', category: 'command', input: { command: 'cat log' }, fingerprint: 'f1' },
   });
   const answer = (runId: string, body: object) => service.request('POST', path(runId), { body });
 
-  /** A run whose setup failed and whose sandbox asks a question. */
+  /** Starts a run whose setup fails and whose agent then asks a question in the debug window. */
   async function asking(minutes?: number) {
     const run = await failedRun(minutes);
     await say(run.runId, 'what is there?');
@@ -267,7 +267,7 @@ describe('a question in the window', () => {
     expect(task.body).not.toHaveProperty('decision');
   });
 
-  test("keeps waiting if the environment's time becomes 0, and is ignored after the run has continued", async () => {
+  test("still waits for its answer if the environment's debug time becomes 0, and is ignored after the run has continued", async () => {
     const { runId, runToken, executionId } = await failedRun();
     await service.deps.db.query(
       `UPDATE environments SET config = config || '{"failure_session_retention_minutes": 0}'
@@ -283,7 +283,7 @@ describe('a question in the window', () => {
   });
 });
 
-test('a delete stops the waiting sandbox', async () => {
+test('a delete of the run stops the sandbox that waits in the debug window', async () => {
   const { runId, executionId } = await failedRun();
   await service.problem(409, 'DELETE', `/agent/runs/${runId}`);
   expect(await phaseOf(executionId)).toBe('stopping');

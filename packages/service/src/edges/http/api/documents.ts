@@ -19,7 +19,8 @@ export function registerOpenApiDocument(app: FastifyInstance, deps: ServiceDeps)
   });
 }
 
-/** Returns the schemas by the names of their documents. This takes 50 ms, so it does not happen at the start. */
+/** Returns the schemas by the names of their documents. This takes 50 ms, so the service does it at the first request and not when it
+ * starts. */
 const makeDocuments = (): Record<string, unknown> =>
   Object.fromEntries(Object.values(factoryFileSchemas()).map((document) => [String(document.$id), document]));
 

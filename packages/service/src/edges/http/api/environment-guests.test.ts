@@ -186,7 +186,7 @@ test('a team cannot invite people to the environment of another team, or more pe
   await service.problem(409, 'POST', `${path}/guest-invitations`, { body: { user_uid: guestUid } });
 });
 
-test('people who have the uid of an environment that is shared by link can open it, and then find it in their list', async () => {
+test('people who have the uid of an environment that is shared by link can open the environment, and then find it in their list', async () => {
   const { uid, path } = await create({ setup_commands: ['make'] });
   const shared = [await service.request('POST', `${path}/share`), await service.request('POST', `${path}/share`)];
   expect(shared[0]?.body).toEqual(shared[1]?.body);

@@ -10,7 +10,7 @@ const create = async (config: object) => {
   return Environment.parse(answer.body);
 };
 
-test('creates, reads, replaces, lists and deletes an environment', async () => {
+test('an environment is created, read, replaced, listed and deleted', async () => {
   const config = {
     name: 'Beta',
     github_repos: [{ owner: 'o', repo: 'r' }],
@@ -40,7 +40,7 @@ test('creates, reads, replaces, lists and deletes an environment', async () => {
   await service.problem(404, 'GET', path);
 });
 
-test('shows owner, creator and last editor of an environment', async () => {
+test('an environment shows its owner, creator and last editor', async () => {
   const made = await create({ name: 'Ours' });
   expect(made.scope).toEqual({ type: 'Team', uid: expect.any(String) });
   expect(made.creator).toEqual({ type: 'user', uid: expect.any(String), display_name: 'Administrator' });
@@ -56,7 +56,7 @@ test('shows owner, creator and last editor of an environment', async () => {
   });
 });
 
-test('shows an environment without recorded creator and editor', async () => {
+test('an environment without recorded creator and editor is shown', async () => {
   const { uid } = await create({ name: 'Old' });
   await service.deps.db.query(
     'UPDATE environments SET creator_kind = NULL, creator_uid = NULL, last_editor_kind = NULL, last_editor_uid = NULL WHERE uid = $1',
@@ -67,14 +67,14 @@ test('shows an environment without recorded creator and editor', async () => {
   expect(old).not.toHaveProperty('last_editor');
 });
 
-test('shows the latest run of an environment', async () => {
+test('an environment shows its latest run', async () => {
   const { uid } = await create({ name: 'Used' });
   const runId = await service.newRun({ title: 'In it', config: { environment_id: uid } });
   const { body } = await service.request('GET', `/agent/environments/${uid}`);
   expect(Environment.parse(body).last_task_created).toMatchObject({ id: runId, title: 'In it', state: 'QUEUED' });
 });
 
-test('shows whether the setup of the latest run failed', async () => {
+test('an environment shows whether the setup of its latest run failed', async () => {
   const { uid } = await create({ name: 'Broken' });
   const failedSetup = async () =>
     Environment.parse((await service.request('GET', `/agent/environments/${uid}`)).body).setup_failed;
@@ -92,7 +92,7 @@ test('shows whether the setup of the latest run failed', async () => {
   expect(await failedSetup()).toBe(false);
 });
 
-test('creates one environment for the same Idempotency-Key', async () => {
+test('two creates with the same Idempotency-Key create one environment', async () => {
   const ask = (name: string) =>
     service.request('POST', '/agent/environments', { body: { config: { name } }, headers: { 'idempotency-key': 'e' } });
   const answers = await Promise.all([ask('Once'), ask('Once'), ask('Once')]);
@@ -115,7 +115,7 @@ test.each([
   await service.problem(400, 'POST', '/agent/environments', { body: { config } });
 });
 
-test('answers 400 for an unknown sort', async () => {
+test('a list of environments with an unknown sort gets 400', async () => {
   await service.problem(400, 'GET', '/agent/environments?sort_by=size');
 });
 

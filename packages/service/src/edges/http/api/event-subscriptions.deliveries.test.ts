@@ -26,7 +26,7 @@ describe('POST …/test', () => {
     expect(problem.errors?.[0]?.path).toBe('Idempotency-Key');
   });
 
-  test('sends one ping for the same Idempotency-Key', async () => {
+  test('sends one ping for two requests with the same Idempotency-Key', async () => {
     const { id } = await create();
     const ask = () =>
       service.request<EventDelivery>('POST', `${base}/${id}/test`, { headers: { 'idempotency-key': id } });

@@ -18,7 +18,7 @@ beforeEach(() => service.deps.db.query('DELETE FROM event_subscriptions'));
 const { create, read } = testEventSubscriptions(service);
 
 describe('POST /event-subscriptions', () => {
-  test('answers 201 with the secret, which is stored sealed and never shown again', async () => {
+  test('answers 201 with the secret, which is stored encrypted and never shown again', async () => {
     const answer = await service.request<EventSubscriptionWithSecret>('POST', base, {
       body: { name: 'CI', url, events: ['run.ended', 'run.created', 'run.ended'], filter: { metadata: { a: 'b' } } },
     });
@@ -42,7 +42,7 @@ describe('POST /event-subscriptions', () => {
     for (const form of [secret, bytes.toString('hex'), secret.slice(6)]) expect(dump?.dump).not.toContain(form);
   });
 
-  test('creates one subscription for the same Idempotency-Key, and returns its secret again', async () => {
+  test('creates one subscription for two requests with the same Idempotency-Key, and returns the secret to both', async () => {
     const ask = (name: string) =>
       service.request<EventSubscriptionWithSecret>('POST', base, {
         body: { url, name, events: ['run.created'] },
@@ -167,7 +167,7 @@ describe('PATCH /event-subscriptions/{id}', () => {
   });
 });
 
-test('removes a subscription with its deliveries', async () => {
+test('DELETE /event-subscriptions/{id} removes the subscription with its deliveries', async () => {
   const { id } = await create();
   await service.newRun();
   expect((await service.request('DELETE', `${base}/${id}`)).body).toEqual({ success: true });
@@ -176,7 +176,7 @@ test('removes a subscription with its deliveries', async () => {
   expect(await service.deps.db.query('SELECT FROM event_deliveries WHERE subscription_id = $1', [id])).toEqual([]);
 });
 
-test('answers rotate-secret with a new secret', async () => {
+test('POST /event-subscriptions/{id}/rotate-secret answers with a new secret', async () => {
   const { id, secret } = await create();
   const answer = await service.request('POST', `${base}/${id}/rotate-secret`);
   expect(answer.status).toBe(200);

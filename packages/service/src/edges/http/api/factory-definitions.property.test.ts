@@ -1,6 +1,6 @@
 /**
- * Applies random definitions one after the other. A dry run shows the same changes as the apply. After the apply, nothing differs from the
- * files.
+ * Applies random definitions one after the other. Checks that each dry run shows the same changes as the apply, and that the factory does
+ * not differ from the files after the apply.
  */
 
 import { githubEvents } from '@runyard/contract/webhooks/github-events';
@@ -117,7 +117,7 @@ const triggers = (uids: readonly string[]) =>
     selector: (each) => ('schedule' in each ? each.schedule.name : JSON.stringify(each)),
   });
 
-/** Things of the team that definitions name. */
+/** Things of the team that the definitions refer to by name. */
 interface Things {
   readonly environment: string;
   readonly server: string;

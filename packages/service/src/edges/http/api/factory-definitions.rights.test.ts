@@ -10,7 +10,7 @@ beforeEach(async () => {
   path = await open();
 });
 
-describe('rights', () => {
+describe('the rights for an apply', () => {
   test.each(['viewer', 'agent', 'other team', 'run token'] as const)(
     'a definition is not applied by: %s',
     async (who) => {

@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 
 describe('an apply', () => {
-  test('creates, changes and deletes things as the files define, and stores the files', async () => {
+  test('creates, changes and deletes webhooks, agents and automations as the files define, and stores the files', async () => {
     const first = await apply(baseFiles);
     expect(first).toMatchObject({ version: 1, dry_run: false, drift: [] });
     expect(first.changes.map(({ kind, name, action }) => `${action} ${kind} ${name}`)).toEqual([
@@ -140,7 +140,7 @@ describe('an apply', () => {
     expect(body.agent_config).toMatchObject({ skill_spec: 'acme/handbook:greet' });
   });
 
-  test('leaves things that were created without files', async () => {
+  test('does not change things that were created without files', async () => {
     await service.request<Webhook>('POST', `${path}/webhooks`, { body: { name: 'own' } });
     await apply(baseFiles);
     await apply({ ...baseFiles, 'webhooks/alerts.yaml': undefined });

@@ -1,4 +1,4 @@
-/** Runners in the definition of a factory, from the files to the assignment and task of a run. */
+/** Tests runners in the definition of a factory, from the files to the assignment and task of a run. */
 import { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -22,7 +22,7 @@ const files = {
   'runners/big.yaml': runnerFile('ghcr.io/acme/big:1', big),
 };
 
-/** The foreman. All runs of this test go to it. */
+/** The file of the foreman, which is the agent that executes all runs of this test. */
 const ownRunner = { 'agents/foreman/agent.md': '---\nagentType: FOREMAN\nrunner: big\n---\n\nDivide.\n' };
 
 const environment = async (config: EnvironmentConfig) =>

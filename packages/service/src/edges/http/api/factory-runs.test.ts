@@ -16,7 +16,7 @@ test('a new factory has a foreman', () => {
   expect(factory.agents).toEqual([{ name: 'foreman', agent_type: 'FOREMAN', prompt: '', config: {} }]);
 });
 
-test('a dispatch starts a run with the configuration of the foreman, its ticket and its factory', async () => {
+test("a dispatch starts a run with the configuration of the factory's foreman, the ticket of the dispatch and the factory's uid", async () => {
   const answer = await dispatch({
     prompt: 'Fix it.',
     title: 'Fix',
@@ -72,7 +72,7 @@ test.each([
   expect(run.body.prompt).toBe(ticket_ref === undefined ? 'a' : `a\n\nTicket: ${ticket_ref}`);
 });
 
-test('a dispatch is done once for its Idempotency-Key', async () => {
+test('two dispatches with the same Idempotency-Key start one run', async () => {
   const headers = { 'idempotency-key': 'd-1' };
   const [a, b] = await Promise.all([dispatch({ prompt: 'a' }, { headers }), dispatch({ prompt: 'a' }, { headers })]);
   expect(a.body).toEqual(b.body);

@@ -1,4 +1,4 @@
-/** Syncs that pushes start earlier, and syncs of several service processes. */
+/** Tests syncs that a push starts before their regular time, and syncs with several service processes. */
 import { createHmac, randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { baseFiles } from '../../../../test/definitions.ts';
@@ -27,7 +27,7 @@ describe('a GitHub webhook of the factory', () => {
       `UPDATE factory_sources SET claimed_at = now() - interval '1 hour', due_at = now() + interval '1 hour'`,
     );
 
-  test("syncs at once after a push to the factory's branch, and not after other pushes", async () => {
+  test("starts a sync at once after a push to the factory's branch, but not after other pushes", async () => {
     await push(baseFiles);
     await set();
     const createdWebhook = await service.request<{ url: string }>('POST', `${factory.path}/webhooks`, {
@@ -52,7 +52,7 @@ describe('a GitHub webhook of the factory', () => {
     await round();
     expect(await source()).toMatchObject({ applied_commit: commit });
     expect((await definitions.webhooks()).map(({ name }) => name)).toEqual(['gh']);
-    // Many pushes do not cause many syncs.
+    // A push soon after a sync does not make the source due, so many pushes cause only a few syncs.
     expect(await deliver(createdWebhook.body.url, { ref: 'refs/heads/main', repository, after: 'another' })).toBe(202);
     expect(await isDue()).toBe(false);
   });
@@ -61,7 +61,7 @@ describe('a GitHub webhook of the factory', () => {
 describe('several processes', () => {
   const looks = () => host.requests.filter(({ url }) => url.includes('factories')).length;
 
-  test('sync a source once', async () => {
+  test('together sync a source that is due only once', async () => {
     await push(baseFiles);
     await set();
     await push({ ...baseFiles, 'webhooks/alerts.yaml': undefined });

@@ -7,8 +7,8 @@ import { newPerson, teamUidOf } from '../../../../test/people.ts';
 const { definitions, factory, host, makeDue, push, readerWith, round, service, set, source, syncNow } =
   await testSources();
 
-describe('the rights of a source', () => {
-  test('end with the role of the person who configured the source', async () => {
+describe('the right to change and sync a source', () => {
+  test('ends when the person who set the source loses the role', async () => {
     const person = await newPerson(service, await teamUidOf(service), 'member');
     const good = await push(baseFiles);
     await set({}, person.key);
@@ -46,7 +46,7 @@ describe('the rights of a source', () => {
     expect(claims).toEqual([]);
   });
 
-  test.each(['viewer', 'agent', 'other team', 'run token'] as const)('do not belong to: %s', async (who) => {
+  test.each(['viewer', 'agent', 'other team', 'run token'] as const)('is not given to: %s', async (who) => {
     await push(baseFiles);
     const keys = {
       viewer: () => service.newKey({ role: 'viewer' }),
@@ -64,7 +64,7 @@ describe('the rights of a source', () => {
     expect((await source()).repository).toBe('acme/factories');
   });
 
-  test('do not include things of another team', async () => {
+  test('does not include things of another team', async () => {
     const other = await service.request<{ uid: string }>('POST', '/agent/environments', {
       key: service.otherKey,
       body: { config: { name: 'Theirs' } },

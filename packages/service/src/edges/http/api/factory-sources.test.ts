@@ -1,4 +1,4 @@
-/** Factories that take their definition from a private repository on a real git host, over the real API. */
+/** Tests factories that take their definition from a private repository on a real git host, over the real API. */
 import { describe, expect, test } from 'vitest';
 import { automationFile, baseFiles, factoryFile, filesOf, toBody } from '../../../../test/definitions.ts';
 import { faultsOf, testSources } from '../../../../test/factory-sources.ts';
@@ -94,7 +94,7 @@ describe('a source', () => {
     expect(await definitions.webhooks()).toHaveLength(1);
   });
 
-  test('is not saved if the branch has moved since its plan, and ignores a push that arrives during the save', async () => {
+  test('is not saved if the branch has moved since the plan, and the save ignores a push that arrives meanwhile', async () => {
     const planned = await push(baseFiles);
     expect((await set({ dry_run: true })).sync).toMatchObject({ outcome: 'applied', commit: planned });
     const evil = { ...baseFiles, 'agents/evil/agent.md': '---\nagentType: CUSTOM\n---\n' };
@@ -128,7 +128,7 @@ describe('a source', () => {
     expect(await agents(), 'the push happened').toEqual(['evil', 'foreman', 'reviewer']);
   });
 
-  test('refuses an apply by hand, but not a dry run, until the source is removed', async () => {
+  test('blocks applies of files by people, but not their dry runs, until the source is removed', async () => {
     await push(baseFiles);
     await set();
     const refused = await service.problem(409, 'PUT', `${factory.path}/definition`, { body: toBody(baseFiles) });
@@ -153,7 +153,7 @@ describe('a source', () => {
     expect((await definitions.stored()).drift).toEqual([]);
   });
 
-  test('reverts nothing after the repository could not be read for a while', async () => {
+  test('reverts no changes in the first sync after its repository could not be read for a while', async () => {
     await push(baseFiles);
     await set();
     await service.request('POST', `${factory.path}/webhooks/${await definitions.webhookUid()}/disable`);
@@ -194,7 +194,7 @@ test.each<[string, { repository?: string; branch?: string; folder?: string }, Re
   expect(answer.errors?.[0]?.message).toMatch(message);
 });
 
-test('keeps a source that cannot be read, and shows the reason', async () => {
+test('is saved even if its repository cannot be read, and shows the reason', async () => {
   const { sync, source: shown } = await set({ repository: `${host.url}/acme/none` });
   expect(sync).toMatchObject({ outcome: 'unreadable', message: expect.stringMatching(/no repository acme\/none/) });
   expect(shown).toMatchObject({ repository: 'acme/none', last_sync: { outcome: 'unreadable' } });

@@ -112,7 +112,7 @@ test('a conversation gets one task, even if many requests for it arrive at once 
   expect((await create({ conversation_id, title: 'Again', description: null })).status).toBe(201);
 });
 
-test('a create with an Idempotency-Key is done once', async () => {
+test('two creates with the same Idempotency-Key create one task', async () => {
   const conversation_id = await conversationOf(await service.newRun());
   const headers = { 'idempotency-key': randomUUIDv7() };
   const send = () => create({ conversation_id, title: 'T', stage: 'SPEC', description: 'D' }, { headers });
@@ -167,7 +167,7 @@ test('an update changes only the members that it contains', async () => {
     await service.problem(400, 'PATCH', `/factory/${factoryUid}/tasks/${uid}`, { body });
 });
 
-test('a cancel of a task cancels its run and the runs below it, and concurrent callers all get an answer', async () => {
+test("a cancel of a task cancels the task's run and the descendants of the run, and all concurrent callers get an answer", async () => {
   const { root, child } = await startTree();
   const { body: task } = await create({ conversation_id: await conversationOf(root.runId), title: 'T' });
   const answers = await Promise.all([cancel(task.uid), cancel(task.uid), cancel(task.uid)]);
@@ -177,7 +177,7 @@ test('a cancel of a task cancels its run and the runs below it, and concurrent c
   expect((await cancel(task.uid)).status, 'again').toBe(200);
 });
 
-test('a cancel of a task whose run has ended cancels the live runs below it, and keeps the state of the run', async () => {
+test('a cancel of a task whose run has ended cancels the live descendants of the run, and keeps the state of the run', async () => {
   const { root, child } = await startTree();
   const { body: task } = await create({ conversation_id: await conversationOf(root.runId), title: 'T' });
   const started = {

@@ -52,7 +52,7 @@ const blobsNow = async () => {
   return keys.sort();
 };
 
-test('lists the files of a follow-up to a queued run in the task, after the files of the request', async () => {
+test('the task of a queued run lists the files of a follow-up after the files of the request', async () => {
   const { runId, runToken } = await service.startExecution({ attachments: [file('a.txt', 'A')] });
   expect(
     (await service.request('POST', path(runId), { body: { message: 'B', attachments: [file('b.txt', 'B')] } })).body,
@@ -65,7 +65,7 @@ test('lists the files of a follow-up to a queued run in the task, after the file
   expect(await Promise.all(task.attachments.map((each) => read(runToken, each)))).toEqual(['A', 'B']);
 });
 
-test('delivers the files of a follow-up to a running run by the inbox, readable by that run only', async () => {
+test('a running run gets the files of a follow-up in its inbox, and no other run can read them', async () => {
   const { runId, runToken } = await service.startExecution();
   const other = await service.startExecution();
   await taskOf(runToken);
@@ -82,7 +82,7 @@ test('delivers the files of a follow-up to a running run by the inbox, readable 
   }
 });
 
-test('lists earlier files to the next execution, and copies only the files of the request to a rerun', async () => {
+test('the next execution gets the files of earlier follow-ups, and a rerun gets only the files of the request', async () => {
   const { runId, runToken, executionId } = await service.startExecution({ attachments: [file('a.txt', 'A')] });
   await taskOf(runToken);
   await begin(runToken);
@@ -130,7 +130,7 @@ test.each([
     [{ file_name: 'a', mime_type: 'text/plain', data: Buffer.alloc(10 * 1024 * 1024 + 1).toString('base64') }],
   ],
   ['no name', [{ file_name: ' ', mime_type: 'text/plain', data: '' }]],
-])('answers 400 for %s, and stores nothing', async (_name, attachments) => {
+])('a follow-up with %s gets 400, and nothing is stored', async (_name, attachments) => {
   const runId = await service.newRun();
   const before = await blobsNow();
   await service.problem(400, 'POST', path(runId), { body: { message: 'a', attachments } });
@@ -138,7 +138,7 @@ test.each([
   expect(await blobsNow()).toEqual(before);
 });
 
-test('stores files once for the same Idempotency-Key, and answers 409 with other files', async () => {
+test('a repeated follow-up with the same Idempotency-Key stores its files once, and gets 409 with other files', async () => {
   const runId = await service.newRun();
   const headers = { 'idempotency-key': randomUUIDv7() };
   const before = (await blobsNow()).length;
@@ -150,7 +150,7 @@ test('stores files once for the same Idempotency-Key, and answers 409 with other
   expect((await blobsNow()).length).toBe(before + 1);
 });
 
-test('deletes files of follow-ups with the conversation and with the run', async () => {
+test('files of follow-ups are deleted with the conversation and with the run', async () => {
   const runId = await service.newRun({ attachments: [{ ...large('A'), file_name: 'a.txt' }] });
   const before = (await blobsNow()).length;
   await service.request('POST', path(runId), { body: { message: 'a', attachments: [large('B'), file('b.txt', 'B')] } });

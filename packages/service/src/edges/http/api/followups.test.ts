@@ -29,7 +29,7 @@ const finish = async (token: string, turn: number) => {
 const inboxOf = async (token: string, after = 0) =>
   (await service.request<Inbox>('GET', `/harness-support/inbox?after=${after}`, { key: token })).body.items;
 
-test('answers 200 with the id of the follow-up, and the agent gets messages and modes in order until it confirms them', async () => {
+test('a follow-up gets 200 with its id, and the inbox shows messages and modes in order until the agent confirms them', async () => {
   const { runId, runToken } = await service.startExecution();
   await start(runToken);
   const answers = [];
@@ -50,7 +50,7 @@ test('answers 200 with the id of the follow-up, and the agent gets messages and 
   expect(await inboxOf(runToken)).toMatchObject([{ message: 'two' }]);
 });
 
-test('answers each sender with the way in which the follow-up reaches the agent', async () => {
+test('the answer to a follow-up shows its sender in which way the follow-up reaches the agent', async () => {
   const outcomeFor = async (runId: string) =>
     (await service.request<{ outcome: string }>('POST', path(runId), { body: { message: 'a' } })).body.outcome;
   expect(await outcomeFor(await service.newRun())).toBe('queued_prompt');
@@ -65,7 +65,7 @@ test('answers each sender with the way in which the follow-up reaches the agent'
   expect(await outcomeFor(runId)).toBe('queue_pending');
 });
 
-test('delivers many follow-ups in order, page by page', async () => {
+test('the agent gets many follow-ups in order, page by page', async () => {
   const { runId, runToken } = await service.startExecution();
   await start(runToken);
   const messages = Array.from({ length: 22 }, (_, n) => `message ${n}`);
@@ -76,7 +76,7 @@ test('delivers many follow-ups in order, page by page', async () => {
   expect(rest).toHaveLength(2);
 });
 
-test('ignores a repeated report of the end after a follow-up has continued the run', async () => {
+test('the service ignores a repeated report of the end of a turn after a follow-up has continued the run', async () => {
   const { runId, runToken } = await service.startExecution();
   await start(runToken);
   expect(await finish(runToken, 1)).toBe('wait');
@@ -93,14 +93,14 @@ test('ignores a repeated report of the end after a follow-up has continued the r
   expect(await state()).toBe('SUCCEEDED');
 });
 
-test('ends the agent after the turn with idle_timeout_minutes 0', async () => {
+test('with idle_timeout_minutes 0 the agent ends after the turn', async () => {
   const { runToken } = await service.startExecution({ config: { idle_timeout_minutes: 0 } });
   await start(runToken);
   expect(await finish(runToken, 1)).toBe('leave');
   expect(await inboxOf(runToken)).toEqual([{ type: 'leave' }]);
 });
 
-test('adds waiting follow-ups to the prompt when the agent asks for its task', async () => {
+test('waiting follow-ups are added to the prompt when the agent asks for its task', async () => {
   const { runId, runToken } = await service.startExecution({ prompt: 'First.' });
   await service.request('POST', path(runId), { body: { message: 'Second.', mode: 'plan' } });
   const task = await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
@@ -113,7 +113,7 @@ test('adds waiting follow-ups to the prompt when the agent asks for its task', a
   expect(await read()).toMatchObject({ submitted_prompt: 'First.\n\nSecond.' });
 });
 
-test('answers 400 to an empty message unless an ended run has a conversation', async () => {
+test('an empty message gets 400 unless the run has ended and has a conversation', async () => {
   const { runId, runToken, executionId } = await service.startExecution({ prompt: 'First.' });
   for (const body of [{}, { message: '' }, { message: ' \n' }]) {
     const problem = await service.problem(400, 'POST', path(runId), { body });
@@ -128,7 +128,7 @@ test('answers 400 to an empty message unless an ended run has a conversation', a
   expect((await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state).toBe('QUEUED');
 });
 
-test('starts with the prompt when the run ended before its first turn', async () => {
+test('a follow-up to a run that ended before its first turn starts the run with the prompt', async () => {
   const runId = await service.newRun({ prompt: 'First.' });
   await service.request('POST', `/agent/runs/${runId}/cancel`);
   await service.problem(400, 'POST', path(runId), { body: {} });
@@ -145,13 +145,13 @@ test.each([
   ['a NUL character', { message: 'a\u0000' }],
   ['an unknown mode', { message: 'a', mode: 'fast' }],
   ['more than 1 MB', { message: 'x'.repeat(1024 * 1024 + 1) }],
-])('answers 400 for %s', async (_name, body) => {
+])('a follow-up with %s gets 400', async (_name, body) => {
   const runId = await service.newRun();
   await service.problem(400, 'POST', path(runId), { body });
   expect(await waiting(runId)).toEqual([]);
 });
 
-test('answers 401 without a key, 403 for another team’s header, 404 for another team’s run and an unknown id', async () => {
+test('a follow-up gets 401 without a key, 403 with another team’s header, 404 for another team’s run and an unknown id', async () => {
   const runId = await service.newRun();
   const body = { message: 'a' };
   await service.problem(401, 'POST', path(runId), { body, key: null });
@@ -162,7 +162,7 @@ test('answers 401 without a key, 403 for another team’s header, 404 for anothe
   expect(await waiting(runId)).toEqual([]);
 });
 
-test('sends a message once for the same Idempotency-Key, and answers 409 for another message with that key', async () => {
+test('a follow-up with a repeated Idempotency-Key is sent once, and another message with this key gets 409', async () => {
   const runId = await service.newRun();
   const headers = { 'idempotency-key': 'k1' };
   const send = () => service.request<{ followup_id: string }>('POST', path(runId), { body: { message: 'a' }, headers });
@@ -173,7 +173,7 @@ test('sends a message once for the same Idempotency-Key, and answers 409 for ano
   await service.problem(409, 'POST', path(runId), { body: { message: 'b' }, headers });
 });
 
-test('keeps the harness memory of the latest turn per execution, readable by its conversation only', async () => {
+test('the service keeps for each execution the harness memory of the latest turn, and only runs of the same conversation can read it', async () => {
   const mine = await service.startExecution();
   const other = await service.startExecution();
   const put = (turn: number, raw: string) =>
@@ -197,13 +197,13 @@ test('keeps the harness memory of the latest turn per execution, readable by its
   await service.problem(404, 'GET', read, { key: other.runToken });
 });
 
-test('answers 413 for a body over 64 MB', async () => {
+test('a follow-up with a body over 64 MB gets 413', async () => {
   const runId = await service.newRun();
   const raw = `{"message":"${'a'.repeat(64 * 1024 * 1024)}"}`;
   await service.problem(413, 'POST', path(runId), { raw, headers: { 'content-type': 'application/json' } });
 });
 
-test('answers 413 for a harness memory over 32 MB and does not keep it', async () => {
+test('a harness memory over 32 MB gets 413 and is not stored', async () => {
   const { runToken, executionId } = await service.startExecution();
   const answer = await fetch(`${service.baseUrl}/api/v1/harness-support/memory?turn=1`, {
     method: 'PUT',
@@ -214,7 +214,7 @@ test('answers 413 for a harness memory over 32 MB and does not keep it', async (
   await service.problem(404, 'GET', `/harness-support/memory/${executionId}`, { key: runToken });
 });
 
-test("accepts the agent's last report with 200", async () => {
+test('the last report of an agent gets 200', async () => {
   const { runToken } = await service.startExecution();
   const body = { reason: 'finished' };
   const answer = await service.request('POST', '/harness-support/report-shutdown', { key: runToken, body });
@@ -225,7 +225,7 @@ test.each([
   ['before the agent began', false],
   ['in its first turn', true],
 ])(
-  'retries an execution that failed %s with the prompt and the follow-ups that are part of the prompt',
+  'a retry of an execution that failed %s has the prompt and the follow-ups that are part of the prompt',
   async (_name, begun) => {
     const { runId, runToken } = await service.startExecution({ prompt: 'First.' });
     await service.request('POST', path(runId), { body: { message: 'Second.' } });

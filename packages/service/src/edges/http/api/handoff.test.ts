@@ -53,7 +53,7 @@ const blobsNow = async () => {
 };
 const one = (text: string) => [{ filename: 'a.patch', text }];
 
-test('lists handed-off files in order with signed URLs, or an empty list', async () => {
+test('a run without a snapshot has an empty list of files, and a run with a snapshot lists its files in order with signed URLs', async () => {
   const { runId, runToken } = await service.startExecution();
   expect(await list(runId)).toEqual([]);
   await send(runToken, 1, [
@@ -75,7 +75,7 @@ test('lists handed-off files in order with signed URLs, or an empty list', async
   ]);
 });
 
-test('replaces the older snapshot after the last byte of the new one arrived', async () => {
+test('a new snapshot replaces the older one after the last byte of the new one has arrived', async () => {
   const before = await blobsNow();
   const { runId, runToken } = await service.startExecution();
   await send(runToken, 1, one('first'));
@@ -98,7 +98,7 @@ test('replaces the older snapshot after the last byte of the new one arrived', a
   expect(await blobsNow()).toBe(before);
 });
 
-test('discards an unfinished snapshot when the next one begins', async () => {
+test('an unfinished snapshot is discarded when the next one begins', async () => {
   const before = await blobsNow();
   const { runId, runToken } = await service.startExecution();
   const [a, b] = await begin(runToken, 1, [...one('half'), { filename: 'b', text: 'never' }]);
@@ -109,7 +109,7 @@ test('discards an unfinished snapshot when the next one begins', async () => {
   expect(await blobsNow()).toBe(before + 1);
 });
 
-test('completes one snapshot from files that arrive at the same time', async () => {
+test('files that arrive at the same time complete one snapshot', async () => {
   const { runId, runToken } = await service.startExecution();
   const files = Array.from({ length: 12 }, (_, n) => ({ filename: `${n}`, text: `text ${n}` }));
   const urls = await begin(runToken, 1, files);
@@ -118,7 +118,7 @@ test('completes one snapshot from files that arrive at the same time', async () 
   expect(await contents(runId)).toEqual(files.map(({ filename, text }) => [filename, text]));
 });
 
-test('returns the snapshot of the latest execution that has a snapshot', async () => {
+test('a run shows the snapshot of its latest execution that has a snapshot', async () => {
   const first = await service.startExecution();
   await send(first.runToken, 1, one('first'));
   await service.deps.db.query(
@@ -128,7 +128,7 @@ test('returns the snapshot of the latest execution that has a snapshot', async (
   expect(await contents(first.runId)).toEqual([['a.patch', 'first']]);
 });
 
-test('answers a PUT of the same bytes with 200, of other bytes with 409, of too many bytes with 413, and of too few bytes with 400', async () => {
+test('a repeated PUT gets 200 with the same bytes, 409 with other bytes, 413 with too many bytes, and 400 with too few bytes', async () => {
   const { runId, runToken } = await service.startExecution();
   const [a, b] = await begin(runToken, 1, [...one('1234'), { filename: 'b', text: '12' }]);
   expect(await put(a, '12345')).toBe(413);
@@ -154,12 +154,12 @@ test.each([
   ['a file of more than 25 MB', [{ filename: 'a', size_bytes: 25 * 1024 * 1024 + 1 }]],
   ['no name', [{ filename: '', size_bytes: 1 }]],
   ['a type that would end a header', [{ filename: 'a', size_bytes: 1, mime_type: 'text/plain\r\nx: y' }]],
-])('answers 400 for %s', async (_name, files) => {
+])('a snapshot with %s gets 400', async (_name, files) => {
   const { runToken } = await service.startExecution();
   await service.problem(400, 'POST', '/harness-support/upload-snapshot', { key: runToken, body: { turn: 1, files } });
 });
 
-test("answers 404 for another team's run and an unknown id, and an upload URL opens one file only", async () => {
+test("a snapshot gets 404 for another team's run and an unknown id, and an upload URL opens one file only", async () => {
   const { runId, runToken } = await service.startExecution();
   const path = `/agent/runs/${runId}/handoff/attachments`;
   await service.problem(404, 'GET', path, { key: service.otherKey });
@@ -169,7 +169,7 @@ test("answers 404 for another team's run and an unknown id, and an upload URL op
   expect(await put(a.replace(idOf(a), idOf(b)), '2')).toBe(403);
 });
 
-test('deletes the snapshot with the run', async () => {
+test('the snapshot is deleted with its run', async () => {
   const before = await blobsNow();
   const { runId, runToken, executionId } = await service.startExecution();
   await send(runToken, 1, one('first'));

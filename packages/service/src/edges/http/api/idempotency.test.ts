@@ -1,4 +1,4 @@
-/** `Idempotency-Key` on all routes that create something. */
+/** Tests the `Idempotency-Key` on all routes that create something. */
 
 import { routes } from '@runyard/contract/routes';
 import type { Route } from '@runyard/contract/wire/route';
@@ -80,7 +80,7 @@ const creatingNothing = [
 
 const posts = (Object.entries(routes) as [string, Route][]).filter(([, route]) => route.method === 'POST');
 
-test('lists each POST as a route that honours the Idempotency-Key or creates nothing', () => {
+test('this test lists each POST as a route that honours the Idempotency-Key or creates nothing', () => {
   const idempotent = posts.filter(([, route]) => route.once !== undefined).map(([name]) => name);
   const others = posts.filter(([, route]) => route.once === undefined).map(([name]) => name);
   expect(idempotent).toEqual(expect.arrayContaining(Object.keys(bodies)));
@@ -165,7 +165,7 @@ describe.each(posts.filter(([name]) => name in bodies))('%s', (name, route) => {
   }
 });
 
-test('completes one of two different concurrent requests with the same key and answers the other with 409', async () => {
+test('of two different concurrent requests with the same key, one is completed and the other gets 409', async () => {
   for (let round = 0; round < 5; round += 1) {
     const headers = { 'idempotency-key': `different-${round}` };
     const answers = await Promise.all([
@@ -176,14 +176,14 @@ test('completes one of two different concurrent requests with the same key and a
   }
 });
 
-test('does not store a refused create, so the corrected request may use the same key', async () => {
+test('the answer to a refused create is not stored, so the corrected request may use the same key', async () => {
   const send = (body: object) =>
     service.request('POST', '/agent/runs', { body, headers: { 'idempotency-key': 'put-right' } });
   expect((await send({ prompt: 'a', config: { model_id: 'nobody/none' } })).status).toBe(400);
   expect((await send({ prompt: 'a' })).status).toBe(200);
 });
 
-test('stores the answer with the raw key so that only its caller can read it', async () => {
+test('the answer that contains a raw key is stored so that only its caller can read it', async () => {
   const headers = { 'idempotency-key': 'sealed' };
   const body = { name: 'a', kind: 'personal' };
   const { body: created } = await service.request<{ key: string }>('POST', '/keys', { body, headers });

@@ -194,7 +194,7 @@ describe("the operator's key", () => {
   });
 });
 
-test('two concurrent deletes of the last two keys of owners: exactly one succeeds', async () => {
+test('exactly one of two concurrent deletes of the last two keys of owners succeeds', async () => {
   const own = await startTestService();
   try {
     let last = own.key;

@@ -23,7 +23,7 @@ const follow = async (lastId?: string, key?: string) => {
 const until = (reader: StreamReader, id: string) =>
   vi.waitFor(() => expect(deliveriesOf(reader).map((each) => each.delivery_id)).toContain(id), 60_000);
 
-test('sends each delivery as the list shows it, and no delivery of other teams', async () => {
+test('the stream of deliveries sends each delivery as the list shows it, and no delivery of other teams', async () => {
   const [reader, others] = [await follow(), await follow(undefined, service.otherKey)];
   const webhook = await createWebhook();
   await automate([{ ...on(webhook), filter: { webhook_ids: [webhook.uid], payload: { a: ['b'] } } }]);
@@ -38,7 +38,7 @@ test('sends each delivery as the list shows it, and no delivery of other teams',
   others.close();
 });
 
-test('sends a delivery that had to wait a second time, with its outcome', async () => {
+test('the stream of deliveries sends a delivery that had to wait again when its outcome is known', async () => {
   const reader = await follow();
   const webhook = await createWebhook();
   await automate([on(webhook)], { overlap: 'queue' });
@@ -62,7 +62,7 @@ test('sends a delivery that had to wait a second time, with its outcome', async 
   reader.close();
 });
 
-test('resumes after every id without loss, also after deliveries that committed later', async () => {
+test('the stream of deliveries resumes after every id without loss, also after deliveries that committed later', async () => {
   const webhook = await createWebhook();
   const reader = await follow();
   const beginning = reader.lastId();
@@ -83,7 +83,7 @@ test('resumes after every id without loss, also after deliveries that committed 
   }
 });
 
-test('answers 400 for ids of another kind, 410 for ids of another epoch, and 401 without a key', async () => {
+test('the stream of deliveries answers 400 for ids of another kind, 410 for ids of another epoch, and 401 without a key', async () => {
   const [epoch, xact] = (await follow()).lastId().split('-');
   const refused = (status: number, id: string) =>
     service.problem(status, 'GET', path, { headers: { 'last-event-id': id } });

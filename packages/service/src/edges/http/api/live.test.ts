@@ -194,7 +194,7 @@ describe('the stream of a run', () => {
   });
 });
 
-test('buffers one page for a reader that does not read, and does not delay others', async () => {
+test('a stream buffers one page for a reader that does not read, and does not delay other readers', async () => {
   const { runId } = await service.startExecution();
   const serverSides: Socket[] = [];
   service.app.server.on('connection', (socket: Socket) => serverSides.push(socket));
@@ -234,14 +234,14 @@ test('buffers one page for a reader that does not read, and does not delay other
   paused.destroy();
 });
 
-test('answers HEAD and ends', async () => {
+test('a stream answers HEAD and ends', async () => {
   for (const path of [`/agent/runs/${await service.newRun()}/events`, '/agent/runs/events']) {
     const answer = await service.request('HEAD', path);
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8']);
   }
 });
 
-test('ends when the service closes', async () => {
+test('a stream ends when the service closes', async () => {
   const other = await startTestService();
   const controller = new AbortController();
   const open = async (path: string) =>

@@ -81,7 +81,7 @@ const call = (runToken: string, name = 'far') =>
     body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   });
 
-test('the gateway puts the value into a header: neither the sandbox nor an answer shows it, even if the server repeats it', async () => {
+test('the gateway puts the value into a header, and neither the sandbox nor an answer shows the value, even if the server repeats it', async () => {
   const { runId, runToken } = await begin({ far });
   const task = await taskOf(runToken);
   expect(task.mcp_servers).toEqual([{ name: 'far', gateway_path: '/api/v1/gateway/mcp/far' }]);
@@ -109,7 +109,7 @@ test('the gateway puts the value into a header: neither the sandbox nor an answe
   expect(service.logged.join()).not.toContain(mine);
 });
 
-test('only the environment of the named program contains the value of a variable, and the agent redacts it', async () => {
+test('only the environment of the named program contains the value of a variable, and the agent redacts this value', async () => {
   const task = await taskOf((await begin({ near })).runToken);
   expect(task.mcp_servers).toEqual([
     { name: 'near', command: 'tickets', args: [], env: { TOKEN: `token ${mine}`, PLAIN: '${ not a name }' } },
@@ -210,7 +210,7 @@ test('a turn of another person uses no header with a secret that this person may
   await service.problem(403, 'POST', `/agent/runs/${holder.runId}/followups`, followUp);
 });
 
-test('a header has the current value, which is redacted in reports of the run, and has no value after the secret is deleted', async () => {
+test('a header has the current value of its secret until the secret is deleted, and reports of the run are redacted', async () => {
   const { runId, runToken } = await begin({ far });
   await taskOf(runToken);
   const later = await set('MINE', 'personal', owner.key);

@@ -36,7 +36,7 @@ describe('POST /agent/mcp-servers', () => {
     }
   });
 
-  test('stores one server for the same Idempotency-Key', async () => {
+  test('stores one server for two requests with the same Idempotency-Key', async () => {
     const ask = () => service.request('POST', base, { body: remote, headers: { 'idempotency-key': 'mcp-1' } });
     const answers = await Promise.all([ask(), ask()]);
     expect(answers[0]?.body).toEqual(answers[1]?.body);
@@ -69,7 +69,7 @@ describe('POST /agent/mcp-servers', () => {
     await service.problem(409, 'POST', base, { body: remote });
   });
 
-  test('is refused to agent keys', async () => {
+  test('refuses agent keys', async () => {
     await service.problem(403, 'POST', base, { key: agent, body: remote });
     expect((await service.request('POST', base, { key: member, body: remote })).status).toBe(201);
   });
@@ -101,7 +101,7 @@ describe('PATCH /agent/mcp-servers/{id}', () => {
   });
 });
 
-test('hides servers of other teams, and answers 404 for invalid ids', async () => {
+test('every route of stored MCP servers answers 404 for a server of another team and for an invalid id', async () => {
   const { id } = await create();
   for (const [method, body] of [['GET'], ['PATCH', { name: 'x' }], ['DELETE']] as const) {
     await service.problem(404, method, `${base}/${id}`, { key: other, ...(body ? { body } : {}) });
@@ -167,7 +167,7 @@ describe('a run', () => {
     });
   });
 
-  test('starts only child runs whose servers are among its own servers', async () => {
+  test('can start only child runs whose MCP servers the run itself has', async () => {
     const [own, foreign] = [await create(), await create()];
     const granted = { url: 'https://example.org/', headers: { authorization: 'own-secret-77' } };
     const mcp_servers = { far: { warp_id: own.id }, site: granted };

@@ -92,7 +92,7 @@ describe.each([
       });
   });
 
-  test('lets only its team read previews, also in a browser', async () => {
+  test('lets only the team of the artifact read previews, also in a browser', async () => {
     const uid = await store(service, {}, 'text');
     const path = `/agent/artifacts/${uid}/preview`;
     const viewer = await service.newKey({ role: 'viewer' });

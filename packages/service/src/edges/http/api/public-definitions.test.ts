@@ -1,4 +1,4 @@
-/** Definitions with the same keys as the published examples of the public service, but with different texts. */
+/** Tests definitions that have the same keys as the published examples of the public service, but different texts. */
 import type { FactoryNotice } from '@runyard/contract/factories/factory-definitions';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { z } from 'zod';

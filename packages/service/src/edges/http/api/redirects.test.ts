@@ -33,7 +33,7 @@ const sessionOf = async (runId: string) =>
 const end = (runId: string) =>
   service.deps.db.query(`UPDATE executions SET phase = 'ended', ended_at = now() WHERE run_id = $1`, [runId]);
 
-test('redirects a conversation to its live session, and redirects an ended session to its conversation', async () => {
+test('the URL of a conversation redirects to its live session, and the URL of an ended session to its conversation', async () => {
   const { runId, runToken, conversationId } = await service.startExecution();
   const session = await sessionOf(runId);
   expect((await speak(runToken)).status).toBe(200);
@@ -44,7 +44,7 @@ test('redirects a conversation to its live session, and redirects an ended sessi
   expect(await fromConversation(conversationId)).toEqual({});
 });
 
-test('redirects a conversation that several runs continue to the live run', async () => {
+test('the URL of a conversation that several runs continue redirects to the live run', async () => {
   const first = await service.startExecution();
   const second = await service.startExecution({ conversation_id: first.conversationId });
   expect(await fromConversation(first.conversationId)).toEqual({ session_id: await sessionOf(second.runId) });
@@ -52,7 +52,7 @@ test('redirects a conversation that several runs continue to the live run', asyn
   expect(await fromConversation(first.conversationId)).toEqual({ session_id: await sessionOf(first.runId) });
 });
 
-test('answers 404 before the run has begun, and after it ended without messages', async () => {
+test('the URL of a conversation gives 404 before its run has begun, and after the run ended without messages', async () => {
   const waiting = await service.newRun();
   expect(await fromSession(await sessionOf(waiting))).toEqual({});
   const silent = await service.startExecution();
@@ -60,13 +60,13 @@ test('answers 404 before the run has begun, and after it ended without messages'
   expect(await fromSession(await sessionOf(silent.runId))).toEqual({});
 });
 
-test.each(['sessions', 'conversations'])('answers 404 for unknown %s', async (things) => {
+test.each(['sessions', 'conversations'])('the URLs of unknown %s give 404', async (things) => {
   for (const id of [randomUUIDv7(), 'x', '%00']) {
     await service.problem(404, 'GET', `/agent/${things}/${id}/redirect`, { key: null });
   }
 });
 
-test('never shows the execution id, because workers use it', async () => {
+test('redirects and runs never show the execution id, because workers use this id', async () => {
   const { runId, executionId, runToken, conversationId } = await service.startExecution();
   expect((await speak(runToken)).status).toBe(200);
   const { session_id: session = '' } = await fromConversation(conversationId);

@@ -18,7 +18,7 @@ const counts = async (query = '', key?: string): Promise<RunCounts> => {
 const change = (runId: string, state: string, createdAt = '2026-03-01T00:00:00Z') =>
   db.query('UPDATE runs SET state = $2, created_at = $3 WHERE id = $1', [runId, state, createdAt]);
 
-test('counts the runs of the team by state, with the filters of the list', async () => {
+test('GET /agent/runs/counts counts the runs of the team by state, with the filters of the list', async () => {
   const [a, b] = [await service.newRun({ config: { name: 'n' } }), await service.newRun(), await service.newRun()];
   await service.newRun({}, service.otherKey);
   await change(a, 'SUCCEEDED');
@@ -38,7 +38,7 @@ test('counts the runs of the team by state, with the filters of the list', async
   expect((await counts('', await service.newKey({ role: 'viewer' }))).total).toBe(3);
 });
 
-test('counts for each time step the runs that were created in it', async () => {
+test('GET /agent/runs/counts counts for each time step the runs that were created in this step', async () => {
   for (const [state, at] of [
     ['SUCCEEDED', '00:00:01'],
     ['FAILED', '00:14:59'],
@@ -64,7 +64,7 @@ test('counts for each time step the runs that were created in it', async () => {
   ).toEqual([]);
 });
 
-test('sums up the usage of the runs and of their descendants, and counts each run once', async () => {
+test('GET /agent/runs/counts sums up the usage of the runs and of their descendants, and includes each run once', async () => {
   const root = await service.newRun();
   const child = await service.newRun({ parent_run_id: root });
   const grandchild = await service.newRun({ parent_run_id: child });
@@ -79,7 +79,7 @@ test('sums up the usage of the runs and of their descendants, and counts each ru
   expect((await counts(`run_id=${root}&run_id=${grandchild}`)).spent_usd).toBe(0.7);
 });
 
-test('says that the numbers are not exact if more runs match than are counted', async () => {
+test('GET /agent/runs/counts reports that the numbers are not exact if more runs match than it counts', async () => {
   await db.query(
     `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, source, creator_kind, creator_uid, executor_kind,
        executor_uid, conversation_id, current_execution_id, created_at, updated_at)
@@ -98,12 +98,12 @@ test.each([
   ['step=1d&created_after=0001-01-01T00:00:00Z', 'step'],
   ['state=RUNNING', 'state.0'],
   ['ancestor_run_id=x', 'ancestor_run_id'],
-])('answers 400 for %s', async (query, path) => {
+])('GET /agent/runs/counts answers 400 for %s', async (query, path) => {
   const problem = await service.problem(400, 'GET', `/agent/runs/counts?${query}`);
   expect(problem.errors?.map((error) => error.path)).toContain(path);
 });
 
-test('answers 403 for metadata if the team has disabled this filter', async () => {
+test('GET /agent/runs/counts answers 403 for metadata if the team has disabled this filter', async () => {
   const set = (enabled: boolean) =>
     db.query('UPDATE teams SET metadata_filters_enabled = $2 WHERE id = $1', [service.teamId, enabled]);
   await set(false);

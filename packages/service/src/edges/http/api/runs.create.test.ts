@@ -86,7 +86,7 @@ describe('POST /agent/runs answers 200', () => {
     ]);
   });
 
-  test('with the first answer for the same Idempotency-Key and body', async () => {
+  test('and repeats the first answer for a second request with the same Idempotency-Key and body', async () => {
     const send = () =>
       service.request('POST', '/agent/runs', { body: { prompt: 'Once' }, headers: { 'idempotency-key': 'key-1' } });
     const [first, second] = await Promise.all([send(), send()]);
@@ -95,7 +95,7 @@ describe('POST /agent/runs answers 200', () => {
     expect(third.body).toEqual(first.body);
   });
 
-  test('with another run for another API key of the team and the same Idempotency-Key', async () => {
+  test('with another run if another API key of the team uses the same Idempotency-Key', async () => {
     const headers = { 'idempotency-key': 'key-2' };
     const other = await service.newKey();
     const one = await service.request('POST', '/agent/runs', { body: { prompt: 'Once' }, headers });

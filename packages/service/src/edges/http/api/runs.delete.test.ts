@@ -20,7 +20,7 @@ const attachments = [1, maxBytesInRow + 1].map((size) => ({
   data: Buffer.alloc(size, 'a').toString('base64'),
 }));
 
-/** A run that has ended, without a sandbox, with a message, an artifact and an attachment. */
+/** Creates an ended run that has no sandbox, but a message, an artifact and an attachment. */
 async function endedRun(body: Record<string, unknown> = {}) {
   const execution = await service.startExecution({ attachments, ...body });
   const { executionId, runToken } = execution;

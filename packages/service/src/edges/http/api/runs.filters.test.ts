@@ -186,7 +186,7 @@ describe('GET /agent/runs', () => {
     for (const query of [{ q: a }, { run_id: a }]) expect(ids(await list(query, service.otherKey))).toEqual([]);
   });
 
-  test('lists an ended run as running while a run below it works', async () => {
+  test('lists an ended run as running while a descendant of the run works', async () => {
     const root = await service.newRun();
     const below = await service.newRun({ parent_run_id: await service.newRun({ parent_run_id: root }) });
     const { db } = service.deps;

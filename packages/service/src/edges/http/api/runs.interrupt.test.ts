@@ -18,7 +18,7 @@ const begin = async (key: string) => {
   await service.request('POST', '/harness-support/events', { key, body: { events: [event] } });
 };
 
-test('answers 200 during a turn, and names the turn to end to the agent', async () => {
+test('an interrupt gets 200 during a turn, and the agent gets the number of the turn to end', async () => {
   const { runId, runToken } = await service.startExecution();
   await begin(runToken);
   const answer = await service.request('POST', path(runId));
@@ -26,7 +26,7 @@ test('answers 200 during a turn, and names the turn to end to the agent', async 
   expect(await interrupted(runToken)).toEqual([{ type: 'interrupt', turn: 1 }]);
 });
 
-test('answers 400 when no turn is in progress: before the start and after the end', async () => {
+test('an interrupt gets 400 before the start and after the end of a turn', async () => {
   const queued = await service.newRun();
   await service.problem(400, 'POST', path(queued));
   const { runId, runToken } = await service.startExecution();
@@ -39,7 +39,7 @@ test('answers 400 when no turn is in progress: before the start and after the en
   await service.problem(400, 'POST', path(runId));
 });
 
-test('does not interrupt the next turn if the turn ended before its interrupt arrived', async () => {
+test('an interrupt that arrives after the end of its turn does not end the next turn', async () => {
   const { runId, runToken } = await service.startExecution();
   await begin(runToken);
   await service.request('POST', path(runId));
@@ -51,7 +51,7 @@ test('does not interrupt the next turn if the turn ended before its interrupt ar
   expect(await interrupted(runToken)).toEqual([expect.objectContaining({ type: 'follow_up', message: 'And then?' })]);
 });
 
-test('shows until when an interrupted run waits for a message, and a cancel ends its sandbox', async () => {
+test('an interrupted run shows until when it waits for a message, and a cancel ends its sandbox', async () => {
   const { runId, runToken } = await service.startExecution();
   const message = async () =>
     (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body.status_message?.message;
@@ -70,7 +70,7 @@ test('shows until when an interrupted run waits for a message, and a cancel ends
   await service.problem(400, 'POST', `/agent/runs/${runId}/cancel`);
 });
 
-test('does not advise to cancel after the interrupt of a self-hosted run, because a cancel answers 422', async () => {
+test('the message of an interrupted self-hosted run does not advise to cancel the run, because a cancel gets 422', async () => {
   const { runId, runToken } = await service.startExecution({ config: { worker_host: 'box' } });
   await begin(runToken);
   await service.request('POST', path(runId));
@@ -81,7 +81,7 @@ test('does not advise to cancel after the interrupt of a self-hosted run, becaus
   await service.problem(422, 'POST', `/agent/runs/${runId}/cancel`);
 });
 
-test('shows no wait for a run that ended its turn by itself, and a cancel does not end its sandbox', async () => {
+test('a run whose turn ended without an interrupt shows no wait, and a cancel does not end its sandbox', async () => {
   const { runId, runToken } = await service.startExecution();
   await begin(runToken);
   await service.request('POST', path(runId));
@@ -92,7 +92,7 @@ test('shows no wait for a run that ended its turn by itself, and a cancel does n
   expect(await interrupted(runToken)).toEqual([]);
 });
 
-test('answers 404 for another team, and interrupts nothing', async () => {
+test('an interrupt from another team gets 404 and ends no turn', async () => {
   const { runId, runToken } = await service.startExecution();
   await begin(runToken);
   await service.problem(404, 'POST', path(runId), { key: service.otherKey });

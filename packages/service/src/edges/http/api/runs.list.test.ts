@@ -14,7 +14,7 @@ const list = async (query: string | Record<string, string>) => {
 };
 const titles = async (query: string | Record<string, string>) => (await list(query)).runs.map(({ title }) => title);
 
-describe('q', () => {
+describe('the filter q', () => {
   beforeEach(async () => {
     await service.newRun({
       title: 'Repair the flaky login test',
@@ -94,7 +94,7 @@ describe('q', () => {
   });
 });
 
-describe('metadata', () => {
+describe('the filter metadata', () => {
   test('answers 403 feature_not_available if the team has disabled the filter; automation_id still works', async () => {
     await service.newRun({ title: 'A', metadata: { automation_id: 'x' } });
     await service.deps.db.query('UPDATE teams SET metadata_filters_enabled = false WHERE id = $1', [service.teamId]);
@@ -109,7 +109,7 @@ describe('metadata', () => {
     }
   });
 
-  test('matches exactly: case, empty values, equal signs and five pairs', async () => {
+  test('matches values exactly, also their case, empty values, equal signs and five pairs', async () => {
     const metadata = { a: 'X', b: '', c: 'k=v', d: 'ü', e: '%' };
     await service.newRun({ title: 'All', metadata });
     await service.newRun({ title: 'Part', metadata: { a: 'X' } });
@@ -123,7 +123,7 @@ describe('metadata', () => {
   });
 });
 
-describe('ancestor_run_id', () => {
+describe('the filter ancestor_run_id', () => {
   test('finds runs at any depth, with an id in upper or lower case', async () => {
     const root = await service.newRun({ title: 'root' });
     const child = await service.newRun({ title: 'child', parent_run_id: root });
@@ -142,8 +142,8 @@ describe('ancestor_run_id', () => {
   });
 });
 
-describe('artifact_type', () => {
-  test('follows artifacts that become ready and artifacts that are removed', async () => {
+describe('the filter artifact_type', () => {
+  test('finds a run as soon as an artifact is ready, and until its last artifact is removed', async () => {
     const { db } = service.deps;
     const id = await service.newRun({ title: 'A' });
     const add = (ready: boolean) =>
@@ -164,7 +164,7 @@ describe('artifact_type', () => {
   });
 });
 
-test('returns several states in the order of the page', async () => {
+test('a filter by several states keeps the order of the list', async () => {
   const { db } = service.deps;
   for (const title of ['0', '1', '2', '3']) await service.newRun({ title });
   await db.query(`UPDATE runs SET state = 'FAILED' WHERE title IN ('0', '2')`);
@@ -172,7 +172,7 @@ test('returns several states in the order of the page', async () => {
   expect(await titles('state=FAILED&state=ERROR')).toEqual(['2', '0']);
 });
 
-describe('a time of the query', () => {
+describe('a filter by time', () => {
   const created = async () => {
     const id = await service.newRun();
     await service.deps.db.query(`UPDATE runs SET created_at = '2026-03-01T10:00:00.123456Z'`);
@@ -210,7 +210,7 @@ describe('a time of the query', () => {
   });
 });
 
-test('ends a page at 16 MB and continues on the next one', async () => {
+test('a page of runs ends at 16 MB, and the next page continues after it', async () => {
   const long = 'x'.repeat(1024 * 1024);
   const made: string[] = [];
   for (let i = 0; i < 20; i += 1) {

@@ -101,7 +101,7 @@ describe('POST /agent/runs/{runId}/rerun', () => {
     expect(await Promise.all(after.map(bytesOf))).toEqual(['one', two]);
   });
 
-  test('returns the first answer for the same Idempotency-Key and body, also after the first run was deleted', async () => {
+  test('repeats the first answer for a second request with the same Idempotency-Key and body, even if the first run was deleted', async () => {
     const runId = await service.newRun({ attachments });
     const headers = { 'idempotency-key': 'again' };
     const first = await rerun(runId, undefined, headers);

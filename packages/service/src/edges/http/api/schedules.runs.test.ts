@@ -27,7 +27,7 @@ describe('POST /agent/schedules/{scheduleId}/run', () => {
     expect(await read(schedule.id)).toMatchObject({ enabled: false, history: { last_ran: expect.any(String) } });
   });
 
-  test('starts one run for the same Idempotency-Key', async () => {
+  test('starts one run for two requests with the same Idempotency-Key', async () => {
     const [a, b] = [await create(), await create()];
     const ask = (id: string) =>
       service.request('POST', `${base}/${id}/run`, { headers: { 'idempotency-key': 'by-hand' } });

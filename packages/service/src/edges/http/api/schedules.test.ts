@@ -72,7 +72,7 @@ describe('POST /agent/schedules', () => {
     });
   });
 
-  test('creates one schedule for the same Idempotency-Key', async () => {
+  test('creates one schedule for two requests with the same Idempotency-Key', async () => {
     const ask = (name: string) =>
       service.request<ScheduledAgentItem>('POST', base, {
         body: { ...aSchedule, name },
@@ -129,22 +129,22 @@ describe('POST /agent/schedules', () => {
   });
 });
 
-describe('reading', () => {
-  test('lists the schedules of the team by name', async () => {
+describe('the routes of schedules', () => {
+  test('list the schedules of the team by name', async () => {
     for (const name of ['b', 'C', 'a']) await create({ name });
     await create({ name: 'theirs' }, service.otherKey);
     const { schedules } = ListScheduledAgentsResponse.parse((await service.request('GET', base)).body);
     expect(schedules.map(({ name }) => name)).toEqual(['C', 'a', 'b']);
   });
 
-  test.each(['GET', 'PUT', 'DELETE'])('%s answers 404 for unknown, malformed and foreign ids', async (method) => {
+  test.each(['GET', 'PUT', 'DELETE'])('answer %s with 404 for wrong ids and other teams', async (method) => {
     const theirs = await create({}, service.otherKey);
     const options = method === 'PUT' ? { body: aSchedule } : {};
     for (const id of [randomUUIDv7(), 'x', theirs.id]) await service.problem(404, method, `${base}/${id}`, options);
   });
 
   test.each(['pause', 'resume', 'run', 'history'])(
-    '…/%s answers 404 for unknown, malformed and foreign ids',
+    'answer …/%s with 404 for unknown and malformed ids, and for ids of another team',
     async (action) => {
       const theirs = await create({}, service.otherKey);
       const method = action === 'history' ? 'GET' : 'POST';
@@ -238,7 +238,7 @@ describe('POST /agent/schedules/preview', () => {
 });
 
 describe('PUT /agent/schedules/{scheduleId}', () => {
-  test('keeps members that published clients do not know, and keeps the configuration if the request omits it', async () => {
+  test('keeps members that published clients do not know, and keeps agent_config if the request omits it', async () => {
     const schedule = await create({
       timezone: 'Asia/Tokyo',
       overlap: 'skip',
@@ -290,8 +290,8 @@ describe('PUT /agent/schedules/{scheduleId}', () => {
   });
 });
 
-describe('pause, resume and delete', () => {
-  test('stop and start the times, and may be repeated', async () => {
+describe('the pause and the resume of a schedule', () => {
+  test('remove and restore the time of its next run, and may be repeated', async () => {
     const { id } = await create();
     const act = (action: string) => service.request<ScheduledAgentItem>('POST', `${base}/${id}/${action}`);
     for (const again of [1, 2]) {

@@ -21,7 +21,7 @@ const found = async (q: string, key?: string) => (await search({ q }, key)).map(
 
 const schedule = { name: 'monthly-refund-report', cron_schedule: '@yearly', prompt: 'a', enabled: true };
 
-/** Makes a thing of each kind in the team of the key. */
+/** Creates a run, an environment and every other kind of thing that the search finds, in the team of the key. */
 async function makeThings(key = service.key) {
   const environment = await post('/agent/environments', { config: { name: 'Refund sandbox' } }, key);
   const factory = await post('/factory', { name: 'Refunds' }, key);
@@ -41,7 +41,7 @@ const { factory, automation, webhook } = things;
 const others = await makeThings(service.otherKey);
 await service.deps.db.query(`UPDATE users SET display_name = 'Ada Refund' WHERE display_name = 'Administrator'`);
 
-test('finds things of each kind by a part of the name and by kind, with path and state, also for a viewer', async () => {
+test('a search finds things of each kind by a part of the name and by kind, with path and state, also for a viewer', async () => {
   const results = await search({ q: 'REFUND' });
   expect(results.map(({ kind, uid, path }) => [kind, uid, path])).toEqual([
     ['run', things.runId, `/runs/${things.runId}`],
@@ -58,7 +58,7 @@ test('finds things of each kind by a part of the name and by kind, with path and
   expect(results[2]).toMatchObject({ name: 'Audit refund', enabled: true, factory_uid: factory.uid });
 });
 
-test('finds things that have all words, and nothing of other teams', async () => {
+test("a search finds only things of the caller's team that have all words", async () => {
   expect(await found('refund audit')).toEqual(['automation Audit refund']);
   expect(await found('refund nothing')).toEqual([]);
   const ofOthers = await search({ q: 'refund' }, service.otherKey);
@@ -69,7 +69,7 @@ test('finds things that have all words, and nothing of other teams', async () =>
   for (const { uid } of ofOthers.filter(({ kind }) => kind !== 'person')) expect(await search({ q: uid })).toEqual([]);
 });
 
-test('lists the thing of a pasted id or address first, and related things after it', async () => {
+test('a search for a pasted id or address lists the thing with this id first, and related things after it', async () => {
   for (const q of [things.runId, things.runId.toUpperCase(), `${service.baseUrl}/runs/${things.runId}?tab=files`])
     expect(await search({ q })).toMatchObject([{ kind: 'run', uid: things.runId, is_id_match: true }]);
   for (const uid of [factory.uid ?? '', things.environment.uid ?? '', things.schedule.id ?? ''])
@@ -78,7 +78,7 @@ test('lists the thing of a pasted id or address first, and related things after 
   expect((await search({ q: address })).map(({ kind }) => kind)).toEqual(['automation', 'factory']);
 });
 
-test('lists at most `limit` things of each kind: first names that begin with the words, then the most recently changed', async () => {
+test('a search lists at most `limit` things of each kind: first names that begin with the words, then the most recently changed', async () => {
   for (const name of ['A limit', 'Limit 1', 'Limit 2', 'B limit']) await post('/factory', { name });
   const query = [
     ['q', 'limit'],
@@ -89,13 +89,13 @@ test('lists at most `limit` things of each kind: first names that begin with the
   expect((await search(query)).map(({ name }) => name)).toEqual(['Limit 2', 'Limit 1', 'B limit']);
 });
 
-test('reads words as text', async () => {
+test('a search treats special characters in words as text', async () => {
   for (const q of ['%', '_', '\\', `' OR 1=1 --`]) expect(await found(q)).toEqual([]);
   await post('/factory', { name: '100% \\ sure' });
   expect(await found('% \\')).toEqual(['factory 100% \\ sure']);
 });
 
-test('shows a personal schedule only to its person and to administrators, and does not show people to agents', async () => {
+test('a search shows a personal schedule only to its person and to administrators, and does not show people to agents', async () => {
   const [member, colleague] = [await service.newKey({ role: 'member' }), await service.newKey({ role: 'member' })];
   await post('/agent/schedules', { ...schedule, name: 'my secret plan', team: false }, member);
   const name = 'schedule my secret plan';
@@ -112,7 +112,7 @@ test.each([
   ['a long q', `q=${'a'.repeat(501)}`, 'q'],
   ['another kind', 'q=a&kind=secret', 'kind.0'],
   ['a large limit', 'q=a&limit=21', 'limit'],
-])('answers 400 for %s', async (_, query, path) => {
+])('a search answers 400 for %s', async (_, query, path) => {
   const problem = await service.problem(400, 'GET', `/search?${query}`);
   expect(problem.errors?.map((error) => error.path)).toContain(path);
 });

@@ -21,7 +21,7 @@ const run = (secrets: unknown, key = service.key, more: object = {}) => ({
   body: { prompt: 'a', config: { secrets, ...more } },
 });
 
-it('answers without the value, encrypts the value, and shows when it was set', async () => {
+it('PUT /secrets/{name} answers without the value, encrypts the value, and shows when it was set', async () => {
   const first = await put('TOKEN', { value, scope: 'team' });
   expect(first.status, first.text).toBe(200);
   expect(first.body).toMatchObject({ name: 'TOKEN', scope: 'team', agents: [] });
@@ -34,7 +34,7 @@ it('answers without the value, encrypts the value, and shows when it was set', a
   expect(rows.every(({ row }) => !row.includes(value) && !row.includes(Buffer.from(value).toString('hex')))).toBe(true);
 });
 
-it('keeps the agents of a secret if a request omits them', async () => {
+it('a change of a secret keeps the list of its agents if the request omits the list', async () => {
   const again = await put('TOKEN', { value, scope: 'team' });
   expect(again.body.agents).toEqual(['deployer']);
 });
@@ -43,29 +43,29 @@ it.each([
   ['x7Qw2', 'value'],
   ['aaaaaaaaaaaaaaa', 'value'],
   ['x7Qw'.repeat(4097), 'value'],
-])('refuses a value that cannot be removed from text, or is too large: %#', async (bad, path) => {
+])('PUT /secrets/{name} refuses a value that cannot be removed from text, or is too large: %#', async (bad, path) => {
   const problem = await service.problem(400, 'PUT', '/secrets/BAD', { body: { value: bad, scope: 'personal' } });
   expect(problem.errors?.[0]?.path).toBe(path);
   expect(JSON.stringify(problem)).not.toContain(bad);
 });
 
-it('says why a short value is refused', async () => {
+it('the refusal of a short value gives the reason', async () => {
   const problem = await service.problem(400, 'PUT', '/secrets/BAD', { body: { value: 'hunter2', scope: 'personal' } });
   expect(problem.errors?.[0]?.message).toContain('occurs in ordinary text');
 });
 
-it.each(['a-b', '1A', 'A'.repeat(101)])('refuses the name %s', async (name) => {
+it.each(['a-b', '1A', 'A'.repeat(101)])('PUT /secrets/{name} refuses the name %s', async (name) => {
   await service.problem(400, 'PUT', `/secrets/${name}`, { body: { value, scope: 'personal' } });
 });
 
-it('lets only administrators set and delete secrets of the team', async () => {
+it('only administrators can set and delete secrets of the team', async () => {
   await service.problem(403, 'PUT', '/secrets/MINE', { key: member, body: { value, scope: 'team' } });
   await service.problem(403, 'DELETE', '/secrets/TOKEN', { key: member });
   await service.problem(403, 'PUT', '/secrets/TOKEN', { key: agentKey, body: { value, scope: 'team' } });
   await service.problem(403, 'DELETE', '/secrets/TOKEN', { key: agentKey });
 });
 
-it('shows personal secrets only to their owner, and shows agents only the secrets that they may name', async () => {
+it('the list of secrets shows personal secrets only to their owner, and shows agents only the secrets that they may name', async () => {
   await put('MINE', { value, scope: 'personal' }, member);
   await put('HIDDEN', { value, scope: 'team' });
   expect(await names(member)).toEqual(['HIDDEN team', 'MINE personal', 'TOKEN team']);
@@ -74,14 +74,14 @@ it('shows personal secrets only to their owner, and shows agents only the secret
   expect(await names(service.otherKey)).toEqual([]);
 });
 
-it('requires the scope if two secrets have the same name', async () => {
+it('a delete needs the scope if two secrets have the same name', async () => {
   await put('TOKEN', { value, scope: 'personal' });
   await service.problem(400, 'DELETE', '/secrets/TOKEN');
   expect((await service.request('DELETE', '/secrets/TOKEN?scope=personal')).status).toBe(200);
   await service.problem(404, 'DELETE', '/secrets/TOKEN?scope=personal');
 });
 
-it('hides the secrets of a team from other teams', async () => {
+it('other teams cannot see the secrets of a team', async () => {
   await service.problem(404, 'DELETE', '/secrets/TOKEN', { key: service.otherKey });
   const problem = await service.problem(400, 'POST', '/agent/runs', run([{ name: 'TOKEN' }], service.otherKey));
   expect(problem.errors?.[0]).toMatchObject({ path: 'config.secrets', message: expect.stringContaining('TOKEN') });
@@ -89,7 +89,7 @@ it('hides the secrets of a team from other teams', async () => {
   expect(await names(service.key)).toContain('HIDDEN team');
 });
 
-it("refuses a run with a colleague's secret, and a run with a secret that its agent may not use", async () => {
+it("a run is refused with a colleague's secret, and with a secret that its agent may not use", async () => {
   expect((await service.request('POST', '/agent/runs', run([{ name: 'MINE' }], member))).status).toBe(200);
   const problem = await service.problem(400, 'POST', '/agent/runs', run([{ name: 'MINE' }], colleague));
   expect(problem.errors?.[0]?.message).toContain('there is no secret MINE');
@@ -103,17 +103,17 @@ it.each([
   [[{ name: 'TOKEN', variable: 'LD_PRELOAD' }], 'config.secrets.0.variable'],
   [[{ name: 'TOKEN', variable: 'RUNYARD_RUN_TOKEN' }], 'config.secrets.0.variable'],
   [[{ name: 'TOKEN', as: 'argument' }], 'config.secrets.0.as'],
-])('refuses secret references that a sandbox cannot have: %#', async (secrets, path) => {
+])('a run is refused with secret references that a sandbox cannot have: %#', async (secrets, path) => {
   const problem = await service.problem(400, 'POST', '/agent/runs', run(secrets));
   expect(problem.errors?.[0]?.path).toBe(path);
 });
 
-it('refuses a rerun by a caller who may not use the secret', async () => {
+it('a rerun is refused to a caller who may not use the secret of the run', async () => {
   const created = await service.request<{ run_id: string }>('POST', '/agent/runs', run([{ name: 'MINE' }], member));
   await service.problem(400, 'POST', `/agent/runs/${created.body.run_id}/rerun`, { key: colleague });
 });
 
-it('accepts in environments only secrets of the team that the editor may use', async () => {
+it('an environment may name only secrets of the team that its editor may use', async () => {
   const config = (...granted: string[]) => ({ config: { name: 'E', secrets: granted.map((name) => ({ name })) } });
   const create = (key: string, ...granted: string[]) => ({ key, body: config(...granted) });
   const personal = await service.problem(400, 'POST', '/agent/environments', create(member, 'MINE'));
@@ -134,7 +134,7 @@ it('accepts in environments only secrets of the team that the editor may use', a
   expect(refused.detail).toContain('HIDDEN');
 });
 
-it('limits the number of secrets of a person', async () => {
+it('a person has a limited number of secrets', async () => {
   await db.query(
     `INSERT INTO stored_secrets (id, team_id, owner_uid, name, vault_key_id, sealed_value)
      SELECT new_uuid_v7(), team_id, owner_uid, 'FILL_' || n, vault_key_id, sealed_value

@@ -29,7 +29,7 @@ const { db } = service.deps;
 type Members = z.infer<typeof ListTeamMembersResponse>;
 
 describe('a team that rules manage', () => {
-  test('is not managed by hand', async () => {
+  test('has members and invitations that its administrators cannot change', async () => {
     sessionOf(await signOn(newAccount(['g-makers'])));
     const lead = sessionOf(await signOn(newAccount(['g-leads'])));
     const { body } = await get<Members>(lead, `/teams/${ruled}/members`);
@@ -49,7 +49,7 @@ describe('a team that rules manage', () => {
     expect([byHand.managed_by, byHand.rules]).toEqual(['hand', undefined]);
   });
 
-  test('loses members and invitations that were added by hand before the rules, but keeps the operator', async () => {
+  test('loses the members and invitations that administrators added before the rules, but keeps the operator', async () => {
     const own = await teamUidOf(service);
     const person = await newPerson(service, own, 'member');
     const open = await invite(service, own, 'member');
@@ -97,7 +97,7 @@ describe('in the regular check at the provider', () => {
     expect(await works(key)).toBe(false);
   });
 
-  test('a person whom the provider refuses loses all keys and sessions at once, also a key that is just being created, and later the roles from rules', async () => {
+  test('a person whom the provider refuses loses all keys and sessions at once, also a key in creation, and later the roles from rules', async () => {
     const subject = newAccount(['g-makers']);
     const own = await teamUidOf(service);
     const headers = sessionOf(await signOn(subject, { invitation: await invite(service, own, 'member') }));

@@ -55,7 +55,7 @@ describe('a first sign-in', () => {
     expect(await users()).toBe(before);
   });
 
-  test('accepts an invitation to a team that is managed by hand, but only once', async () => {
+  test('accepts an invitation to a team without rules, but only once', async () => {
     const team = await teamUidOf(service);
     const invitation = await invite(service, team, 'member');
     const headers = sessionOf(await signOn(newAccount([]), { invitation }));
@@ -68,7 +68,7 @@ describe('a first sign-in', () => {
   });
 });
 
-describe('a group gives its role only under its own name', () => {
+describe('a rule gives its role only to a group with exactly the name in the rule', () => {
   test.each([
     ['another case', { groups: ['G-leads'] }],
     ['white space around it', { groups: [' g-leads '] }],
@@ -80,7 +80,7 @@ describe('a group gives its role only under its own name', () => {
     expect((await signOn(newAccount([], account))).status).toBe(403);
   });
 
-  test('and does not get the role of a rule for another provider', async () => {
+  test('and only to an account of the provider in the rule', async () => {
     expect(await roleIn(sessionOf(await signOn(newAccount(['g-makers']))))).toBe('member');
   });
 });
@@ -140,7 +140,7 @@ describe('the answer of a provider', () => {
     }
   });
 
-  test('is accepted from a clock that is half a minute off, and refused from a clock that is ten minutes off', async () => {
+  test("is accepted if the provider's clock is half a minute off, and refused if it is ten minutes off", async () => {
     const subject = newAccount(['g-makers']);
     const outcomes: number[] = [];
     for (const seconds of [20, -80, 600, -600]) {

@@ -156,7 +156,7 @@ describe('a simulated delivery', () => {
     expect(other).toMatchObject({ matched: false, reason: expect.stringContaining('refs/heads/next') });
   });
 
-  test('follows the triggers of GitHub by the event that the request names', async () => {
+  test("matches a trigger of GitHub only if the request names the trigger's event", async () => {
     const webhook = await createWebhook({
       auth_mode: 'signature',
       signature_scheme: 'github',
@@ -191,7 +191,7 @@ describe('a time of a schedule', () => {
     expect(attachments).toEqual([]);
   });
 
-  test('lists all reasons that would refuse or delay the run', async () => {
+  test('lists all reasons for which the run would be refused or delayed', async () => {
     const webhook = await createWebhook();
     const [, late] = times;
     const triggers = [on(webhook), late];

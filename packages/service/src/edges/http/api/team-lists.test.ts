@@ -1,4 +1,4 @@
-/** Lists of the webhooks, automations and deliveries of all factories of a team. */
+/** Tests the lists of the webhooks, automations and deliveries of all factories of a team. */
 import type {
   ListTeamAutomationsResponse,
   ListTeamDeliveriesResponse,
@@ -123,7 +123,7 @@ test.each([
   ['/webhook-deliveries', `&webhook_uid=${a.uid}`, 'deliveries'],
   ['/webhook-deliveries', '&event=push', 'deliveries'],
   ['/webhook-deliveries', '&label=DUPLICATE', 'deliveries'],
-])('pages of %s%s have each entry once, and a cursor works for no other list', async (path, query, member) => {
+])('pages of %s%s show each entry once, and no other list accepts their cursors', async (path, query, member) => {
   type Page = Record<string, unknown[]> & { page_info: { next_cursor?: string } };
   const whole = (await service.request<Page>('GET', `${path}?limit=100${query}`)).body[member];
   const found: unknown[] = [];

@@ -1,4 +1,4 @@
-/** A removal ends the access of a person to a team at once, in every service process. */
+/** Tests that the removal of a person from a team ends the person's access at once, in every service process. */
 import { RemoveTeamMemberResponse } from '@runyard/contract/team/teams';
 import { ListWorkerPoolsResponse } from '@runyard/contract/workers/worker-pools';
 import { expect, test } from 'vitest';
@@ -13,10 +13,10 @@ const service = await openTestService();
 const first = await teamUidOf(service);
 const { db, log } = service.deps;
 
-/** So long that no regular check of the keys happens during the test: the process depends on notifications. */
+/** This time is so long that no regular check of the keys happens during the test, so the process depends on notifications. */
 const checkEveryMs = 3_600_000;
 
-test('ends the keys, browser sessions and open streams of the person, in other processes too', async () => {
+test('a removal ends the keys, browser sessions and open streams of the person in all processes', async () => {
   const person = await newPerson(service, first, 'member');
   // The clock of this process's cache does not move, so no cache entry expires.
   const elsewhere = await openKeyDirectory(db, log, () => 0);
@@ -35,7 +35,7 @@ test('ends the keys, browser sessions and open streams of the person, in other p
   elsewhere.close();
 });
 
-test('ends the access of keys from another team to the team, but not the access to their own team', async () => {
+test('a person who is removed from a team loses the access with keys of other teams too, but keeps the access to these teams', async () => {
   const second = await newTeam(service);
   const person = await newPerson(service, first, 'member');
   await service.request('POST', '/team-invitations/join', {
@@ -73,7 +73,7 @@ test('ends the access of keys from another team to the team, but not the access 
   elsewhere.close();
 });
 
-test('does not revive old keys when the person is invited again', async () => {
+test('old keys stay invalid when a removed person is invited again', async () => {
   const second = await newTeam(service);
   const person = await newPerson(service, first, 'member');
   const join = async () =>
@@ -95,7 +95,7 @@ test('does not revive old keys when the person is invited again', async () => {
   expect((await service.request('GET', '/agent/runs', { key: createdKey.body.key })).status).toBe(401);
 });
 
-test('refuses a worker with the key of a viewer', async () => {
+test('a worker with the key of a viewer is refused', async () => {
   const { authenticateWorker } = await import('../server/authorize.ts');
   const viewer = await newPerson(service, first, 'viewer');
   const member = await newPerson(service, first, 'member');

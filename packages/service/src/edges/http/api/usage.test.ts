@@ -38,7 +38,7 @@ const sumsOf = ({ usage }: UsageReport) =>
   usage.map(({ automation, factory: plant, environment: place, requests }) => [automation, plant, place, requests]);
 
 describe('the usage of an automation, its factory and its environment', () => {
-  test('includes the requests of its runs and of the runs below them, and no requests of other runs', async () => {
+  test('includes the requests of its runs and of their descendants, and no requests of other runs', async () => {
     const { uid } = await automations.create([at()], { name: 'Triage', config: { environment_id: environment } });
     await automations.fireNow(uid);
     const started = await service.assignNext();

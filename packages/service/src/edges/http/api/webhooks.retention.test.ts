@@ -51,7 +51,7 @@ describe('retention', () => {
         [uid],
       );
     expect(await left(webhook)).toEqual([{ count: 50, bytes: 500 }]);
-    // The log of another webhook keeps its payloads, although they are older.
+    // The log of another webhook keeps its payloads, although these payloads are older.
     expect((await left(other))[0]?.count).toBe(60);
     expect(await count(webhook)).toBe(100);
   });

@@ -49,7 +49,7 @@ describe('POST /factory/{uid}/webhooks', () => {
     }
   });
 
-  test('creates one webhook for the same Idempotency-Key, and returns its secret again', async () => {
+  test('creates one webhook for two requests with the same Idempotency-Key, and returns the secret to both', async () => {
     const ask = (name: string) =>
       service.request<WebhookWithSecret>('POST', base, { body: { name }, headers: { 'idempotency-key': 'w-1' } });
     const [a, b] = await Promise.all([ask('a'), ask('a')]);

@@ -1,4 +1,4 @@
-/** Deliveries that start runs, through the real ingress. */
+/** Tests deliveries that start runs, through the real ingress. */
 import { createHash, createHmac } from 'node:crypto';
 import type { Automation } from '@runyard/contract/automations/automations';
 import type { RunItem } from '@runyard/contract/runs/runs';
@@ -137,7 +137,7 @@ describe('a delivery that matches', () => {
     );
   });
 
-  test('but fails does not delay its batch', async () => {
+  test('but whose run cannot be created does not delay the other deliveries of its batch', async () => {
     const [good, bad] = [await createWebhook(), await createWebhook()];
     await automate([on(good)]);
     const { uid } = await automate([on(bad)]);
@@ -191,7 +191,7 @@ describe('a delivery that matches', () => {
   });
 });
 
-describe('overlap', () => {
+describe('an automation with overlap', () => {
   const lane = (id: number | string) => ({ data: { id }, nonce: Math.random() });
   const policy = async (overlap: string) => {
     const webhook = await createWebhook();
@@ -199,7 +199,7 @@ describe('overlap', () => {
     return { webhook, uid };
   };
 
-  test('skip starts no second run for one value of the key', async () => {
+  test('skip starts no second run for the same value of the overlap key', async () => {
     const { webhook } = await policy('skip');
     const [first] = (await deliver(webhook, lane(1))).runs;
     const second = await deliver(webhook, lane(1));
@@ -209,7 +209,7 @@ describe('overlap', () => {
     expect((await deliver(webhook, lane(1))).runs).toHaveLength(1);
   });
 
-  test('queue starts the oldest waiting delivery when the run has ended, and records it in the log', async () => {
+  test('queue starts a run for the oldest waiting delivery when the run has ended, and the log shows this run', async () => {
     const { webhook } = await policy('queue');
     const [first] = (await deliver(webhook, lane(1))).runs;
     const waits = await deliver(webhook, lane(1));
@@ -228,7 +228,7 @@ describe('overlap', () => {
     expect(await runOf(entry?.runs?.[0])).toMatchObject({ metadata: { delivery_id: waits.id } });
   });
 
-  test('cancel_previous cancels the live run for the new one', async () => {
+  test('cancel_previous cancels the live run and starts a new run', async () => {
     const { webhook } = await policy('cancel_previous');
     const [first] = (await deliver(webhook, lane(1))).runs;
     const [other] = (await deliver(webhook, lane(2))).runs;

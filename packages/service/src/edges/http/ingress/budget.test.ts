@@ -8,7 +8,7 @@ beforeEach(reset);
 
 const tooLarge = `"${'a'.repeat(256 * 1024)}"`;
 
-describe('the budget', () => {
+describe('the budget of a webhook', () => {
   test('accepts 60 deliveries a minute, then answers 429 with Retry-After before it checks size and credential', async () => {
     const webhook = await create();
     const answers = [];

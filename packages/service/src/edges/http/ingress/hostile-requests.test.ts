@@ -103,7 +103,7 @@ test('no secret of a query string, a header or a body is in the log', async () =
   for (const secret of [...secrets, webhook.secret ?? '']) expect(logged).not.toContain(secret);
 });
 
-describe('a recorded delivery', () => {
+describe('a delivery that somebody has recorded and sends again', () => {
   test('of Standard Webhooks is refused under a new id, and counts as a duplicate under its own id', async () => {
     const webhook = await create({ auth_mode: 'signature', signature_scheme: 'standard_webhooks' });
     const at = new Date();

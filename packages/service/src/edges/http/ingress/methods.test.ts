@@ -67,7 +67,7 @@ describe.each(Object.entries(origins))('the port of the %s', (_, origin) => {
   });
 });
 
-test('accepts senders while idle connections wait for their next request', async () => {
+test('the port for senders accepts senders while idle connections wait for a next request', async () => {
   const webhook = await create();
   const at = { ...webhook, url: webhook.url.replace(service.baseUrl, origins.senders) };
   const { server } = ingress;

@@ -1,4 +1,4 @@
-/** Deliveries whose bodies and headers differ from the usual ones. */
+/** Tests deliveries with bodies and headers that few senders use. */
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { openTestSenders } from '../../../../test/senders.ts';

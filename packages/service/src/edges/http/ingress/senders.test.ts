@@ -1,4 +1,4 @@
-/** Deliveries whose signatures, ids and handshakes differ from the usual ones. */
+/** Tests deliveries with signatures, ids and handshakes that few senders use. */
 import { describe, expect, test } from 'vitest';
 import { openTestSenders } from '../../../../test/senders.ts';
 import type { Sent } from '../../../../test/webhooks.ts';
@@ -108,7 +108,7 @@ describe('a replayed delivery whose signature does not cover its id', () => {
     ['a body that tells no event', 'github', { 'x-github-event': 'push' }, '{}', 202],
     ['an event that is not compared', 'github', { 'x-github-event': 'star' }, '{"issue":{}}', 202],
     ['an alert of Sentry as an issue', 'sentry', { 'sentry-hook-resource': 'issue' }, '{"data":{"event":{}}}', 401],
-  ])('of %s gets its answer by the body: %s', async (_name, scheme, headers, body, status) => {
+  ])('of %s needs a header that fits the body: %s', async (_name, scheme, headers, body, status) => {
     const webhook = await signed(scheme);
     const all = { 'sentry-hook-signature': hmac(body).digest('hex'), ...headers };
     expect((await send(webhook, asGithub(body, all))).status).toBe(status);

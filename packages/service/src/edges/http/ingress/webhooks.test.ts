@@ -137,7 +137,7 @@ describe('a delivery', () => {
   }
 });
 
-describe('identity', () => {
+describe('the identity of a delivery', () => {
   const idOf = async (webhook: WebhookWithSecret, headers: Record<string, string>, body = '{}') => {
     const answer = await send(webhook, { headers, body });
     expect(answer.status).toBe(202);
@@ -156,7 +156,7 @@ describe('identity', () => {
     const ofBody = await idOf(webhook, {});
     expect(ofBody).toMatchObject({ label: 'ACCEPTED', identity: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) });
     expect(await idOf(webhook, {})).toMatchObject({ label: 'DUPLICATE', identity: ofBody?.identity });
-    // An id that looks like the hash of a body, but is not a hash.
+    // An id from the sender is no duplicate of a body, even if the id looks like the hash of this body.
     expect(await idOf(webhook, { 'x-event-id': ofBody?.identity ?? '' })).toMatchObject({ label: 'ACCEPTED' });
     expect(await idOf(webhook, { 'x-event-id': 'event' }, '{"other": true}')).toMatchObject({ label: 'DUPLICATE' });
   });
@@ -238,7 +238,7 @@ describe('a url_token webhook', () => {
   });
 });
 
-describe('rotation', () => {
+describe('the rotation of a secret', () => {
   test('ends the old secret at once, or after the requested time', async () => {
     const webhook = await create();
     const rotate = async (body: object) =>
@@ -255,7 +255,7 @@ describe('rotation', () => {
   });
 });
 
-test('accepts signed deliveries over the raw bytes, and answers the URL check of Slack', async () => {
+test('a webhook of Slack accepts deliveries that are signed over the raw bytes, and answers the URL check', async () => {
   const webhook = await create({ auth_mode: 'signature', signature_scheme: 'slack', secret: 'signing-secret' });
   const sign = (body: string, at = Math.floor(Date.now() / 1000)) => ({
     'x-slack-request-timestamp': `${at}`,

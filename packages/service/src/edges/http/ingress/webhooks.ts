@@ -137,7 +137,8 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
     );
   };
 
-  // Runs in `onRequest`, before fastify checks the type of the body: any type is accepted, and the body is read after the first checks.
+  // Runs in `onRequest`, which is before fastify checks the type of the body, because the ingress accepts any type. Reads the body after
+  // the first checks.
   const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
     const outcome = await take(request, reply).catch((error: unknown) => {
       closeUnlessRead(request, reply);
@@ -214,7 +215,7 @@ interface Unproved {
   readonly cut: () => void;
 }
 
-/** Limits the requests of unverified senders: above the limit, a new request closes the oldest one. */
+/** Limits the requests of unverified senders: above the limit, each new request closes the oldest request. */
 interface UnprovedSenders {
   /**
    * Adds a request to a webhook. If there are too many requests, closes the oldest request of all webhooks. Returns the function that

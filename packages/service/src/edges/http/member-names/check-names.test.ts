@@ -25,11 +25,11 @@ describe('a create', () => {
     expect(await count()).toBe(before);
   });
 
-  test('with a misspelt prompt reports the spelling first', async () => {
+  test('with a misspelt prompt gets the fault of the spelling before the fault of the missing prompt', async () => {
     expect((await refused({ promt: 'a' })).errors?.map(({ path }) => path)).toEqual(['promt', 'prompt']);
   });
 
-  test('names other unknown members in X-Ignored-Fields, and keeps those of the configuration', async () => {
+  test('gets the names of other unknown members in X-Ignored-Fields, and unknown members of its configuration are stored', async () => {
     const config = { harness: { colour: 'red' }, runner_id: 'r', mcp_servers: { a: { command: 'x', type: 'stdio' } } };
     const made = await create({ prompt: 'a', 'é "q"': 1, config });
     expect(made.status).toBe(200);
@@ -42,7 +42,7 @@ describe('a create', () => {
     expect(run.headers.get('x-ignored-fields')).toBeNull();
   });
 
-  test('names at most 20 unknown members, each with at most 100 characters', async () => {
+  test('gets the names of at most 20 unknown members, each with at most 100 characters', async () => {
     const unknown = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`${'x'.repeat(200)}${index}`, index]));
     const header = (await create({ prompt: 'a', ...unknown })).headers.get('x-ignored-fields') ?? '';
     expect(header.split(', ')).toHaveLength(21);

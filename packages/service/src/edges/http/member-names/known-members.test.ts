@@ -24,7 +24,7 @@ const look = (value: unknown) => {
   return [...misspelt.map(({ path }) => `misspelt ${path}`), ...ignored.map(({ path }) => `ignored ${path}`)];
 };
 
-test('checks objects, arrays, maps of objects and the chosen branch of unions', () => {
+test('names are checked in objects, arrays, maps of objects and the chosen branch of unions', () => {
   const value = {
     shapes: [
       { kind: 'circle', radios: 1 },
@@ -43,17 +43,17 @@ test('checks objects, arrays, maps of objects and the chosen branch of unions', 
   ]);
 });
 
-test('accepts every name in a map with free names', () => {
+test('every name in a map with free names is accepted', () => {
   expect(look({ metadata: { meta_data: 'x', Shapes: 'y' }, counts: { totl: 1 } })).toEqual([]);
 });
 
-test('skips values of other types than the schema expects', () => {
+test('names are not checked in values of another type than the schema expects', () => {
   expect(look({ shapes: 'x', either: 'text', servers: [1, null] })).toEqual([]);
   expect(look(['x'])).toEqual(['ignored 0']);
   expect(look('text')).toEqual([]);
 });
 
-test('limits the number of compared names, so that a hostile body costs little time', () => {
+test('only a limited number of names is compared, so that a hostile body costs little time', () => {
   const many = Object.fromEntries(Array.from({ length: 19_000 }, (_, index) => [`shepes${index}`, 1]));
   const { ignored } = findUnknown(schema, many);
   expect(ignored).toHaveLength(100);

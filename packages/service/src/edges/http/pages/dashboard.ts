@@ -7,7 +7,7 @@ import { workerPolicy } from './assets.ts';
 import { html, htmlPage } from './html.ts';
 import { pageHeaders } from './send-page.ts';
 
-/** The files that `npm run build` makes of `packages/dashboard`. */
+/** The folder of the files that `npm run build` makes from `packages/dashboard`. */
 const dist = path.join(path.dirname(fileURLToPath(import.meta.resolve('@runyard/dashboard/package.json'))), 'dist');
 
 /** First segments of the addresses that the dashboard's router knows (`packages/dashboard/src/app/router.tsx`). */
@@ -41,7 +41,8 @@ const notBuilt = htmlPage({
 });
 
 /**
- * Registers the frame of the dashboard at the addresses of its screens, and its files. The frame holds no data. Returns the style sheet of
+ * Registers the frame of the dashboard at the addresses of the dashboard's screens, and the files that the frame
+ * loads. The frame holds no data. Returns the style sheet of
  * the frame; empty if the dashboard is not built.
  */
 export async function registerDashboard(app: FastifyInstance): Promise<string> {

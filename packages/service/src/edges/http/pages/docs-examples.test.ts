@@ -223,8 +223,9 @@ const ending: readonly RouteName[] = [
 ];
 
 /**
- * The run of this test has the built-in harness, so the transcript of its conversation is refused. Its artifact is a file and not a
- * screenshot. The command of a sign-out sends a key and not the cookie of a session. The service has no identity provider.
+ * Commands that the service refuses in this test, with the status. The run has the built-in harness, so the transcript of its conversation
+ * is refused. The run's artifact is a file and not a screenshot. The command of a sign-out sends a key and not the cookie of a session. The
+ * service has no identity provider.
  */
 const refused: Partial<Record<RouteName, number>> = {
   endBrowserSession: 404,

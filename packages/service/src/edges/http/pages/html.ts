@@ -15,7 +15,7 @@ const markupOf = (part: Part): string => {
   return 'markup' in part ? part.markup : part.map(({ markup }) => markup).join('');
 };
 
-/** Builds markup from a template: its values are escaped, unless they are markup themselves. */
+/** Builds markup from a template. Escapes the values in the template, unless a value is markup itself. */
 export function html(texts: TemplateStringsArray, ...parts: Part[]): Html {
   return { markup: texts.map((text, index) => text + markupOf(parts[index])).join('') };
 }

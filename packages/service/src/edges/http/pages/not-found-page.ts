@@ -17,7 +17,8 @@ const hints = {
 /** Returns whether the client is a browser that shows a page. API clients send another type or `*`+`/*`. */
 const acceptsHtml = ({ headers }: FastifyRequest): boolean => /\btext\/html\b/i.test(headers.accept ?? '');
 
-/** Paths of programs. Some HTTP libraries, such as Java's, ask for HTML by default and still expect a problem document. */
+/** Paths that only programs request. Some HTTP libraries, such as Java's, ask for HTML by default, but their programs expect a problem
+ * document. */
 const programPath = /^\/+(?:api|webhooks)(?:[/?]|$)/i;
 
 /** If a browser asked for an address that does not exist, sends a page with status 404 and returns true. Otherwise returns false. */

@@ -61,7 +61,7 @@ const makeThings = async (credential: Credential, onlyFor?: Route) => {
 type Things = Awaited<ReturnType<typeof makeThings>>;
 
 const shared = new Map<Credential, Promise<Things>>();
-/** Returns the things for a call that changes nothing. All such calls share them. */
+/** Returns the things that a call needs if the call changes nothing. All such calls use the same things. */
 function sharedThings(credential: Credential): Promise<Things> {
   const state = credential === 'stoppingRunToken' || credential === 'endedRunToken' ? credential : 'operator';
   const known = shared.get(state) ?? makeThings(state);

@@ -104,7 +104,7 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
     },
     onRequest: stores ? [authorize, refuseWhileFull] : authorize,
     handler: async (request, reply) => {
-      // No id contains this character, and the database cannot search for it.
+      // Refuse NUL here, because no id contains NUL, and the database cannot search for it.
       if (Object.values(request.params as object).some((each) => String(each).includes('\0')))
         throw refuse('resource_not_found', { detail: 'There is nothing at this path.' });
       const faults = checkNames(request, reply);
@@ -129,7 +129,7 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
       const result = await handler(call);
       if (result instanceof Refusal) throw result;
       if (answer.schema && !route.tagged) {
-        // No cache may store an answer, because it is for one caller and its signed URLs expire.
+        // No cache may store an answer, because each answer is for one caller, and signed URLs in an answer expire.
         reply.header('cache-control', 'no-store');
         reply.code(answer.status).type('application/json; charset=utf-8');
         return result instanceof Readable ? sendStream(reply, result) : reply.send(JSON.stringify(result));

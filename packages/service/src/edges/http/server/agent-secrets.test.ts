@@ -93,7 +93,7 @@ test('the reason of a shutdown is logged without secrets', async () => {
   expect(await leaks()).toEqual([]);
 });
 
-test("stores a worker's report about the end of a sandbox without secrets", async () => {
+test("a worker's report about the end of a sandbox is stored without secrets", async () => {
   const { runId, executionId } = await orchestrator();
   await endSandbox(deps, executionId, { kind: 'exited', message: leak('the end of stderr'), exitCode: 1 });
   const said = secrets.slice(1).map(() => redacted);

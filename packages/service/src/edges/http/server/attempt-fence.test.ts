@@ -107,7 +107,7 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     expect(await recordOf(first.runId)).toEqual(before);
   });
 
-  test('inbox: the wait ends with 401 and without a follow-up', async () => {
+  test('a wait at the inbox, which ends with 401 and without a follow-up', async () => {
     const waiting = await authenticated(() =>
       service.request('GET', '/harness-support/inbox?wait_ms=60000', { key: first.runToken }),
     );
@@ -121,7 +121,7 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     expect(body).toMatchObject({ items: [{ type: 'follow_up', message: 'And this.' }] });
   });
 
-  test('a wait for children neither frees the slot of the next attempt nor removes its mark', async () => {
+  test('a wait for children, which neither frees the slot of the next attempt nor changes the time until which this attempt waits', async () => {
     const child = others[0] ?? '';
     const path = `/harness-support/child-runs/${child}?wait_ms=60000`;
     const waiting = await authenticated(() => service.request('GET', path, { key: first.runToken }));

@@ -66,7 +66,7 @@ describe.each(withKeyAndId)('%s', (name, route) => {
   });
 });
 
-test('refuses an agent key and a role that is too low, and names the needed role', async () => {
+test('an agent key and a role that is too low are refused, and the refusal names the needed role', async () => {
   const key = await service.newKey({ role: 'member' });
   const detailOf = async (method: string, path: string, given: RequestOptions) =>
     (await service.problem(403, method, path, given)).detail;

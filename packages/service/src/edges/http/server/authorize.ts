@@ -29,7 +29,7 @@ export interface Authorizer {
   forRoute(allow: Allow): (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
   /** Throws a refusal if the route does not accept this body from this caller. */
   checkBody(allow: Allow, request: FastifyRequest, body: unknown): void;
-  /** Throws a refusal if the route is only for runs that may start other runs, and the calling run may not. */
+  /** Throws a refusal if the route is only for runs that may start other runs, and the calling run has no permission to start runs. */
   checkRun(request: FastifyRequest): Promise<void>;
   /** Throws a refusal if the address of the client signs in too often. Called before each request to an identity provider. */
   admitSignOn(request: FastifyRequest): void;
@@ -62,7 +62,8 @@ function tokenOf(request: FastifyRequest): string {
   return token;
 }
 
-/** Returns the team that a request names in the header, in the header's other name (published clients send this), or in the path. */
+/** Returns the team that a request names: in the team header, in the same header under the name that published clients use, or in the
+ * path. */
 function teamOf(request: FastifyRequest): { readonly uid: string; readonly by: 'header' | 'path' } | undefined {
   const header = request.headers['x-team-uid'] ?? request.headers['x-warp-team-uid'];
   if (typeof header === 'string' && header !== '') return { uid: header, by: 'header' };
@@ -114,7 +115,7 @@ const whoMaySend = {
   total: 'All callers without a key together',
 } as const;
 
-/** Returns the 429 of a caller that sends more requests than a limit allows. */
+/** Returns the 429 for a caller that sends more requests than a limit allows. */
 function tooManyRequests({ limit, quota, retryAfterSeconds }: NonNullable<RateOutcome['over']>): Refusal {
   const sender = whoMaySend[limit];
   return refuse('resource_unavailable', {
@@ -123,7 +124,7 @@ function tooManyRequests({ limit, quota, retryAfterSeconds }: NonNullable<RateOu
   });
 }
 
-/** Returns the 403 of a run that may not start others. */
+/** Returns the 403 for a run that may not start other runs. */
 const mayStartNone = (): Refusal =>
   refuse('not_authorized', {
     detail:
@@ -146,7 +147,8 @@ export function makeAuthorizer(
   const callers = new WeakMap<FastifyRequest, Caller>();
 
   /**
-   * Returns the principal in the team that the request names. Returns null if the header names a team without the caller. If the path names
+   * Returns the principal in the team that the request names. Returns null if the header names a team to which the caller does not
+   * belong. If the path names
    * such a team, the handler answers 404.
    */
   const actIn = async (request: FastifyRequest, principal: Principal): Promise<Principal | null> => {
@@ -246,7 +248,7 @@ export async function authenticateWorker(
   return principal;
 }
 
-/** Returns the refusal of a signed URL that does not open `target`; null if it opens it. */
+/** Returns the refusal of a signed URL that does not open `target`; null if the URL opens `target`. */
 export function refuseSignature(
   deps: Pick<ServiceDeps, 'signing'>,
   target: SignedTarget,

@@ -4,9 +4,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 /** Longest time for closing, milliseconds. */
 export interface ClosingTimes {
-  /** For connections without a complete request. */
+  /** Time for connections without a complete request. */
   readonly silentMs: number;
-  /** For the requests that are being answered. */
+  /** Time for the requests that are being answered. */
   readonly drainMs: number;
 }
 

@@ -8,7 +8,7 @@ import { defaultTimeouts } from './make-app.ts';
 let service: TestService;
 afterEach(() => service.close());
 
-/** Long enough for a loaded machine, and well below 15 s, which is the shortest default limit. */
+/** This time is long enough for a loaded machine, and well below 15 s, which is the shortest default limit. */
 const atOnceMs = 10_000;
 
 /** Connects and sends only `text`. Returns the answer and the lifetime of the connection in milliseconds. */

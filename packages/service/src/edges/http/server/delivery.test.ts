@@ -1,4 +1,4 @@
-/** Repeated requests of published clients, which send no Idempotency-Key but count how often they have sent a request. */
+/** Tests repeated requests of published clients, which send no Idempotency-Key but count how often they have sent a request. */
 import { Agent, request } from 'node:http';
 import { apiPrefix } from '@runyard/contract/wire/route';
 import pg from 'pg';
@@ -184,7 +184,8 @@ test.each([
 ])('a repeat waits for the first attempt that is still being written, %s', async (_, more) => {
   const blocker = new pg.Client({ connectionString: service.database.url });
   await blocker.connect();
-  // The first attempt waits for this lock at the end of its statement, because its rows refer to the team. Meanwhile it holds the lock that
+  // The first attempt waits for this lock at the end of its statement, because the rows of the statement refer to the
+  // team. Meanwhile it holds the lock that
   // the repeat needs.
   await blocker.query(`BEGIN; SELECT FROM teams WHERE id = '${service.teamId}' FOR UPDATE`);
   const given = { ...body, ...more };
@@ -201,7 +202,7 @@ test.each([
   expect(await runs()).toHaveLength(1);
 });
 
-test('writes nothing for a first attempt if its client disconnects while the attempt waits for the previous batch', async () => {
+test('a first attempt writes nothing if its client disconnects while the attempt waits for the previous batch', async () => {
   const blocker = new pg.Client({ connectionString: service.database.url });
   await blocker.connect();
   await blocker.query(`BEGIN; SELECT FROM teams WHERE id = '${service.teamId}' FOR UPDATE`);

@@ -26,7 +26,7 @@ export interface ServiceDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly settings: Settings;
-  /** Origin under which clients reach the service, without `/api/v1`; known once it listens. */
+  /** Returns the origin under which clients reach the service, without `/api/v1`. The origin is known as soon as the service listens. */
   baseUrl(): string;
   /** Origin from which browsers get files of runs. */
   filesUrl(): string;
@@ -40,7 +40,7 @@ export interface ServiceDeps {
   readonly codeHosts: CodeHosts;
   readonly skills: SkillLibrary;
   readonly sourceReader: SourceReader;
-  /** Reads the last runs of environments and skills for the folder `team`, which is below `runs`. */
+  /** Reads the last runs of environments and skills. The folder `team` gets this function as a value, because it may not import `runs`. */
   readonly lastRuns: typeof lastRuns;
   readonly keys: KeyDirectory;
   readonly keyWatch: KeyWatch;
@@ -56,7 +56,7 @@ export interface ServiceDeps {
   /** Decides about each request of a run to a model before it is sent; absent: all are accepted. */
   readonly admitModelRequest?: AdmitModelRequest;
   readonly webhooks: WebhookDirectory;
-  /** Origin under which senders reach the ingress; known once it listens. */
+  /** Returns the origin under which senders reach the ingress. The origin is known as soon as the ingress listens. */
   webhookBaseUrl(): string;
   /** Starts the runs of accepted deliveries, in their transaction. */
   readonly startDeliveries: StartDeliveries;
@@ -65,6 +65,7 @@ export interface ServiceDeps {
   readonly freeSpace: FreeSpace;
   /** Absent: metrics are off. */
   readonly metrics?: Metrics | undefined;
-  /** Returns the reason why the database of this process does not run. Null if it runs, or if another process runs the database. */
+  /** Returns the reason why the database that this process has started does not run. Null if the database runs, or if another process has
+   * started it. */
   databaseProblem(): string | null;
 }

@@ -77,7 +77,7 @@ export function downloadHeaders(reply: FastifyReply, fileName: string, contentTy
 
 /**
  * Sets headers so that a page can show the file of an agent, but no script in the file runs. `framedBy`: origin of the pages that may show
- * the file in a frame, only for HTML and SVG, and only with styles and pictures from the file; undefined if no page may.
+ * an HTML or SVG file in a frame, with styles and pictures from the file only; undefined if no page may show it.
  */
 export function previewHeaders(reply: FastifyReply, contentType: string, framedBy: string | undefined): FastifyReply {
   const policy =

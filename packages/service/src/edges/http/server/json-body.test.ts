@@ -17,7 +17,7 @@ async function faultsOf(text: string) {
 const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 const tooMany = [{ path: '', message: 'must not hold more than 20000 values' }];
 
-test('parses a body by its content type, and treats an empty body as absent', async () => {
+test('a JSON body is parsed, and an empty body counts as absent', async () => {
   const body = { a: [1, null, { b: 'é🎉"\\' }], '': {} };
   expect(await parse(JSON.stringify(body))).toEqual(body);
   expect(await parse('')).toBeUndefined();
@@ -33,7 +33,7 @@ test.each([
   expect(await faultsOf(text)).toEqual([{ path, message }]);
 });
 
-test('names the first twenty of many faults', async () => {
+test('the refusal of a body names the first twenty of many faults', async () => {
   expect(await faultsOf(JSON.stringify(Array(1000).fill('\u0000')))).toHaveLength(20);
 });
 

@@ -53,7 +53,7 @@ test('a run with the largest number of waiting follow-ups still accepts the foll
   expect((await service.request('GET', `/agent/runs/${runId}`)).body).toMatchObject({ state: 'QUEUED' });
 });
 
-test('limits the total size of the artifacts of a run, also for concurrent uploads', async () => {
+test('the total size of the artifacts of a run is limited, also for concurrent uploads', async () => {
   const { runToken } = await service.startExecution();
   const report = async () => {
     const body = { artifact_type: 'FILE', data: { filename: 'a' } };
@@ -89,7 +89,7 @@ const fill: Record<(typeof kinds)[number][0], string> = {
     SELECT gen_random_uuid(), decode(md5(n::text), 'hex'), 'agent', 'x', $1, 'a', 'p', 'f' FROM generate_series(1, $2) n`,
   environments: `INSERT INTO environments (uid, team_id, config) SELECT left(md5(n::text), 22), $1, '{}' FROM generate_series(1, $2) n`,
 };
-test.each(kinds)('limits the %s of a team, also for concurrent creates', async (kind, max, path, body) => {
+test.each(kinds)("a team's %s are limited, also for concurrent creates", async (kind, max, path, body) => {
   const { db } = service.deps;
   const table = kind === 'keys' ? 'api_keys' : kind;
   const [team] = await db.query<{ id: string; there: number }>(

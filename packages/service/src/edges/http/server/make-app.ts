@@ -28,7 +28,7 @@ import { endConnectionsOfUnreadBodies } from './unread-body.ts';
 export interface ClientTimeouts {
   /** Time for the headers of a request. */
   readonly headersMs: number;
-  /** Time for the whole request: 64 MB of body over a slow line. */
+  /** Time for the whole request. The default is long enough for a body of 64 MB over a slow line. */
   readonly requestMs: number;
   /** Time between two checks of `headersMs` and `requestMs`. */
   readonly checkEveryMs: number;
@@ -142,7 +142,8 @@ export function makeApp(
   app.addHook('onRequest', async (request, reply) => {
     setCommonHeaders(request, reply);
     refuseByHeaders(request);
-    // Cookies, the check of `Origin` and the check of the origin of files use the host that the client requested.
+    // Set the Host header to the host that the client requested, because cookies, the check of `Origin` and the check of the origin of
+    // files use it.
     const { host } = clientOf(request);
     if (host !== undefined) request.raw.headers.host = host;
     refuseOnFilesOrigin(request, filesUrl);

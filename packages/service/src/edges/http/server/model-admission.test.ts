@@ -38,7 +38,7 @@ async function askModel() {
   return { runId, answer, recorded: recorded.length };
 }
 
-test('asks for admission, and sends the request if it is admitted', async () => {
+test('the gateway asks for admission, and sends the request if it is admitted', async () => {
   admission = { ok: true };
   const { runId, answer } = await askModel();
   expect(answer.status).toBe(200);
@@ -46,7 +46,7 @@ test('asks for admission, and sends the request if it is admitted', async () => 
   expect(fake.requests).toHaveLength(1);
 });
 
-test("answers in the provider's format when admission is refused, and sends nothing", async () => {
+test("the gateway answers in the provider's format when admission is refused, and sends nothing", async () => {
   const before = fake.requests.length;
   admission = { ok: false, status: 429, message: 'the budget of the run is used up', retryAfterSeconds: 60 };
   const { answer, recorded } = await askModel();
@@ -57,7 +57,7 @@ test("answers in the provider's format when admission is refused, and sends noth
   expect(recorded).toBe(0);
 });
 
-test('sends nothing if the admission check fails', async () => {
+test('the gateway sends nothing if the admission check fails', async () => {
   const before = fake.requests.length;
   admission = new Error('no answer');
   expect((await askModel()).answer.status).toBe(500);

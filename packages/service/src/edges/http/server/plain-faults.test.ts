@@ -87,7 +87,7 @@ test.each(routesWith('query'))('%s describes wrong parameters in plain words', a
           await expectOwnWords(name, route, { path: `${base}?${query}` });
 });
 
-test('names the choices, the nearest choice and the missing member', async () => {
+test('the faults of a body name the choices, the nearest choice and the missing member', async () => {
   const body = { config: { approval_policy: 'asks', harness: 'oz' }, attachments: [{ file_name: 3 }], mode: 'plans' };
   const { errors } = await service.problem(400, 'POST', '/agent/runs', { body });
   const messages = Object.fromEntries((errors ?? []).map(({ path, message }) => [path, message]));

@@ -29,7 +29,7 @@ describe('the rate limits', () => {
     expect((await service.problem(429, 'GET', '/agent/models', { key })).error_code).toBe('resource_unavailable');
   });
 
-  it('do not let one key use the requests of other keys, and end at the limit of the team', async () => {
+  it('do not let one key use the requests of other keys, and limit all keys of a team together', async () => {
     const keys = [await service.newKey(), await service.newKey(), await service.newKey()];
     const statuses: number[] = [];
     const startedAt = performance.now();

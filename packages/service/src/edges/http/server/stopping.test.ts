@@ -1,4 +1,4 @@
-/** The rights of a run token while its execution is stopping. */
+/** Tests the rights of a run token while its execution is stopping. */
 
 import { routes } from '@runyard/contract/routes';
 import type { Route } from '@runyard/contract/wire/route';

@@ -1,6 +1,7 @@
 /**
- * Large bodies: transcripts, artifacts, attachments, payloads. The database stores a blob's key, size and SHA-256. The interface promises
- * only what both a folder and an S3 bucket can do: whole objects, replaced at once, no rename, no append.
+ * A blob store holds large bodies: transcripts, artifacts, attachments and payloads. The database stores only the key, the size and
+ * the SHA-256 of each blob. A blob is written and replaced as a whole. There is no rename and no append, because an S3 bucket has
+ * neither.
  */
 import type { Readable } from 'node:stream';
 
@@ -16,7 +17,7 @@ export interface ByteRange {
 }
 
 export interface Blob {
-  /** Size of the whole blob, whatever range is read. */
+  /** Size of the whole blob, even if only a range is read. */
   readonly sizeBytes: number;
   /** Must be read to its end or destroyed. */
   readonly stream: Readable;
@@ -30,8 +31,8 @@ export interface ListedBlob {
 
 export interface BlobStore {
   /**
-   * Stores the whole body and resolves when it is durable. Readers see the old blob or the new one, never a part. Throws the error of the
-   * body. After an error, and for `too_large`, the blob under the key is unchanged.
+   * Stores the whole body, and resolves when the blob is durable. A reader sees the old blob or the new blob, never a part of one. If
+   * reading `body` fails, throws its error. After an error or `too_large`, the old blob is unchanged.
    */
   put(key: string, body: AsyncIterable<Uint8Array>, limits: { readonly maxBytes: number }): Promise<PutOutcome>;
   /** Stores the body only if there is no blob under the key. Returns false if there is a blob, which stays unchanged. */
@@ -43,25 +44,28 @@ export interface BlobStore {
   stat(key: string): Promise<{ readonly sizeBytes: number } | undefined>;
   /** Does nothing if there is no such blob. */
   delete(key: string): Promise<void>;
-  /** Lists every blob, in no order; the list may or may not contain blobs that are stored or deleted during the listing. */
+  /** Lists all blobs in no particular order. A blob that is stored or deleted during the listing may be listed or missing. */
   list(): AsyncIterable<ListedBlob>;
   /**
    * Returns a URL at which everyone can read the blob until it expires. If the method is absent or returns null,
    * clients read the blob through the service. The caller has checked that the blob exists and that the reader may read it.
    */
   presign?(key: string, answer: PresignedAnswer): Promise<string | null>;
-  /** Returns why blobs cannot be read and written now; null if they can. Absent for a folder, which fails only if the disk fails. */
+  /**
+   * Returns why blobs cannot be read and written now; null if they can. A store in a folder does not have this method, because it
+   * fails only if the disk fails.
+   */
   problem?(): Promise<BlobsProblem | null>;
 }
 
 export interface BlobsProblem {
   /** A sentence for the operator, without a full stop. */
   readonly text: string;
-  /** Whether the problem lasts until a person changes something. */
+  /** True: the problem lasts until a person repairs it. False: it may end by itself. */
   readonly isLasting: boolean;
 }
 
-/** Headers of the answer at a presigned URL, and how long it is valid. */
+/** The headers that the answer at a presigned URL has, and the seconds for which the URL is valid. */
 export interface PresignedAnswer {
   readonly contentType: string;
   readonly contentDisposition: string;

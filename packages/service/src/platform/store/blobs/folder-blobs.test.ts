@@ -24,7 +24,7 @@ const incoming = () => readdir(path.join(folder, 'incoming'));
 
 describeBlobStore('a folder', async () => blobs);
 
-test('stores no part of a body that is too large, incomplete or refused', async () => {
+test('stores no part of a body that is too large or incomplete, or whose key already has a blob', async () => {
   const broken = (async function* () {
     yield Buffer.from('half');
     throw new Error('connection lost');

@@ -1,6 +1,7 @@
 /**
- * Blobs as files: `{folder}/objects/ab/artifacts+0190…`. `ab` is the beginning of the SHA-256 of the key: there are 256 subfolders, so
- * that none of them has too many files. `+` replaces `/`. Any number of processes may share the folder.
+ * Stores blobs as files, for example `{folder}/objects/ab/artifacts+0190…` for the key `artifacts/0190…`. `ab` is the beginning of the
+ * SHA-256 of the key. So the files are spread over 256 subfolders, and no subfolder has too many files. Any number of processes may
+ * share the folder.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -12,7 +13,10 @@ import { asUnavailable } from '../database/unavailable.ts';
 import { type BlobStore, type ByteRange, checkBlobKey, isBlobKey, type ListedBlob, type PutOutcome } from './blobs.ts';
 import { syncFolder } from './sync-folder.ts';
 
-/** Uploads of processes in other process namespaces are deleted when nothing was written for this long. */
+/**
+ * An unfinished upload of a process in another process namespace is deleted if nothing was written to it for this time. This process
+ * cannot see whether such a process still lives.
+ */
 const abandonedAfterMs = 24 * 3600 * 1000;
 
 /** Creates the folder if it does not exist, and removes unfinished uploads of dead processes. */
@@ -53,7 +57,7 @@ export async function openFolderBlobs(folder: string): Promise<BlobStore> {
   };
 }
 
-/** Gives a complete file its name: `rename` replaces another file of that name, `link` fails with EEXIST. */
+/** Gives a complete file its final name. If a file of that name exists, `rename` replaces it, and `link` fails with EEXIST. */
 type Move = (temporary: string, file: string) => Promise<void>;
 
 async function put(
@@ -97,7 +101,10 @@ async function writeAll(handle: FileHandle, chunk: Uint8Array): Promise<void> {
   }
 }
 
-/** The name of the file is durable once its folder is synced. The name of a new folder is durable once the parent folder is synced. */
+/**
+ * Gives the file its final name and makes the name durable: the name of a file is durable after its folder was synced, and the name of
+ * a new folder after the parent folder was synced.
+ */
 async function moveInto(temporary: string, file: string, move: Move): Promise<void> {
   const folder = path.dirname(file);
   if ((await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined) await syncFolder(path.dirname(folder));

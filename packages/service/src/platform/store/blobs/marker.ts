@@ -1,8 +1,8 @@
-/** The blob with the id of the installation that owns a blob store. */
+/** The marker: a blob with the id of the installation that owns a blob store. */
 import { text } from 'node:stream/consumers';
 import type { BlobStore } from './blobs.ts';
 
-/** No column of a table holds keys of this kind of blob, so the nightly sweep does not delete it. */
+/** The key of the marker. No row of the database names this blob, but the nightly sweep of unused blobs keeps it. */
 export const markerKey = 'installation';
 
 const bytesOf = async function* (id: string): AsyncGenerator<Uint8Array> {
@@ -15,7 +15,7 @@ export async function readBlobMarker(blobs: BlobStore): Promise<string | undefin
   return blob && (await text(blob.stream));
 }
 
-/** Marks the store if it has no marker yet. Returns the marker that the store has afterwards. */
+/** Creates the marker if the store has none. Returns the id in the marker, which is another id if another installation has marked the store. */
 export async function createBlobMarker(blobs: BlobStore, id: string): Promise<string> {
   const before = await readBlobMarker(blobs);
   if (before !== undefined || (await blobs.putIfAbsent(markerKey, bytesOf(id)))) return before ?? id;

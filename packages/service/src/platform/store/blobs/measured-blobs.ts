@@ -15,7 +15,7 @@ async function counted<T>(operation: Operation, work: Promise<T>, resultOf: (val
   }
 }
 
-/** Returns the same store with counted operations. */
+/** Returns a store that does the same and counts the operations for the metrics. */
 export const measuredBlobs = (blobs: BlobStore): BlobStore => ({
   ...blobs,
   put: async (key, body, limits) => {

@@ -35,7 +35,7 @@ async function keysOf(blobs: BlobStore): Promise<string[]> {
   return keys.sort();
 }
 
-test('a service reads, replaces, lists and deletes the blobs of both places', async () => {
+test('a service reads, replaces, lists and deletes the blobs of both stores while blobs move', async () => {
   await put(old, 'a', 'old a');
   await put(old, 'b', 'old b');
   await put(both, 'b', 'new b');
@@ -76,7 +76,7 @@ test.each([
   expect(await keysOf(both)).toEqual([]);
 });
 
-test('moves the mark of the installation, so that only the new place is accepted afterwards', async () => {
+test('moves the marker of the installation, so that only the new store is accepted afterwards', async () => {
   const at = (name: string) => ({ kind: 'folder', path: path.join(folder, name) }) as const;
   const place = { dataFolder: folder, blobs: { RUNYARD_BLOBS: at('present'), RUNYARD_BLOBS_FROM: at('old') } };
   await createBlobMarker(old, 'one');

@@ -2,8 +2,9 @@
 import type { BlobStore } from './blobs.ts';
 
 /**
- * Returns the blobs of both stores while they move from `old` to `present`. New blobs are stored in `present` only. A blob is deleted
- * in `old` first, because `copyBlobs` checks `old` last.
+ * Returns a store that reads blobs in both stores while they move from `old` to `present`. New blobs are stored in `present` only.
+ * `delete` deletes in `old` first. So `copyBlobs`, which looks into `old` again after it has copied a blob, notices the deletion and
+ * deletes its copy.
  */
 export function readBoth(present: BlobStore, old: BlobStore): BlobStore {
   return {
@@ -38,8 +39,8 @@ export interface CopiedBlobs {
 }
 
 /**
- * Copies all blobs that `to` does not have, and deletes none in `from`. Services that read both stores may run meanwhile: if such a service
- * deletes or replaces a blob, the copy does not undo this.
+ * Copies all blobs that `to` does not have, and deletes none in `from`. Services that read both stores may run meanwhile. If such a
+ * service deletes or replaces a blob, copying does not undo this.
  */
 export async function copyBlobs(
   from: BlobStore,
@@ -51,7 +52,7 @@ export async function copyBlobs(
     const wasThere = (await to.stat(key)) !== undefined;
     const blob = wasThere ? undefined : await from.get(key);
     if (blob && (await to.putIfAbsent(key, blob.stream))) {
-      // A service deleted the blob after this function had read it and before it was written to `to`.
+      // If `from` does not have the blob any more, a service deleted it before the copy was written. Then delete the copy too.
       if ((await from.stat(key)) === undefined) await to.delete(key);
       sums = { ...sums, copied: sums.copied + 1, bytes: sums.bytes + blob.sizeBytes };
     } else if (wasThere) sums = { ...sums, present: sums.present + 1 };

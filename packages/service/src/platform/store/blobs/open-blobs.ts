@@ -1,4 +1,4 @@
-/** Opens the blobs that the settings name. The SDK of S3 is loaded only for a bucket. */
+/** Opens the blobs that the settings name. The SDK of S3 is loaded only if the blobs are in a bucket. */
 import path from 'node:path';
 import type { BlobsAddress } from '@runyard/contract/settings/blobs';
 import type { Settings } from '@runyard/contract/settings/settings';
@@ -10,11 +10,11 @@ export type BlobsSettings = Partial<
   Pick<Settings, 'RUNYARD_BLOBS' | 'RUNYARD_BLOBS_FROM' | 'RUNYARD_BLOBS_ENCRYPTION' | 'RUNYARD_BLOBS_DOWNLOADS'>
 >;
 
-/** Returns where the blobs of an installation are. */
+/** Returns the folder or the bucket in which an installation stores its blobs. */
 export const blobsAddress = (settings: BlobsSettings, dataFolder: string): BlobsAddress =>
   settings.RUNYARD_BLOBS ?? { kind: 'folder', path: path.join(dataFolder, 'blobs') };
 
-/** Returns an address in the form of the setting. */
+/** Returns an address as text, in the form in which the setting has it. */
 export const nameOfAddress = (address: BlobsAddress): string =>
   address.kind === 'folder' ? address.path : `s3://${address.bucket}/${address.prefix}`;
 
@@ -31,7 +31,7 @@ export async function openBlobsAt(address: BlobsAddress, settings: BlobsSettings
   });
 }
 
-/** Opens the blobs of an installation. While the blobs move, opens both stores. */
+/** Opens the blob store of an installation. While the blobs move to another store, opens both stores. */
 export async function openBlobs(settings: BlobsSettings, dataFolder: string): Promise<BlobStore> {
   const blobs = await openBlobsAt(blobsAddress(settings, dataFolder), settings);
   const from = settings.RUNYARD_BLOBS_FROM;

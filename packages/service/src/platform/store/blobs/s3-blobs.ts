@@ -1,5 +1,5 @@
 /**
- * Blobs in a bucket of S3 or of a server that speaks its protocol: the object `{prefix}/{key}`. Credentials, region and endpoint come from
+ * Stores blobs as objects `{prefix}/{key}` in a bucket of S3 or of another server with the protocol of S3. Credentials, region and endpoint come from
  * the standard variables and files of the AWS SDK (`AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT_URL_S3`, machine roles, …).
  */
 import { createHash } from 'node:crypto';
@@ -31,27 +31,30 @@ import {
   type PutOutcome,
 } from './blobs.ts';
 
-/** Larger bodies are sent in parts of this size, two at a time. So an upload holds 16 MiB in memory and can have 80 GiB (10,000 parts). */
+/**
+ * A larger body is sent in parts of this size, two parts at a time. So an upload holds 16 MiB in memory. A body can have up to 10,000
+ * parts, which are 80 GiB.
+ */
 const partBytes = 8 * 1024 * 1024;
 
 const connectMs = 3_000;
 const attempts = 3;
 
-/** Age of an unfinished upload that no process can still be sending. */
+/** An unfinished upload of this age is abandoned: no process can still be sending it. */
 const abandonedAfterMs = 24 * 3600 * 1000;
 
 type S3Address = Extract<BlobsAddress, { kind: 's3' }>;
 
 export interface S3BlobsOptions {
-  /** `AES256`, `aws:kms`, or `aws:kms:` and the id of a key. Absent: the encryption of the bucket. */
+  /** How the bucket encrypts the objects: `AES256`, `aws:kms`, or `aws:kms:` and the id of a key. Undefined: the default of the bucket. */
   readonly encryption: string | undefined;
-  /** Whether clients read blobs at the bucket, by presigned URLs. */
+  /** True: clients read blobs directly from the bucket, with presigned URLs. */
   readonly presigns: boolean;
-  /** Milliseconds after which a connection without a byte has failed. Default: 30 seconds. */
+  /** A request fails if its connection transfers no byte for this many milliseconds. Default: 30,000. */
   readonly silentMs?: number;
 }
 
-/** Opens the blobs of a bucket. Sends no request; `problem` checks the bucket. */
+/** Opens the blob store in a bucket. Sends no request; `problem` checks whether the bucket can be used. */
 export function openS3Blobs(
   address: S3Address,
   { encryption, presigns, silentMs = 30_000 }: S3BlobsOptions,
@@ -100,7 +103,7 @@ export function openS3Blobs(
         await upload({ ...object(key), IfNoneMatch: '*' }, Readable.from(counted.pieces(), { objectMode: false }));
         return true;
       } catch (error) {
-        // 409: another upload of the key ended meanwhile.
+        // 412: the key already has a blob. 409: another upload of the key ended during this upload.
         if ([409, 412].includes(statusOf(error))) return false;
         throw counted.fault() ?? error;
       }
@@ -150,7 +153,8 @@ function makeClient(silentMs: number): S3Client {
   const { AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION } = process.env;
   const endpoint = AWS_ENDPOINT_URL_S3 ?? AWS_ENDPOINT_URL;
   return new S3Client({
-    // Servers other than Amazon's have no host name for each bucket, and most of them have no regions.
+    // Other servers than Amazon's do not have a separate host name for each bucket, so the path names the bucket. Most of them have no
+    // regions, so any region is right.
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
     ...(endpoint === undefined ? {} : { region: AWS_REGION ?? AWS_DEFAULT_REGION ?? 'us-east-1' }),
     maxAttempts: attempts,
@@ -175,7 +179,8 @@ function count(body: AsyncIterable<Uint8Array>, maxBytes: number) {
   let sizeBytes = 0;
   let fault: { readonly error: unknown } | undefined;
   /**
-   * Notes the errors of the body. An error that the upload throws into `pieces` does not arrive here.
+   * Stores the error if reading `body` fails. An error of the upload is not stored, because it is thrown into `pieces` and does not reach
+   * this function.
    */
   async function* noted(): AsyncGenerator<Uint8Array> {
     try {
@@ -195,7 +200,7 @@ function count(body: AsyncIterable<Uint8Array>, maxBytes: number) {
       }
     },
     isTooLarge: () => sizeBytes > maxBytes,
-    /** The error of the body itself, not an error of the bucket. */
+    /** Returns the error with which reading `body` failed. Undefined: `body` did not fail. */
     fault: () => fault?.error,
     sums: () => ({ sizeBytes, sha256: hash.digest() }),
   };
@@ -206,19 +211,19 @@ const statusOf = (error: unknown): number => {
   return (known as Partial<S3ServiceException> | undefined)?.$metadata?.httpStatusCode ?? 0;
 };
 
-/** Returns undefined for the error of a missing object, and throws others. A missing bucket does not count as a missing object. */
+/** Returns undefined if the error says that an object is missing, and throws every other error. If the bucket is missing, throws. */
 function absent(error: unknown): undefined {
   const { name } = error as Error;
   if (statusOf(error) === 404 && name !== 'NoSuchBucket') return undefined;
   throw error;
 }
 
-/** Statuses of expected answers of a bucket: the object, the range or the condition does not match. */
+/** Statuses with which a bucket answers in normal use: the object is missing, the range is outside of the object, or a condition is not met. */
 const plainStatuses = [404, 409, 412, 416];
 
 /**
- * Throws `StoreUnavailable` for every failure of the bucket: no connection, wrong credentials, too many requests, errors of the bucket
- * itself.
+ * Throws `StoreUnavailable` if the bucket cannot do a request, for example because of a missing connection, wrong credentials, too
+ * many requests or an error of the bucket.
  */
 async function reached<T>(answer: Promise<T>): Promise<T> {
   try {
@@ -242,7 +247,10 @@ async function* reachedPages<T>(pages: AsyncIterable<T>): AsyncGenerator<T> {
   }
 }
 
-/** Aborts multipart uploads of dead processes, at most 1,000 at a time: a bucket keeps their parts, and no other list shows them. */
+/**
+ * Aborts at most 1,000 abandoned multipart uploads of dead processes. Otherwise the bucket would keep their parts forever, and the
+ * list of objects does not show them.
+ */
 async function abortAbandoned(client: S3Client, { bucket, prefix }: S3Address): Promise<void> {
   const { Uploads = [] } = await reached(
     client.send(new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: prefix })),

@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** Takes the free space that it sends. */
+/** Sends pieces of 1 MiB, and reduces the free space by each piece. */
 async function* megabytes(count: number) {
   for (let sent = 0; sent < count; sent += 1) {
     yield Buffer.alloc(1024 * 1024);
@@ -47,7 +47,7 @@ test('a disk with little space still stores transcripts, but files of clients on
   expect(await blobs.put('attachments/a', one(), { maxBytes: 10 })).toMatchObject({ outcome: 'stored' });
 });
 
-test('other requests are refused only much later, when the database needs the remaining room', async () => {
+test('other requests are refused only when much less space is left, which the database needs', async () => {
   const watched = space();
   free = leastFreeForStreams - 1;
   await watched.measure();

@@ -2,15 +2,17 @@ import { StoreUnavailable } from '../database/unavailable.ts';
 import type { FreeSpace } from '../free-space/free-space.ts';
 import type { BlobStore } from './blobs.ts';
 
-/** Bytes of a stream between two looks at the free space. */
+/** The free space is checked again after this many bytes of a stream. */
 const lookEvery = 1024 * 1024;
 
-/** Blobs that the service itself writes, such as transcripts; all other blobs come from clients and sandboxes. */
+/** Returns true for blobs that the service itself writes: transcripts. All other blobs come from clients and sandboxes. */
 const isOfService = (key: string): boolean => key.startsWith('transcripts/');
 
 /**
- * Returns a store for a disk that is shared with the database: a stream fails with `StoreUnavailable` as soon as the disk has no room for
- * large files, while small requests still work. So a stream cannot take the last space of the database.
+ * Returns a store for a disk on which the database also is. Storing a blob of a client or a sandbox fails with `StoreUnavailable` as
+ * soon as the disk has no room for large files. At that time there is still enough room for small requests. So blobs cannot take the last
+ * space from the
+ * database.
  */
 export function whileRoom(blobs: BlobStore, freeSpace: Pick<FreeSpace, 'streamProblem'>): BlobStore {
   async function* checked(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

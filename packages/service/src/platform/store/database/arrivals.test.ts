@@ -5,7 +5,7 @@ import { batched, untilArrived } from './batched.ts';
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 afterEach(() => void vi.useRealTimers());
 
-/** Adds one item in each of the next `turns` turns of the event loop. */
+/** Returns a function that counts items. The count starts at 1, and each of the next `turns` turns of the event loop adds 1. */
 function arrivals(turns: number) {
   let count = 1;
   const next = (left: number) => {
@@ -19,19 +19,19 @@ function arrivals(turns: number) {
   return () => count;
 }
 
-test('waits until one turn of the event loop adds no item', async () => {
+test('waits for more items until a turn of the event loop adds none', async () => {
   const count = arrivals(3);
   await untilArrived(count, 100);
   expect(count()).toBe(4);
 });
 
-test('ends when there are enough items', async () => {
+test('ends the wait when there are enough items', async () => {
   const count = arrivals(50);
   await untilArrived(count, 5);
   expect(count()).toBe(5);
 });
 
-test('ends although items arrive all the time', async () => {
+test('ends the wait even if items arrive all the time', async () => {
   vi.useRealTimers();
   let isOver = false;
   let count = 0;

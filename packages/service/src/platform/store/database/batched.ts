@@ -1,12 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Longest wait, milliseconds. A process that gets requests all the time must write too. */
+/** The wait ends after this many milliseconds, because a process that gets requests all the time must also write. */
 const longestMs = 10;
 
 /**
  * Waits until the requests that have already arrived are handled. The event loop handles requests one by one, so without this wait the
  * first of many requests would be written alone. A small transaction spends more time on its statements than on its rows. Resolves
- * when one turn of the event loop has not changed `count`, when `count` is at least `enough`, or after 10 ms. Without load, it resolves at once.
+ * when one turn of the event loop has not changed `count`, when `count` is at least `enough`, or after 10 ms. So without load, the
+ * wait is only one turn.
  */
 export async function untilArrived(count: () => number, enough: number): Promise<void> {
   const end = performance.now() + longestMs;
@@ -23,8 +24,8 @@ interface Waiting<Item> {
 }
 
 /**
- * Returns a function that writes items in batches. A write takes at most `limit` of the items that have arrived. Items that arrive during a
- * write wait for the next write. If a batch fails, the function writes the items one by one, so that only the bad item fails.
+ * Returns a function that writes items in batches. A batch has at most `limit` items. Items that arrive while a batch is written wait
+ * for the next batch. If a batch fails, its items are written again one by one, so that only the bad item fails.
  */
 export function batched<Owner extends object, Item>(
   limit: number,

@@ -3,8 +3,8 @@ import type { Queryable } from './database.ts';
 const maxRemembered = 10_000;
 
 /**
- * Returns a function that reads a value by its keys. It returns a known value if the value was read at most `maxAgeMs` ago for the same
- * owner. `tx`: the transaction of the caller, if there is one.
+ * Returns a function that reads a value by its keys. If the value was read for the same owner within the last `maxAgeMs` milliseconds,
+ * the function returns that value. `tx`: the transaction in which the function reads; undefined: it reads outside of a transaction.
  */
 export function brieflyKnown<Owner extends { readonly db: Queryable }, Value>(
   maxAgeMs: number,
@@ -24,8 +24,8 @@ export function brieflyKnown<Owner extends { readonly db: Queryable }, Value>(
       value.catch(() => known.get(key) === answer && known.delete(key));
     };
     const value = read(tx ?? owner.db, ...keys);
-    // A read in a transaction is shared only after it has succeeded. A read in progress may fail with the transaction or wait for a
-    // lock, which must not affect other callers.
+    // Other callers share a read outside of a transaction at once. They share a read in a transaction only after it has succeeded,
+    // because it may fail with the transaction or wait for one of its locks.
     if (tx === undefined) {
       remember(value);
       return await value;

@@ -1,4 +1,4 @@
-/** Type of the elements, `bytea`. */
+/** The number of the type `bytea`, which the elements have. */
 const elementType = 17;
 
 /**
@@ -13,7 +13,7 @@ export function bytesArray(items: readonly (Buffer | null)[]): Buffer {
   at = array.writeInt32BE(elementType, at);
   if (items.length === 0) return array;
   at = array.writeInt32BE(items.length, at);
-  // The number of the first element.
+  // The index of the first element.
   at = array.writeInt32BE(1, at);
   for (const item of items) {
     at = array.writeInt32BE(item?.length ?? -1, at);

@@ -1,4 +1,4 @@
-/** Connects to PostgreSQL in the same way for the pool and for the listener. */
+/** Connects to PostgreSQL. The connections of the pool and of the listener have the same settings. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '@runyard/system/backoff';
 import pg from 'pg';
@@ -13,19 +13,19 @@ export interface DatabaseConfig {
   readonly address: DatabaseAddress;
   readonly maxConnections: number;
   readonly log: StoreLog;
-  /** Time after which the server cancels a statement. Default: 30,000. */
+  /** Milliseconds after which the server cancels a statement. Default: 30,000. */
   readonly statementTimeoutMs?: number;
-  /** How long to wait for a server that is away or starting, from the first failure on. Default: 5,000. */
+  /** Milliseconds to wait for a server that is unreachable or starting, counted from the first failed attempt. Default: 5,000. */
   readonly connectPatienceMs?: number;
 }
 
 const defaultStatementTimeoutMs = 30_000;
 
 const tooManyClients = '53300';
-/** How long to wait for a server that has no connection left. */
+/** Milliseconds to wait for a server that accepts no more connections. */
 const crowdedMs = 5_000;
 
-/** Errors before a connection was open. No statement was sent, so the attempt can be repeated safely. `57P03`: starting up. */
+/** Errors that occur before a connection is open. No statement was sent, so connecting again is safe. `57P03`: the server is starting. */
 const temporary = new Set(['ECONNREFUSED', 'ENOENT', 'ECONNRESET', '57P03', tooManyClients, '57P01', '57P02']);
 
 export function clientConfig(config: DatabaseConfig): pg.ClientConfig {
@@ -39,7 +39,10 @@ export function clientConfig(config: DatabaseConfig): pg.ClientConfig {
   };
 }
 
-/** Session settings that `valueTypes` needs. The settings are not startup options, because connection poolers refuse those. */
+/**
+ * Makes the settings of a session: the time formats that `valueTypes` needs, and time limits. Sends them as a statement and not as
+ * startup options, because connection poolers refuse such options.
+ */
 export async function prepareSession(client: pg.ClientBase, config: DatabaseConfig, more = ''): Promise<void> {
   const timeout = Math.trunc(config.statementTimeoutMs ?? defaultStatementTimeoutMs);
   await client.query(
@@ -48,25 +51,25 @@ export async function prepareSession(client: pg.ClientBase, config: DatabaseConf
 }
 
 /**
- * Uses one plan for all values. PostgreSQL plans a statement again at each of its first five uses on a connection, and some statements at
- * every use. When many runs begin at once, most connections are new, and planning took more time than the statements. Our statements
- * find rows by keys, so one plan fits all values (`plans.test.ts`). A plan is kept until the statistics change. With the default cost of a
- * page, a plan that was made while a table had 30 rows reads the whole table, and still does so a minute later, when the table has
- * thousands of rows.
+ * Makes PostgreSQL use one plan of a statement for all values. By default it plans a statement again at each of its first five uses on
+ * a connection, and some statements at every use. When many runs begin at once, most connections are new, and planning took more time
+ * than the statements. Our statements find rows by keys, so one plan fits all values (`plans.test.ts`). PostgreSQL uses a plan until
+ * the statistics of the table change, and a table may grow from 30 to thousands of rows within a minute. With the default
+ * `random_page_cost`, a plan for 30 rows reads the whole table. The lower value makes even this plan use an index.
  */
 const keepPlans = 'SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1; SET jit = off';
 
 export function makePool(config: DatabaseConfig): pg.Pool {
   const pool = new pg.Pool({
     ...clientConfig(config),
-    // Without this option, each of several statements that are sent together waits for the previous answer.
+    // Send the statements of a connection without waiting for the answers to the previous ones.
     pipeline: true,
     max: config.maxConnections,
     idleTimeoutMillis: 30_000,
-    // Needed for a network that drops packets; normally the server's own timeout comes first.
+    // End the wait for a server whose answers the network drops. In all other cases the server's `statement_timeout` comes first.
     query_timeout: (config.statementTimeoutMs ?? defaultStatementTimeoutMs) + 5_000,
     onConnect: async (client) => {
-      // Without a listener, losing the connection between two statements of a transaction would end the process.
+      // An `error` event without a handler would end the process, for example if the connection is lost between two statements of a transaction.
       client.on('error', (error) => config.log.debug({ error: error.message }, 'a database connection was lost'));
       await prepareSession(client, config, keepPlans);
     },
@@ -75,7 +78,7 @@ export function makePool(config: DatabaseConfig): pg.Pool {
   return pool;
 }
 
-/** Opens a connection for `work` alone, without time limits. */
+/** Opens a separate connection for `work` and closes it afterwards. Its statements have no time limits. */
 export async function ownConnection<T>(config: DatabaseConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client(clientConfig(config));
   client.on('error', (error) => config.log.debug({ error: error.message }, 'a database connection was lost'));
@@ -90,9 +93,9 @@ export async function ownConnection<T>(config: DatabaseConfig, work: (client: pg
 }
 
 /**
- * Returns the function that takes a connection of the pool. The function waits for a server that is starting. While the server is
- * unreachable, only the first callers wait: `connectPatienceMs` counts from the first failure, so that requests during an outage are
- * answered at once. The function throws the last error.
+ * Returns a function that takes a connection from the pool. The function waits for a server that is starting or unreachable, but at
+ * most until `connectPatienceMs` after the first failure. So later requests of a longer outage fail at once. The function throws the
+ * last error.
  */
 export function acquireFrom(pool: pg.Pool, config: DatabaseConfig): () => Promise<pg.PoolClient> {
   const patienceMs = config.connectPatienceMs ?? 5_000;
@@ -119,7 +122,7 @@ function isTemporary(error: unknown): boolean {
   return temporary.has(sqlState(error) ?? '');
 }
 
-/** Returns the five characters of PostgreSQL (`23505`), or the code of a socket error (`ECONNREFUSED`). */
+/** Returns the error code of PostgreSQL, which has five characters (`23505`), or the code of a socket error (`ECONNREFUSED`). */
 export function sqlState(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;
@@ -128,7 +131,8 @@ export function sqlState(error: unknown): string | undefined {
 /** Returns true if the connection's state is unknown after this error. Such a connection is closed and not used again. */
 export function spoilsConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  // "cached plan must not change result type": another process migrated, and the prepared statements are for the old tables.
+  // "cached plan must not change result type": another process has migrated the tables, and the prepared statements of this connection
+  // fit the old tables.
   return (
     error.message === 'Query read timeout' || (sqlState(error) === '0A000' && error.message.includes('cached plan'))
   );
@@ -140,13 +144,13 @@ const timestamptz = 1184;
 /**
  * Parses the values of the database in the same way on every connection. Used as `types` of a `pg` client or pool:
  *
- * - `bigint` (and `count(*)`): a number. A value beyond 2^53 makes the query fail, instead of arriving as a nearby number.
- * - `timestamptz`: RFC 3339 text in UTC with all six digits of a second, `2026-11-21T10:44:01.123456Z`. Answers, cursors and parameters use
- * it unchanged. A JavaScript `Date` has milliseconds only: as a cursor it skips rows (activepieces #14323). `infinity` and `-infinity` stay
- * as they are.
- * - `numeric`: text, exact. `jsonb`: parsed. `bytea`: Buffer. `uuid`: text.
+ * - `bigint` (and `count(*)`): a number. A value above 2^53 - 1 makes the query fail, because a number cannot hold it exactly.
+ * - `timestamptz`: RFC 3339 text in UTC with microseconds, `2026-11-21T10:44:01.123456Z`. Answers, cursors and parameters use this
+ * text unchanged. A JavaScript `Date` has only milliseconds, so a cursor made from it would skip rows (activepieces #14323).
+ * `infinity` and `-infinity` are not changed.
+ * - `numeric`: text, because a number would not be exact. `jsonb`: parsed JSON. `bytea`: a Buffer. `uuid`: text.
  *
- * Parameters: give `jsonb` as `JSON.stringify(…)`, because a JavaScript array would be sent as a PostgreSQL array.
+ * Pass a parameter of type `jsonb` as `JSON.stringify(…)`, because `pg` would send a JavaScript array as a PostgreSQL array.
  */
 const valueTypes: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') => {

@@ -14,21 +14,21 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** Ends every other connection to the database, as a restart of the server does, and waits until they have ended. */
+/** Ends all other connections to the database, as a restart of the server would do. Waits until they have ended. */
 const cutConnections = () =>
   database.db.query(
     'SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
   );
 
 describe('values', () => {
-  test('returns a bigint as a number, and fails the query above 2^53 instead of rounding', async () => {
+  test('a query returns a bigint as a number, and fails if the number is too large to be exact', async () => {
     expect(await database.db.query('SELECT 9007199254740991::bigint AS n, count(*) AS c FROM teams')).toEqual([
       { n: 9007199254740991, c: 0 },
     ]);
     await expect(database.db.query('SELECT 9007199254740992::bigint AS n')).rejects.toThrow(/9007199254740992/);
   });
 
-  test('returns a time as RFC 3339 text with microseconds, even if it was written in another time zone', async () => {
+  test('a query returns a time in UTC as RFC 3339 text with microseconds, even if it was written in another time zone', async () => {
     const [row] = await database.db.query<{ a: string; b: string; c: string; d: null }>(
       `SELECT '2026-11-21 12:44:01.123456+02'::timestamptz AS a, '2026-01-01Z'::timestamptz AS b, '-infinity'::timestamptz AS c, NULL::timestamptz AS d`,
     );
@@ -73,7 +73,7 @@ describe('query', () => {
     await one.close();
   });
 
-  test('runs a named statement after another process changed its tables', async () => {
+  test('runs a named statement even after another process has changed the tables of the statement', async () => {
     await database.db.query('CREATE TABLE shapes (a int)');
     const statement = { name: 'test_shapes', text: 'SELECT * FROM shapes' };
     await database.db.query(statement);
@@ -82,7 +82,7 @@ describe('query', () => {
     expect(await database.db.query(statement)).toEqual([{ a: 1, b: 2 }]);
   });
 
-  test('lets the server cancel a statement beyond the time limit', async () => {
+  test('lets the server cancel a statement that exceeds the time limit', async () => {
     const hasty = await openDatabase({
       address: { connectionString: database.url },
       maxConnections: 1,
@@ -105,7 +105,7 @@ describe('transaction', () => {
   const counter = async (name: string) =>
     (await database.db.query('SELECT value FROM counters WHERE name = $1', [name]))[0]?.value;
 
-  test('commits the work, and rolls it back when the work throws', async () => {
+  test('commits the changes, and rolls them back if the work throws', async () => {
     await database.db.transaction((tx) => tx.query("INSERT INTO counters VALUES ('kept', 1)"));
     const failing = database.db.transaction(async (tx) => {
       await tx.query("INSERT INTO counters VALUES ('lost', 1)");
@@ -120,7 +120,7 @@ describe('transaction', () => {
     ]);
   });
 
-  test('keeps one plan for each statement with all values, unless the statement asks for a plan by its values', async () => {
+  test('uses one plan of a statement for all values, except in `plannedByValues`', async () => {
     const mode = "SELECT current_setting('plan_cache_mode') AS mode, current_setting('random_page_cost') AS cost";
     const { db } = database;
     const kept = [{ mode: 'force_generic_plan', cost: '1.1' }];
@@ -129,7 +129,7 @@ describe('transaction', () => {
     expect(await db.transaction((tx) => tx.query(mode))).toEqual(kept);
   });
 
-  test('does not report a commit after a swallowed statement failure', async () => {
+  test('rejects if the work has ignored the failure of a statement, because nothing was committed', async () => {
     const swallowing = database.db.transaction(async (tx) => {
       await tx.query("INSERT INTO counters VALUES ('swallowed', 1)");
       await tx.query('SELECT 1/0').catch(() => undefined);
@@ -149,7 +149,7 @@ describe('transaction', () => {
     expect(await counter('serial')).toBe(3);
   });
 
-  test('completes both transactions of a deadlock', async () => {
+  test('two transactions in a deadlock both succeed, because one of them is repeated', async () => {
     await database.db.query("INSERT INTO counters VALUES ('left', 0), ('right', 0)");
     const add = (tx: { query: TestDatabase['db']['query'] }, name: string) =>
       tx.query('UPDATE counters SET value = value + 1 WHERE name = $1', [name]);
@@ -166,7 +166,7 @@ describe('transaction', () => {
     expect([await counter('left'), await counter('right')]).toEqual([2, 2]);
   });
 
-  test('fails only the transaction whose connection is lost between two statements', async () => {
+  test('a connection that is lost between two statements fails only its transaction', async () => {
     const lost = database.db.transaction(async (tx) => {
       await tx.query('SELECT 1');
       await cutConnections();
@@ -193,7 +193,7 @@ describe('listen', () => {
     expect(seen).toEqual(['a']);
   });
 
-  test('notifies the listener of an outage, and delivers notices again after it', async () => {
+  test('calls `onReconnect` after an outage, and then delivers notices again', async () => {
     const seen: string[] = [];
     let outages = 0;
     await database.db.listen(
@@ -211,7 +211,7 @@ describe('listen', () => {
 });
 
 describe('open', () => {
-  test('reports a missing server within the time limit', async () => {
+  test('fails within the time limit if there is no server', async () => {
     const opening = openDatabase({
       address: { connectionString: 'postgresql://nobody@127.0.0.1:1/none' },
       maxConnections: 1,
@@ -221,7 +221,7 @@ describe('open', () => {
     await expect(opening).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
-  test('waits for an absent server only until the first failure, so later statements of an outage fail at once', async () => {
+  test('only the first statement of an outage waits for the server, and later statements fail at once', async () => {
     const config = {
       address: { connectionString: 'postgresql://nobody@127.0.0.1:1/none' },
       maxConnections: 1,
@@ -240,7 +240,7 @@ describe('open', () => {
     await pool.end();
   });
 
-  test('refuses a database with another encoding', async () => {
+  test('refuses a database whose encoding is not UTF-8', async () => {
     const name = `runyard_test_latin_${process.pid}`;
     await database.db.pool.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'`);
     const url = new URL(database.url);
@@ -253,7 +253,7 @@ describe('open', () => {
 });
 
 describe('a connection that is lost', () => {
-  test('fails its statement or transaction, and the next statement works', async () => {
+  test('fails the statement or the transaction in progress, and the next statement works on a new connection', async () => {
     const own = await openDatabase({ address: { connectionString: database.url }, maxConnections: 1, log: silentLog });
     const lost = { name: 'StoreUnavailable', reason: 'database' };
     const sleeping = own.query('SELECT pg_sleep(60)');

@@ -16,7 +16,7 @@ import { inTransaction, type Transaction } from './transaction.ts';
 import { asUnavailable } from './unavailable.ts';
 
 /**
- * A statement with a name: the server parses and plans it once for each connection. A name has at most 63 characters.
+ * A statement with a name of at most 63 characters. The server parses and plans it only once for each connection.
  */
 export interface Statement {
   readonly name: string;
@@ -24,22 +24,29 @@ export interface Statement {
 }
 
 export interface Queryable {
-  /** Rows of a statement that declares their columns. */
+  /** Returns the rows of a statement that declares the columns of its result. */
   query<Row extends object>(statement: TypedStatement<Row>, values?: readonly unknown[]): Promise<Row[]>;
   /**
-   * Returns the rows of one statement. `valueTypes` in `connections.ts` explains how values arrive. A plain string is sent without a name.
-   * Statements get one plan for all values; for statements whose plan depends on their values, use `planned-by-values.ts`. Throws
+   * Returns the rows of one statement. `valueTypes` in `connections.ts` shows which JavaScript value each SQL type becomes. A plain
+   * string is sent as a statement without a name. PostgreSQL uses one plan of a statement for all values; if the best plan depends on
+   * the values, use `planned-by-values.ts`. Throws
    * `StoreUnavailable` if the connection is lost or the server's disk is full.
    */
   query<Row extends object = Record<string, unknown>>(
     statement: Statement | string,
     values?: readonly unknown[],
   ): Promise<Row[]>;
-  /** Calls `work` after the transaction has committed, and not if it is rolled back. Absent: each statement commits by itself. */
+  /**
+   * Calls `work` after the transaction has committed. Does not call it after a rollback. Absent: this is not a transaction, and each
+   * statement commits by itself.
+   */
   afterCommit?(work: () => void): void;
 }
 
-/** Calls `work` when the writes are committed. Without a transaction, calls it at once. Used for measurements. */
+/**
+ * Calls `work` when the writes before this call are committed: after the transaction, or at once if `db` is not a transaction. Used
+ * for measurements.
+ */
 export function afterCommit(db: Queryable, work: () => void): void {
   if (db.afterCommit) db.afterCommit(work);
   else work();
@@ -47,25 +54,27 @@ export function afterCommit(db: Queryable, work: () => void): void {
 
 export interface Database extends Queryable {
   readonly pool: pg.Pool;
-  /** Opens a connection outside of the pool, without time limits, for work that may take long: COPY, migrations. */
+  /**
+   * Opens a connection outside of the pool, whose statements have no time limits. Use it for work that may take long, such as COPY and
+   * migrations.
+   */
   onOwnConnection<T>(work: (client: pg.Client) => Promise<T>): Promise<T>;
   /**
-   * Runs `work` in one transaction (READ COMMITTED) and commits. `work` may run several times: after serialization failures and deadlocks
-   * it is repeated, up to 5 times. If `work` throws, the transaction is rolled back and the error is thrown.
+   * Runs `work` in one transaction (READ COMMITTED) and commits. After a serialization failure or a deadlock, `work` is repeated, so
+   * it may run up to 5 times. If `work` throws, the transaction is rolled back and the error is thrown.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   /**
    * Calls `onNotify` for each NOTIFY on the channel. Calls `onReconnect` after an outage, because notices may be lost during the outage.
-   * Resolves when it
-   * listens. Returns the function that stops it.
+   * Resolves when notices can arrive, with a function that stops listening.
    */
   listen(channel: string, onNotify: (payload: string) => void, onReconnect?: () => void): Promise<() => void>;
-  /** Waits for the statements in progress. */
+  /** Waits for the statements in progress, and then closes all connections. */
   close(): Promise<void>;
 }
 
 const maxTries = 5;
-/** Version of PostgreSQL, as `server_version_num`. */
+/** The oldest version of PostgreSQL that works, in the form of `server_version_num`. */
 export const minServerVersion = 140_000;
 
 /** Connects and checks the server. Does not migrate. */
@@ -108,7 +117,10 @@ export async function openDatabase(config: DatabaseConfig): Promise<Database> {
   return database;
 }
 
-/** 40001 serialization_failure, 40P01 deadlock_detected: everything was rolled back, so trying again is right. */
+/**
+ * Repeats an attempt after 40001 (serialization_failure), 40P01 (deadlock_detected) or a change of the tables. PostgreSQL has rolled
+ * back all changes of such an attempt.
+ */
 async function retrying<T>(attempt: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -128,7 +140,10 @@ const describeServer = defineStatement({
   row: { version: integer, encoding: text(), standby: boolean },
 });
 
-/** Throws if the service cannot work with the server: an old version, another encoding, or a server that refuses writes. */
+/**
+ * Throws if the service cannot work with the server: its version is too old, its encoding is not UTF-8, or it is a standby server and
+ * refuses writes.
+ */
 async function checkServer(db: Queryable): Promise<void> {
   const [server] = await db.query(describeServer);
   if (server === undefined || server.version < minServerVersion) {

@@ -3,8 +3,8 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 
 /**
- * Listens through a proxy, stops the proxy, and closes the listener after a failed attempt to connect again. At that time, no other
- * handle keeps the program alive.
+ * A program that listens through a proxy, stops the proxy, and closes the listener after a failed attempt to connect again. At that
+ * time, nothing except the listener could keep the program alive.
  */
 const program = `
   import { connect, createServer } from 'node:net';

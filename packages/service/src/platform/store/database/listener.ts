@@ -1,6 +1,6 @@
 /**
- * LISTEN on one separate connection, for all channels. PostgreSQL drops notices while it is down, so each user is called after a
- * reconnect and reads the tables.
+ * Listens to all channels on one separate connection. PostgreSQL does not store notices for a client that is disconnected. So after a
+ * reconnect, the listener calls `onReconnect` of each subscription, and the subscriber reads the tables.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,7 +9,7 @@ import pg from 'pg';
 import { clientConfig, type DatabaseConfig, prepareSession } from './connections.ts';
 
 export interface Listener {
-  /** Resolves when notices of the channel arrive. Returns the function that stops it. */
+  /** Resolves when notices of the channel can arrive, with a function that stops listening. */
   listen(channel: string, onNotify: (payload: string) => void, onReconnect?: () => void): Promise<() => void>;
   close(): Promise<void>;
 }
@@ -20,7 +20,7 @@ interface Subscription {
   readonly onReconnect: (() => void) | undefined;
 }
 
-/** A TCP connection can be dead without an error, so a query checks it at intervals. */
+/** A TCP connection can be dead without an error, so the listener checks its connection with a query every 30 seconds. */
 const checkEveryMs = 30_000;
 const checkTimeoutMs = 10_000;
 const maxBackoffMs = 5_000;
@@ -81,8 +81,8 @@ export function makeListener(config: DatabaseConfig): Listener {
       } catch (error) {
         config.log.debug({ error: String(error) }, 'the database does not answer');
         const pauseMs = backoffMs({ firstMs: 50, longestMs: maxBackoffMs }, tries + 1);
-        // `close` aborts this pause. The timer does not keep the process alive, so without the abort `close` would wait for a pause
-        // that never ends.
+        // `close` waits for this loop, so it must abort the pause. The timer does not keep the process alive: without the abort, the
+        // process would end while `close` still waits.
         await delay(pauseMs, undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
       }
     }
@@ -104,7 +104,7 @@ export function makeListener(config: DatabaseConfig): Listener {
         subscriptions.add(subscription);
         try {
           connection ??= connect();
-          // Repeating a LISTEN does nothing.
+          // `connect` may already have sent LISTEN for this channel. A second LISTEN has no effect.
           await (await connection).query(`LISTEN ${pg.escapeIdentifier(channel)}`);
         } catch (error) {
           subscriptions.delete(subscription);
@@ -122,7 +122,7 @@ export function makeListener(config: DatabaseConfig): Listener {
   };
 }
 
-/** Closes at once; `end()` would wait for an answer that does not arrive. */
+/** Closes the connection at once. `end()` would wait for an answer of the server, which does not arrive if the connection is dead. */
 function destroy(client: pg.Client): void {
   const { connection } = client as unknown as { connection?: { stream: { destroy(): void } } };
   connection?.stream.destroy();

@@ -6,5 +6,5 @@ export interface StoreLog {
   error(fields: object, message: string): void;
 }
 
-/** Logs nothing: for tests, and for commands that print their own result. */
+/** Logs nothing. Used by tests, and by commands that print their own result. */
 export const silentLog: StoreLog = { debug() {}, info() {}, warn() {}, error() {} };

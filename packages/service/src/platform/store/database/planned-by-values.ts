@@ -1,8 +1,9 @@
 import type { Database, Queryable } from './database.ts';
 
 /**
- * Calls `work` in a transaction whose statements are planned for their present values, with the server's default costs. Lists need this,
- * because their best plan depends on how many rows have a value. `settings`: further `SET LOCAL` statements.
+ * Calls `work` in a transaction in which PostgreSQL plans each statement for the values of this call, with the server's default costs.
+ * The statements that read lists need this, because their best plan depends on how many rows match a value. `settings`: further `SET
+ * LOCAL` statements.
  */
 export async function plannedByValues<T>(db: Database, work: (tx: Queryable) => Promise<T>, settings = ''): Promise<T> {
   return await db.transaction(async (tx) => {

@@ -5,7 +5,7 @@ import { createTestDatabase, type TestDatabase } from '../../../../test/database
 import { definedStatements } from './statement.ts';
 
 const sources = path.resolve(import.meta.dirname, '../../..');
-/** Programs, which run as soon as they are loaded. */
+/** Files that are not imported here, because they are programs and would run. */
 const programs = ['main.ts'];
 
 /** Tables that have few rows in any installation. */
@@ -23,8 +23,8 @@ const smallTables = new Set([
 ]);
 
 /**
- * Statements that need all rows of a table. They run when a key of the vault was replaced, at a start, for metrics, or at most once a
- * second.
+ * Names of statements that may read a whole table, because they need all its rows. They run rarely: after a key of the vault was
+ * replaced, when the service starts, for metrics, or at most once a second.
  */
 const readsAll =
   /_to_seal_again$|_of_other_keys$|^count_unreadable_|^read_bootstrap_keys$|^(claim|find_due)_deliveries$|^read_webhooks_with_large_logs$|^(measure_due_deliveries|sum_stored_bytes)$/;

@@ -1,8 +1,8 @@
 import type { Queryable, Statement } from './database.ts';
 
 /**
- * Returns a transaction for concurrent reads, many of which are equal. It sends each different read only once, and one read after the
- * other. Use it for work that reads the same rows for many things and writes nothing.
+ * Returns a `Queryable` that reads in the transaction `tx` and sends equal statements with equal values only once. It sends one
+ * statement after the other. Use it for concurrent work that reads the same rows for many objects and writes nothing.
  */
 export function readingOnce(tx: Queryable): Queryable {
   const answers = new Map<string, Promise<object[]>>();

@@ -1,13 +1,16 @@
 /**
- * Statements whose result columns are declared beside their SQL. TypeScript infers the type of a row from the declaration. A test prepares
- * each statement on a migrated database and compares names and types of its columns.
+ * Defines statements and declares their result columns beside the SQL. TypeScript infers the type of a row from the declaration. A
+ * test prepares each statement on a migrated database and compares the declared names and types with those of the result.
  */
 import type { Statement } from './database.ts';
 
-/** A column of a result: the SQL types that it may have, as `format_type` writes them, and how it arrives (`valueTypes`). */
+/**
+ * A column of a result. `sqlTypes`: its possible SQL types, as `format_type` writes them. `T`: the type of its JavaScript value (see
+ * `valueTypes`).
+ */
 export interface Column<T> {
   readonly sqlTypes: readonly string[];
-  /** Never set: it only carries the TypeScript type. */
+  /** Never set. This member only gives TypeScript the type `T`. */
   readonly arrivesAs?: T;
 }
 
@@ -17,17 +20,17 @@ const column = <T>(...sqlTypes: string[]): Column<T> => ({ sqlTypes });
 export const uuid: Column<string> = column('uuid');
 export const integer: Column<number> = column('integer', 'bigint', 'smallint');
 export const float: Column<number> = column('double precision', 'real');
-/** Exact text, as `numeric` arrives. */
+/** A number as text, because a JavaScript number would not be exact. */
 export const numeric: Column<string> = column('numeric');
 export const boolean: Column<boolean> = column('boolean');
 /** RFC 3339 in UTC with six digits of a second. */
 export const timestamp: Column<string> = column('timestamp with time zone');
 export const bytes: Column<Buffer> = column('bytea');
 
-/** Declares text, or one of the given words if the table allows no others. */
+/** Declares text. `T`: the words that the table allows in this column; default: any text. */
 export const text = <T extends string = string>(): Column<T> => column('text', 'character varying');
 
-/** Declares parsed JSON of a type that the writer of the column guarantees. */
+/** Declares a column with JSON, which arrives parsed. The code that writes the column guarantees the type `T`. */
 export const json = <T>(): Column<T> => column('jsonb', 'json');
 
 export const texts: Column<string[]> = column('text[]');
@@ -46,12 +49,12 @@ export type RowOf<S extends TypedStatement<object>> = S extends TypedStatement<i
 
 type RowTypes<Columns> = { -readonly [Name in keyof Columns]: Columns[Name] extends Column<infer T> ? T : never };
 
-/** All statements of the loaded modules, in the order of their definition; a test checks them. */
+/** All statements of the loaded modules, in the order of their definition. `statements.test.ts` checks them. */
 export const definedStatements: TypedStatement<object>[] = [];
 
 /**
- * Defines a named statement and declares the columns of its result. The test of all statements fails if a declared column is missing
- * in the result or has another type there.
+ * Defines a named statement and declares the columns of its result. `statements.test.ts` fails if a declared column is missing in the
+ * result or has another type.
  *
  * @example
  * const readTitle = defineStatement({

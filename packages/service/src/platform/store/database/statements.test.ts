@@ -8,7 +8,7 @@ import { type Column, definedStatements, defineStatement, text, uuid } from './s
 import { leavesNothing } from './transaction.ts';
 
 const sources = path.resolve(import.meta.dirname, '../../..');
-/** Programs, which run as soon as they are loaded. */
+/** Files that are not imported here, because they are programs and would run. */
 const programs = ['main.ts'];
 
 let database: TestDatabase;
@@ -61,7 +61,7 @@ test('every statement is valid SQL and returns the columns that the code declare
   expect(definedStatements.length).toBeGreaterThan(0);
 });
 
-/** Volatile functions whose effects end with the transaction. */
+/** Volatile functions of PostgreSQL that change nothing beyond the end of a transaction. */
 const harmlessFunctions = [
   'clock_timestamp',
   'random',
@@ -76,7 +76,7 @@ const harmlessFunctions = [
   'pg_stat_get_activity',
 ];
 
-test('only statements whose plans do not write may be repeated outside of a transaction', async () => {
+test('a statement that may be repeated outside of a transaction has a plan that does not write', async () => {
   const { rows: volatile } = await client.query<{ name: string }>(
     `SELECT DISTINCT proname AS name FROM pg_proc WHERE provolatile = 'v' AND NOT proname = ANY ($1)`,
     [harmlessFunctions],
@@ -109,7 +109,7 @@ test('each statement has a unique name', () => {
   expect(names.filter((name) => name.length > 63)).toEqual([]);
 });
 
-test('reports a missing column and a wrong type', async () => {
+test('the check of a statement reports a missing column and a wrong type', async () => {
   const wrong = { name: 'wrong', text: 'SELECT id, title FROM runs', row: { id: text(), name: text(), title: text() } };
   expect(await faultsOf(wrong)).toEqual([
     'wrong: id is uuid, but the code declares text or character varying',
@@ -117,7 +117,7 @@ test('reports a missing column and a wrong type', async () => {
   ]);
 });
 
-test('returns rows of the declared types', async () => {
+test('a statement returns rows of the declared types', async () => {
   const readVersion = defineStatement({
     name: 'read_some_uuid',
     text: 'SELECT gen_random_uuid() AS id',

@@ -22,7 +22,7 @@ async function sweep(rows: readonly string[], bad: readonly string[], failed: Fa
   return tried;
 }
 
-test('a round reads all pages, and repeats failed rows after a wait that doubles', async () => {
+test('a round reads all pages, and tries a failed row again only after a wait that doubles with each failure', async () => {
   const failed: FailedRows = new Map();
   const rows = ['a', 'b', 'c', 'd'];
   expect(await sweep(rows, ['a', 'b'], failed)).toEqual(rows);

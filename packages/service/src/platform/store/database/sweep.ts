@@ -1,12 +1,12 @@
 import { backoffMs } from '@runyard/system/backoff';
 import { StoreUnavailable } from './unavailable.ts';
 
-/** Waits between two tries of a row whose work fails, in milliseconds. */
+/** The first and the longest wait between two tries of a row whose work fails, in milliseconds. */
 const defaultRetry = { firstMs: 1_000, longestMs: 60_000 };
 
 interface Failed {
   readonly failures: number;
-  /** Time on the clock of `performance.now()`. */
+  /** The row is not tried again before this time of `performance.now()`. */
   readonly notBefore: number;
 }
 
@@ -16,24 +16,25 @@ export type FailedRows = Map<string, Failed>;
 /** The functions of one round of a sweep. They read the rows and do the work. */
 export interface Sweep<Row> {
   readonly firstPage: () => Promise<readonly Row[]>;
-  /** Returns the rows behind this id, in the order of their ids. */
+  /** Returns the rows with greater ids, in the order of their ids. */
   readonly pageAfter: (id: string) => Promise<readonly Row[]>;
-  /** A page with fewer rows is the last one. */
+  /** Number of rows of a full page. A page with fewer rows is the last page. */
   readonly pageSize: number;
   readonly idOf: (row: Row) => string;
   readonly work: (row: Row) => Promise<unknown>;
-  /** `failures`: how often the work of the row has failed in this process. */
+  /** `failures`: how often the work of this row has failed in this process since it last succeeded. */
   readonly onFailure: (row: Row, error: unknown, failures: number) => void;
   readonly failed: FailedRows;
   /** The first and the longest wait between two tries of a row. Each wait is twice as long as the wait before. Default: 1 s and 60 s. */
   readonly retry?: { readonly firstMs: number; readonly longestMs: number };
-  /** Ends the round before its next page. */
+  /** If aborted, the round ends before it reads the next page. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Does the work of one round for all rows, page by page, so that rows which remain do not hide later rows. A row whose work
- * fails is tried again in a later round, after a wait that doubles. Returns the number of rows found. Throws `StoreUnavailable`.
+ * Does the work for all rows, page by page, in one round. So rows whose work fails again and again do not prevent that later rows are
+ * read. A row whose work failed is tried again in a later round; the wait doubles with each failure. Returns the number of rows found.
+ * Throws `StoreUnavailable` if the work of a row throws it.
  */
 export async function sweepPages<Row>(sweep: Sweep<Row>): Promise<number> {
   const { pageSize, idOf, failed, signal, retry = defaultRetry } = sweep;
@@ -56,14 +57,14 @@ export async function sweepPages<Row>(sweep: Sweep<Row>): Promise<number> {
     if (signal?.aborted) return found.size;
     page = last === undefined ? [] : await sweep.pageAfter(idOf(last));
   }
-  // A row that is not found any more was handled by another process, or deleted.
+  // Forget failed rows that were not found in this round: another process has handled or deleted them.
   for (const id of failed.keys()) if (!found.has(id)) failed.delete(id);
   return found.size;
 }
 
 /**
- * Does the work of a sweep for each row, one after the other. If the work of a row fails, `onFailure` gets the row, and the other rows are
- * not delayed. If the work throws `StoreUnavailable`, stops and throws that error, because the other rows would fail for the same reason.
+ * Does the work of a sweep for each row, one after the other. If the work of a row fails, calls `onFailure` and continues with the
+ * next row. If the work throws `StoreUnavailable`, stops and throws this error, because the other rows would fail for the same reason.
  */
 export async function eachAlone<Row>(
   rows: Iterable<Row>,

@@ -15,7 +15,7 @@ const readAll = { name: 'test_read_counters', text: 'SELECT name FROM counters O
 const insert = { name: 'test_insert_counter', text: 'INSERT INTO counters VALUES ($1, $2)' };
 const names = async () => (await database.db.query<{ name: string }>(readAll)).map(({ name }) => name);
 
-/** Runs work in a transaction on a connection that notes when each statement is sent and answered. */
+/** Runs `work` in a transaction. Returns the result, and the order in which the connection sent the statements and got the answers. */
 async function observed<T>(
   work: Parameters<typeof inTransaction<T>>[1],
   fails: (text: string) => boolean = () => false,
@@ -40,7 +40,7 @@ async function observed<T>(
   return { steps, result };
 }
 
-test('sends the first reads with BEGIN, and the last writes with COMMIT', async () => {
+test('sends the first reads together with BEGIN, and the statements of `atCommit` together with COMMIT', async () => {
   const { steps, result } = await observed(async (tx) => {
     await Promise.all([tx.query(read, ['first']), tx.query(readAll)]);
     tx.atCommit(insert, ['first', 1]);
@@ -66,7 +66,7 @@ test.each([
   expect(steps.slice(0, 4)).toEqual(['BEGIN sent', 'BEGIN answered', `${word} sent`, 'SELECT sent']);
 });
 
-test('sends only reads if BEGIN fails', async () => {
+test('sends no write if BEGIN fails', async () => {
   const before = await names();
   const { steps, result } = await observed(
     async (tx) => {
@@ -81,11 +81,11 @@ test('sends only reads if BEGIN fails', async () => {
   expect(await names()).toEqual(before);
 });
 
-test('sends no statement for work without statements', async () => {
+test('sends neither BEGIN nor COMMIT if the work sends no statement', async () => {
   expect(await observed(async () => 'nothing')).toEqual({ steps: [], result: 'nothing' });
 });
 
-test('rolls everything back if a statement that is sent with COMMIT fails, and throws its error', async () => {
+test('rolls everything back if a statement of `atCommit` fails, and throws the error of that statement', async () => {
   const failing = database.db.transaction(async (tx) => {
     await tx.query(insert, ['kept with the others', 1]);
     tx.atCommit(insert, ['twice', 1]);
@@ -96,7 +96,7 @@ test('rolls everything back if a statement that is sent with COMMIT fails, and t
   expect(await names()).toEqual(['first', 'second']);
 });
 
-test('rows that a part of a transaction adds for the commit are written at the end of the part', async () => {
+test('`withinTransaction` sends the statements of `atCommit` when its own work ends, not at the commit', async () => {
   await database.db.transaction(async (tx) => {
     await withinTransaction(tx, async (part) => part.atCommit(insert, ['of a part', 1]));
     expect(await tx.query(readAll)).toContainEqual({ name: 'of a part' });

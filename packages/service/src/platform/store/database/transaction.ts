@@ -1,6 +1,6 @@
 /**
- * Transactions that wait for the server as seldom as they can. Each wait for an answer takes longer than the network needs: the process
- * first handles earlier requests, while the server holds the locks of the transaction.
+ * Runs transactions that wait for an answer of the server as rarely as possible. Each wait takes longer than the network needs: when
+ * the answer arrives, the process first handles earlier requests, and the server holds the locks of the transaction meanwhile.
  */
 import type pg from 'pg';
 import { afterCommit, type Queryable, type Statement } from './database.ts';
@@ -9,7 +9,7 @@ import { run, send } from './send.ts';
 export interface Transaction extends Queryable {
   /**
    * Adds a statement that is sent together with COMMIT, after `work` has ended. If such a statement fails, the transaction is rolled
-   * back and throws the error of the statement.
+   * back and rejects with the error of the statement.
    */
   atCommit(statement: Statement, values?: readonly unknown[]): void;
 }
@@ -21,14 +21,14 @@ interface Sent {
   readonly values: readonly unknown[];
 }
 
-/** Runs `work` in a transaction of the connection. A transaction without statements sends nothing. */
+/** Runs `work` in a transaction on the connection `client`. Sends nothing if `work` sends no statement. */
 export async function inTransaction<T>(client: pg.PoolClient, work: (tx: Transaction) => Promise<T>): Promise<T> {
   const last: Sent[] = [];
   const committed: (() => void)[] = [];
   let begun: Promise<unknown> | undefined;
   /**
-   * The answer to BEGIN. Every statement that may not run outside of the transaction waits for it, and so do all later statements.    *
-   * Absent: no statement had to wait yet.
+   * The answer to BEGIN. A statement that may not run outside of the transaction waits for this answer, and so do all statements after it.
+   * Undefined: no statement had to wait yet.
    */
   let ready: Promise<unknown> | undefined;
   let refusal: unknown;
@@ -42,7 +42,7 @@ export async function inTransaction<T>(client: pg.PoolClient, work: (tx: Transac
     const answered = beginOnce();
     if (!leavesNothing(statement)) ready ??= answered;
     if (ready) await ready;
-    // If BEGIN failed, a statement would commit by itself.
+    // Send no statement after a failed BEGIN, because without a transaction the statement would commit by itself.
     if (refusal) throw refusal;
     return await run<Row>(client, statement, values);
   };
@@ -66,16 +66,17 @@ export async function inTransaction<T>(client: pg.PoolClient, work: (tx: Transac
 async function commit(client: pg.PoolClient, last: readonly Sent[]): Promise<void> {
   const answers = last.map(({ statement, values }) => run(client, statement, values));
   const committed = send(client, 'COMMIT');
-  // The first failed statement shows the cause; the server refuses the others as a consequence.
+  // Throw the error of the first failed statement. Later statements only fail because the server refuses them after the first failure.
   for (const answer of await Promise.allSettled([...answers, committed]))
     if (answer.status === 'rejected') throw answer.reason;
   const { command } = await committed;
-  // After a failed statement whose error was caught, COMMIT rolls the transaction back without an error.
+  // If `work` has caught the error of a failed statement, COMMIT rolls the transaction back and reports no error.
   if (command !== 'COMMIT') throw new Error('the transaction was rolled back: a statement in it had failed');
 }
 
 /**
- * Runs the work inside the caller's transaction. Rows that `work` adds for the commit are sent after `work` has ended.
+ * Runs `work` as a part of the caller's transaction. The statements that `work` adds with `atCommit` are sent when `work` has ended,
+ * before the commit.
  */
 export async function withinTransaction<T>(tx: Queryable, work: (tx: Transaction) => Promise<T>): Promise<T> {
   const last: Sent[] = [];
@@ -93,8 +94,9 @@ export async function withinTransaction<T>(tx: Queryable, work: (tx: Transaction
 const known = new WeakMap<Statement, boolean>();
 
 /**
- * Returns whether a statement that runs outside of a transaction has no lasting effect: it only reads, or takes locks that end with the
- * statement. Such a statement may be sent before BEGIN is answered. `statements.test.ts` compares this with the plans of all statements.
+ * Returns whether a statement has no lasting effect even if it runs outside of a transaction: it only reads, or takes locks that end
+ * with the statement. Such a statement may be sent before the answer to BEGIN has arrived. `statements.test.ts` checks the result of
+ * this function against the plans of all statements.
  */
 export function leavesNothing(statement: Statement | string): boolean {
   if (typeof statement === 'string') return false;

@@ -1,12 +1,12 @@
-/** Temporary failures of database, disk and bucket: the same request may succeed later. */
+/** Recognises temporary failures of the database, the disk and the bucket. After such a failure, the same request may succeed later. */
 import { sqlState } from './connections.ts';
 
 /**
- * `database`: its connection was lost or could not be opened. `disk`: the disk is full. `blobs`: the bucket does not answer.
+ * `database`: the connection to the database was lost or could not be opened. `disk`: the disk is full. `blobs`: the bucket does not answer.
  */
 export type UnavailableReason = 'database' | 'disk' | 'blobs';
 
-/** Thrown instead of a temporary error. It has the message and the code of that error; the error itself is the `cause`. */
+/** Thrown instead of a temporary error. Has the message and the code of the temporary error, which is the `cause`. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
   readonly reason: UnavailableReason;
@@ -19,17 +19,18 @@ export class StoreUnavailable extends Error {
 }
 
 /**
- * Codes of a connection that was lost or refused: PostgreSQL's (08: connection exceptions, 57P01 to 57P05: shut down, crashed,
- * starting, timed out, 53300: too many clients, 25P03: idle in a transaction for too long; appendix A of its manual) and the system's.
+ * Error codes of a connection that was lost or refused. Codes of PostgreSQL (appendix A of its manual): 08 is a connection exception;
+ * 57P01 to 57P05 mean that the server shuts down, has crashed, is starting or timed out; 53300 means too many clients; 25P03 means
+ * idle in a transaction for too long. The others are codes of the operating system.
  */
 const lostCodes =
   /^(08...|57P0[1235]|53300|25P03|ECONNREFUSED|ECONNRESET|ENOENT|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENETDOWN|ENOTFOUND|EAI_AGAIN)$/;
 
-/** Errors of `pg` and `pg-pool` that have no code. */
+/** Messages of the errors of `pg` and `pg-pool` that have no code. */
 const lostMessages =
   /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end)/;
 
-/** Codes of PostgreSQL (`disk_full`) and of the file system. */
+/** Error codes of a full disk: of PostgreSQL (`disk_full`) and of the file system. */
 const fullCodes = ['53100', 'ENOSPC', 'EDQUOT'];
 
 /**

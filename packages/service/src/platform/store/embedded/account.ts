@@ -1,17 +1,17 @@
 /**
- * The account that the server runs as. PostgreSQL refuses to run as root, so root starts the server as an unprivileged account; other users
- * run it under their own account.
+ * Chooses the account of the embedded PostgreSQL server. PostgreSQL refuses to run as root. So if root starts the service, the server
+ * runs under an unprivileged account. Otherwise the server runs under the account of the service.
  */
 import { readFile, stat } from 'node:fs/promises';
 
 export interface Account {
   readonly uid: number;
   readonly gid: number;
-  /** False: /etc/passwd has no line for the account, which initdb requires. */
+  /** False: /etc/passwd has no line for the account. initdb requires such a line. */
   readonly named: boolean;
 }
 
-/** The uid to use if the system has neither `postgres` nor `nobody`: outside the ranges of distributions and containers. */
+/** The uid to use if the system has neither a user `postgres` nor a user `nobody`. Distributions and containers do not use this uid. */
 const unnamedUid = 64_180;
 
 interface PasswdLine {
@@ -21,9 +21,9 @@ interface PasswdLine {
 }
 
 /**
- * Chooses the account of the server. Root uses the owner of an existing folder: PostgreSQL must own its files, and `sudo runyard up`
- * after `runyard up` must not take the folder away from its user. Otherwise root uses `postgres`, else `nobody`, else a fixed high
- * uid.
+ * Chooses the account of the server. If root starts the service and the cluster folder exists, chooses the owner of the folder:
+ * PostgreSQL must own its files, and `sudo runyard up` after `runyard up` must not take the folder away from the user. For a new
+ * folder of root, chooses `postgres`, else `nobody`, else a fixed high uid.
  */
 export async function chooseAccount(clusterFolder: string, passwdFile = '/etc/passwd'): Promise<Account> {
   const passwd = await readPasswd(passwdFile);

@@ -12,7 +12,7 @@ const asRoot = process.getuid?.() === 0;
 const { folder } = testServers();
 
 describe.runIf(asRoot)('as root', () => {
-  test('copies programs below a closed folder once to a place that the server can read', async () => {
+  test("copies the programs once to a folder that the server's account can read, if they are below a closed folder", async () => {
     const closed = path.join(folder(), 'closed');
     await mkdir(closed, { mode: 0o700 });
     await chmod(folder(), 0o755);
@@ -44,7 +44,7 @@ describe.runIf(asRoot)('as root', () => {
   });
 });
 
-describe('library links that npm did not make', () => {
+describe('missing library links', () => {
   let native: string;
   let version: string;
   beforeEach(async () => {
@@ -59,7 +59,7 @@ describe('library links that npm did not make', () => {
     expect(await readdir(path.join(native, 'lib'))).not.toContain('libicuuc.so.60');
   });
 
-  test('are created in the package', async () => {
+  test('are created in the folder of the package', async () => {
     const account = await chooseAccount(path.join(folder(), 'none'));
     expect(await prepareBinaries({ native, version }, account, [])).toBe(native);
     expect(await readdir(path.join(native, 'lib'))).toContain('libicuuc.so.60');

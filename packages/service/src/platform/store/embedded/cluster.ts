@@ -1,8 +1,8 @@
 /**
- * The data files, PostgreSQL's "cluster". It is created in a temporary folder and then renamed, so that an incomplete cluster never counts
- * as a database. Every program here is started with the cluster as its working directory and gets `/proc/self/cwd` as its path. The kernel
- * enters the folder before the process gives up root's rights. So the server's account does not need access to the parent folders (a
- * project below /root). The data is not copied, and folders of other users are not opened.
+ * Creates the data files of PostgreSQL, which it calls a "cluster". The cluster is created in a temporary folder, which is then
+ * renamed, so an incomplete cluster is never used as a database. Every PostgreSQL program is started with the cluster as its working
+ * directory and gets the path `/proc/self/cwd` for the data. The kernel enters the working directory before the process gives up
+ * root's rights. So the server's account does not need access to the parent folders, for example in a project below /root.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,18 +19,18 @@ export const superuser = 'runyard';
 
 const initOptions = [
   '--username=runyard',
-  // Only the permissions of the socket's folder control access, because the server listens nowhere else.
+  // No password is needed: the server listens only on its Unix socket, and the permissions of the socket's folder control who can connect.
   '--auth=trust',
   '--encoding=UTF8',
   '--locale=C',
-  // Sorts by code point on every machine: the order of an index must not change with the system's C library.
+  // The server sorts text by code point on every machine, because the order of an index must not change with the system's C library.
   '--locale-provider=builtin',
   '--builtin-locale=C.UTF-8',
   '--no-instructions',
 ];
 
 /**
- * Creates the cluster if it does not exist. Throws if the existing cluster has another major version.
+ * Creates the cluster if it does not exist, and returns its folder. Throws if a cluster of another major version exists.
  */
 export async function ensureCluster(folder: string, native: string, account: Account): Promise<string> {
   const cluster = path.join(folder, 'cluster');
@@ -101,15 +101,15 @@ async function runInitdb(fresh: string, native: string, account: Account): Promi
 }
 
 /**
- * initdb looks up the name of its account and fails if /etc/passwd has no such account (containers run with an arbitrary uid). The server
- * itself does not. So only initdb gets a passwd file with this line, through bubblewrap.
+ * Returns options with which bubblewrap gives initdb an /etc/passwd that has a line for the account. initdb looks up the name of its
+ * account and fails without such a line, and containers may run with any uid. The server itself does not need the name.
  */
 async function passwdWrapper(account: Account): Promise<{ options: string[]; dispose(): Promise<void> }> {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-passwd-'));
   const file = path.join(folder, 'passwd');
   await chmod(folder, 0o755);
   await writeFile(file, `runyard:x:${account.uid}:${account.gid}::/nonexistent:/bin/sh\n`, { mode: 0o644 });
-  // Root changes the account inside, after bubblewrap has entered the working directory.
+  // If root runs bubblewrap, the account is changed only inside of it, after bubblewrap has entered the working directory.
   const [rights, change] =
     account.uid === process.getuid?.()
       ? [[], []]
@@ -123,7 +123,7 @@ async function passwdWrapper(account: Account): Promise<{ options: string[]; dis
   };
 }
 
-/** Creates the folder for all files of one embedded server, closed to others. */
+/** Creates the folder for all files of one embedded server. Other users cannot enter it. */
 export async function ensureFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
 }

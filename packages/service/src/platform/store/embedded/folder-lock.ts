@@ -1,13 +1,14 @@
 /**
- * One lock file for each data folder. The service holds the lock, and the server and all its processes inherit it. So the lock is free
- * exactly when the service and every PostgreSQL process of the folder have ended. PostgreSQL's own `postmaster.pid` cannot show that.
+ * Locks a data folder with a lock file. The service holds the lock, and all processes of the PostgreSQL server inherit it. So the lock
+ * is free only after the service and all PostgreSQL processes of the folder have ended. PostgreSQL's own file `postmaster.pid` cannot
+ * show that.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type FileLock, tryLockFile } from '@runyard/system/file-lock';
 import type { ProcessIdentity } from '@runyard/system/process-identity';
 
-/** Takes the lock of a server's folder; undefined if another process holds it. */
+/** Takes the lock of a server's folder. Returns undefined if another process holds the lock. */
 export function tryLockFolder(folder: string): FileLock | undefined {
   return tryLockFile(path.join(folder, 'lock'));
 }

@@ -1,10 +1,10 @@
 /**
- * Stops a server whose service died. A small shell waits on a pipe that the service holds. The kernel closes the pipe when the service ends
- * in any way, kill -9 included. The shell then asks for a fast shutdown (SIGINT, "Shutting Down the Server" in the PostgreSQL manual). If
- * that takes too long, it asks for an immediate stop, which also loses no data. The working directory distinguishes the server from a
- * later process with the same id: `-ef` compares the folders themselves. The comparison needs the same uid: root in a container has no
- * CAP_SYS_PTRACE and
- * may not read another user's /proc/PID/cwd.
+ * Stops a PostgreSQL server whose service died. The guard is a small shell script that waits on a pipe from the service. The kernel
+ * closes the pipe when the service ends, even after kill -9. Then the script requests a fast shutdown (SIGINT, "Shutting Down the
+ * Server" in the PostgreSQL manual). If this takes too long, the script requests an immediate shutdown, which loses no data either. A
+ * later process may have the same process id as the server. So the script first compares the working directory of the process with the
+ * data folder (`-ef`). The guard runs under the account of the server, because root in a container has no CAP_SYS_PTRACE and may not
+ * read another user's /proc/PID/cwd.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { type Account, runAs } from './account.ts';
@@ -25,20 +25,21 @@ exit 0`;
 
 const guardScript = `trap '' INT TERM HUP\nread -r word\n${stopScript}`;
 
-/** Time for a fast shutdown, which writes a checkpoint. */
+/** Time that a fast shutdown may take. It writes a checkpoint. */
 export const fastShutdownMs = 20_000;
 
 const environment = { PATH: '/usr/local/bin:/usr/bin:/bin' };
 
 /**
- * Starts a guard for process `pid`, whose working directory is `folder`. The guard ends with that process, or when its stdin is closed.
+ * Starts a guard for process `pid`, whose working directory is `folder`. When the stdin of the guard is closed, the guard stops the
+ * process if it still runs, and ends.
  */
 export function startGuard(pid: number, folder: string, account: Account): ChildProcess {
   return spawn('sh', ['-c', guardScript, 'runyard-guard', String(pid), String(fastShutdownMs / 100)], {
     ...runAs(account),
     cwd: folder,
     env: environment,
-    // Uses a separate session, so that Ctrl-C in the terminal does not reach the shell.
+    // The guard has a separate session, so that Ctrl-C in the terminal does not end it.
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });

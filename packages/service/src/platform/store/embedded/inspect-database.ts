@@ -2,7 +2,7 @@ import pg from 'pg';
 import { minServerVersion } from '../database/database.ts';
 import { locateBinaries } from './binaries.ts';
 
-/** Whether the service can use its database. `version` is that of PostgreSQL. */
+/** Which database the service would use, and whether it can use it. `version` is the version of PostgreSQL. */
 export type DatabaseInspection =
   | { readonly kind: 'embedded'; readonly version: string }
   | { readonly kind: 'embedded_missing'; readonly reason: string }
@@ -10,7 +10,7 @@ export type DatabaseInspection =
   | { readonly kind: 'server_too_old'; readonly version: string; readonly address: string }
   | { readonly kind: 'server_unusable'; readonly reason: string };
 
-/** Checks the server at `url`; without a URL, checks that the embedded PostgreSQL is installed. Changes nothing. Never rejects. */
+/** Checks the server at `url`. If `url` is undefined, checks whether the embedded PostgreSQL is installed. Changes nothing and never rejects. */
 export async function inspectDatabase(url: string | undefined): Promise<DatabaseInspection> {
   if (url !== undefined) return inspectServer(url);
   try {
@@ -34,7 +34,7 @@ async function inspectServer(url: string): Promise<DatabaseInspection> {
     const kind = Number(row.number) < minServerVersion ? 'server_too_old' : 'server';
     return { kind, version: row.text, address };
   } catch (error) {
-    // The driver's messages name host, user and database, never the password.
+    // The reason may be shown: messages of the driver name the host, the user and the database, but never the password.
     return {
       kind: 'server_unusable',
       reason: error instanceof Error ? error.message || error.name : String(error),

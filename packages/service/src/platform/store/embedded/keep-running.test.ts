@@ -7,7 +7,7 @@ import type { EmbeddedPostgres } from './start.ts';
 
 const { folder, start } = testServers({ copies: true });
 
-/** Id of the server's first process; NaN while no server runs. */
+/** Returns the id of the server's first process; NaN while no server runs. */
 const postmaster = async () =>
   Number((await readFile(path.join(folder(), 'cluster/postmaster.pid'), 'utf8').catch(() => '')).split('\n')[0] || NaN);
 
@@ -20,11 +20,11 @@ async function answers(server: EmbeddedPostgres): Promise<void> {
   expect(await query(server.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
 }
 
-test('waits longer after each failed start, at most 30 s', () => {
+test('waits longer after each failed start, but at most 30 s', () => {
   expect([1, 2, 3, 9, 10, 1000].map(waitAfter)).toEqual([100, 200, 400, 25_600, 30_000, 30_000]);
 });
 
-test('restarts a server that keeps ending, also after the tenth time in a minute', async () => {
+test('starts a server again each time it ends, even if it ends more than ten times in a minute', async () => {
   const server = await start();
   for (let round = 1; round <= 12; round += 1) {
     const killed = await postmaster();
@@ -52,7 +52,7 @@ test('tries to start the server again until a start succeeds, and reports the fa
   await vi.waitFor(() => answers(server), { timeout: 60_000 });
 });
 
-test('stops at once while waiting for the next start', async () => {
+test('`stop` does not wait for the next start of the server', async () => {
   const server = await start();
   const control = path.join(folder(), 'cluster/global/pg_control');
   await rename(control, `${control}.away`);

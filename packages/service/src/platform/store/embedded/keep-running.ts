@@ -1,4 +1,4 @@
-/** Starts the server again when it ends, while its service runs. */
+/** Starts the PostgreSQL server again whenever it ends while the service runs. */
 import { backoffMs, delay } from '@runyard/system/backoff';
 import type { StoreLog } from '../database/log.ts';
 import type { Postmaster } from './postmaster.ts';
@@ -11,21 +11,24 @@ export interface RestartedPostmaster {
   stop(): Promise<void>;
 }
 
-/** After this number of ends in a minute, the next start waits. */
+/** If the server has ended more often than this within a minute, wait before the next start. */
 const promptRestartsPerMinute = 10;
-/** The new server cannot start before the last process of the dead server has ended. So shorter waits are usual and are not logged. */
+/**
+ * A failed start is logged only if the next wait is at least this long. The first starts often fail, because a new server cannot start
+ * before the last process of the dead server has ended.
+ */
 const quietWaitMs = 1_000;
 
-/** Only one process starts the server of a folder, so no jitter is needed. */
+/** Makes the waits exact. Only one process starts the server of a folder, so random differences between the waits are not needed. */
 const noJitter = () => 0.5;
 
-/** Returns the milliseconds before the next start after `failures` failed starts in a row: 100, doubled up to 30,000. */
+/** Returns how many milliseconds to wait after `failures` failed starts in a row: 100 after the first, then twice as long each time, up to 30,000. */
 export const waitAfter = (failures: number): number =>
   backoffMs({ firstMs: 100, longestMs: 30_000 }, failures, noJitter);
 
 /**
- * Watches the server and starts it again whenever it ends: a full disk or a lack of memory may last for hours, and the service must recover
- * by itself.
+ * Watches the server and starts it again whenever it ends. Never gives up, because a full disk or a lack of memory may last for hours,
+ * and the service must recover by itself.
  */
 export function keepRunning(
   first: Postmaster,
@@ -60,7 +63,7 @@ export function keepRunning(
         failures += 1;
         const message = error instanceof Error ? error.message : String(error);
         const nextInMs = waitAfter(failures);
-        // Everyone may read this text in /readyz. PostgreSQL's own message is only in the log.
+        // Everyone may read this text in /readyz, so it does not contain PostgreSQL's own message. The log has that message.
         problem = `the embedded PostgreSQL does not start (failed ${failures} times, the next try is in ${nextInMs / 1000} s); the log of the service says why`;
         if (nextInMs >= quietWaitMs)
           log.error(

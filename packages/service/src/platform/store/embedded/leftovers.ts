@@ -1,4 +1,4 @@
-/** Takes the lock of a data folder, after it has stopped the processes of an earlier service. */
+/** Takes the lock of a data folder. If a service has died and left PostgreSQL processes in the folder, stops them first. */
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,12 +10,12 @@ import { type Owner, readOwner, tryLockFolder } from './folder-lock.ts';
 import { stopLeftover, worksIn } from './guard.ts';
 import { removeSocketFolder } from './socket-folder.ts';
 
-/** Time for the guard of a dead service to stop its server. The guard may have been killed too. */
+/** Time for a fast shutdown of a server whose service is dead. The guard of that server may have been killed too. */
 const leftoverFastMs = 2_000;
-/** After this time, the holder of the lock counts as a process that this process cannot stop. */
+/** If the lock is not free after this time, this process cannot stop the process that holds it. */
 const lockTimeoutMs = 15_000;
 
-/** Throws an error that names the process if another service uses the folder. */
+/** Waits until the lock is free and takes it. If another service uses the folder, throws an error that names the process. */
 export async function takeFolder(folder: string, cluster: string, account: Account, log: StoreLog): Promise<FileLock> {
   const giveUp = Date.now() + lockTimeoutMs;
   for (let tries = 0; ; tries += 1) {
@@ -26,7 +26,7 @@ export async function takeFolder(folder: string, cluster: string, account: Accou
     if (owner !== undefined && state === 'alive') throw inUse(folder, `by process ${owner.pid}`);
     if (Date.now() > giveUp)
       throw inUse(folder, state === 'elsewhere' ? 'from another container' : 'by a process that could not be stopped');
-    // On the first try, the server's guard may still be stopping it.
+    // Do not stop the server on the first try, because its guard may be stopping it.
     if (state === 'gone' && tries > 0) {
       if (tries === 1) log.warn({ folder }, 'an earlier service left its database running; stopping it');
       await stopServer(folder, cluster, account, owner);
@@ -42,8 +42,9 @@ function inUse(folder: string, who: string): Error {
 }
 
 /**
- * The other processes of the server end by themselves when their postmaster has ended. A service records itself as the owner before it
- * starts a server: if the owner is still the dead service, the pid file does not belong to a newer server.
+ * Stops the postmaster, which is the first process of the server. The other processes of the server then end by themselves. A service
+ * writes itself into `owner.json` before it starts a server. So if this file still names the dead service, the pid file does not
+ * belong to a newer server.
  */
 async function stopServer(folder: string, cluster: string, account: Account, dead: Owner | undefined): Promise<void> {
   const pid = await postmasterPid(cluster);
@@ -60,9 +61,9 @@ async function postmasterPid(cluster: string): Promise<number | undefined> {
 }
 
 /**
- * While this process has the lock, no server of the folder runs, so a pid file is stale. PostgreSQL detects a stale pid file itself if
- * no process has the old id. After a restart of a container, another process may have this id. Then PostgreSQL would never start
- * again.
+ * Deletes the socket folder and the pid file of a dead server. This process has the lock, so no server of the folder runs and a pid
+ * file is stale. PostgreSQL itself detects a stale pid file only if no process has the old id. After a restart of a container, another
+ * process may have this id, and PostgreSQL would refuse to start.
  */
 export async function clearStale(folder: string, cluster: string, account: Account): Promise<void> {
   const owner = await readOwner(folder);

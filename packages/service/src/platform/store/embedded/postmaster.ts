@@ -1,4 +1,4 @@
-/** One run of the server program: its start, its first answer, its stop. */
+/** Starts and stops the server program of PostgreSQL once. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { totalmem } from 'node:os';
 import path from 'node:path';
@@ -10,13 +10,13 @@ import { type Account, runAs } from './account.ts';
 import { hereFolder, superuser } from './cluster.ts';
 import { fastShutdownMs, startGuard } from './guard.ts';
 
-/** Time for a start: after a crash the server replays its log first. */
+/** Time that a start may take. After a crash, the server first replays its log. */
 const startTimeoutMs = 60_000;
 
 const settings: Record<string, string> = {
   listen_addresses: '',
   unix_socket_permissions: '0700',
-  // Crash-safe: an acknowledged commit is on the disk.
+  // These three settings protect against crashes: PostgreSQL reports a commit only after it is on the disk.
   fsync: 'on',
   synchronous_commit: 'on',
   full_page_writes: 'on',
@@ -24,17 +24,17 @@ const settings: Record<string, string> = {
   io_method: 'sync',
   max_parallel_workers_per_gather: '0',
   jit: 'off',
-  // No replication, so less log is written.
+  // The server has no replicas, so it can write less log.
   wal_level: 'minimal',
   max_wal_senders: '0',
-  // Bounds the replay after a crash.
+  // Limits how much log the server must replay after a crash.
   max_wal_size: '256MB',
-  // The files are in the cluster, where each start removes them. After kill -9, POSIX segments would stay in /dev/shm, which has 64 MB in
-  // Docker.
+  // Shared memory is in files of the cluster, and each start removes old files. With the default (POSIX), segments would stay in
+  // /dev/shm after kill -9, which in Docker has only 64 MB.
   dynamic_shared_memory_type: 'mmap',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // Clients get the errors of their statements. In the log the errors would contain data and texts of users.
+  // Errors of statements are not logged, because they may contain data and texts of users. The client that sent the statement gets the error.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
   log_checkpoints: 'off',
@@ -44,13 +44,13 @@ const settings: Record<string, string> = {
 };
 
 /**
- * Returns the size of PostgreSQL's own cache in MB: a 32nd of the memory that this process may use (bytes), between 32 and 128. The memory
- * is allocated only when it is used.
+ * Returns the size of PostgreSQL's own cache in MB, from 32 to 128: a 32nd of `memory`, which is the memory in bytes that this process
+ * may use. The system allocates memory of the cache only when PostgreSQL uses it.
  */
 export const sharedBuffersMb = (memory: number): number =>
   Math.min(128, Math.max(32, Math.trunc(memory / 32 / 2 ** 20)));
 
-/** Memory of the machine, or less if a control group limits it. */
+/** Returns the memory of the machine, or the limit of the control group if that is less. */
 const usableMemory = (): number => Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
 
 export interface PostmasterOptions {
@@ -58,19 +58,19 @@ export interface PostmasterOptions {
   readonly cluster: string;
   readonly account: Account;
   readonly socketFolder: string;
-  /** The folder's lock, inherited by every process of the server. */
+  /** File descriptor of the folder's lock. All processes of the server inherit it. */
   readonly lockFd: number;
   readonly log: StoreLog;
 }
 
 export interface Postmaster {
   readonly pid: number;
-  /** Settles when the server has ended, for any reason. */
+  /** Resolves with the reason when the server has ended. */
   readonly exited: Promise<string>;
   stop(): Promise<void>;
 }
 
-/** Resolves when the server answers a query. */
+/** Starts the server, and resolves when it answers a query. */
 export async function startPostmaster(options: PostmasterOptions): Promise<Postmaster> {
   const { native, cluster, account, socketFolder, lockFd, log } = options;
   const configuration = {
@@ -85,7 +85,7 @@ export async function startPostmaster(options: PostmasterOptions): Promise<Postm
       ...runAs(account),
       cwd: cluster,
       env: { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C' },
-      // The server has a separate session: Ctrl-C stops the service, and the service stops its database when it no longer needs it.
+      // The server has a separate session, so Ctrl-C in the terminal does not stop it. The service stops the server at the end of its own shutdown.
       detached: true,
       stdio: ['ignore', 'ignore', 'pipe', lockFd],
     },
@@ -96,7 +96,7 @@ export async function startPostmaster(options: PostmasterOptions): Promise<Postm
   });
   const pid = child.pid;
   if (pid === undefined) throw new Error(`PostgreSQL could not be started: ${await exited}`);
-  // Must come after the start, because a process that could not be started has no streams.
+  // Call this only after the check of `pid`, because a process that could not be started has no streams.
   const lastLines = forwardLog(child, log);
   keepGuarded(pid, cluster, account, exited, log);
   const postmaster: Postmaster = { pid, exited, stop: () => stopChild(child, exited, log) };
@@ -106,7 +106,7 @@ export async function startPostmaster(options: PostmasterOptions): Promise<Postm
     await postmaster.stop();
     throw error;
   }
-  // The service may end without stopping the server. The guard stops it then.
+  // The server does not keep the service process alive. If the service ends without stopping the server, the guard stops it.
   child.unref();
   return postmaster;
 }
@@ -121,7 +121,7 @@ function keepGuarded(pid: number, cluster: string, account: Account, exited: Pro
     guard = begun;
     begun.on('error', (error) => {
       log.warn({ error: error.message }, 'the database has no guard');
-      // If a program could not be started, there is no exit event.
+      // If the guard could not be started, no `exit` event follows, so try again here.
       if (begun.pid === undefined) beginAfter(1_000);
     });
     begun.stdin?.on('error', () => undefined);
@@ -137,7 +137,7 @@ function keepGuarded(pid: number, cluster: string, account: Account, exited: Pro
   });
 }
 
-/** Polls with real queries, because the caller needs a server that answers. */
+/** Resolves when the server has answered a query. Tries again until then, because the server accepts no connections at first. */
 async function firstAnswer(socketFolder: string, exited: Promise<string>, lastLines: () => string): Promise<void> {
   let endReason: string | undefined;
   void exited.then((reason) => {
@@ -164,7 +164,7 @@ async function firstAnswer(socketFolder: string, exited: Promise<string>, lastLi
   }
 }
 
-/** Other lines are routine, or their clients get them too. */
+/** The log lines of PostgreSQL that are logged as warnings. The others are routine, or a client gets them as its error. */
 const noteworthy =
   /^PANIC|terminated by signal|not properly shut down|No space left|Out of memory|corrupt|invalid page/i;
 

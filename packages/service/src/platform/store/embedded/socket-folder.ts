@@ -1,7 +1,8 @@
 /**
- * The folder of the server's Unix socket. Each start creates a new folder: no other user can guess its name and create it first, and only
- * the server's account and root can enter it. Only this folder controls access to the embedded server, which listens nowhere else. It is
- * not inside the data folder, because the path of a socket may have only 107 bytes (sun_path in unix(7)).
+ * Creates the folder of the server's Unix socket. This folder alone controls access to the embedded server, which listens nowhere
+ * else: only the server's account and root can enter the folder. Each start creates a folder with a new random name, so another user
+ * cannot create it first. The folder is not inside the data folder, because the path of a socket may have only 107 bytes (sun_path in
+ * unix(7)).
  */
 import { chown, lstat, mkdtemp, readdir, rm, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,8 +15,8 @@ const socketName = '.s.PGSQL.5432';
 const emptyForMs = 10 * 60_000;
 
 /**
- * /run is first for root, because no cleaner of temporary files looks there. A user's own XDG_RUNTIME_DIR is deleted when the user logs
- * out.
+ * Returns the folders in which the socket folder may be, the preferred one first. Root prefers /run, because programs that delete old
+ * temporary files do not look there. XDG_RUNTIME_DIR of a user is not used, because the system deletes it when the user logs out.
  */
 function parents(): string[] {
   return process.getuid?.() === 0 ? ['/run', '/tmp'] : [tmpdir(), '/tmp'];
@@ -40,13 +41,13 @@ export async function makeSocketFolder(account: Account): Promise<string> {
   });
 }
 
-/** If the guard stopped the server, an empty folder stays, and the next start with the same data removes it. */
+/** Removes old empty socket folders. Such a folder stays if the guard stopped the server and no later service has used the same data folder. */
 async function sweepEmpty(parent: string): Promise<void> {
   for (const name of await readdir(parent).catch(() => [])) {
     if (!name.startsWith(prefix)) continue;
     const folder = path.join(parent, name);
     const found = await lstat(folder).catch(() => undefined);
-    // rmdir removes only empty folders.
+    // `rmdir` fails for a folder that is not empty, so a socket in use stays.
     if (found?.isDirectory() && found.mtimeMs < Date.now() - emptyForMs) await rmdir(folder).catch(() => undefined);
   }
 }

@@ -15,7 +15,7 @@ import { findEmbeddedPostgres, startEmbeddedPostgres } from './start.ts';
 const asRoot = process.getuid?.() === 0;
 const { folder, children, start, runStart } = testServers({ copies: true });
 
-test('keeps the data over a stop and a start, and stops twice without an error', async () => {
+test('keeps the data when it is stopped and started again, and can be stopped twice', async () => {
   const first = await start();
   await query(first.url, 'CREATE TABLE kept AS SELECT 1 AS one');
   await Promise.all([first.stop(), first.stop()]);
@@ -23,7 +23,7 @@ test('keeps the data over a stop and a start, and stops twice without an error',
   expect(await query(second.url, 'SELECT * FROM kept')).toEqual([{ one: 1 }]);
 });
 
-test('listens on its socket only, commits durably and sorts by code point', async () => {
+test('listens only on its Unix socket, commits durably and sorts by code point', async () => {
   const { url, connection } = await start();
   const settings = await query(
     url,
@@ -35,7 +35,7 @@ test('listens on its socket only, commits durably and sorts by code point', asyn
   expect(Buffer.byteLength(`${connection.host}/.s.PGSQL.5432`)).toBeLessThanOrEqual(107);
 });
 
-test('refuses a second process on the folder with the id of the first, which continues', async () => {
+test('a second process on a data folder fails with an error that names the first process, and the first process continues', async () => {
   const { url } = await start();
   await expect(startEmbeddedPostgres({ dataDir: folder(), log: silentLog })).rejects.toThrow(
     `is in use by process ${process.pid}`,
@@ -44,7 +44,7 @@ test('refuses a second process on the folder with the id of the first, which con
   expect((await findEmbeddedPostgres(folder()))?.url).toBe(url);
 });
 
-test('gives a new folder to one of several processes, and the others report its owner', async () => {
+test('if several processes use a new folder at once, one of them starts, and the errors of the others name it', async () => {
   const outcomes = await Promise.all([1, 2, 3].map(() => runStart(folder())));
   const winners = outcomes.filter(({ output }) => output.includes('started'));
   expect(winners).toHaveLength(1);
@@ -53,7 +53,7 @@ test('gives a new folder to one of several processes, and the others report its 
   }
 });
 
-test('starts although the process id in the pid file now belongs to another process', async () => {
+test('starts even if the process id in the pid file now belongs to another process', async () => {
   await (await start()).stop();
   const stranger = spawn('sleep', ['60'], { stdio: 'ignore' });
   children.push(stranger);
@@ -63,7 +63,7 @@ test('starts although the process id in the pid file now belongs to another proc
   expect(stranger.exitCode).toBeNull();
 });
 
-test('names a PostgreSQL that a person started on the folder, and does not stop it', async () => {
+test('does not stop a PostgreSQL that a person started on the folder, and fails with an error that names it', async () => {
   await (await start()).stop();
   const cluster = path.join(folder(), 'cluster');
   const account = await chooseAccount(cluster);
@@ -99,13 +99,13 @@ async function readUntil(child: ChildProcess, pattern: RegExp): Promise<void> {
 }
 
 describe('an unusable folder', () => {
-  test('of another major version is refused with a remedy', async () => {
+  test('of another major version is refused, and the error says what to do', async () => {
     await (await start()).stop();
     await writeFile(path.join(folder(), 'cluster/PG_VERSION'), '17\n');
     await expect(start()).rejects.toThrow(/made by PostgreSQL 17, this is 18.*export/);
   });
 
-  test('with another file in place of the data is refused with a remedy', async () => {
+  test('with a file in place of the data folder is refused, and the error says what to do', async () => {
     await mkdir(path.join(folder(), 'cluster'));
     await writeFile(path.join(folder(), 'cluster/letter.txt'), 'dear');
     await expect(start()).rejects.toThrow(/not a PostgreSQL data folder/);
@@ -113,13 +113,13 @@ describe('an unusable folder', () => {
   });
 });
 
-test('deletes an incomplete cluster of a killed initdb', async () => {
+test('a start deletes the incomplete cluster of a killed initdb', async () => {
   await mkdir(path.join(folder(), 'cluster.new-abcdef/base'), { recursive: true });
   await start();
   expect((await readdir(folder())).sort()).toEqual(['cluster', 'lock', 'owner.json']);
 });
 
-test('leaves no process after kill -9 in the middle of initdb, and starts the next time', async () => {
+test('kill -9 during initdb leaves no process, and the next start succeeds', async () => {
   const child = spawn(
     process.execPath,
     [path.join(import.meta.dirname, '../../../../../../test/support/writing-service.ts'), folder()],

@@ -1,4 +1,4 @@
-/** The embedded PostgreSQL: a real server that belongs to this process and to one data folder. */
+/** Starts the embedded PostgreSQL: a real server that belongs to this process and to one data folder. */
 import path from 'node:path';
 import { stateOf, thisProcess } from '@runyard/system/process-identity';
 import type { StoreLog } from '../database/log.ts';
@@ -11,7 +11,7 @@ import { clearStale, takeFolder } from './leftovers.ts';
 import { startPostmaster } from './postmaster.ts';
 import { makeSocketFolder, removeSocketFolder } from './socket-folder.ts';
 
-/** Address of the server: for `pg`, and as a URL for a setting. */
+/** Address of the server, in the form that `pg` takes. */
 export interface EmbeddedConnection {
   /** Folder of the Unix socket. */
   readonly host: string;
@@ -25,20 +25,20 @@ export interface EmbeddedPostgres {
   readonly url: string;
   /** Returns why the server does not run now; null if it runs. */
   problem(): string | null;
-  /** Resolves when the server has ended. Fast shutdown: open transactions are rolled back, and a checkpoint is written. */
+  /** Resolves when the server has ended. Stops the server with a fast shutdown, which rolls back open transactions and writes a checkpoint. */
   stop(): Promise<void>;
 }
 
 export interface EmbeddedOptions {
-  /** Folder for this server only; created if it does not exist. The parents of the folder may be closed to others. */
+  /** Folder that only this server uses. It is created if it does not exist. The server's account does not need access to its parent folders. */
   readonly dataDir: string;
   readonly log: StoreLog;
 }
 
 /**
- * Starts the server and resolves when it answers. The server lives as long as this process. `stop` stops it; if this process ends in any
- * other way, its guard stops it; if it ends by itself, it is started again. Throws an error that names the process if another one uses the
- * folder, and throws if PostgreSQL cannot run.
+ * Starts the server and resolves when it answers. If the server ends by itself, it is started again. If this process ends without
+ * calling `stop`, the guard of the server stops it. If another process uses the folder, throws an error that names this process. Also
+ * throws if PostgreSQL cannot run.
  */
 export async function startEmbeddedPostgres({ dataDir, log }: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const folder = path.resolve(dataDir);
@@ -77,7 +77,10 @@ export async function startEmbeddedPostgres({ dataDir, log }: EmbeddedOptions): 
   }
 }
 
-/** Returns the running server of a folder, for a second program of the same user (an export); undefined if no server runs. */
+/**
+ * Returns the address of the server that runs on a data folder; undefined if no server runs. Used by a second program of the same
+ * user, such as an export.
+ */
 export async function findEmbeddedPostgres(
   dataDir: string,
 ): Promise<Pick<EmbeddedPostgres, 'connection' | 'url'> | undefined> {

@@ -1,7 +1,7 @@
 /**
- * Detects a full disk before it stops the database. PostgreSQL crashes, and does not start again, if there is no room for a few small files
- * and the next segment of its log (checkpoints write both). So a file in the data folder reserves some space. While the disk is full and
- * nothing new is stored, the room is released in small parts.
+ * Detects a full disk before PostgreSQL fails. A checkpoint writes a few small files and the next segment of PostgreSQL's log. If
+ * there is no room for them, PostgreSQL crashes and does not start again. So a file in the data folder reserves some space. While the
+ * disk is full, the service stores nothing new, and gives the reserved space to PostgreSQL in small parts.
  */
 import { randomFillSync } from 'node:crypto';
 import { type FileHandle, open, stat, statfs, truncate } from 'node:fs/promises';
@@ -9,37 +9,40 @@ import type { StoreLog } from '../database/log.ts';
 
 const mb = 1024 * 1024;
 
-/** With less free space than this the disk counts as full: one segment of PostgreSQL's log. */
+/** If less space than this is free, the disk counts as full. This is the size of one segment of PostgreSQL's log. */
 export const leastFreeBytes = 16 * mb;
 
-/** Streams of large files end when less free space than this is left. */
+/** If less space than this is free, the service stores no large files. */
 export const leastFreeForStreams = 128 * mb;
 
-/** The size of the reserve: two such segments. */
+/** The size of the reserve: two segments of PostgreSQL's log. */
 export const reserveBytes = 32 * mb;
 
-/** Bytes that are released at a time, so that another program which fills the disk does not take the whole reserve at once. */
+/**
+ * How many bytes of the reserve are released at a time. The parts are small, so that another program which fills the disk cannot take
+ * the whole reserve at once.
+ */
 const sliceBytes = 8 * mb;
 
 /** Whether there is room to write. */
 export interface FreeSpace {
   /**
-   * Returns the reason why nothing new is stored now; null if there is space. The answer is from the last `measure`.
+   * Returns the reason why nothing new can be stored; null if there is space. The result is that of the last `measure`.
    */
   problem(): string | null;
   /**
-   * Reads the free space now. Returns why long streams must end; null if there is enough space. Streams are refused long before anything
-   * else, because each stream uses space between two measurements.
+   * Reads the free space now. Returns why no large file can be stored; null if there is enough space. Large files are refused long
+   * before other data, because the service may write much of them between two measurements.
    */
   streamProblem(): Promise<string | null>;
-  /** Reads the free space, and releases or refills the reserve. Call it every second or so. */
+  /** Reads the free space, and releases or refills the reserve. Call this about once a second. */
   measure(): Promise<void>;
 }
 
 export interface FreeSpaceOptions {
-  /** Any folder of the file system; messages name it. */
+  /** Any folder of the file system to watch. Messages name this folder. */
   readonly folder: string;
-  /** File of the reserve; absent: no reserve, for a service whose database has a separate disk. */
+  /** Path of the file that reserves space. Absent: there is no reserve, because the database is on another disk. */
   readonly reserveFile?: string;
   readonly log: StoreLog;
   /** Returns the free bytes of the file system of a folder; default: asks the operating system. */
@@ -94,7 +97,7 @@ async function shrinkReserve(file: string): Promise<void> {
   if (size > 0) await truncate(file, Math.max(0, size - sliceBytes));
 }
 
-/** Writes bytes that no file system compresses or leaves out. */
+/** Fills the reserve with random bytes, because a file system may compress other bytes or not store them. */
 async function growReserve(file: string): Promise<void> {
   const handle = await open(file, 'a', 0o600);
   try {
@@ -113,7 +116,7 @@ async function append(handle: FileHandle, bytes: Buffer, most: number): Promise<
   return (await handle.write(bytes, 0, Math.min(bytes.byteLength, most))).bytesWritten;
 }
 
-/** For tests and programs that do not watch a disk: it always reports enough space. */
+/** Always reports enough space. Used by tests, and by programs that do not watch a disk. */
 export const unlimitedSpace: FreeSpace = {
   problem: () => null,
   streamProblem: async () => null,

@@ -45,20 +45,20 @@ test('rolls back a migration that fails in the middle and keeps the earlier migr
   expect(await migrateDatabase(db, { folder })).toEqual(['0002_bad']);
 });
 
-describe('rejects', () => {
+describe('migrating', () => {
   beforeEach(async () => {
     await write('0001_things.sql', 'CREATE TABLE things (a int);\n');
     await migrateDatabase(db, { folder });
   });
 
-  test('an applied migration that was changed', async () => {
+  test('fails if an applied migration was changed', async () => {
     await write('0001_things.sql', 'CREATE TABLE things (a bigint);\n');
     await write('0002_more.sql', 'CREATE TABLE more (a int);');
     await expect(migrateDatabase(db, { folder })).rejects.toThrow(/0001_things was changed after it was applied/);
     expect(await db.query("SELECT to_regclass('more')::text AS more")).toEqual([{ more: null }]);
   });
 
-  test('a database of another line of versions', async () => {
+  test('fails if the database has a migration with the same number and another name', async () => {
     await rm(path.join(folder, '0001_things.sql'));
     await write('0001_start.sql', 'CREATE TABLE things (a int);\n');
     await expect(migrateDatabase(db, { folder })).rejects.toThrow(
@@ -66,14 +66,14 @@ describe('rejects', () => {
     );
   });
 
-  test('a migration with a lower number than an applied one', async () => {
+  test('fails if a new migration has a lower number than an applied one', async () => {
     await write('0003_more.sql', 'CREATE TABLE more (a int);');
     await migrateDatabase(db, { folder });
     await write('0002_late.sql', 'CREATE TABLE late (a int);');
     await expect(migrateDatabase(db, { folder })).rejects.toThrow(/0002_late comes before 0003_more/);
   });
 
-  test('accepts an applied migration that has other line ends now', async () => {
+  test('succeeds if only the line ends of an applied migration have changed', async () => {
     await write('0001_things.sql', 'CREATE TABLE things (a int);\r\n');
     expect(await migrateDatabase(db, { folder })).toEqual([]);
   });
@@ -93,20 +93,20 @@ describe('a database that is newer than the code', () => {
     expect(await migrateDatabase(db, { folder })).toEqual([]);
   });
 
-  test('is refused, if one of its newer migrations needs newer code', async () => {
+  test('is refused, if one of its newer migrations needs newer code than this code', async () => {
     await newer('-- Contract: needs code of migration 0034 or later.\nCREATE TABLE more (a int);');
     await expect(migrateDatabase(db, { folder })).rejects.toThrow(
       'migration 0034_more needs code of migration 34 or later, and this code ends at 33. Start a newer Runyard.',
     );
   });
 
-  test('is accepted, if the code is newer than a migration needs it to be', async () => {
+  test('is accepted, if its newer migrations need newer code, but this code is new enough', async () => {
     await newer('-- Contract: needs code of migration 0033 or later.\nCREATE TABLE more (a int);');
     expect(await migrateDatabase(db, { folder })).toEqual([]);
   });
 });
 
-/** Statements after which code of the release before fails, or writes rows that the schema refuses. */
+/** Patterns of statements after which code of the previous release fails, or writes rows that the schema refuses. */
 const contracting: Readonly<Record<string, RegExp>> = {
   'drops a table, a column, a function or a rule': /\bDROP (?:TABLE|COLUMN|FUNCTION|TYPE|VIEW|CONSTRAINT)\b/i,
   'renames a table or a column': /\bRENAME (?:TO|COLUMN)\b/i,
@@ -116,7 +116,7 @@ const contracting: Readonly<Record<string, RegExp>> = {
   'adds a rule to a table that old code writes': /\bALTER TABLE[^;]*\bADD (?:CONSTRAINT|CHECK|UNIQUE|FOREIGN)\b/i,
 };
 
-test('each migration after the column oldest_code declares whether old code can work with it', async () => {
+test('each migration after 0033_oldest_code that breaks older code declares the oldest code that works with it', async () => {
   const wrong = (await readMigrations())
     .filter(({ version, oldestCode }) => version > 33 && oldestCode === 0)
     .flatMap(({ name, sql }) =>
@@ -136,7 +136,7 @@ test.each([
   expect(Object.keys(contracting).filter((each) => contracting[each]?.test(sql))).toEqual([what]);
 });
 
-test('a column with a default needs no newer code', () => {
+test('a new column with a default is not reported as breaking older code', () => {
   const sql = 'ALTER TABLE runs ADD COLUMN a text NOT NULL DEFAULT 1, ADD COLUMN b text;';
   expect(Object.values(contracting).some((pattern) => pattern.test(sql))).toBe(false);
 });
@@ -150,7 +150,7 @@ test('rejects files that share a number or have an invalid name', async () => {
   await expect(readMigrations(folder)).rejects.toThrow(/2_b.sql is not named/);
 });
 
-test('30 starts at the same time in three processes apply each migration once', async () => {
+test('three processes that migrate 30 times at the same time apply each migration once', async () => {
   for (const { name } of await readMigrations())
     await copyFile(path.join(migrationsFolder, `${name}.sql`), path.join(folder, `${name}.sql`));
   await write('9998_slow.sql', 'CREATE TABLE slow AS SELECT pg_sleep(0.2)::text;');
@@ -178,7 +178,7 @@ test('30 starts at the same time in three processes apply each migration once', 
   expect(applied.sort()).toEqual((await readMigrations(folder)).map(({ name }) => name));
 });
 
-test('needs only the right to create tables in the schema', async () => {
+test('migrating needs no other right than to create tables in the schema', async () => {
   const role = `runyard_test_role_${process.pid}`;
   const admin = new pg.Client({ connectionString: empty.url });
   await admin.connect();
@@ -186,7 +186,7 @@ test('needs only the right to create tables in the schema', async () => {
   try {
     await admin.query(`CREATE ROLE ${role} NOSUPERUSER`);
     await admin.query(`GRANT ALL ON SCHEMA public TO ${role}`);
-    // Connections that open from now on have this role. The servers of tests may not let the role log in without a password.
+    // Give this role to connections that open from now on. They cannot log in with it, because a test server may require a password.
     await admin.query(`ALTER ROLE CURRENT_USER IN DATABASE ${database} SET role = '${role}'`);
     const asRole = await openDatabase({ address: { connectionString: empty.url }, maxConnections: 1, log: silentLog });
     try {
@@ -212,7 +212,7 @@ describe('a database with the migrations that the baseline replaced', () => {
   });
   afterEach(() => older.drop());
 
-  /** Gives the migrated database the records of the first `count` migrations that the baseline replaced. */
+  /** Makes the database look as if it had the first `count` of the migrations that the baseline replaced. */
   async function makeOlder(count: number): Promise<void> {
     const text = await readFile(path.join(import.meta.dirname, 'replaced-migrations.txt'), 'utf8');
     const replaced = text.trim().split('\n').slice(0, count);
@@ -239,7 +239,7 @@ describe('a database with the migrations that the baseline replaced', () => {
     return names;
   }
 
-  test('that has all replaced migrations gets the records of the baseline and then later migrations', async () => {
+  test('gets the records of the baseline, and then later migrations, if it has all replaced migrations', async () => {
     await makeOlder(66);
     const baseline = await copyBaseline();
     expect(await migrateDatabase(older.db, { folder })).toEqual([]);
@@ -248,7 +248,7 @@ describe('a database with the migrations that the baseline replaced', () => {
     expect(await migrateDatabase(older.db, { folder })).toEqual(['0024_more']);
   });
 
-  test('keeps its records if the migration after its adoption fails', async () => {
+  test('keeps its own records if a later migration fails', async () => {
     await makeOlder(66);
     await copyBaseline();
     await write('9999_bad.sql', 'SELECT 1/0;');
@@ -256,7 +256,7 @@ describe('a database with the migrations that the baseline replaced', () => {
     expect(await readNames()).toHaveLength(66);
   });
 
-  test('is refused with the version to start before if it lacks some of the replaced migrations', async () => {
+  test('is refused if it lacks some of the replaced migrations, and the error names the version to start first', async () => {
     await makeOlder(65);
     await expect(migrateDatabase(older.db)).rejects.toThrow(
       `The database is too old for this Runyard: its last migration is 0112_more_run_filters. Start the Runyard of commit ${lastCommitBeforeBaseline} on it once, then start this one.`,

@@ -1,7 +1,7 @@
 /**
- * Applies migrations: SQL files `migrations/NNNN_name.sql`, each once, in the order of their numbers. Each runs in its own transaction
- * together with its record, under an advisory lock that ends with the transaction. So any number of processes may start at the same time,
- * and a process that dies during a migration leaves no incomplete migration.
+ * Applies migrations: SQL files `migrations/NNNN_name.sql`, each once, in the order of their numbers. Each migration and its record
+ * are written in one transaction, which holds an advisory lock. So any number of processes may start at the same time, and a process
+ * that dies during a migration leaves no incomplete migration.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -16,13 +16,16 @@ export interface Migration {
   readonly sql: string;
   /** SHA-256 of the file, as hex. */
   readonly checksum: string;
-  /** Code that has fewer migrations than this version fails on the schema after this file; 0: all code works with it. */
+  /**
+   * The number of a migration. Code whose last migration has a lower number fails on a database that has applied this file. 0: all
+   * older code works.
+   */
   readonly oldestCode: number;
 }
 
 /**
- * The line of a migration that removes or forbids something that older code uses. A migration without this line only adds to the
- * schema, so code of the release before it also works on the new schema.
+ * A migration must contain this line if it removes or forbids something that older code uses. A migration without this line only adds
+ * to the schema, so code of the previous release also works on the new schema.
  */
 const contracts = /^-- Contract: needs code of migration (\d{4}) or later\.$/m;
 
@@ -34,21 +37,21 @@ const lockKey = '7236430154412310';
 
 export const migrationsFolder = import.meta.dirname;
 
-/** The last migration of the baseline: the files that make the schema at once. Later files change it. */
+/** The number of the last migration of the baseline. The baseline is the files that create the whole schema; later files change the schema. */
 const lastOfBaseline = 23;
 
 /**
- * The 66 migrations, 0001_access to 0114_identity_configuration, that the baseline replaced. Together they made the same schema. So a
- * database that has all of them is adopted: the records of the baseline replace its records.
+ * The baseline replaced 66 older migrations, 0001_access to 0114_identity_configuration, which together made the same schema. So a
+ * database that has all of them is adopted: its records are replaced by the records of the baseline.
  */
 const replaced = {
   /** SHA-256 over one line `VERSION CHECKSUM` for each migration. */
   digest: '42ad0d15e7c21349819da0035d57d27e756949d85e7c09347aee6491f4f5b4ee',
-  /** Checksum of the first of these migrations. Each database of that time has applied it. */
+  /** Checksum of the first of these migrations, which every database of that time has. */
   firstChecksum: '4c62c72db3cf21362cb9e10f46fa16f9f60fb86ea17de1cfb8c22d91e4c9800e',
 };
 
-/** A version of Runyard that brings every older database to the state that can be adopted. */
+/** The commit of a Runyard version that migrates every older database so far that it can be adopted. */
 export const lastCommitBeforeBaseline = 'b9d5a8d5';
 
 /** Returns whether these migrations are `all` migrations that the baseline replaced, only `some` of them, or `none`. */
@@ -71,7 +74,7 @@ export async function readMigrations(folder = migrationsFolder): Promise<Migrati
     const version = /^(\d{4})_[a-z0-9_]+\.sql$/.exec(file)?.[1];
     if (version === undefined) throw new Error(`${file} is not named like 0001_access.sql`);
     const text = await readFile(path.join(folder, file), 'utf8');
-    // Git may have converted line ends to CRLF. Different line ends are not a change of the migration.
+    // Git may have converted line ends to CRLF, so the checksum ignores the kind of line ends.
     const sql = text.replaceAll('\r\n', '\n');
     const checksum = createHash('sha256').update(sql).digest('hex');
     const oldestCode = Number(contracts.exec(sql)?.[1] ?? 0);
@@ -91,8 +94,8 @@ export interface MigrateOptions {
 
 /**
  * Applies the migrations that the database does not have yet, and returns their names. A database that is newer than the code stays
- * unchanged if its newer migrations only added to the schema. Throws and changes nothing if one of them needs newer code, if a migration
- * was changed after it was applied, or if the database is older than the baseline.
+ * unchanged if its newer migrations only added to the schema. Throws and changes nothing if a newer migration needs newer code, if the
+ * file of an applied migration was changed, or if the database is older than the baseline.
  */
 export async function migrateDatabase(db: Database, options: MigrateOptions = {}): Promise<string[]> {
   const { folder = migrationsFolder, upTo = Number.POSITIVE_INFINITY } = options;
@@ -170,8 +173,8 @@ async function requireCompatible(
 }
 
 /**
- * Replaces the records of a database that has all migrations that the baseline replaced. Throws if the database has
- * only some of these migrations.
+ * If the database has all migrations that the baseline replaced, replaces its records by the records of the baseline. Throws if the
+ * database has only some of these migrations.
  */
 async function adoptReplaced(
   client: pg.Client,

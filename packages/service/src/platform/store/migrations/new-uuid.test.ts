@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-test('ids that statements create are of version 7, unique, and in the order of their creation', async () => {
+test('ids that SQL statements create are UUIDs of version 7, unique, and in the order of their creation', async () => {
   const before = Date.now();
   const rows = await database.db.query<{ id: string }>('SELECT new_uuid_v7() AS id FROM generate_series(1, 5000)');
   const ids = rows.map(({ id }) => id);
@@ -18,7 +18,7 @@ test('ids that statements create are of version 7, unique, and in the order of t
   expect(times).toEqual(times.toSorted());
   expect(new Set(times).size).toBeGreaterThan(500);
   const madeAt = ids.map((id) => Number.parseInt(id.slice(0, 13).replace('-', ''), 16));
-  // The database runs on this machine and uses its clock, but in possibly coarser steps.
+  // The database and this process use the same clock, but the database may read it in coarser steps.
   expect(Math.min(...madeAt)).toBeGreaterThanOrEqual(before - 1);
   expect(Math.max(...madeAt)).toBeLessThanOrEqual(Date.now() + 1);
 });

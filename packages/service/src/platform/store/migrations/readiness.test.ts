@@ -3,7 +3,7 @@ import type { Database } from '../database/database.ts';
 import { silentLog } from '../database/log.ts';
 import { makeStoreCheck } from './readiness.ts';
 
-test('the service becomes ready although the migrations could not be read once', async () => {
+test('the service becomes ready even if its first attempt to read the migrations fails', async () => {
   const db = { query: async () => [{ name: '0001_access' }] } as unknown as Database;
   let reads = 0;
   const check = makeStoreCheck({ db, log: silentLog, databaseProblem: () => null }, async () => {

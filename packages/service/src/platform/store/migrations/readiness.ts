@@ -3,7 +3,7 @@ import type { StoreLog } from '../database/log.ts';
 import { defineStatement, text } from '../database/statement.ts';
 import { readMigrations } from './migrate.ts';
 
-/** Time for an answer of the database. */
+/** Time that the database has for an answer. */
 const patienceMs = 2_000;
 
 const readApplied = defineStatement({
@@ -20,8 +20,8 @@ interface ReadinessDeps {
 }
 
 /**
- * Returns a check that the database answers and has all migrations of this code; the check returns a problem or null. The names of the
- * migrations are read once. `read` is for tests.
+ * Returns a function that checks whether the database answers and has all migrations of this code. The function returns a problem or
+ * null. It reads the names of the migration files only once. Only tests pass `read`.
  */
 export function makeStoreCheck(deps: ReadinessDeps, read = readMigrations): () => Promise<string | null> {
   let expected: readonly string[] | undefined;
@@ -29,7 +29,7 @@ export function makeStoreCheck(deps: ReadinessDeps, read = readMigrations): () =
     const problem = deps.databaseProblem();
     if (problem !== null) return problem;
     try {
-      // A failure, such as too many open files, is not remembered.
+      // If reading the files fails, for example because of too many open files, the next check tries again.
       expected ??= (await read()).map(({ name }) => name);
       const timeout = AbortSignal.timeout(patienceMs);
       const isLate = new Promise<never>((_, reject) => {

@@ -22,7 +22,7 @@ const columnsOfTables = defineStatement({
     // As in CREATE TABLE.
     type: text(),
     nullable: boolean,
-    // An SQL expression; null: the column has no default, or is generated.
+    // The default as an SQL expression; null: the column has no default, or is generated.
     default: nullable(text()),
     generated: boolean,
     inPrimaryKey: boolean,

@@ -7,18 +7,18 @@ import { type Database, openDatabase } from '../database/database.ts';
 import { silentLog } from '../database/log.ts';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from '../embedded/start.ts';
 
-/** Places of the data of an installation. */
+/** Where an installation has its data. */
 export interface DataPlace {
   /** Absolute path of the data folder, which holds the embedded database and, unless a setting says otherwise, the blobs. */
   readonly dataFolder: string;
-  /** URL of a PostgreSQL server; absent: the embedded database. */
+  /** URL of a PostgreSQL server; absent: the installation uses the embedded database. */
   readonly databaseUrl?: string;
   readonly blobs: BlobsSettings;
 }
 
 /**
- * Copies all blobs of RUNYARD_BLOBS_FROM to RUNYARD_BLOBS, while services that have both settings run. `tell` gets the sums after each blob.
- * Rejects with a message for a person.
+ * Copies all blobs of RUNYARD_BLOBS_FROM to RUNYARD_BLOBS. Services that have both settings may run meanwhile. `tell` gets the sums
+ * after each blob. If this fails, the message of the error is for the person who runs the command.
  */
 export async function moveBlobs(
   { dataFolder, blobs }: Pick<DataPlace, 'dataFolder' | 'blobs'>,
@@ -38,7 +38,7 @@ export async function moveBlobs(
   if (marker !== undefined && other !== undefined && marker !== other)
     throw new Error(`RUNYARD_BLOBS belongs to another database (${other}): name an empty folder, or another prefix`);
   const sums = await copyBlobs(source, target, tell);
-  // A service that still uses the old settings does not become ready at its next start.
+  // Without the marker in the old store, a service that still has the old settings does not become ready at its next start.
   if ((await readBlobMarker(target)) !== undefined) await source.delete(markerKey);
   return sums;
 }
@@ -51,12 +51,12 @@ export async function findBlobsProblem({
   return (await (await openBlobs(blobs, dataFolder)).problem?.())?.text ?? null;
 }
 
-/** Opens database and blobs for `work`. Starts the embedded database if it does not run, and stops it again. */
+/** Opens the database and the blobs for `work`. If the embedded database does not run, starts it and stops it afterwards. */
 export async function withStore<T>(place: DataPlace, work: (db: Database, blobs: BlobStore) => Promise<T>): Promise<T> {
   return await withDatabase(place, async (db) => await work(db, await openBlobs(place.blobs, place.dataFolder)));
 }
 
-/** Opens the database for `work`. Starts the embedded database if it does not run, and stops it again. */
+/** Opens the database for `work`. If the embedded database does not run, starts it and stops it afterwards. */
 export async function withDatabase<T>(
   { dataFolder, databaseUrl }: Omit<DataPlace, 'blobs'>,
   work: (db: Database) => Promise<T>,
@@ -80,14 +80,14 @@ export async function withDatabase<T>(
 
 const embeddedFolder = (dataFolder: string): string => path.join(dataFolder, 'postgres');
 
-/** Returns false if the database is the embedded one and does not run. */
+/** Returns false if the installation uses the embedded database and this does not run. */
 export async function mayAnswer({ dataFolder, databaseUrl }: Omit<DataPlace, 'blobs'>): Promise<boolean> {
   return databaseUrl !== undefined || (await findEmbeddedPostgres(embeddedFolder(dataFolder))) !== undefined;
 }
 
 async function openEmbedded(folder: string) {
   const running = await findEmbeddedPostgres(folder);
-  // Another process has started the database and also stops it.
+  // Do not stop the database, because another process has started it and uses it.
   if (running) return { connection: running.connection, stop: async () => {} };
   return startEmbeddedPostgres({ dataDir: folder, log: silentLog });
 }

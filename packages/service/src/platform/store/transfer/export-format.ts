@@ -1,5 +1,5 @@
 /**
- * The export file, written and read as a stream. It is not compressed (compress it as you like) and consists of sections:
+ * Writes and reads the export file as a stream. The file is not compressed and consists of sections:
  *
  *     {"format":"runyard-export","version":1,"createdAt":"…","migrations":[{"version":1,"name":"0001_access","checksum":"…"}]}
  *     {"table":"runs","columns":["id",…]}         then a body: rows in PostgreSQL's text format of COPY
@@ -39,7 +39,10 @@ const bodyEndSchema = z.object({ bytes: z.int(), sha256: z.string() });
 const maxChunkBytes = 1024 * 1024;
 const maxLineBytes = 1024 * 1024;
 
-/** Returns the function that makes the heads of a file, in their order. It adds `heads` to the last head. */
+/**
+ * Returns a function that makes the heads of one file. Call it for each section, in the order of the file. The function adds the
+ * checksum `heads` to the last head.
+ */
 export function makeSectionHeads(): (section: Section) => Buffer {
   const heads = createHash('sha256');
   return (section) => {
@@ -76,7 +79,7 @@ function lengthPrefix(length: number): Buffer {
 export interface ExportReader {
   /** Returns the next head. Throws at the end of the file. */
   head(): Promise<Section>;
-  /** Returns the body that follows; read it to its end before the next head. Throws if it is damaged. */
+  /** Returns the body of the section. Read the body to its end before the next call of `head`. Throws if the body is damaged. */
   body(): AsyncGenerator<Buffer>;
 }
 
@@ -132,7 +135,7 @@ export function readExport(source: AsyncIterable<Uint8Array>): ExportReader {
   };
 }
 
-/** Reads a line. Throws if it is not as the schema says. */
+/** Parses a line of JSON. Throws if the line does not match the schema. */
 function parsed<T>(schema: z.ZodType<T>, line: Buffer): T {
   try {
     return schema.parse(JSON.parse(line.toString()));
@@ -172,7 +175,7 @@ export async function readSequences(client: pg.ClientBase): Promise<string[]> {
 export interface ForeignKey {
   readonly table: string;
   readonly name: string;
-  /** As in ALTER TABLE … ADD CONSTRAINT. */
+  /** The text that follows the name in ALTER TABLE … ADD CONSTRAINT. */
   readonly definition: string;
 }
 

@@ -23,7 +23,7 @@ import { beginExport, endExport } from './running-exports.ts';
 export interface ExportOptions {
   readonly db: Database;
   readonly blobs: BlobStore;
-  /** A stream, which this function ends, or a file. The file gets its name when it is complete, and only its owner can read it. */
+  /** A stream, which the export ends, or the path of a file. The file gets this path only when it is complete, and only its owner can read it. */
   readonly to: Writable | string;
 }
 
@@ -34,8 +34,9 @@ export interface TransferResult {
 }
 
 /**
- * Writes everything to one file (`export-format.ts`) while the service runs: first the tables as of one moment (one REPEATABLE READ
- * transaction), then the blobs. The service deletes no blob meanwhile (`running-exports.ts`).
+ * Writes all tables and blobs to one file (`export-format.ts`). The service may run meanwhile. One REPEATABLE READ transaction reads
+ * the tables, so all rows are of one moment. Then the blobs follow. The service deletes no blob during an export
+ * (`running-exports.ts`).
  */
 export async function exportDatabase({ db, blobs, to }: ExportOptions): Promise<TransferResult> {
   const result = { tables: 0, rows: 0, blobs: 0 };
@@ -65,7 +66,8 @@ interface Counts {
 
 async function* exportChunks(db: Database, blobs: BlobStore, result: Counts): AsyncGenerator<Uint8Array> {
   const sectionHead = makeSectionHeads();
-  // A generator cannot yield from inside a callback, so this promise keeps the connection open.
+  // `onOwnConnection` closes the connection when its callback ends. A generator cannot yield from inside of a callback, so the callback
+  // waits for this promise until the export has ended.
   const release = Promise.withResolvers<void>();
   const opened = Promise.withResolvers<pg.Client>();
   const held = db.onOwnConnection(async (client) => {
@@ -96,9 +98,9 @@ async function* exportChunks(db: Database, blobs: BlobStore, result: Counts): As
 }
 
 /**
- * Begins a transaction that sees all tables as of one moment. The locks prevent migrations meanwhile: if a table is rewritten after the
- * snapshot, it looks
- * empty in the snapshot ("Caveats" of PostgreSQL's chapter on concurrency). LOCK takes no snapshot; the first statement after it does.
+ * Begins a transaction in which all tables show the rows of one moment, the snapshot. The transaction locks the tables, so no
+ * migration can rewrite a table meanwhile: a table that is rewritten after the snapshot looks empty in it ("Caveats" in PostgreSQL's
+ * chapter on concurrency). LOCK itself takes no snapshot; the first statement after LOCK takes it.
  */
 async function beginSnapshot(client: pg.Client): Promise<void> {
   const tables = await readTables(client);

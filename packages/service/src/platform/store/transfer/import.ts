@@ -33,17 +33,17 @@ export interface ImportOptions {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly from: Readable | string;
-  /** Changes the rows in the transaction that fills the tables. */
+  /** Called after the tables were filled, in the same transaction. May change the rows. */
   readonly whenFilled?: (client: pg.Client) => Promise<void>;
-  /** Default: the migrations of this version. */
+  /** Folder of the migrations. Default: the migrations of this version of Runyard. */
   readonly migrations?: string;
 }
 
 /**
- * Fills an empty database from an export, all or nothing: after an error in the file, no row and no new blob stays. The database is
- * migrated to the export's version, filled, and then migrated to the present version. If the last step fails, the next start of the service
- * repeats it. Throws if a table has rows, if the database is newer than the export, or if the file is damaged, incomplete, or from a newer
- * Runyard.
+ * Fills an empty database from an export. If the file has an error, no row and no new blob stays. The function migrates the database
+ * to the version of the export, fills the tables, and then migrates the database to the present version. If this last step fails, the
+ * next start of the service repeats it. Throws if a table has rows, if the database is newer than the export, or if the file is
+ * damaged, incomplete, or from a newer Runyard.
  */
 export async function importDatabase({
   db,
@@ -80,8 +80,8 @@ async function readHeader(reader: ExportReader): Promise<readonly AppliedMigrati
 }
 
 /**
- * Returns the migrations of an export. If it has all migrations that the baseline replaced, returns the baseline instead, because the
- * tables are the same.
+ * Returns the migrations that a database must have for this export. If the export has all migrations that the baseline replaced,
+ * returns the baseline, because the tables are the same.
  */
 function withBaseline(exported: readonly AppliedMigration[], known: readonly Migration[]): readonly AppliedMigration[] {
   switch (findReplaced(exported)) {
@@ -157,7 +157,7 @@ async function fill(
   }
 }
 
-/** The locks prevent a service on the same database from writing meanwhile. */
+/** Locks all tables, and throws if one of them has rows. Because of the locks, no service can write to the database during the import. */
 async function lockEmpty(client: pg.Client, tables: readonly TableObject[]): Promise<void> {
   for (const { name } of tables) {
     await client.query(`LOCK TABLE ${pg.escapeIdentifier(name)} IN ACCESS EXCLUSIVE MODE`);
@@ -172,8 +172,8 @@ async function requireEmpty(client: pg.Client, table: string): Promise<void> {
 }
 
 /**
- * Tables refer to each other in both directions, so no order of filling works. The constraints that are dropped here are created again
- * in the same transaction.
+ * Drops the foreign keys and disables the triggers. Some tables refer to each other in both directions, so there is no order in which
+ * the tables could be filled with foreign keys. `resumeRules` creates the foreign keys again in the same transaction.
  */
 async function suspendRules(client: pg.Client, tables: readonly TableObject[]): Promise<ForeignKey[]> {
   const foreignKeys = await readForeignKeys(client);
@@ -225,7 +225,7 @@ async function readSections(
       ]);
     } else if ('blob' in head) {
       blobCount += 1;
-      // A blob that existed before is not removed after an error, because it may belong to another database.
+      // After an error, remove only blobs that this import has added. A blob that existed before may belong to another database.
       if ((await blobs.stat(head.blob)) === undefined) added.push(head.blob);
       await blobs.put(head.blob, reader.body(), { maxBytes: Number.MAX_SAFE_INTEGER });
     } else if ('end' in head) {

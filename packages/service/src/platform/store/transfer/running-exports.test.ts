@@ -32,7 +32,7 @@ test('keeps a blob that is deleted during an export, and deletes it after the ex
   await put('workspaces/1');
   const to = new PassThrough({ highWaterMark: 1 });
   const exported = exportDatabase({ db: database.db, blobs: ofFolder, to });
-  // The first bytes arrive after the snapshot has begun. The export writes nothing more until these bytes are read.
+  // When the first bytes arrive, the export has begun its snapshot. It pauses until these bytes are read.
   await new Promise((resolve) => to.once('readable', resolve));
   await ofService.delete('workspaces/1');
   expect(await text(to)).toContain('bytes of workspaces/1');
@@ -41,7 +41,7 @@ test('keeps a blob that is deleted during an export, and deletes it after the ex
   expect(await ofService.stat('workspaces/1')).toBeUndefined();
 });
 
-test('exports the rows of a table that a migration rewrites meanwhile', async () => {
+test('exports all rows of a table even if a migration wants to rewrite the table during the export', async () => {
   const { db } = database;
   await db.query(`CREATE TABLE rewritten AS SELECT 'before the rewrite' AS text`);
   const to = new PassThrough({ highWaterMark: 1 });
@@ -61,7 +61,7 @@ test('exports the rows of a table that a migration rewrites meanwhile', async ()
   await db.query('DROP TABLE rewritten');
 });
 
-test('deletes blobs after an export that was abandoned', async () => {
+test('deletes blobs again after an export was abandoned', async () => {
   await put('workspaces/2');
   const to = new PassThrough({ highWaterMark: 1 });
   const exported = exportDatabase({ db: database.db, blobs: ofFolder, to });
@@ -89,7 +89,7 @@ test('an export fails if its connection to the database is lost while it writes 
   await expect(exportDatabase({ db: database.db, blobs: lost, to })).rejects.toThrow('Make it again');
 });
 
-test('a delete keeps the blob and does not fail while the database does not answer', async () => {
+test('deleting a blob while the database does not answer keeps the blob and throws no error', async () => {
   await put('workspaces/4');
   const away = { query: () => Promise.reject(new StoreUnavailable('database', new Error('away'))) };
   await keptByExports(ofFolder, away).delete('workspaces/4');

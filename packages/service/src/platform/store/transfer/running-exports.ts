@@ -1,6 +1,7 @@
 /**
  * Keeps all blobs while an export runs. An export writes the rows of one moment and then the blobs of these rows, which takes minutes.
- * Meanwhile runs replace their blobs, such as the archive of the workspace after each turn.
+ * During this time, runs replace blobs, for example the archive of the workspace after each turn. Without this file, the replaced
+ * blobs would be missing in the export.
  */
 import type pg from 'pg';
 import type { BlobStore } from '../blobs/blobs.ts';
@@ -12,8 +13,8 @@ import { StoreUnavailable } from '../database/unavailable.ts';
 const lock = { first: 723_643_015, second: 1 };
 
 /**
- * Begins to keep blobs, until `endExport` or the end of the connection. Call it before the transaction begins: then no blob of a row in its
- * snapshot is deleted.
+ * Begins to keep blobs, until `endExport` is called or the connection ends. Call this before the export begins its transaction. Then
+ * the service deletes no blob that a row of the transaction's snapshot names.
  */
 export async function beginExport(client: pg.ClientBase): Promise<void> {
   await client.query(`SET idle_session_timeout = 0; SELECT pg_advisory_lock_shared(${lock.first}, ${lock.second})`);
@@ -40,15 +41,17 @@ const findExport = defineStatement({
 });
 
 /**
- * Returns a blob store that deletes nothing while an export of the database runs. Call `delete` only after the transaction that deletes the
- * blob's row has ended: an export that begins later does not contain the row. The nightly sweep deletes the blobs that stay.
+ * Returns a blob store that deletes nothing while an export of the database runs. Call `delete` only after the transaction that
+ * deletes the row of the blob has ended, so that an export which begins later does not contain the row. The nightly sweep deletes the
+ * blobs that were kept.
  */
 export function keptByExports(blobs: BlobStore, db: Queryable): BlobStore {
   return {
     ...blobs,
     async delete(key) {
       const [found] = await db.query(findExport).catch((error: unknown) => {
-        // A caller has already done its work when it deletes blobs, so it does not fail if the database is away.
+        // If the database is unreachable, keep the blob and do not fail. The caller has already done its work when it deletes blobs, and
+        // the nightly sweep can delete this blob.
         if (error instanceof StoreUnavailable) return [{ isRunning: true }];
         throw error;
       });

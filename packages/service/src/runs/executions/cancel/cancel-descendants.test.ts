@@ -42,7 +42,7 @@ const read = async (id: string): Promise<Row> => {
 };
 const stateOf = async (id: string) => (await read(id)).state;
 
-/** Creates a run below the runs `above` (parent first). */
+/** Creates a child run. `above` are the ids of its ancestors, the parent first. */
 const below = (...above: string[]) => t.newRun({ parentRunId: above[0] ?? '', ancestorIds: above });
 
 async function tell(assignment: Assignment, seq: number, body: AgentEventBody): Promise<void> {
@@ -71,7 +71,9 @@ const followUp = async (runId: string) => {
   );
   return kind;
 };
-/** Does the part of a cancel that a process completes if it dies right after the first transaction. */
+/**
+ * Does only the first transaction of a cancel, like a process that dies right after this transaction. So only the run itself is cancelled.
+ */
 const cancelAndDie = async (runId: string) =>
   await t.deps.db.transaction(async (tx) => {
     const [run] = await tx.query<{ state: 'QUEUED' | 'INPROGRESS'; current_execution_id: string }>(
@@ -87,7 +89,7 @@ const cancelAndDie = async (runId: string) =>
     });
   });
 
-test('cancels the live runs below a cancelled run in every state, and no others', async () => {
+test('cancels the live descendants of a cancelled run in every state, and no other runs', async () => {
   const root = await t.newRun();
   await started(await claimed(await assigned()));
   const running = await below(root);
@@ -117,7 +119,7 @@ test('cancels the live runs below a cancelled run in every state, and no others'
   expect(orders, 'their sandboxes are ended too').toHaveLength(3);
 });
 
-test('leaves the runs above and beside a cancelled run alone', async () => {
+test('does not cancel the ancestors and siblings of a cancelled run', async () => {
   const root = await t.newRun();
   const [left, right] = [await below(root), await below(root)];
   const leaf = await below(left, root);
@@ -147,7 +149,7 @@ test('cancels a PENDING child as soon as a worker claims it, and refuses to dele
   expect(await deleteRun(t.deps, t.teamId, root, 0)).toMatchObject({ kind: 'deleted' });
 });
 
-test('continues a cancel in the reconciler of another process after the first process died', async () => {
+test('the reconciler of another process completes a cancel after the process that began it has died', async () => {
   const root = await t.newRun();
   const child = await below(root);
   const grandchild = await below(child, root);
@@ -157,7 +159,7 @@ test('continues a cancel in the reconciler of another process after the first pr
   expect(await Promise.all([child, grandchild].map(stateOf))).toEqual(['CANCELLED', 'CANCELLED']);
 });
 
-test('cancels a child whose sandbox is lost before the cancel reaches it; the child does not fail', async () => {
+test('a child whose sandbox is lost before the cancel reaches the child ends as CANCELLED and not as failed', async () => {
   const root = await t.newRun();
   await started(await claimed(await assigned()));
   const [working, provisioned, other] = [await below(root), await below(root), await t.newRun()];
@@ -174,7 +176,7 @@ test('cancels a child whose sandbox is lost before the cancel reaches it; the ch
   expect(phases, 'ended sandboxes get no order').toEqual([{ phase: 'ended' }, { phase: 'ended' }]);
 });
 
-test('cancels a child that is tried again after the cancel', async () => {
+test('cancels a child that returns to the queue, after an error, between the cancel of its parent and the reconciler', async () => {
   const root = await t.newRun();
   await started(await claimed(await assigned()));
   const child = await below(root);
@@ -202,13 +204,13 @@ test('does not cancel a child that a person continued after the cancel, in a new
   expect([await followUp(ended), await followUp(idle)]).toEqual(['continued', 'resumed']);
   await reconcile(t.deps);
   expect(await Promise.all([ended, idle].map(stateOf))).toEqual(['QUEUED', 'INPROGRESS']);
-  // A run that the agent starts now is not cancelled either.
+  // A run that the agent of the continued child starts now is not cancelled either.
   const grandchild = await below(idle, root);
   await reconcile(t.deps);
   expect(await stateOf(grandchild)).toBe('QUEUED');
 });
 
-test('also cancels the runs below if the cancelled run itself is continued first', async () => {
+test('cancels the descendants of a cancelled run even if a person continues that run before the reconciler reaches them', async () => {
   const root = await t.newRun();
   const child = await below(root);
   await cancelAndDie(root);
@@ -239,7 +241,7 @@ describe('creates no run', () => {
   });
 });
 
-test('leaves no live run below a cancelled one when runs are created during the cancel', async () => {
+test('leaves no live descendant of a cancelled run, even if runs are created during the cancel', async () => {
   type Operation = { do: 'create' | 'cancel' | 'die' | 'start' | 'reconcile'; pick: number };
   const operation: fc.Arbitrary<Operation> = fc.record({
     do: fc.constantFrom('create', 'create', 'create', 'cancel', 'die', 'start', 'reconcile'),
@@ -270,7 +272,7 @@ test('leaves no live run below a cancelled one when runs are created during the 
       }
     };
     for (const group of groups) await Promise.all(group.map(perform));
-    // A PENDING execution returns to the queue at its claim deadline.
+    // Move all claim deadlines into the past, so that PENDING executions return to the queue and can be cancelled.
     await t.deps.db.pool.query("UPDATE executions SET claim_deadline = now() - interval '1 hour'");
     await reconcile(t.deps);
     await reconcile(t.deps);

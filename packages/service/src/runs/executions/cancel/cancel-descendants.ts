@@ -1,6 +1,6 @@
 /**
- * Cancels a run whose row is locked, and the runs below a cancelled run. `runs.cascade_at` is set until the runs below are cancelled, so that any
- * process can finish the cancel. A run that a person continued after the cancel is not cancelled.
+ * Cancels a run whose row is locked, and the descendants of a cancelled run. `runs.cascade_at` is set until all descendants are cancelled,
+ * so that any process can finish the cancel. A descendant that a person continued after the cancel is not cancelled.
  */
 import type { RunState } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
@@ -21,7 +21,7 @@ interface LockedRun {
   /** Payload of the timeline event. */
   readonly payload?: Record<string, unknown>;
   readonly status?: Status;
-  /** True: the runs below are cancelled too. */
+  /** True if the descendants are to be cancelled too. */
   readonly cascades?: boolean;
 }
 
@@ -50,7 +50,7 @@ export async function cancelLocked(deps: ExecutionDeps, tx: Queryable, run: Lock
   }
 }
 
-/** SQL: the live runs `c` below `a` whose current execution `e` was requested before `a` was cancelled. */
+/** SQL: selects the live descendants `c` of the run `a` whose current execution `e` was requested before `a` was cancelled. */
 const doomed = `
   FROM runs a
   JOIN run_facets f ON f.team_id = a.team_id AND f.facet = 'ancestor:' || a.id
@@ -70,12 +70,12 @@ const lockRun = defineStatement({
   row: { state: text<RunState>(), current_execution_id: uuid },
 });
 
-/** This statement is separate, after the lock, because a follow-up may have changed the run before the lock. */
+/** Checks again, after the lock, whether the run is to be cancelled, because a follow-up may have changed the run before the lock. */
 const isDoomed = defineStatement({ name: 'is_doomed', text: `SELECT ${doomed} AND c.id = $2`, row: {} });
 
 /**
- * Ends the cascade when no run is left, and notifies requests that wait to delete the run. No further run can become part of the cascade:
- * creating a run locks the rows of its ancestors and looks for a cancel.
+ * Clears `cascade_at` when all descendants are cancelled, and notifies requests that wait to delete the run. No run can be added below a
+ * cancelled run: the creation of a run locks the rows of its ancestors and checks that none is being cancelled.
  */
 const forget = defineStatement({
   name: 'forget_finished_cascade',
@@ -97,7 +97,10 @@ async function cancelDoomed(deps: ExecutionDeps, tx: Queryable, ancestorId: stri
   return outcome === 'cancelled';
 }
 
-/** Cancels the live runs below a cancelled run. PENDING runs wait for the next sweep: a run is PENDING for 30 s at most. */
+/**
+ * Cancels the live descendants of a cancelled run. PENDING runs cannot be cancelled: the reconciler cancels them later, because a run is
+ * PENDING for 30 s at most.
+ */
 export async function cancelDescendants(deps: ExecutionDeps, runId: string): Promise<void> {
   const { db } = deps;
   for (const { id } of await db.query(findDoomed, [runId])) {
@@ -113,8 +116,7 @@ const cascadeFromEnded = defineStatement({
 });
 
 /**
- * Cancels the live runs below an ended run, in the same way as a cancel of that run does. A run that was continued after the cancel is not
- * cancelled.
+ * Cancels the live descendants of a run that has already ended. A descendant that was continued after this cancel is not cancelled.
  */
 export async function cancelBelow(deps: ExecutionDeps, runId: string): Promise<void> {
   await deps.db.transaction(async (tx) => {
@@ -134,8 +136,8 @@ const findCancelledAbove = defineStatement({
 });
 
 /**
- * Cancels the run if a run above it was cancelled and the cancel has not reached this run yet. So an error after that cancel does not
- * count as a failure of the run. The transaction has locked the run's row. Returns true if the run was cancelled.
+ * Cancels the run if one of its ancestors was cancelled and that cancel has not reached this run yet. So the run ends as CANCELLED even if
+ * an error occurred after the cancel of the ancestor. The transaction has locked the run's row. Returns true if the run was cancelled.
  */
 export async function followCancel(
   deps: ExecutionDeps,

@@ -28,10 +28,10 @@ const lockCancellable = defineStatement({
 });
 
 /**
- * Cancels the run at once, and then the live runs below it. Their sandboxes end within 5 s; if a worker does not respond, the reconciler
- * ends its executions. If the turn was interrupted and the agent waits for a message, only the sandbox ends and the state stays. `by` may
- * be the agent of a run above this run. Such an agent may cancel every kind of run. Throws `AttemptOver` if the attempt of this agent is
- * over. If `by` is an author, the audit log names the author.
+ * Cancels the run at once, and then its live descendants. Their sandboxes end within 5 s; if a worker does not respond, the reconciler ends
+ * its executions. If the run's turn was interrupted and its agent waits for a message, only the sandbox ends, and the run keeps its state.
+ * `by` may be the agent of an ancestor run. Such an agent may cancel every kind of run. Throws `AttemptOver` if the attempt of this agent
+ * is over. If `by` is an author, the audit log names the author.
  */
 export async function cancelRun(
   deps: ExecutionDeps,
@@ -61,7 +61,7 @@ export async function cancelRun(
   return outcome;
 }
 
-/** Also ends the agent's wait for other runs: its commands are frozen during this wait, and could not end. */
+/** Also ends the agent's wait for other runs, because the agent's commands are frozen during this wait and could not end. */
 const interrupt = defineStatement({
   name: 'interrupt_turn',
   text: `
@@ -85,7 +85,7 @@ const readAsking = defineStatement({
  */
 type InterruptOutcome = 'interrupted' | 'blocked' | 'asks' | 'no_turn';
 
-/** Asks the agent to end the turn in progress, and records who asked. The sandbox stays. */
+/** Asks the agent to end the turn in progress, and records which person asked. The sandbox stays. */
 export async function interruptRun(db: Database, runId: string, by: Author): Promise<InterruptOutcome> {
   return await db.transaction(async (tx) => {
     if ((await tx.query(interrupt, [runId])).length === 0) return await whyNot(tx, runId);
@@ -94,7 +94,7 @@ export async function interruptRun(db: Database, runId: string, by: Author): Pro
   });
 }
 
-/** Returns why the run has no turn to interrupt. */
+/** Returns the reason why the run has no turn that can be interrupted. */
 async function whyNot(tx: Queryable, runId: string): Promise<Exclude<InterruptOutcome, 'interrupted'>> {
   const [asking] = await tx.query(readAsking, [runId]);
   if (!asking) return 'no_turn';
@@ -108,7 +108,7 @@ interface RunKind {
   readonly source: string;
 }
 
-/** Returns whether people can cancel a run of this kind: it is hosted, and was not started by a GitHub Action. */
+/** Returns whether people can cancel a run of this kind. They can if the run is hosted and no GitHub Action started it. */
 export function isRunTypeCancellable(run: RunKind): boolean {
   return run.worker_host === null && run.execution_location === 'REMOTE' && run.source !== 'GITHUB_ACTION';
 }

@@ -1,7 +1,7 @@
 /**
- * Requests of an agent to a person, and the debug window: the time for which the sandbox of a failed setup stays, so that people can
- * examine the failure. During the window the run stays FAILED: only its execution changes, under the lock of the run's row. A terminal
- * state together with the phase `idle` or `running` always means this window.
+ * Handles requests of an agent to a person, and the debug window: the time for which the sandbox of a failed setup stays, so that people
+ * can examine the failure. During the window the run stays FAILED. Only its execution changes, under the lock of the run's row. A FAILED
+ * run has an execution in the phase `idle` or `running` only during this window.
  */
 
 import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
@@ -18,15 +18,16 @@ import { appendQuestionOfFailedRun } from '../timeline/timeline.ts';
 import { block } from '../transitions/transitions.ts';
 
 /**
- * The JSON of `runs.open_request` and `executions.debug_request`. It includes the parts that only the agent needs, to continue in another
- * sandbox.
+ * The JSON of `runs.open_request` and `executions.debug_request`. It includes the parts of the request that only an agent needs, to
+ * continue in another sandbox.
  */
 export type OpenRequest = AgentRequest & { readonly asked_at: string };
 
 const maxSentence = 400;
 
 /**
- * Describes the request for a person. A text of several lines begins on its own line. A text over `maxSentence` characters is shortened.
+ * Describes the request for a person. A request text of several lines begins on a new line. A text of more than `maxSentence` characters is
+ * shortened.
  */
 function noticeOf({ kind, title, action }: Pick<AgentRequest, 'kind' | 'title' | 'action'>): string {
   const text = title.trim();
@@ -64,7 +65,7 @@ export async function blockRun(
     readonly runId: string;
     readonly executionId: string;
     readonly request: OpenRequest;
-    /** Value in the run's configuration. null and 0: the default, because a question needs time to be answered. */
+    /** The value in the run's configuration. For null and 0 the default applies, because a person needs time to answer the question. */
     readonly idleSeconds: number | null;
   },
 ): Promise<boolean> {
@@ -113,7 +114,7 @@ const endTurn = defineStatement({
   row: {},
 });
 
-/** Ends a turn in the debug window, whatever its result. The sandbox then stays for the same time as after the failed setup. */
+/** Ends a turn in the debug window, with any result. Then a new wait begins, as long as the wait after the failed setup. */
 export async function endDebugTurn(
   deps: ExecutionDeps,
   tx: Queryable,
@@ -135,15 +136,15 @@ const blockTurn = defineStatement({
 });
 
 /**
- * Makes a turn in the debug window wait for a person's answer. The sandbox is then idle, as between two turns. Sandbox and question end
- * with the window. Returns false if the execution runs no such turn.
+ * Makes a turn in the debug window wait for a person's answer. The sandbox is then idle, as between two turns. The sandbox and the question
+ * end when the window ends. Returns false if the execution runs no turn in the debug window.
  */
 async function blockDebugTurn(
   tx: Queryable,
   target: { readonly runId: string; readonly executionId: string },
   request: OpenRequest,
 ): Promise<boolean> {
-  // If the retention time is now 0, use the default: a question needs time to be answered.
+  // If the environment's retention time is now 0, use the default, because a person needs time to answer the question.
   const seconds = (await retentionSeconds(tx, target.runId)) || defaultRetentionMinutes * 60;
   return (await tx.query(blockTurn, [target.executionId, JSON.stringify(request), seconds])).length === 1;
 }
@@ -164,7 +165,7 @@ export async function expireDebugTurn(deps: ExecutionDeps, tx: Queryable, execut
   await tx.query(expire, [executionId, deps.timing.cancelGraceSeconds]);
 }
 
-/** Used if the run has no environment, or if the environment sets no time. */
+/** Applies if the run has no environment, or if the environment sets no time. */
 const defaultRetentionMinutes = 10;
 
 const readRetention = defineStatement({
@@ -175,7 +176,7 @@ const readRetention = defineStatement({
   row: { minutes: nullable(json<NonNullable<EnvironmentConfig['failure_session_retention_minutes']>>()) },
 });
 
-/** Returns the time for which the sandbox of a failed setup stays, in seconds. 0: it ends at once. */
+/** Returns the time for which the sandbox of a failed setup stays, in seconds. 0: the sandbox ends at once. */
 export async function retentionSeconds(db: Queryable, runId: string): Promise<number> {
   const [row] = await db.query(readRetention, [runId]);
   return (row?.minutes ?? defaultRetentionMinutes) * 60;

@@ -11,7 +11,7 @@ beforeEach(async () => {
 
 afterEach(() => t.close());
 
-/** Assigns executions to one connection and sets these phases. The first execution has been idle the longest. */
+/** Assigns one execution for each given phase to the connection, and sets that phase. The first execution has been idle the longest. */
 async function hold(phases: readonly ('idle' | 'running')[]): Promise<{ connection: string; executions: string[] }> {
   const connection = await t.newConnection();
   const executions: string[] = [];
@@ -34,18 +34,18 @@ test('evicts the sandboxes that have waited longest until the limit is reached',
   expect((await evictIdle(t.deps, connection, 3)).sort()).toEqual([first, third].sort());
 });
 
-test('keeps all working executions, even if there are too many', async () => {
+test('evicts no working execution, even if there are more of them than the limit allows', async () => {
   const { connection, executions } = await hold(['running', 'running', 'idle']);
   expect(await evictIdle(t.deps, connection, 1)).toEqual([executions[2]]);
 });
 
-test('evicts no more sandboxes in concurrent evictions than in a single eviction', async () => {
+test('two concurrent evictions evict no more sandboxes than a single eviction', async () => {
   const { connection } = await hold(['idle', 'idle', 'idle', 'idle', 'idle', 'idle']);
   const evicted = await Promise.all(Array.from({ length: 8 }, () => evictIdle(t.deps, connection, 4)));
   expect(evicted.flat()).toHaveLength(2);
 });
 
-/** Assigns a further execution to the connection. Its turn ended `minutes` ago. */
+/** Assigns a further execution to the connection. The turn of this execution ended `minutes` minutes ago. */
 async function rest(
   connection: string,
   minutes: number,
@@ -83,11 +83,12 @@ test('evicts first from the team with the most sandboxes, even if other sandboxe
     await rest(connection, 3),
     await rest(connection, 2),
   ];
-  // The teams have 4 and 2 sandboxes, then 3 and 2; after that they take turns, beginning with the team that has the older sandbox.
+  // At first the teams have 4 and 2 sandboxes. The larger team loses two. Then both teams lose sandboxes in turn, beginning with the team
+  // that has the older sandbox.
   expect(await order(connection, executions)).toEqual([2, 3, 1, 4, 5, 0]);
 });
 
-test('counts the working sandboxes of a team too', async () => {
+test('counts the working sandboxes too when it looks for the team with the most sandboxes', async () => {
   const connection = await t.newConnection();
   const other = { teamId: await insertTeam(t.database) };
   const executions = [await rest(connection, 50, other), await rest(connection, 40, other), await rest(connection, 1)];
@@ -98,7 +99,7 @@ test('counts the working sandboxes of a team too', async () => {
   expect(await evictIdle(t.deps, connection, 4)).toEqual([executions[2]]);
 });
 
-test('evicts within a team ended turns before questions, then runs of automations before runs of people, and then the oldest first', async () => {
+test('within a team, evicts ended turns before open questions, then runs of automations before runs of people, then the oldest', async () => {
   const connection = await t.newConnection();
   const service = { kind: 'service_account', uid: 'ci' } as const;
   const executions = [
@@ -112,7 +113,7 @@ test('evicts within a team ended turns before questions, then runs of automation
   expect(await order(connection, executions)).toEqual([4, 5, 2, 3, 1, 0]);
 });
 
-test('counts a question in the debug window as a question', async () => {
+test('evicts an open question in the debug window as late as any other open question', async () => {
   const connection = await t.newConnection();
   const executions = [await rest(connection, 60), await rest(connection, 1)];
   await t.deps.db.query(`UPDATE runs SET state = 'FAILED' WHERE current_execution_id = $1`, [executions[0]]);

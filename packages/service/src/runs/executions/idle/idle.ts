@@ -1,6 +1,6 @@
 /**
- * Ends the wait of idle sandboxes. Each statement is a compare-and-set on the execution's row: if an eviction and a follow-up are
- * concurrent, only one of them succeeds.
+ * Ends the wait of idle sandboxes. Each statement changes the execution's row only if its phase is still the expected one. So if an
+ * eviction and a follow-up are concurrent, only one of them succeeds.
  */
 
 import type { RunSourceType } from '@runyard/contract/runs/states';
@@ -18,7 +18,7 @@ import { runChannel } from '../notices.ts';
 import { fromNow } from '../time.ts';
 import { assignedPhases, slotlessPhases, stayingPhases } from '../transitions/transition.ts';
 
-/** SQL: asks the agent to leave within `stopSeconds`. The state of the run does not change. */
+/** SQL: asks the agent to exit within `stopSeconds` seconds. The state of the run does not change. */
 const leaving = (stopSeconds: string) => `
   UPDATE executions SET phase = 'stopping', stop_reason = 'finished', idle_until = NULL, deadline_at = NULL,
     stop_deadline = ${fromNow(stopSeconds)}`;
@@ -33,7 +33,7 @@ const expire = defineStatement({
   row: {},
 });
 
-/** Finds an agent whose idle time is over. */
+/** Finds executions whose agent has waited for the whole idle time. */
 export const overIdle = defineStatement({
   name: 'find_over_idle',
   text: `SELECT FROM executions WHERE phase = 'idle' AND idle_until < clock_timestamp() LIMIT 1`,
@@ -54,7 +54,7 @@ const endWaitOfRun = defineStatement({
   row: {},
 });
 
-/** Ends the wait of the run's agent, if it waits. */
+/** Ends the wait of the run's agent, if the agent waits for a message. */
 export async function endWait(db: Queryable, runId: string, leaveSeconds: number): Promise<void> {
   await db.query(endWaitOfRun, [runId, leaveSeconds]);
 }
@@ -73,8 +73,8 @@ const automated: readonly RunSourceType[] = [
 ];
 
 /**
- * Orders the waiting sandboxes of each team, and always takes the next sandbox from the team that has the most. The statement counts the
- * sandboxes itself. So two concurrent evictions choose the same sandboxes, and the second eviction changes nothing.
+ * Sorts the waiting sandboxes of each team, and takes each next sandbox from the team that has the most sandboxes. The statement itself
+ * counts how many sandboxes are too many. So two concurrent evictions choose the same sandboxes, and the second eviction changes nothing.
  */
 const evict = defineStatement({
   name: 'evict_idle',
@@ -99,9 +99,10 @@ const evict = defineStatement({
 });
 
 /**
- * Asks waiting agents of a worker's connection to leave until the connection has at most `most` executions; working agents stay. Evicts
- * first from the team with the most executions. Within a team, ended turns leave before open questions, runs of automation before runs of
- * people, and older executions before newer executions. Returns the executions that leave.
+ * Asks waiting agents of a worker's connection to exit, until the connection has at most `most` executions. Agents with a turn in progress
+ * stay. Evicts
+ * first from the team with the most executions. Within a team, agents whose turn has ended leave before agents with an open question,
+ * agents of automation before agents of people, and older executions before newer executions. Returns the ids of the evicted executions.
  */
 export async function evictIdle(deps: ExecutionDeps, connectionId: string, most: number): Promise<string[]> {
   const rows = await deps.db.query(evict, [connectionId, most, deps.timing.leaveSeconds]);
@@ -124,9 +125,9 @@ const findResting = defineStatement({
     runId: uuid,
     connectionId: uuid,
     phase: text<Resting>(),
-    /** True: the sandbox must be ended, because its end was ordered or the agent did not leave in time. */
+    /** True if the worker must end the sandbox, because its end was ordered or the agent did not exit in time. */
     mustEnd: boolean,
-    /** Time until the agent must have left; 0 if its end is not decided. */
+    /** Time until the agent must have exited; 0 if the agent has not been asked to exit. */
     graceMs: integer,
   },
 });
@@ -134,8 +135,8 @@ const findResting = defineStatement({
 export type RestingExecution = RowOf<typeof findResting>;
 
 /**
- * Returns the executions of the connections whose agents wait for a follow-up (`idle`), wait for other runs (`awaiting`), or leave
- * (`stopping`).
+ * Returns, for these connections, the executions whose agents wait for a follow-up (`idle`), wait for other runs (`awaiting`) or are about
+ * to exit (`stopping`).
  */
 export async function restingExecutions(
   db: Queryable,
@@ -146,8 +147,8 @@ export async function restingExecutions(
 }
 
 /**
- * SQL: a person interrupted the last turn of the run `r`, and the agent of its current execution `e` waits in the sandbox for a message.
- * The timeline shows whether the agent ended the turn because of the interrupt: a turn may have ended by itself before the interrupt.
+ * SQL condition: a person interrupted the last turn of the run `r`, and the agent of the current execution `e` waits in the sandbox for a
+ * message. The condition also reads the timeline, because the turn may have ended by itself before the interrupt arrived.
  */
 export const waitsAfterInterrupt = (r: string, e: string): string => `
   ${r}.state = 'SUCCEEDED' AND ${e}.phase = 'idle' AND ${e}.interrupted_turn = ${e}.finished_turns
@@ -163,8 +164,8 @@ const findWaiting = defineStatement({
 });
 
 /**
- * Ends the sandbox of a run whose turn was interrupted, if its agent waits there for a message. The state of the run stays. The
- * transaction has locked the run's row. Returns false if no agent waits in this way.
+ * Ends the sandbox of a run whose last turn was interrupted, if the run's agent waits there for a message. The state of the run stays. The
+ * transaction has locked the run's row. Returns false if no agent waits after an interrupt.
  */
 export async function endInterruptedWait(tx: Queryable, runId: string, leaveSeconds: number): Promise<boolean> {
   if ((await tx.query(findWaiting, [runId])).length === 0) return false;

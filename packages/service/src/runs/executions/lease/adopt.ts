@@ -1,4 +1,4 @@
-/** Gives executions that a worker still has to the worker's new connection. */
+/** When a worker connects again, assigns the executions that it still runs to its new connection. */
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
 import { hasKey, isInPool } from '../queue/may-take.ts';
@@ -18,7 +18,7 @@ const nameInstanceOf = defineStatement({
   row: {},
 });
 
-/** Records the worker's instance on executions that the connection got before the worker's hello arrived. */
+/** Records the worker's instance on the executions that were assigned to the connection before the worker's hello message arrived. */
 export async function nameInstance(db: Queryable, connectionId: string, instanceId: string): Promise<void> {
   await db.query(nameInstanceOf, [connectionId, instanceId]);
 }
@@ -35,8 +35,8 @@ const adopt = defineStatement({
 });
 
 /**
- * Assigns to the connection the listed executions that belong to its team and pool, and to the instance of the worker's token. Returns
- * these executions; the worker has no right to any other listed execution.
+ * Assigns listed executions to the connection if they belong to the connection's team and pool and to the worker's instance. Returns the
+ * assigned executions. The worker has no right to the other listed executions.
  */
 export async function adoptExecutions(
   db: Queryable,
@@ -58,8 +58,9 @@ const adoptOfName = defineStatement({
 });
 
 /**
- * Assigns to the connection of a public worker the executions of lost connections with the same name, team and pool that have no instance.
- * Executions that are not stopping also get a new lease. Nothing proves that the worker has these executions. Returns them.
+ * Assigns executions of lost connections to the connection of a public worker. It does this if worker name, team and pool are the same and
+ * the execution has no instance. Executions that are not stopping also get a new lease. Nothing proves that the worker still runs these
+ * executions. Returns the assigned executions.
  */
 export async function adoptOfPublicWorker(
   db: Queryable,

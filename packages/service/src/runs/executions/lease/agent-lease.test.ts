@@ -33,14 +33,14 @@ const readRun = async () =>
     )
   )[0];
 
-test('claims an assignment once, and no process revokes it afterwards', async () => {
+test("an agent's call claims the assignment once, and no process takes the assignment back afterwards", async () => {
   await claimForAgent(t.deps, session);
   await claimForAgent(t.deps, session);
   expect(await readRun()).toEqual({ state: 'CLAIMED', phase: 'claimed', leases: true, claims: 1 });
   expect(await takeBack()).toBe(false);
 });
 
-test('refuses an agent whose assignment was taken back', async () => {
+test('the service refuses an agent whose assignment was taken back', async () => {
   expect(await takeBack()).toBe(true);
   await expect(claimForAgent(t.deps, session)).rejects.toThrow(AttemptOver);
   expect(await readRun()).toMatchObject({ state: 'QUEUED', phase: 'queued', claims: 0 });

@@ -1,4 +1,4 @@
-/** The lease of an execution while its agent calls the service. */
+/** Renews the lease of an execution when its agent calls the service. */
 
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
@@ -15,8 +15,8 @@ interface RenewalParameters {
 }
 
 /**
- * Returns SQL that renews the lease of an execution `e` because its agent called, and records the call. A `RETURNING` clause can
- * follow. The statement changes no row if the attempt is over.
+ * Returns SQL that renews the lease of an execution `e` and records the time, because the agent of the execution called. A `RETURNING`
+ * clause can follow. The statement changes no row if the attempt is over.
  */
 export const renewLeaseByAgent = ({ executionId, leaseSeconds, tokenHash }: RenewalParameters): string => `
     UPDATE executions e SET agent_seen_at = clock_timestamp(),
@@ -34,9 +34,9 @@ const readAssignment = defineStatement({
 });
 
 /**
- * PENDING → CLAIMED for an agent that asks for its task before its worker's claim has arrived. This happens because the worker starts the
- * sandbox without waiting for the service. An agent does nothing before it has its task. So an assignment that was taken back has had no
- * effect, and only one of two sandboxes of an execution ever works. Throws `AttemptOver`.
+ * Changes PENDING to CLAIMED for an agent that asks for its task before the worker's claim has arrived. This order is possible because the
+ * worker starts the sandbox without waiting for the service. An agent does nothing before it has its task. So even if an assignment was
+ * taken back and given to another sandbox, only one of the two sandboxes works. Throws `AttemptOver` if the attempt is over.
  */
 export async function claimForAgent(
   { db, timing }: { readonly db: Database; readonly timing: Pick<ExecutionTiming, 'leaseSeconds'> },
@@ -52,12 +52,12 @@ export async function claimForAgent(
   });
 }
 
-/** The time counts from the first upload, so that an agent cannot keep its sandbox by endless uploads. */
+/** Longest total delay. It counts from the first upload, so that an agent cannot keep its sandbox by endless uploads. */
 const maxSeconds = 120;
 const stepSeconds = 15;
 const everyMs = 5_000;
 
-/** Extends only the stop of an agent that exits by itself: after a cancel the sandbox is killed at its deadline. */
+/** Delays the stop deadline only if the agent exits by itself. After a cancel, the sandbox is killed at its deadline. */
 const putOffStop = defineStatement({
   name: 'hold_sandbox',
   text: `

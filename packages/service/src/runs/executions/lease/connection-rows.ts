@@ -1,4 +1,7 @@
-/** The rows of `worker_connections`, one for each open WebSocket of a worker, and the leases that they renew. */
+/**
+ * Stores the rows of `worker_connections`, one for each open WebSocket of a worker, and renews the leases of the executions of a
+ * connection.
+ */
 
 import type { SandboxLevel } from '@runyard/contract/workers/worker-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
@@ -29,14 +32,15 @@ const renewLeasesOf = (
   WHERE connection_id = ${connectionId} AND phase IN ${sandboxPhases} AND (worker_instance IS NOT NULL OR phase <> 'stopping')`;
 
 /**
- * A sandbox that no worker adopted has certainly ended this long after its limit. A lease lasts longer than the sandbox by this time, so
- * that an execution counts as lost only after its processes have ended.
+ * If no worker takes over a sandbox, it ends at its time limit and needs at most this time to end. The lease lasts longer than the limit by
+ * this time, so that an execution counts as lost only after its processes have ended.
  */
 const endSeconds = 15;
 
 /**
- * SQL: limits the leases of a lost connection's executions to the time in which the worker may connect again. If sandboxes continue
- * without their worker, the lease instead lasts until they have ended. `adoptSeconds` is 0 if the sandboxes end with the connection.
+ * SQL: limits the leases of a lost connection's executions to the time in which the worker may connect again. If sandboxes continue without
+ * their worker, the leases instead last until the sandboxes have ended. `adoptSeconds`: the time limit of such sandboxes; 0 if the
+ * sandboxes end with the connection.
  */
 const shortenLeasesOf = (connectionId: string, graceSeconds: string, adoptSeconds: string): string => `
   UPDATE executions SET lease_until = CASE WHEN ${adoptSeconds} > 0
@@ -52,7 +56,7 @@ const insertConnection = defineStatement({
   row: {},
 });
 
-/** Inserts the row of a connection. Called before its worker has sent anything, or after another process deleted the row too early. */
+/** Inserts the row of a connection. Call it before the worker has sent anything, and again if another process deleted the row too early. */
 export async function insertWorkerConnection(
   db: Queryable,
   connection: { id: string; serviceInstanceId: string; workerId: string; teamId: string | null; keyId: string },
@@ -76,7 +80,7 @@ const updateDisk = defineStatement({
   row: {},
 });
 
-/** Stores the free space that a worker reports. */
+/** Stores the free disk space that a worker reports. */
 export async function updateWorkerDisk(
   db: Queryable,
   connectionId: string,
@@ -144,8 +148,8 @@ const deadConnections = defineStatement({
 });
 
 /**
- * Returns the connections of service processes that died. `asker` is the calling process: it counts as alive, even if its heartbeat is
- * late.
+ * Returns the connections of service processes that died. `asker` is the calling process, which counts as alive even if its own heartbeat
+ * is late.
  */
 export async function findConnectionsOfDeadServices(
   db: Queryable,

@@ -15,7 +15,7 @@ beforeEach(async () => {
   await t.deps.db.pool.query('DELETE FROM runs; DELETE FROM worker_connections; DELETE FROM service_instances');
 });
 
-/** A run in INPROGRESS whose lease has run out. */
+/** Creates a run in INPROGRESS whose lease has expired. */
 async function runWithLeaseOver(): Promise<string> {
   const runId = await t.newRun();
   const assignment = (await t.assign(await t.newConnection())) ?? expect.fail('nothing was assigned');
@@ -34,7 +34,7 @@ const lastSignOfLife = (secondsAgo: number) =>
 const stateOf = async (runId: string) =>
   (await t.deps.db.query<{ state: string }>('SELECT state FROM runs WHERE id = $1', [runId]))[0]?.state;
 
-test('loses no run after an outage of all service processes, whether the sweep or the heartbeat comes first', async () => {
+test('no run is lost after an outage of all service processes, even if the sweep comes before the first heartbeat', async () => {
   const instance = randomUUIDv7();
   await beatServiceInstance(t.deps, instance);
   const runId = await runWithLeaseOver();
@@ -49,7 +49,7 @@ test('loses no run after an outage of all service processes, whether the sweep o
   expect(await stateOf(runId), 'the worker did not come back').toBe('ERROR');
 });
 
-test('does not end a stopping sandbox after an outage of all service processes', async () => {
+test('the first sweep after an outage of all service processes does not end a stopping sandbox', async () => {
   const instance = randomUUIDv7();
   await beatServiceInstance(t.deps, instance);
   const runId = await runWithLeaseOver();
@@ -65,7 +65,7 @@ test('does not end a stopping sandbox after an outage of all service processes',
   expect(await phase()).toBe('ended');
 });
 
-test('extends no lease at the start of a process while another process lives', async () => {
+test('a service process that starts while another process lives extends no lease', async () => {
   await beatServiceInstance(t.deps, randomUUIDv7());
   await lastSignOfLife(outageSeconds(t.deps.timing) / 2);
   const runId = await runWithLeaseOver();
@@ -74,7 +74,7 @@ test('extends no lease at the start of a process while another process lives', a
   expect(await stateOf(runId)).toBe('ERROR');
 });
 
-test('leaves at least half of each lease after an undetected outage, which is time for several heartbeats', () => {
+test('an outage that is too short to be detected uses at most half of a lease, and heartbeats come several times in that time', () => {
   for (const leaseSeconds of [2, 12, 90, 3600]) {
     const timing = { ...t.deps.timing, leaseSeconds };
     expect(outageSeconds(timing)).toBeLessThanOrEqual(leaseSeconds / 2);

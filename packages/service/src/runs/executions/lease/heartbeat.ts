@@ -9,16 +9,17 @@ import { assignedPhases } from '../transitions/transition.ts';
 export const serviceSilentSeconds = 20;
 
 /**
- * Returns the time without a heartbeat of any service process after which an outage begins. During an outage no lease can be renewed, so an
- * expired lease does not prove a loss. The result is at most half a lease, so that the other half is longer than every undetected outage.
+ * If no service process has had a heartbeat for this time, there is an outage. During an outage no lease can be renewed, so an expired
+ * lease does not prove a loss. A shorter interruption is not detected. The time is at most half a lease, so that after such an interruption
+ * at least half of each lease is left.
  */
 export const outageSeconds = (timing: ExecutionTiming): number =>
   Math.min(serviceSilentSeconds, timing.leaseSeconds / 2);
 
-/** Returns the time between two signs of life. */
+/** Returns the time between two heartbeats. */
 export const heartbeatMs = (timing: ExecutionTiming): number => (outageSeconds(timing) * 1000) / 4;
 
-/** Is one statement, so that no sweep can see the new heartbeat together with the old leases. */
+/** One statement stores the heartbeat and extends the leases, so that no sweep can see the new heartbeat together with the old leases. */
 const beat = defineStatement({
   name: 'beat_service_instance',
   text: `
@@ -38,8 +39,9 @@ const beat = defineStatement({
 });
 
 /**
- * Stores a heartbeat of this process. After an outage (all processes were down, or the machine slept) every execution gets the
- * reconnect grace again. Returns the number of these executions. Must be called before the first sweep.
+ * Stores a heartbeat of this process. After an outage (all processes were down, or the machine slept), workers get the time to connect
+ * again: the leases of all assigned executions are extended. Returns the number of these executions. Call this function before the first
+ * sweep.
  */
 export async function beatServiceInstance({ db, timing }: ExecutionDeps, id: string): Promise<number> {
   const [row] = await db.query(beat, [id, timing.reconnectGraceSeconds, outageSeconds(timing)]);
@@ -52,7 +54,7 @@ const readAlive = defineStatement({
   row: { id: uuid },
 });
 
-/** Returns the ids of the service processes that had a heartbeat in the last seconds. */
+/** Returns the ids of the service processes that had a heartbeat in the last `withinSeconds` seconds. */
 export async function readAliveInstances(db: Database, withinSeconds: number): Promise<string[]> {
   return (await db.query(readAlive, [withinSeconds])).map(({ id }) => id);
 }
@@ -63,7 +65,7 @@ const forget = defineStatement({
   row: {},
 });
 
-/** Deletes the heartbeat of this ending process, and those of processes that died long ago. */
+/** Deletes the heartbeat of this process, which is about to end, and the heartbeats of processes that died more than an hour ago. */
 export async function forgetServiceInstance(db: Database, id: string): Promise<void> {
   await db.query(forget, [id]);
 }

@@ -50,7 +50,7 @@ test('assigns the oldest run first, and assigns child runs before their parent r
   expect(await next()).toBe('nothing');
 });
 
-test('takes turns between teams with queued runs, and skips a team at its limit', async () => {
+test('teams with queued runs take turns, and a team at its limit is skipped', async () => {
   const other = await insertTeam(fixture.database, 1);
   const ours = [await fixture.newRun(), await fixture.newRun(), await fixture.newRun()];
   const theirs = [await fixture.newRun({ teamId: other }), await fixture.newRun({ teamId: other })];
@@ -64,7 +64,7 @@ test('takes turns between teams with queued runs, and skips a team at its limit'
   expect(await next(ofOther)).toBe(theirs[1]);
 });
 
-test("assigns one run when several assigners read a team's free slot at the same moment", async () => {
+test('assigns only one run if several assignments find the same free slot of a team at the same time', async () => {
   await change('UPDATE teams SET max_concurrent_executions = 1');
   for (let n = 0; n < 3; n += 1) await fixture.newRun();
   const { db } = fixture.deps;
@@ -82,7 +82,7 @@ test("assigns one run when several assigners read a team's free slot at the same
   expect(await next()).toBe('nothing');
 });
 
-test('skips a run that pauses, belongs to another pool, or has an older execution that has not ended', async () => {
+test('skips a run if its pause has not ended, if it belongs to another pool, or if an older execution of the run has not ended', async () => {
   const [paused, elsewhere, retried, last] = [
     await fixture.newRun(),
     await fixture.newRun({ workerHost: 'build-machine' }),
@@ -105,7 +105,7 @@ test('skips a run that pauses, belongs to another pool, or has an older executio
   expect([await next(), await next()].sort()).toEqual([paused, retried].sort());
 });
 
-test('assigns a run with a container image only to a worker that runs images, with the image from the time of its creation', async () => {
+test('assigns a run with a container image only to a worker that can run images, with the image that was set when the run was created', async () => {
   await change(
     `INSERT INTO environments (uid, team_id, config, creator_kind, creator_uid) VALUES ('boxesBoxesBoxesBoxes22', $1, '{"docker_image": "box:1"}', 'user', 'u')`,
     fixture.teamId,
@@ -130,7 +130,7 @@ test('assigns a run with a container image only to a worker that runs images, wi
   });
 });
 
-test('limits the sandboxes of a team that wait for other runs, and leaves room for the runs below them', async () => {
+test("limits the number of a team's sandboxes that wait for other runs, and still assigns the runs for which they wait", async () => {
   await change('UPDATE teams SET max_concurrent_executions = 1');
   const runs = [await fixture.newRun(), await fixture.newRun(), await fixture.newRun()];
   const startAndAwait = async () => {
@@ -160,7 +160,7 @@ test.each([
   expect(leastDepth(live, slots)).toBe(depth);
 });
 
-test('an interrupt ends the wait for other runs, and only the next turn can wait again', async () => {
+test("an interrupt ends an execution's wait for other runs, and only its next turn can wait again", async () => {
   const { runId, executionId, tokenHash } = await fixture.newSession();
   const child = await fixture.newRun({ parentRunId: runId, ancestorIds: [runId] });
   await change(`UPDATE executions SET phase = 'running' WHERE id = $1`, executionId);

@@ -20,18 +20,18 @@ import { slotPhases } from '../transitions/transition.ts';
 import { hasKey, holdsSlot, leastDepthSql } from './may-take.ts';
 import { poolLabel } from './measure.ts';
 
-/** A worker's connection that has a free slot. */
+/** Describes the connection of a worker that has a free slot. */
 export interface FreeSlot {
   readonly connectionId: string;
   readonly workerId: string;
   readonly workerInstance: string | null;
-  /** '' for the hosted pool, else the worker's name. */
+  /** Name of the pool: '' for the hosted pool, else the worker's name. */
   readonly pool: string;
   /** The team whose runs the worker serves; null: all teams. */
   readonly teamId: string | null;
   /** Whether the worker can run container images; absent: it cannot. */
   readonly runsImages?: boolean;
-  /** Minimum depth of the runs that the worker accepts, from `leastDepth`; absent: any depth. */
+  /** Least depth of a run that the worker may get now, from `leastDepth`; absent: the worker may get any run. */
   readonly leastDepth?: number;
 }
 
@@ -46,9 +46,9 @@ export interface Assignment {
   readonly prompt: string;
   readonly modelId: string;
   readonly config: AmbientAgentConfig;
-  /** Limits of the run's environment; null if it has no limits. */
+  /** Limits of the run's environment; null if the environment sets no limits. */
   readonly limits: EnvironmentLimits | null;
-  /** Hosts that the run's environment allows; null: no list. */
+  /** Hosts that the run's environment allows; null: the environment has no list of hosts. */
   readonly network: EnvironmentNetwork | null;
   /** Container image of the run's environment; null: no image. */
   readonly image: string | null;
@@ -59,29 +59,29 @@ export interface Assignment {
 }
 
 /**
- * SQL: the execution `e` is queued in the pool, the worker can run its image, a run of its depth may start on the worker, its pause is
- * over, and every older execution of its run has ended. Without `OFFSET 0`, the planner would evaluate the last condition for all queued
- * executions at once.
+ * SQL: the worker's connection may get the execution `e` now. The execution is queued in the pool, the worker can run its image, and a run
+ * of this depth may start on the worker. The pause before a retry is over, and every older execution of the run has ended. Without `OFFSET
+ * 0`, the planner would evaluate the last condition for all queued executions at once.
  */
 const mayGo = (e: string): string => `
   ${e}.phase = 'queued' AND ${e}.pool = $1 AND ${e}.available_at <= clock_timestamp() AND ($9::boolean OR ${e}.image IS NULL)
   AND ${e}.depth >= $10::int
   AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = ${e}.run_id AND o.number < ${e}.number AND o.phase <> 'ended' OFFSET 0)`;
 
-/** SQL: the team may start a sandbox of the execution's depth, in addition to its sandboxes that work or wait for other runs. */
+/** SQL: the team may start a sandbox for a run of this depth, in addition to the team's sandboxes that work or wait for other runs. */
 const isDeepEnough = (e: string, teamId: string): string => `
   ${e}.depth >= (SELECT ${leastDepthSql('live.count', 'own.max_concurrent_executions')} FROM teams own,
     LATERAL (SELECT count(*) AS count FROM executions b WHERE b.team_id = own.id AND b.phase IN ${slotPhases}) live WHERE own.id = ${teamId})`;
 
 /**
- * QUEUED → PENDING for the next execution of the pool, in one statement. Teams with waiting work take turns (`served_at`). `served_count`
- * is compared and set: an assigner with an outdated count of taken slots changes nothing, so a team's limit holds with any number of
- * assigners. Locks rows in the order teams, runs, executions, as all statements do. Child runs are assigned first, because the runs above
- * may wait for them. A connection to a pool of a team gets no execution if its key may not connect to the pool now. A retry waits until
- * every older execution of its run has ended, so two executions of a run never work at the same time. The cost does not grow with the queue
- * (`bench/assign.md`): teams are read in turn until a team has a free slot, and queued executions in the order of the index
- * `executions_queue`. The run is locked in a subquery: with a join the planner would read and sort the whole queue. An index on `served_at`
- * would cost a write at each assignment and is not needed.
+ * Changes the next execution of the pool from QUEUED to PENDING, in one statement. Teams with queued runs take turns (`served_at`).
+ * `served_count` is compared and set: a process that has counted the team's slots before another assignment changes nothing. So a team's
+ * limit holds with any number of processes. The statement locks rows in the order teams, runs, executions, as all statements do. It assigns
+ * child runs first, because their ancestors may wait for them. A connection to a pool of a team gets no execution if its key may not
+ * connect to the pool now. A retry waits until every older execution of the run has ended, so two executions of a run never work at the
+ * same time. The cost does not grow with the queue (`bench/assign.md`). The statement reads one team after another until a team has a free
+ * slot, and queued executions in the order of the index `executions_queue`. It locks the run in a subquery, because with a join the planner
+ * would read and sort the whole queue. An index on `served_at` would cost a write at each assignment and is not needed.
  */
 const assignStatement = defineStatement({
   name: 'transition_assign',
@@ -124,7 +124,8 @@ const assignStatement = defineStatement({
       (SELECT ${configOfRun('e', 'moved')}->'network' FROM environments e WHERE e.uid = moved.environment_id) AS network, (SELECT image FROM execution) AS image, moved.created_at, moved.updated_at,
       (SELECT extract(epoch FROM clock_timestamp() - wanted_at)::float8 FROM execution) AS waited_seconds, pg_notify('${runChannel}', moved.id::text)
     FROM team LEFT JOIN moved ON true`,
-  // If `id` is null, a team has queued executions, but another assigner took its turn. The other columns are null only in this case.
+  // If `id` is null, a team has queued executions, but another process was faster to assign one. The other columns are null only in this
+  // case.
   row: {
     id: nullable(uuid),
     execution_id: uuid,
@@ -143,7 +144,7 @@ const assignStatement = defineStatement({
   },
 });
 
-/** Finds a queued execution whose pause is over. */
+/** Finds a queued execution whose pause before a retry is over. */
 export const queuedExecutions = defineStatement({
   name: 'find_queued_execution',
   text: `SELECT FROM executions WHERE phase = 'queued' AND available_at <= clock_timestamp() LIMIT 1`,

@@ -1,5 +1,5 @@
 /**
- * Frees the slot of an execution while its agent only waits for other runs. Without this, the runs that it waits for might never get a
+ * Frees the slot of an execution while its agent only waits for other runs. Otherwise the runs for which the agent waits might never get a
  * slot.
  */
 
@@ -18,8 +18,8 @@ interface AttemptKey {
 }
 
 /**
- * SQL: one of the runs is working, waits in its sandbox, or is queued for a connected worker that can run it. If no run meets this
- * condition, no run could use the slot that a wait would free.
+ * SQL: at least one of the runs was assigned to a worker and its execution has not ended, or it is queued for a connected worker that can
+ * run it. If no run meets this condition, no run could use the slot that the waiting agent would free.
  */
 const canUseSlot = (runIds: string): string => `EXISTS (
   SELECT FROM runs r JOIN executions o ON o.id = r.current_execution_id WHERE r.id = ANY(${runIds}::uuid[]) AND o.phase <> 'ended'
@@ -27,7 +27,10 @@ const canUseSlot = (runIds: string): string => `EXISTS (
       SELECT FROM worker_connections c WHERE ${servesPool('c', 'o.pool', 'o.team_id')} AND NOT c.draining
         AND (o.image IS NULL OR c.sandbox IS NULL OR c.sandbox->'features' ? '${imagesFeature}'))))`;
 
-/** Notifies the dispatcher on the first mark only, because only then a slot became free. */
+/**
+ * Marks the execution as waiting. Notifies the dispatcher only if the execution was not marked before, because only then a slot becomes
+ * free.
+ */
 const mark = defineStatement({
   name: 'mark_awaiting',
   text: `
@@ -40,8 +43,8 @@ const mark = defineStatement({
 });
 
 /**
- * Marks the attempt's execution as waiting for other runs, for at most `forMs`. Does this only if one of `runIds` can use the slot and the
- * turn was not interrupted. Returns whether the execution was marked.
+ * Marks the attempt's execution as waiting for other runs, for at most `forMs` milliseconds. Does nothing if none of the runs `runIds` can
+ * use the slot, or if the turn was interrupted. Returns whether the execution was marked.
  */
 export async function markAwaiting(
   db: Queryable,
@@ -60,7 +63,7 @@ const unmark = defineStatement({
   row: { notified: text() },
 });
 
-/** Removes the mark: the agent works again, and its execution holds a slot. */
+/** Removes the mark when the agent continues to work. The execution then uses a slot again. */
 export async function unmarkAwaiting(db: Queryable, { executionId, tokenHash }: AttemptKey): Promise<void> {
   await db.query(unmark, [executionId, tokenHash]);
 }

@@ -1,12 +1,12 @@
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { imageOf } from '../../../team/environments/image.ts';
 
-/** Number of the timeline event that every run begins with. */
+/** Number of the first timeline event of every run. */
 export const creationSeq = 1;
 
 /**
- * Returns the SQL of a common table expression that writes the first timeline event of each new run. `relation` names a
- * relation of the runs with the columns `id` and `creation`, the payload (null: none).
+ * Returns the SQL of a common table expression that writes the first timeline event of each new run. `relation` names a relation of the
+ * runs with the columns `id` and `creation`. `creation` is the payload of the event; null: the event has no payload.
  */
 export const insertCreationEvents = (relation: string): string => `
   INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
@@ -15,7 +15,8 @@ export const insertCreationEvents = (relation: string): string => `
 /**
  * Returns the SQL of a common table expression that queues the first execution of each new run. `relation` names a relation of the runs
  * with the columns `id`, `execution_id`, `team_id`, `worker_host` (null: the hosted pool), `environment_id`, `environment_revision`,
- * `ancestor_ids` (a JSON array) and `config`. A run has the image of its runner; if the runner has no image, the image of its environment.
+ * `ancestor_ids` (a JSON array) and `config`. A run uses the image of its runner, or, if the runner has no image, the image of its
+ * environment.
  */
 export const queueFirstExecutions = (relation: string): string => `
   INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, image)
@@ -24,6 +25,6 @@ export const queueFirstExecutions = (relation: string): string => `
       (SELECT ${imageOf(configOfRun('n', 'r'))} FROM environments n WHERE n.uid = r.environment_id))
   FROM ${relation} r`;
 
-/** Returns the SQL of a query that returns, as `pool`, each pool in which `queueFirstExecutions` queues an execution. */
+/** Returns the SQL of a query for the names of the pools in which `queueFirstExecutions` queues executions, in the column `pool`. */
 export const poolsOfNewRuns = (relation: string): string =>
   `SELECT DISTINCT coalesce(r.worker_host, '') AS pool FROM ${relation} r`;

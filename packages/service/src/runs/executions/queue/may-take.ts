@@ -1,20 +1,20 @@
 /**
- * SQL conditions that decide which connection of a worker may take which execution. The conditions compare team, pool and key, because a worker's
- * name proves nothing.
+ * SQL conditions that decide which connection of a worker may take which execution. The conditions compare team, pool and key. The worker's
+ * name alone is not enough, because each worker chooses its own name.
  */
 import { isValidKey, mayConnectToPool, mayRunWorkersIn, mayServeHostedPool } from '../../../team/access/keys/key.ts';
 import { slotPhases } from '../transitions/transition.ts';
 
 /**
- * SQL: the key of the connection `c` is valid, and its owner may run workers. It may serve the hosted pool, or connect to the pool of the
- * team.
+ * SQL: the key of the connection `c` is valid, its owner may run workers, and the key may serve the pool of the connection: the hosted pool
+ * or a pool of the team.
  */
 export const hasKey = (c: string): string => `
   EXISTS (SELECT FROM api_keys k WHERE k.id = ${c}.key_id AND ${isValidKey('k')} AND ${mayRunWorkersIn('k', 'k.team_id')}
     AND CASE WHEN ${c}.team_id IS NULL THEN ${mayServeHostedPool('k')}
       ELSE k.team_id = ${c}.team_id AND ${mayConnectToPool('k', `${c}.team_id`, `${c}.worker_id`)} END)`;
 
-/** SQL: the execution `e` is of the team and the pool that the connection `c` serves. */
+/** SQL: the execution `e` belongs to the team and the pool that the connection `c` serves. */
 export const isInPool = (e: string, c: string): string => `
   CASE WHEN ${c}.team_id IS NULL THEN ${e}.pool = '' ELSE ${e}.team_id = ${c}.team_id AND ${e}.pool = ${c}.worker_id END`;
 
@@ -22,25 +22,29 @@ export const isInPool = (e: string, c: string): string => `
 export const servesPool = (c: string, pool: string, teamId: string): string =>
   `CASE WHEN ${pool} = '' THEN ${c}.team_id IS NULL ELSE ${c}.worker_id = ${pool} AND ${c}.team_id = ${teamId} END`;
 
-/** SQL: the execution `e` is of the pool. Two teams may each have a worker of the same name. */
+/** SQL: the execution `e` belongs to the pool. The team is compared too, because two teams may each have a worker of the same name. */
 export const isOfPool = (e: string, pool: string, teamId: string): string =>
   `${e}.pool = ${pool} AND (${pool} = '' OR ${e}.team_id = ${teamId})`;
 
-/** SQL: the execution `e` takes a slot of its worker and of its team's limit. An execution that only waits for other runs uses no slot. */
+/**
+ * SQL: the execution `e` uses a slot of its worker and counts for its team's limit. An execution that only waits for other runs uses no
+ * slot.
+ */
 export const holdsSlot = (e: string): string =>
   `${e}.phase IN ${slotPhases} AND (${e}.awaiting_until IS NULL OR ${e}.awaiting_until < clock_timestamp())`;
 
 /**
- * Returns the least depth of a run that may start in addition to `live` sandboxes; a run without a parent has the depth 0.
+ * Returns the least depth of a run that may start if a worker or a team already has `live` sandboxes. A run without a parent has the depth
+ * 0, and its children have the depth 1.
  *
- * This depth limits the sandboxes of a worker and of a team, in addition to their slots. A sandbox that waits for other runs takes no
- * slot, but it uses memory, and its commands may continue if the worker cannot freeze them. A run at depth d starts only while the number
- * of live sandboxes is below (2 + d) times the number of slots. So there is always room for the runs below a waiting run. The number of
+ * This depth limits the number of sandboxes of a worker and of a team, because slots alone do not limit it. A sandbox that waits for other
+ * runs uses no slot, but it uses memory, and its commands may continue if the worker cannot freeze them. A run at depth d starts only while
+ * the number of live sandboxes is below (2 + d) times the number of slots. So a descendant of a waiting run can always start. The number of
  * sandboxes is limited, because the depth is limited.
  */
 export const leastDepth = (live: number, slots: number): number =>
   Math.max(0, Math.floor(live / Math.max(1, slots)) - 1);
 
-/** SQL: the value of `leastDepth` for two SQL expressions. */
+/** SQL: the result of `leastDepth` for the values of two SQL expressions. */
 export const leastDepthSql = (live: string, slots: string): string =>
   `greatest(0, ${live} / greatest(1, ${slots}) - 1)`;

@@ -1,4 +1,4 @@
-/** Reads the gauges of the queue and of workers. Each part of the statement reads a bounded number of entries of an index. */
+/** Reads the metrics of the queue and of workers. Each part of the statement reads a limited number of index entries. */
 
 import { otherValue } from '@runyard/contract/metrics/metric';
 import { type Reading, reading } from '../../../platform/metrics/gauges.ts';
@@ -10,13 +10,13 @@ import { holdsSlot } from './may-take.ts';
 /** Label of the hosted pool, whose name in the database is empty. */
 export const hostedPool = 'hosted';
 
-/** Returns the label of a pool. A pool of a team with the same name as the hosted pool has no separate label. */
+/** Returns the label of a pool. A team's pool that is also called `hosted` gets the label of the group of other pools. */
 export const poolLabel = (pool: string): string => {
   if (pool === '') return hostedPool;
   return pool === hostedPool ? otherValue : pool;
 };
 
-/** Executions that are counted for one pool. */
+/** Maximum number of executions that are counted for one pool. */
 const mostCounted = 100_000;
 
 /** SQL: number and age of the queued executions that meet a condition and whose pause has ended. */
@@ -24,7 +24,7 @@ const queuedWhere = (condition: string) => `
   SELECT count(*) AS depth, extract(epoch FROM clock_timestamp() - min(q.available_at))::float8 AS age FROM (
     SELECT e.available_at FROM executions e WHERE e.phase = 'queued' AND ${condition} AND e.available_at <= now() LIMIT ${mostCounted}) q`;
 
-/** `$1`: the names of the pools that have their own rows. The row without a name has the sum of all other pools. */
+/** `$1`: the names of the pools that have separate rows. The row without a name has the sums of all other pools. */
 const measureQueue = defineStatement({
   name: 'measure_queue',
   text: `
@@ -75,7 +75,7 @@ export async function measureQueueAndWorkers(db: Queryable, names: readonly stri
       reading('runyard_queue_depth', labelOf(pool), depth),
       reading('runyard_queue_age_seconds', labelOf(pool), age ?? 0),
     ]),
-    // A pool without workers has the value 0, so that an alert can compare it.
+    // A pool without workers gets the value 0 and not no value, so that an alert can compare the value.
     ...queued.flatMap(({ pool }) => {
       const own = workers.find((each) => each.pool === pool);
       return [

@@ -3,7 +3,7 @@ import { decideEnd, type EndedTurn } from './sandbox-end.ts';
 
 const kinds: EndedTurn['kind'][] = ['exited', 'stopped', 'not_created', 'lost', 'silent'];
 
-describe('the end of a sandbox in the middle of a turn', () => {
+describe('a sandbox that ends in the middle of a turn', () => {
   test.each(kinds)('ends the run in ERROR by default (%s)', (kind) => {
     for (const policy of [null, 'fail', 'Resume', '1'])
       expect(decideEnd({ phase: 'running', kind, policy, resumes: 0 })).toBe('error');
@@ -15,7 +15,7 @@ describe('the end of a sandbox in the middle of a turn', () => {
     ['stopped', 0, 'resume'],
     ['lost', 3, 'resumed_too_often'],
     ['silent', 4, 'resumed_too_often'],
-    // The agent itself failed, and would fail again.
+    // In these cases the machine was not lost. The agent itself, or the start of the sandbox, failed and would fail again.
     ['exited', 0, 'error'],
     ['not_created', 0, 'error'],
   ] as const)('with on_worker_loss "resume": %s after %i resumes gives %s', (kind, resumes, decision) => {
@@ -23,10 +23,13 @@ describe('the end of a sandbox in the middle of a turn', () => {
   });
 });
 
-test.each(kinds)('a sandbox that ends before its agent has begun is started again, with every policy (%s)', (kind) => {
-  for (const policy of [null, 'resume'])
-    expect(decideEnd({ phase: 'claimed', kind, policy, resumes: 3 })).toBe('retry');
-});
+test.each(kinds)(
+  'a run whose sandbox ends before its agent has begun is tried again, with every value of on_worker_loss (%s)',
+  (kind) => {
+    for (const policy of [null, 'resume'])
+      expect(decideEnd({ phase: 'claimed', kind, policy, resumes: 3 })).toBe('retry');
+  },
+);
 
 test('a run whose sandbox cannot meet its requirements is not tried again', () => {
   expect(decideEnd({ phase: 'claimed', kind: 'unfit', policy: 'resume', resumes: 0 })).toBe('unfit');

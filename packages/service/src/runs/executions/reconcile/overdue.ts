@@ -1,6 +1,7 @@
 /**
- * Ends executions whose deadline has passed. A sweep finds candidates without a lock. Each candidate is checked again here under the lock
- * of its run's row, because a deadline may have been extended meanwhile. That lock is taken before the lock of the execution.
+ * Ends executions whose deadline has passed. A sweep finds these executions without a lock. The functions of this file check each of them
+ * again under the lock of the run's row, because the deadline may have been extended meanwhile. They lock the row of the run before the row
+ * of the execution.
  */
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, float, json, nullable, text } from '../../../platform/store/database/statement.ts';
@@ -105,13 +106,16 @@ export async function endOverdue(deps: ExecutionDeps, overdue: Candidate): Promi
 }
 
 /**
- * SQL: the lease of the execution `e` is over. False during an outage of all service processes, because no lease could be
- * renewed; the next sign of life extends all leases. `silentSeconds` is the parameter with `outageSeconds`.
+ * SQL: the lease of the execution `e` is over. The condition is false during an outage of all service processes, because then no lease
+ * could be renewed; the next heartbeat extends all leases. `silentSeconds` is the SQL parameter with the value of `outageSeconds`.
  */
 export const isLeaseOver = (e: string, silentSeconds: string): string => `(${e}.lease_until < clock_timestamp()
   AND coalesce((SELECT max(seen_at) FROM service_instances), 'infinity') > clock_timestamp() - make_interval(secs => ${silentSeconds}::float8))`;
 
-/** SQL: the execution `e` was asked to end, but its worker sends nothing and will not report the end of the sandbox. */
+/**
+ * SQL: the execution `e` was asked to end and its stop deadline has passed, but its worker will not report the end of the sandbox: the
+ * lease is over, or the deadline passed 10 minutes ago.
+ */
 export const isAbandoned = (e: string, silentSeconds: string): string => `${e}.phase = 'stopping'
   AND ${e}.stop_deadline < clock_timestamp()
   AND (${isLeaseOver(e, silentSeconds)} OR ${e}.stop_deadline < clock_timestamp() - interval '10 minutes')`;

@@ -59,7 +59,7 @@ test('ends a stopping execution at its deadline if the worker sends nothing', as
   expect(await found()).toMatchObject({ phase: 'ended' });
 });
 
-test('reconciles the other executions if one fails', async () => {
+test('the reconciler handles the other executions if it fails for one of them', async () => {
   await t.newRun();
   const other = await t.assign(await t.newConnection());
   await t.deps.db.query("UPDATE executions SET claim_deadline = now() - interval '1 second' WHERE id = $1", [
@@ -74,15 +74,18 @@ test('reconciles the other executions if one fails', async () => {
   expect(await found()).toMatchObject({ phase: 'ended' });
 });
 
-describe('the reconciler that waits for a locked row', () => {
-  /** Reconciles while a transaction holds the row; the transaction does `meanwhile` when the reconciler waits for a lock. */
+describe('the reconciler that must wait for a locked row', () => {
+  /**
+   * Starts the reconciler while a transaction has locked the row. When the reconciler waits for the lock, the transaction calls `meanwhile`
+   * and commits.
+   */
   async function reconcileDuring(table: 'runs' | 'executions', meanwhile: (tx: Queryable) => Promise<unknown>) {
     let reconciled: Promise<void> | undefined;
     await t.deps.db.transaction(async (tx) => {
       const id = table === 'runs' ? assignment.runId : assignment.executionId;
       await tx.query(`SELECT FROM ${table} WHERE id = $1 FOR UPDATE`, [id]);
       reconciled = reconcile(t.deps);
-      // On another connection: in a transaction the view does not change.
+      // Use another connection than `tx`, because the view `pg_stat_activity` does not change within a transaction.
       const waiting = () =>
         t.deps.db.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
       await expect.poll(waiting).toHaveLength(1);
@@ -95,7 +98,7 @@ describe('the reconciler that waits for a locked row', () => {
     t.deps.db.query(`UPDATE executions SET ${assignments} WHERE id = $1`, [assignment.executionId]);
   const passed = (column: string) => set(`${column} = now() - interval '1 minute'`);
 
-  test('does not end a run with a new deadline', async () => {
+  test('does not end a run that has got a new deadline meanwhile', async () => {
     const target = { runId: assignment.runId, executionId: assignment.executionId };
     await start(t.deps.db, target);
     await passed('deadline_at');
@@ -110,13 +113,13 @@ describe('the reconciler that waits for a locked row', () => {
     expect(await found()).toEqual({ state: 'ERROR', phase: 'stopping' });
   });
 
-  test('does not end a setup whose agent has begun to work', async () => {
+  test('does not end an overdue setup whose agent has begun its turn meanwhile', async () => {
     await passed('deadline_at');
     await reconcileDuring('runs', (tx) => start(tx, { runId: assignment.runId, executionId: assignment.executionId }));
     expect(await found()).toEqual({ state: 'INPROGRESS', phase: 'running' });
   });
 
-  test('does not take back an assignment whose deadline was extended', async () => {
+  test('does not take back an assignment whose claim deadline was extended meanwhile', async () => {
     await t.deps.db.query("UPDATE runs SET state = 'PENDING', assignment_id = $2 WHERE id = $1", [
       assignment.runId,
       assignment.assignmentId,
@@ -135,7 +138,7 @@ describe('the reconciler that waits for a locked row', () => {
     expect(await found()).toEqual({ state: 'QUEUED', phase: 'queued' });
   });
 
-  test('waits for a sandbox if its upload extends its deadline', async () => {
+  test('does not end a stopping execution if an upload has extended its stop deadline meanwhile', async () => {
     await stoppingSince(1);
     await passed('lease_until');
     await reconcileDuring('executions', (tx) =>
@@ -149,7 +152,7 @@ describe('the reconciler that waits for a locked row', () => {
   test('locks the row of a run before the row of its execution', async () => {
     await stoppingSince(11);
     await reconcileDuring('runs', async (tx) => {
-      // Fails at once if the row is locked.
+      // This query fails at once if the reconciler has locked the execution's row.
       await tx.query('SELECT FROM executions WHERE id = $1 FOR UPDATE NOWAIT', [assignment.executionId]);
     });
     expect(await found()).toMatchObject({ phase: 'ended' });

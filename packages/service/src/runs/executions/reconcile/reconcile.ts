@@ -1,6 +1,6 @@
 /**
- * Finishes work that a crashed process left behind. Each sweep reads candidates and applies the same compare-and-set as the normal path to
- * each. Any number of processes may sweep at once.
+ * Finishes work that a crashed process left behind. Each sweep finds the executions that need a change, and changes each of them with the
+ * same conditional statements as in normal operation. Any number of processes may sweep at once.
  */
 import type { Statement } from '../../../platform/store/database/database.ts';
 import {
@@ -72,7 +72,10 @@ const abandoned = defineStatement({
   row: { run_id: uuid, execution_id: uuid },
 });
 
-/** Leases and stop deadlines that have passed. `reconcile` decides whether they count: during an outage of all services they do not. */
+/**
+ * Finds an execution whose lease or stop deadline has passed. `reconcile` decides whether to end it: during an outage of all service
+ * processes, it does not.
+ */
 const pastLeases = defineStatement({
   name: 'find_past_leases',
   text: `
@@ -81,7 +84,7 @@ const pastLeases = defineStatement({
   row: {},
 });
 
-/** At least one of these statements returns a row whenever `reconcile` has work. */
+/** The statements that show whether `reconcile` has work: if it has, at least one of them returns a row. */
 export const reconcilable: readonly Statement[] = [unclaimed, overdue, pastLeases, findCascades, overIdle];
 
 /** Sweeps once over all executions whose deadline or lease has passed. */
@@ -99,9 +102,9 @@ export async function reconcile(deps: ExecutionDeps): Promise<void> {
 }
 
 /**
- * Ends an execution whose lease has expired. `is_silent`: the agent of a public worker is silent, but the worker is connected, so the
- * sandbox may still run. For Runyard's own worker, the row of its connection does not prove that the worker is connected, because the
- * service process may have died with the worker.
+ * Ends an execution whose lease has expired. `is_silent`: the agent of a public worker sends nothing, but the worker is connected, so the
+ * sandbox may still run. `is_silent` is false for Runyard's own worker: a row of its connection does not prove that it is connected,
+ * because the service process may have died together with the worker.
  */
 async function endLost(deps: ExecutionDeps, row: RowOf<typeof lost>): Promise<void> {
   const worker = row.worker_id ?? 'unknown';
@@ -121,7 +124,7 @@ async function endLost(deps: ExecutionDeps, row: RowOf<typeof lost>): Promise<vo
   });
 }
 
-/** Ends runs that were queued for longer than their team allows. It reads the whole queue, so call it at most once a minute. */
+/** Ends runs that were queued for longer than their team allows. This function reads the whole queue, so call it at most once a minute. */
 export async function expireWaiting({ db }: ExecutionDeps): Promise<void> {
   for (const row of await db.query(waitedTooLong, [])) {
     const pool = row.pool === '' ? 'the hosted pool' : `worker ${row.pool}`;

@@ -18,7 +18,7 @@ const ask = (runToken: string, more?: object) => askModel(service.baseUrl, runTo
 const stream = { stream: true };
 const accounted = () => expect.poll(() => openRequests(service)).toBe(0);
 
-/** Sends one request after the other until one is refused. */
+/** Sends one request after another until the service refuses a request. */
 async function askUntilRefused(runToken: string, most = 20) {
   for (let asked = 0; asked < most; asked++) {
     const answer = await ask(runToken);
@@ -29,7 +29,7 @@ async function askUntilRefused(runToken: string, most = 20) {
 }
 
 describe('max_cost_usd', () => {
-  it('ends the run with budget_exceeded at the first request after the budget is spent, and sends nothing', async () => {
+  it('ends the run with budget_exceeded at the first request after the budget is spent, and does not send this request to the provider', async () => {
     const { runId, runToken } = await service.startExecution({
       config: { model_id: opus, max_cost_usd: answerUsd * 2.5 },
     });
@@ -45,14 +45,15 @@ describe('max_cost_usd', () => {
     expect((await ask(runToken)).status).toBe(401);
   });
 
-  it('admits parallel requests while the budget allows, and one at a time near its end', async () => {
+  it('allows parallel requests while the budget is large enough, and only one request at a time near the end of the budget', async () => {
     const parallel = async (max_cost_usd: number, areAdmitted: boolean) => {
       const { runToken } = await service.startExecution({ config: { model_id: opus, max_cost_usd } });
       const before = fake.requests.length;
       fake.misbehave({ kind: 'hold', afterPieces: 1 });
       const first = ask(runToken, stream);
       await fake.request(before + 1);
-      // The fake delays the first answer. A second request arrives only if it was admitted at the same time.
+      // The fake provider delays the first answer, so it gets a second request meanwhile only if both requests were admitted at the same
+      // time.
       const second = ask(runToken, stream);
       if (areAdmitted) await second;
       else expect(await Promise.race([second.then(() => 'beside'), delay(700, 'waits')])).toBe('waits');
@@ -63,7 +64,7 @@ describe('max_cost_usd', () => {
     await parallel(1, false);
   });
 
-  it('is shared with child runs, and limits a child to the remaining budget of its parent', async () => {
+  it('is shared by a run and its children, and limits a child to the remaining budget of the parent', async () => {
     const parent = await orchestrator({ config: { model_id: opus, max_cost_usd: answerUsd * 3.5, ...nesting } });
     const child = await begin(
       await startChild(parent.runToken, { config: { max_cost_usd: 500 }, mode: 'orchestrate' }),
@@ -89,7 +90,7 @@ describe('max_cost_usd', () => {
     expect(problem.errors?.[0]?.message).toContain('RUNYARD_UNKNOWN_MODEL_PRICE');
   });
 
-  it.each([0, -1, '1', null])('is refused with 400 if its value is %j', async (max_cost_usd) => {
+  it.each([0, -1, '1', null])('is refused with 400 if the value is %j', async (max_cost_usd) => {
     const problem = await service.problem(400, 'POST', '/agent/runs', {
       body: { prompt: 'Do it', config: { max_cost_usd } },
     });
@@ -103,7 +104,7 @@ describe('max_cost_usd', () => {
     expect((await ask(runToken)).status).toBe(200);
   });
 
-  it('is charged with the prompt of a request if the service process dies during the request', async () => {
+  it('pays for the prompt of a request if the service process dies during the request', async () => {
     const { runId, runToken } = await service.startExecution({ config: { model_id: opus, max_cost_usd: 1 } });
     fake.misbehave({ kind: 'hold', afterPieces: 1 });
     const asked = ask(runToken, stream);
@@ -133,7 +134,7 @@ describe('max_cost_usd', () => {
 });
 
 describe('max_turns', () => {
-  it('ends the run when its model answers are used up, including the answers of its children', async () => {
+  it('ends the run when the run and its children together have used all allowed model answers', async () => {
     const parent = await orchestrator({ config: { model_id: opus, max_turns: 3 } });
     const child = await begin(await startChild(parent.runToken));
     expect((await ask(parent.runToken)).status).toBe(200);
@@ -160,7 +161,7 @@ describe('max_duration_minutes', () => {
       [executionId, seconds],
     );
 
-  it('ends the run with budget_exceeded when it has worked for this time, and not earlier', async () => {
+  it('ends the run with budget_exceeded when the run has worked for this time, and not earlier', async () => {
     const working = await started(await service.startExecution({ config: { max_duration_minutes: 10 } }));
     await workFor(working.executionId, 590);
     await reconcile(service.deps.executionDeps);
@@ -175,7 +176,7 @@ describe('max_duration_minutes', () => {
     });
   });
 
-  it('counts the turns of the run together', async () => {
+  it('adds up the times of all turns of the run', async () => {
     const { runId, runToken, executionId } = await started(
       await service.startExecution({ config: { max_duration_minutes: 10 } }),
     );
@@ -193,7 +194,7 @@ describe('max_duration_minutes', () => {
     expect(row?.left).toBeLessThan(201);
   });
 
-  it('limits a child run to the remaining budget of its parent', async () => {
+  it('limits a child run to the remaining time of its parent', async () => {
     const parent = await orchestrator({ config: { max_duration_minutes: 10 } });
     await workFor(parent.executionId, 300);
     const child = await startChild(parent.runToken, { config: { max_duration_minutes: 60 } });

@@ -23,14 +23,14 @@ import { resumeLost, retryOrError, timesResumed } from '../transitions/relaunch.
 import { type Phase, type Status, settledPhases } from '../transitions/transition.ts';
 import { err, errEnded, failUnfit } from '../transitions/transitions.ts';
 
-/** An execution whose sandbox ended before its agent reported the end of the turn. */
+/** Describes an execution whose sandbox ended before the agent reported the end of its turn. */
 export interface EndedTurn {
   /** `claimed`: the agent had not begun its first turn. */
   readonly phase: 'claimed' | 'running';
   readonly kind: SandboxEnd['kind'];
-  /** Stored `on_worker_loss` of the run's configuration. */
+  /** Value of `on_worker_loss` in the run's stored configuration. */
   readonly policy: string | null;
-  /** How often the turn was resumed. */
+  /** Number of times that the turn was already resumed. */
   readonly resumes: number;
 }
 
@@ -40,7 +40,10 @@ export interface EndedTurn {
  */
 type EndDecision = 'retry' | 'unfit' | 'resume' | 'resumed_too_often' | 'error';
 
-/** Kinds of ends that the machine or its operator caused. An agent that exited by itself would exit again in the next sandbox. */
+/**
+ * Kinds of ends that the machine or its operator caused. After other ends, resuming the turn would not help: an agent that exited by itself
+ * would exit again in the next sandbox.
+ */
 const lossKinds: ReadonlySet<SandboxEnd['kind']> = new Set(['stopped', 'lost', 'silent']);
 
 /** Decides how a run continues after the end of its sandbox. */
@@ -50,21 +53,21 @@ export function decideEnd({ phase, kind, policy, resumes }: EndedTurn): EndDecis
   return resumes < maxResumesOfTurn ? 'resume' : 'resumed_too_often';
 }
 
-/** How the sandbox of an execution ended, as its worker reported or the service concluded. */
+/** Describes how the sandbox of an execution ended. The worker reported this, or the service concluded it. */
 export interface SandboxEnd {
   /**
    * `exited`: the agent's process ended; `stopped`: the worker was stopped and ended the sandbox; `not_created`: the sandbox could not be
    * started; `unfit`: no sandbox can meet the run's requirements, so a retry would not help; `lost`: the worker, or the supervisor of the
-   * sandbox, has died; `silent`: the lease has expired, which is checked again under the lock.
+   * sandbox, has died; `silent`: the lease has expired. `endSandbox` checks the lease again under the lock.
    */
   readonly kind: 'exited' | 'stopped' | 'not_created' | 'unfit' | 'lost' | 'silent';
-  /** A sentence for a person. */
+  /** Describes the end in a sentence for people. */
   readonly message: string;
-  /** 128 + the number of the signal if a signal ended the process. */
+  /** Exit code of the agent's process; 128 + the number of the signal if a signal ended the process. */
   readonly exitCode?: number;
   /**
-   * Absent: the sandbox is gone. `leaving`: its processes are ending. `unproven`: nothing proves the end of the sandbox, so the worker is
-   * ordered to end it. In both cases the next execution of the run waits for the end.
+   * Absent: the sandbox is gone. `leaving`: the sandbox's processes are ending. `unproven`: nothing proves that the sandbox has ended, so
+   * the worker is ordered to end it. With `leaving` and `unproven`, the next execution of the run waits until the sandbox has ended.
    */
   readonly remains?: 'leaving' | 'unproven';
 }
@@ -76,7 +79,10 @@ const lockRun = defineStatement({
   row: {},
 });
 
-/** Runs as a separate statement after the lock of the run's row, so that it sees changes that were committed while the lock waited. */
+/**
+ * This statement runs separately, after the run's row was locked. So it sees changes that other transactions committed while this one
+ * waited for the lock.
+ */
 const readPhase = defineStatement({
   name: 'read_phase',
   text: `
@@ -106,8 +112,8 @@ const endStopping = defineStatement({
 });
 
 /**
- * Orders the worker to end a sandbox whose end is not proven. The lease ends at once, so that after the grace the execution ends without
- * an answer of the worker. A repeated order does not extend the time.
+ * Orders the worker to end a sandbox whose end is not proven. The lease ends at once, so that the execution ends at the stop deadline even
+ * if the worker does not answer. A repeated order does not move the deadline.
  */
 const orderEnd = defineStatement({
   name: 'order_end_of_sandbox',
@@ -127,10 +133,11 @@ const keepExit = defineStatement({
 type ExecutionRow = RowOf<typeof readPhase>;
 
 /**
- * Applies the end of a sandbox. If the agent had reported its end, only the execution ends. Otherwise the result depends on the run. Before
- * INPROGRESS, the run is tried again, or becomes FAILED if no attempt can succeed. After INPROGRESS, it resumes its turn if its
- * configuration asks for this and the machine was lost. All other runs end in ERROR: `resource_unavailable`, retryable, if the worker was
- * stopped, else `agent_process_failed`. A run below a cancelled run becomes CANCELLED.
+ * Records that a sandbox has ended. If the agent had reported the end of its turn, only the execution ends. Otherwise the result depends on
+ * the state of the run. If the run was not INPROGRESS yet, it is tried again, or becomes FAILED if no attempt can succeed. If the run was
+ * INPROGRESS, it resumes its turn if `on_worker_loss` asks for this and the machine was lost. All other runs end in ERROR: with
+ * `resource_unavailable`, retryable, if the worker was stopped, else with `agent_process_failed`. A run becomes CANCELLED if one of its
+ * ancestors was cancelled.
  */
 export async function endSandbox(deps: ExecutionDeps, executionId: string, end: SandboxEnd): Promise<void> {
   await deps.db.transaction(async (tx) => {
@@ -139,7 +146,9 @@ export async function endSandbox(deps: ExecutionDeps, executionId: string, end: 
   });
 }
 
-/** Applies the end of a sandbox in the caller's transaction, which has locked the run's row and checked that the worker may end the execution. */
+/**
+ * Like `endSandbox`, in the caller's transaction. The caller has locked the run's row and checked that the worker may end the execution.
+ */
 export async function endSandboxWithin(
   deps: ExecutionDeps,
   tx: Queryable,
@@ -148,7 +157,7 @@ export async function endSandboxWithin(
 ): Promise<void> {
   const [execution] = await tx.query(readPhase, [executionId]);
   if (!execution) return;
-  // A worker's message may contain the last output of its agent.
+  // Redact the worker's message, because it may contain the last output of the agent.
   const grantedSecrets = toSealedValues(execution.sealed);
   const end = { ...reported, message: redactorOf(deps, { grantedSecrets }).whole(reported.message) };
   if (end.kind === 'silent' && !execution.lease_over) return;
@@ -188,7 +197,7 @@ async function endSettled(
   await addShutdown(tx, runId, executionId, exit);
 }
 
-/** Adds the end of the sandbox to the timeline. It changes the run's `is_sandbox_running`. */
+/** Adds the end of the sandbox to the timeline. This event changes `is_sandbox_running` of the run. */
 const addShutdown = (tx: Queryable, runId: string, executionId: string, exit: object): Promise<void> =>
   appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload: { ...exit }, changesRun: true });
 
@@ -200,7 +209,7 @@ async function decide(
   end: SandboxEnd,
 ): Promise<void> {
   const code = end.kind === 'not_created' || end.kind === 'stopped' ? 'resource_unavailable' : 'agent_process_failed';
-  // The run did not fail if its worker was stopped. A person decides whether its work may be done twice.
+  // If the worker was stopped, the run itself did not fail, so the error is retryable. A person decides whether to repeat the run's work.
   const status: Status = { message: end.message, code, retryable: end.kind === 'stopped' };
   const target = { runId: execution.run_id, executionId };
   const phase = execution.phase === 'claimed' ? 'claimed' : 'running';

@@ -16,7 +16,10 @@ beforeEach(async () => {
 
 afterEach(() => t.close());
 
-/** Locks the attempt. Meanwhile another transaction, which holds the lock of the run, makes `change` to its execution. */
+/**
+ * Locks the attempt while another transaction has locked the run. That transaction first makes the change `change` to the run's execution
+ * and then commits.
+ */
 async function lockBehind(change: string): Promise<string> {
   const { db } = t.deps;
   let locking: Promise<string> | undefined;
@@ -31,14 +34,14 @@ async function lockBehind(change: string): Promise<string> {
   return (await locking) ?? '';
 }
 
-test('returns the phase that another transaction set while the lock waited', async () => {
+test('locking an attempt returns the phase that another transaction set while this one waited for the lock', async () => {
   expect(await lockBehind("phase = 'stopping'")).toBe('stopping');
 });
 
-test('refuses a token that another transaction replaced while the lock waited', async () => {
+test('locking an attempt fails if another transaction replaced the run token while this one waited for the lock', async () => {
   await expect(lockBehind("token_hash = '\\x00'")).rejects.toThrow(AttemptOver);
 });
 
-test('refuses an execution that another transaction ended while the lock waited', async () => {
+test('locking an attempt fails if another transaction ended the execution while this one waited for the lock', async () => {
   await expect(lockBehind("phase = 'ended'")).rejects.toThrow(AttemptOver);
 });

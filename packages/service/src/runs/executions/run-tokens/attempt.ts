@@ -1,6 +1,7 @@
 /**
- * The fence of an agent's requests. Between the authentication of a request and its transaction the execution may be assigned
- * again, with another run token, or be stopped. So each transaction checks the token again under the lock of the run's row.
+ * Protects the data of a run against requests of an outdated agent. After the authentication of a request and before its transaction, the
+ * execution may be assigned again, with another run token, or be stopped. So each transaction checks the token again under the lock of the
+ * run's row.
  */
 import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
@@ -8,7 +9,7 @@ import type { Database, Queryable } from '../../../platform/store/database/datab
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';
 import { assignedPhases, type Phase } from '../transitions/transition.ts';
 
-/** One assignment of an execution to a worker; a run token names it. */
+/** One assignment of an execution to a worker. Each assignment has a separate run token. */
 export interface Attempt {
   readonly runId: string;
   readonly executionId: string;
@@ -32,7 +33,7 @@ export class AttemptOver extends Error {
   }
 }
 
-/** Locks the runs in the order of their ids, as all transactions do. So two transactions cannot wait for each other. */
+/** Locks several runs in the order of their ids. All transactions use this order, so two transactions cannot wait for each other. */
 const lockRuns = defineStatement({
   name: 'lock_runs_of_attempt',
   text: 'SELECT FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE',
@@ -40,8 +41,8 @@ const lockRuns = defineStatement({
 });
 
 /**
- * Runs as a separate statement after `lockRuns`, so that it sees changes that were committed while the lock waited. A token changes only
- * under that lock.
+ * This statement runs separately, after `lockRuns`. So it sees changes that other transactions committed while this one waited for the
+ * lock. A run token changes only under the lock of the run.
  */
 const readPhase = defineStatement({
   name: 'read_phase_of_attempt',
@@ -49,7 +50,10 @@ const readPhase = defineStatement({
   row: { phase: text<Phase>() },
 });
 
-/** Locks the run, then the execution. PostgreSQL reads a row again after it waited for its lock, so the phase is the present one. */
+/**
+ * Locks the run, then the execution. PostgreSQL reads a row again after a wait for the row's lock, so this statement returns the present
+ * phase.
+ */
 const lockRunAndExecution = defineStatement({
   name: 'lock_attempt',
   text: `
@@ -100,10 +104,10 @@ export async function ofAttempt<T>(
   }
 }
 
-/** 401 for a run token whose execution has ended, or was assigned again with another token. */
+/** Answer 401: the execution of the run token has ended, or was assigned again with another token. */
 export const supersededAttempt = (): Refusal =>
   refuse('authentication_required', { detail: 'The execution of this run token has ended or was superseded.' });
 
-/** 409 for actions that an agent may only do until its execution is stopping. */
+/** Answer 409: the agent may do the action only until its execution is stopping. */
 export const stoppingAttempt = (): Refusal =>
   refuse('conflict', { detail: 'The execution is stopping: only its end can be reported.' });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { serve, serveOnce } from '../../../team/access/serve.ts';
 import { serveRun } from './sessions.ts';
 
-test('tsc refuses an entry that does not match its route', () => {
+test('the TypeScript compiler refuses a handler that does not match its route', () => {
   const entries = [
     // @ts-expect-error: the route declares once, so its work must be done once.
     serve(routes.createTeam, async () => null as never),

@@ -20,9 +20,10 @@ import type { Phase } from '../transitions/transition.ts';
 import { type Attempt, isAttempt } from './attempt.ts';
 
 /**
- * SQL: the follow-up `f` belongs to the first prompt or the present turn of an execution, and its author is not the executor of the run. A
- * follow-up from another run matches only if that run follows texts of other authors. Follow-ups that arrive before the start become part
- * of the first prompt; each later follow-up is a separate turn. `run` and `execution` are names of rows of `runs` and `executions`.
+ * SQL: the follow-up `f` belongs to the first prompt or the present turn of an execution, and the author of `f` is not the executor of the
+ * run. If another run sent `f`, the condition holds only if texts of other authors influenced that run. Follow-ups that arrive before the
+ * start become part of the first prompt; each later follow-up begins a separate turn. `run` and `execution` are the SQL names of the rows
+ * of `runs` and `executions`.
  */
 export const isOfTurnByOther = (run: string, execution: string): string => `(
   f.run_id = ${run}.id
@@ -34,8 +35,8 @@ export const isOfTurnByOther = (run: string, execution: string): string => `(
       WHERE l.run_id = ${run}.id AND l.execution_id = ${execution}.id AND l.taken_at > ${execution}.started_at), f.taken_at) END)`;
 
 /**
- * SQL: whether the run may use the personal credentials of its executor now. This depends on its rights, on the author of its present turn,
- * and on the owner of its pool.
+ * SQL: the run may use the personal credentials of its executor now. This depends on the rights of the run, the author of the run's present
+ * turn, and the owner of the run's pool.
  */
 const mayUsePersonalCredentials = (run: string, execution: string): string => `(
   coalesce((${run}.rights->>'personal_credentials')::boolean, true)
@@ -47,23 +48,23 @@ export interface RunSession extends Attempt {
   /** 1, 2, … in the run */
   readonly executionNumber: number;
   readonly teamId: string;
-  /** The runs above it, parent first. */
+  /** Ids of the run's ancestors, the parent first. */
   readonly ancestorIds: readonly string[];
   readonly creator: RunActor;
   readonly executor: RunActor;
-  /** Owner of the code hosts' credentials that the run uses now: its executor, or only the team. */
+  /** Owner of the code host credentials that the run may use now: the run's executor, or only the team. */
   readonly codeHostActor: RunActor;
   readonly conversationId: string;
   readonly modelId: string;
   readonly environmentId: string | null;
-  /** The automation that started the run or a run above it. */
+  /** The automation that started the run or one of its ancestors. */
   readonly automationUid: string | null;
   /** The factory whose definition the run executes. */
   readonly factoryUid: string | null;
   readonly phase: Phase;
-  /** Raw token, for redaction. */
+  /** The raw run token, so that it can be redacted. */
   readonly token: string;
-  /** Values that the run's sandboxes got, for redaction. */
+  /** Secret values that the run's sandboxes got, so that they can be redacted. */
   readonly grantedSecrets: readonly SealedValue[];
 }
 
@@ -117,15 +118,15 @@ export async function authenticateRunToken(db: Database, token: string): Promise
 }
 
 /**
- * Like `authenticateRunToken`, but also returns null for a stopping execution. Its agent only reports its end, and needs neither a model
- * nor a repository.
+ * Like `authenticateRunToken`, but also returns null for a stopping execution. The agent of a stopping execution only reports its end, and
+ * needs neither a model nor a repository.
  */
 export async function authenticateWorkingRunToken(db: Database, token: string): Promise<RunSession | null> {
   const session = await authenticateRunToken(db, token);
   return session?.phase === 'stopping' ? null : session;
 }
 
-/** Pair routes for run tokens with their handlers. */
+/** These functions pair routes that authenticate with a run token with their handlers. */
 export const {
   serve: serveRun,
   serveOnce: serveRunOnce,

@@ -6,7 +6,7 @@ import { insertTranscriptChunk } from '../../conversations/transcript-chunks.ts'
 import { runChannel } from '../notices.ts';
 import { lastChange } from './timeline.ts';
 
-/** Names the parameters of a statement that records the progress of an agent. */
+/** Names the SQL parameters of a statement that records the progress of an agent. */
 interface ProgressParameters {
   readonly lastSeq: string;
   readonly heldTexts: string;
@@ -14,7 +14,7 @@ interface ProgressParameters {
   readonly leaseSeconds: string;
 }
 
-/** Returns SQL of the assignments to columns of `executions` that record how far an agent's events are applied, and renew the lease. */
+/** Returns the SQL assignments to columns of `executions` that record which events of an agent are stored, and renew the lease. */
 const setAgentProgress = ({ lastSeq, heldTexts, transcriptBytes, leaseSeconds }: ProgressParameters): string => `
       last_agent_seq = ${lastSeq}, redaction_tails = ${heldTexts}::jsonb, transcript_bytes = transcript_bytes + ${transcriptBytes},
       agent_seen_at = clock_timestamp(), lease_until = greatest(lease_until, clock_timestamp() + make_interval(secs => ${leaseSeconds}::float8))`;
@@ -27,18 +27,18 @@ const keepProgress = defineStatement({
   row: {},
 });
 
-/** How far the events of an execution's agent are applied. */
+/** Says which events of an execution's agent are already stored. */
 interface AgentProgress {
-  /** Number of the last event that was applied. */
+  /** Number of the last event that was stored. */
   readonly lastSeq: number;
-  /** For each stream, its last text that may be the beginning of a secret. */
+  /** For each stream of text: the end of the text that is held back because it may be the beginning of a secret. */
   readonly heldTexts: HeldTexts;
-  /** The lease lasts at least this long from now on. */
+  /** Number of seconds, from now, for which the lease lasts at least. */
   readonly leaseSeconds: number;
 }
 
 /**
- * Records how far the agent's events are applied, and renews the lease, because the agent is alive. The caller has locked the run's row.
+ * Records which events of the agent are stored, and renews the lease, because the agent is alive. The caller has locked the run's row.
  */
 async function keepAgentProgress(
   tx: Queryable,
@@ -49,7 +49,7 @@ async function keepAgentProgress(
   await tx.query(keepProgress, [executionId, lastSeq, JSON.stringify(heldTexts), transcriptBytes, leaseSeconds]);
 }
 
-/** Assignments and further common table expressions of a statement that stores events. */
+/** Parts of SQL to add to the statement that stores events. */
 interface Additions {
   /** SQL of further assignments to columns of `runs`, `, name = value`. */
   readonly run?: string;
@@ -90,19 +90,19 @@ const insertBatch = defineStatement({
   row: {},
 });
 
-/** Run and execution of an agent. */
+/** The run and the execution for which an agent works. */
 interface Target {
   readonly runId: string;
   readonly executionId: string;
 }
 
 /**
- * Events of an agent in their order. Each row is the JSON of `{position, event_type?, event, occurred_at}`. A row with `event_type` goes to
+ * Events of an agent, in order. Each row is the JSON of `{position, event_type?, event, occurred_at}`. A row with `event_type` goes to
  * the timeline; a row without it goes to the conversation.
  */
 interface EventRows {
   readonly rows: readonly string[];
-  /** Added to the run's `event_bytes`. */
+  /** Number of bytes to add to the run's `event_bytes`. */
   readonly bytes: number;
 }
 
@@ -119,9 +119,9 @@ export async function storeAgentEvents(
 
 /** Lines for the transcript of an execution. */
 interface TranscriptLines {
-  /** The lines, each with its line feed; '': none. */
+  /** The lines, each with a line feed at the end; '' if there are none. */
   readonly lines: string;
-  /** Added to the `transcript_bytes` of the run. */
+  /** Number of bytes to add to the `transcript_bytes` of the run. */
   readonly countedBytes: number;
 }
 
@@ -159,7 +159,10 @@ const addDropped = defineStatement({
   row: {},
 });
 
-/** Counts events and transcript lines that exceed the run's limits. The caller has locked the run's row. */
+/**
+ * Adds to the counts of events and transcript lines that were not stored, because the run has reached its limits. The caller has locked the
+ * run's row.
+ */
 export async function countDropped(
   tx: Queryable,
   runId: string,

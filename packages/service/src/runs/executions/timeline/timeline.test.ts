@@ -8,9 +8,9 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('updates updated_at for an event that changes the run, and for other events at most once a second', async () => {
+test('an event that changes the run always updates updated_at, and other events update it at most once a second', async () => {
   const { runId, executionId } = await t.newSession();
-  /** Sets the time of the last change by SQL, adds an event, and returns whether the event changed this time. */
+  /** Sets `updated_at` by SQL, adds an event, and returns whether the event changed `updated_at`. */
   const moves = async (lastChange: string, changesRun?: true) => {
     const [before] = await t.deps.db.query<{ at: string }>(
       `UPDATE runs SET updated_at = clock_timestamp() + ${lastChange} WHERE id = $1 RETURNING updated_at AS at`,
@@ -21,7 +21,7 @@ test('updates updated_at for an event that changes the run, and for other events
     const [after] = await t.deps.db.query<{ at: string }>('SELECT updated_at AS at FROM runs WHERE id = $1', [runId]);
     return after?.at !== before?.at;
   };
-  // Use a time one minute in the future, so that the change still counts as recent on a slow machine.
+  // For a recent change, use a time one minute in the future, so that it still counts as recent on a slow machine.
   expect(await moves("interval '1 minute'")).toBe(false);
   expect(await moves("interval '1 minute'", true)).toBe(true);
   expect(await moves("interval '-2 seconds'")).toBe(true);

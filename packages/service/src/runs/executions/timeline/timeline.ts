@@ -15,14 +15,17 @@ import { enqueueDeliveries, enqueuedColumns } from '../../subscriptions/enqueue.
 import { runChannel } from '../notices.ts';
 
 /**
- * SQL: the new `updated_at` of a run that gets events. Events within a second of the last change do not change it: most indexes of `runs`
- * contain `updated_at`, so each change writes about twenty index entries. Statements that change a field of the run set `updated_at`
- * themselves.
+ * SQL: the new `updated_at` of a run that gets events. If the last change was less than a second ago, `updated_at` stays the same. Most
+ * indexes of `runs` contain `updated_at`, so each change of it writes about twenty index entries. Statements that change another field of
+ * the run always set `updated_at` to the present time.
  */
 export const lastChange =
   "CASE WHEN updated_at > clock_timestamp() - interval '1 second' THEN updated_at ELSE clock_timestamp() END";
 
-/** Defines the statement. `updatedAt` is the new time of the run, `further` a common table expression, `, name AS (…)`, that may read `numbered`. */
+/**
+ * Defines a statement that adds an event. `updatedAt` is SQL for the new `updated_at`. `further` is a further common table expression, `,
+ * name AS (…)`, that may read `numbered`.
+ */
 const statementOf = (name: string, updatedAt: string, further = '') =>
   defineStatement({
     name,
@@ -42,7 +45,7 @@ const statementOf = (name: string, updatedAt: string, further = '') =>
 const append = statementOf('append_timeline_event', lastChange);
 const appendChange = statementOf('append_timeline_event_of_change', 'clock_timestamp()');
 
-/** Subscribers to `run.blocked` also get questions in the debug window, with the state FAILED. */
+/** This statement also notifies subscribers to `run.blocked`. For a question in the debug window they get the state FAILED. */
 const appendQuestion = statementOf(
   'append_question_of_failed_run',
   'clock_timestamp()',
@@ -54,7 +57,7 @@ interface TimelineAddition {
   readonly executionId: string;
   readonly type: TimelineEventType;
   readonly payload?: Record<string, unknown>;
-  /** True: the event changes a member of the run that the API shows. */
+  /** True if the event changes a member of the run that the API shows. */
   readonly changesRun?: true;
 }
 
@@ -107,8 +110,8 @@ export async function readTimeline(db: Queryable, runId: string): Promise<Timeli
 }
 
 /**
- * Removes from events in a copied database the transaction numbers that this database has not assigned yet. Runs in the transaction in
- * which `edges/live/epoch.ts` renews the epoch.
+ * In a database that was copied from another one, removes transaction numbers from events if this database has not assigned these numbers
+ * yet. `edges/live/epoch.ts` calls this function in the transaction that renews the epoch.
  */
 export const forgetFutureTransactions: Statement = {
   name: 'forget_future_transactions_of_events',

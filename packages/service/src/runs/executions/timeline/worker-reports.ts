@@ -14,13 +14,14 @@ import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts'
 import { slotPhases } from '../transitions/transition.ts';
 import { appendTimelineEvent } from './timeline.ts';
 
-/** Limits of the isolation texts in the timeline, which the operator of the worker writes. */
+/** Limits of the texts about isolation in the timeline. The operator of the worker writes these texts, so they could be long. */
 const maxFeatures = 30;
 const maxFeatureText = 100;
 const maxReasonText = 300;
 
 /**
- * A worker reports the isolation level of all its sandboxes when it connects. Workers of other programs report no level.
+ * Reads the isolation level that the worker reported for all its sandboxes when it connected. Workers that are not Runyard's own program
+ * report no level.
  */
 const recordOfWorker = defineStatement({
   name: 'record_sandbox_of_worker',
@@ -77,12 +78,13 @@ export async function addReadySandbox(
     const payload = { ...sandbox, ...isolationOf(recorded.level ?? {}) };
     return await appendTimelineEvent(tx, { ...target, type: 'worker_container_ready', payload });
   }
-  // The agent reported its start before the worker did, because a backend may read the states of its sandboxes only from time to time.
+  // If the agent has reported its start before the worker, only add the worker's data. A worker may be later, because its backend may read
+  // the states of its sandboxes only from time to time.
   await tx.query(completeEvent, [target.runId, target.executionId, JSON.stringify(sandbox)]);
 }
 
 /**
- * Adds the sandbox of an agent that is at work to the timeline, if its worker has not reported the sandbox yet. The caller has locked the
+ * An agent has begun to work: adds its sandbox to the timeline, if the worker has not reported the sandbox yet. The caller has locked the
  * run's row.
  */
 export async function addSandboxOfAgent(tx: Queryable, target: Target): Promise<void> {
@@ -95,8 +97,8 @@ export async function addSandboxOfAgent(tx: Queryable, target: Target): Promise<
 type ImageStep = Extract<WorkerMessage, { type: 'image_step' }>['data'];
 
 /**
- * Largest number of events about the image of one execution. A pull has a start, an end, and a report every few seconds; the reports become
- * rarer during a long pull.
+ * Maximum number of events about the image pull of one execution. A pull has a start, an end, and progress reports every few seconds, less
+ * often during a long pull.
  */
 const mostEvents = 40;
 
@@ -137,7 +139,7 @@ export async function appendImageStep(
   await appendTimelineEvent(tx, { runId, executionId, type: types[step], payload });
 }
 
-/** Skips a number that is stored: a worker repeats a message that was not acknowledged. */
+/** Skips reports whose number is already stored, because a worker sends a message again if it was not acknowledged. */
 const readNumber = defineStatement({
   name: 'read_denied_connections',
   text: `
@@ -147,8 +149,9 @@ const readNumber = defineStatement({
 });
 
 /**
- * Adds denied connections of a sandbox to the timeline, each number once. The numbers are limited, so the number of events is limited too.
- * The caller has locked the run's row. Programs of the run choose the names of the hosts, so these names are untrusted text.
+ * Adds denied connections of a sandbox to the timeline. Reports have numbers, and each number is stored once. The numbers have a maximum,
+ * so the number of events is limited too. The caller has locked the run's row. Programs of the run choose the names of the hosts, so these
+ * names are untrusted text.
  */
 export async function appendDeniedConnections(
   service: ServiceSecrets,

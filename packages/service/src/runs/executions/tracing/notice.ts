@@ -1,15 +1,20 @@
 /** Notifies the tracer of this process about runs. Does nothing while tracing is off. */
 import type { RunState } from '@runyard/contract/runs/states';
 
-/** A run that was created. */
+/** Describes a new run. */
 export interface CreatedRun {
   readonly id: string;
   readonly source: string;
-  /** Arrival of the request that created the run, and the trace that the request names. Absent: no request created the run. */
+  /**
+   * The time at which the request that created the run arrived, and the trace that the request names. Absent if no request created the run.
+   */
   readonly request?: { readonly receivedMs: number; readonly traceparent?: string } | undefined;
 }
 
-/** The end of a turn, or of an execution before its first turn. Times are milliseconds since 1970 by the database's clock. */
+/**
+ * Describes the end of a turn, or the end of an execution that ended before its first turn. Times are milliseconds since 1970 by the
+ * database's clock.
+ */
 export interface EndedTurn {
   readonly runId: string;
   readonly executionId: string;
@@ -26,7 +31,7 @@ export interface RunTracer {
 
 let tracer: RunTracer | undefined;
 
-/** Sends notices to `next`. Returns a function that stops the notices. */
+/** From now on, sends all notices to `next`. Returns a function that ends this. */
 export function traceRunsWith(next: RunTracer): () => void {
   tracer = next;
   return () => {

@@ -51,12 +51,12 @@ export async function readTracedExecution(db: Queryable, executionId: string): P
 export interface Action {
   readonly category: string;
   readonly startMs: number;
-  /** Null: the call has no result. */
+  /** NULL if the call has no result. */
   readonly endMs: number | null;
   readonly state: string | null;
 }
 
-/** Maximum number of events that are read for one turn, and of tool calls in its trace. */
+/** Maximum number of events that are read for one turn, and maximum number of tool calls in the trace of a turn. */
 const mostEvents = 5_000;
 const mostActions = 500;
 
@@ -77,8 +77,8 @@ const readEvents = defineStatement({
 });
 
 /**
- * Returns the calls of tools between two times. The time of a call comes from the sandbox's clock. A time outside of the turn is replaced
- * by the start or the end of the turn.
+ * Returns the tool calls of a turn. The times of a call come from the sandbox's clock. A time outside of the turn is replaced by the start
+ * or the end of the turn.
  */
 export async function readActions(
   db: Queryable,
@@ -97,7 +97,7 @@ export async function readActions(
     if (id === null) continue;
     const at = within(occurred_at);
     const known = actions.get(id);
-    // Actions of earlier turns end before this turn.
+    // The events may include actions of earlier turns. Leave out actions that ended before this turn began.
     if (type === 'action' && Date.parse(occurred_at ?? '') >= fromMs - clockToleranceMs) {
       if (actions.size >= mostActions) continue;
       const named = ActionCategory.safeParse(category);
@@ -107,5 +107,5 @@ export async function readActions(
   return [...actions.values()];
 }
 
-/** The clocks of sandbox and database may differ by this time. */
+/** The clocks of the sandbox and the database may differ by this time. */
 const clockToleranceMs = 1_000;

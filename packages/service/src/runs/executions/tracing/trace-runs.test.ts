@@ -24,7 +24,7 @@ afterAll(async () => {
 const planted = 'planted-prompt-or-secret';
 const foreign = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) };
 
-/** Executes a run with a request to a model and a tool call, and stops the service, which sends all spans. */
+/** Executes a run with a request to a model and a tool call. Then stops the service, so that it sends all spans. */
 async function playRun() {
   answerAtFixedCost(fake);
   const created = await service.request<{ run_id: string }>('POST', '/agent/runs', {
@@ -84,7 +84,7 @@ describe('the trace of a run', async () => {
       expect(BigInt(span.endTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(span.startTimeUnixNano));
   });
 
-  test('has the names of the semantic conventions for models and tools', () => {
+  test('uses the names of the OpenTelemetry semantic conventions for models and tools', () => {
     expect(named('chat')?.attributes).toMatchObject({
       'gen_ai.operation.name': 'chat',
       'gen_ai.provider.name': 'anthropic',
@@ -101,13 +101,13 @@ describe('the trace of a run', async () => {
     expect(own.filter((name) => !known.has(name))).toEqual([]);
   });
 
-  test('links the trace of the caller and does not continue it', () => {
+  test('has a link to the trace of the caller, but has a trace id of its own', () => {
     expect(named('create_run')?.links).toMatchObject([foreign]);
     expect(spans.some(({ traceId }) => traceId === foreign.traceId)).toBe(false);
     expect(collector.spans().some(({ traceId }) => traceId === rootOf(other).traceId)).toBe(true);
   });
 
-  test('has no prompt, title, name of a tool, output, key or token', () => {
+  test('contains no prompt, title, tool name, output, key or token', () => {
     const sent = collector.requests.map(({ body }) => body.toString('utf8')).join('\n');
     for (const secret of [planted, service.key, 'ryr_', fake.env.RUNYARD_ANTHROPIC_API_KEY ?? 'sk-'])
       expect([secret, sent.includes(secret)]).toEqual([secret, false]);
@@ -123,7 +123,7 @@ test.each([
   expect(ratioOf(env)).toBe(ratio);
 });
 
-test('samples traces by the trace id that the service makes, about as often as the ratio says', () => {
+test('the service samples about the share of traces that the ratio sets, and decides by its own trace id', () => {
   const ids = Array.from({ length: 20_000 }, (_, index) => rootOf(String(index)).traceId);
   const sampled = ids.filter((id) => isBelow(id, 0.01)).length;
   expect(sampled).toBeGreaterThan(120);

@@ -1,4 +1,7 @@
-/** Makes the trace of a run from its rows. Sandboxes send no spans. Spans have ids, states, numbers and times, and no text of people or agents. */
+/**
+ * Makes the trace of a run from the database rows of the run. Sandboxes send no spans. Spans contain ids, states, numbers and times, and no
+ * text of people or agents.
+ */
 import { createHash } from 'node:crypto';
 import { spanNames } from '@runyard/contract/metrics/trace-names';
 import type { Logger } from 'pino';
@@ -8,21 +11,21 @@ import { type ModelRequest, readRequestsOfExecution } from '../../../team/usage/
 import type { CreatedRun, EndedTurn, RunTracer } from './notice.ts';
 import { type Action, readActions, readTracedExecution, type TracedExecution } from './read-turn.ts';
 
-/** The last request to a model and the last events are written moments after the end of a turn. */
+/** Wait this time after the end of a turn, because the rows of its last model request and its last events are written a moment later. */
 const settleMs = 2_000;
-/** Maximum number of ended turns that wait for their rows. Further turns are not traced. */
+/** Maximum number of ended turns that wait until their rows are read. Further turns are not traced. */
 const maxWaiting = 10_000;
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** Returns the place of the root span. The result depends only on the run, so every process adds spans to the same trace. */
+/** Returns the ids of the trace and its root span. They depend only on the run's id, so every process adds spans to the same trace. */
 export const rootOf = (runId: string): SpanPlace => ({
   traceId: digest(`trace of run ${runId}`).slice(0, 32),
   spanId: digest(`root of run ${runId}`).slice(0, 16),
 });
 
 /**
- * Returns the place that a valid `traceparent` names (W3C Trace Context, 3.2). Its flags are ignored, so a caller cannot influence
+ * Returns the trace id and span id in a valid `traceparent` (W3C Trace Context, 3.2). Ignores the flags, so that a caller cannot influence
  * sampling.
  */
 function placeOf(traceparent: string | undefined): SpanPlace | undefined {
@@ -36,11 +39,11 @@ interface TraceDeps {
   readonly db: Queryable;
   readonly traces: Traces;
   readonly log: Pick<Logger, 'warn'>;
-  /** Time between the end of a turn and the reading of its rows, milliseconds. Default: 2,000. */
+  /** Time between the end of a turn and the reading of its rows, in milliseconds. Default: 2,000. */
   readonly settleMs?: number;
 }
 
-/** Makes the tracer of a process. `close` sends the spans of the waiting turns at once. */
+/** Makes the tracer of a process. `close` does not wait any more: it sends the spans of all ended turns at once. */
 export function makeRunTracer(deps: TraceDeps): RunTracer & { close(): Promise<void> } {
   const { traces, log } = deps;
   const waiting = new Map<NodeJS.Timeout, EndedTurn>();
@@ -95,7 +98,10 @@ async function sendTurn({ db, traces }: TraceDeps, turn: EndedTurn): Promise<voi
   for (const span of spansOfTurn(turn, execution, requests, actions)) traces.send(rootOf(turn.runId), span);
 }
 
-/** Returns the spans of a turn: the turn with its requests and tools, and for the first turn of its execution also queue and start. */
+/**
+ * Returns the spans of a turn: a span for the turn, for each model request and for each tool call. For the first turn of an execution, also
+ * spans for the wait in the queue and the start.
+ */
 export function spansOfTurn(
   { runId, state, code, wantedMs, endMs }: EndedTurn,
   execution: TracedExecution,
@@ -153,7 +159,7 @@ export function spansOfTurn(
 
 const conventionalProviders: Readonly<Record<string, string>> = { google: 'gcp.gemini' };
 
-/** Returns provider and model of an id such as `anthropic/claude-opus-5-5`. */
+/** Splits a model id such as `anthropic/claude-opus-5-5` into provider and model. */
 function modelOf(id: string): Pick<EndedSpan['attributes'], 'provider' | 'model'> {
   const [, provider, model] = /^(\w+)\/([\w.:/@-]{1,100})$/.exec(id) ?? [];
   if (provider === undefined || model === undefined)
@@ -173,7 +179,7 @@ function requestOfModel(request: ModelRequest): EndedSpan {
     attributes: {
       operation: spanNames.model.name,
       ...names,
-      // The conventions count tokens of the cache as input.
+      // OpenTelemetry's conventions count cached tokens as input tokens.
       inputTokens: input + cacheRead + cacheWrite,
       outputTokens: output,
       cacheReadTokens: cacheRead,
@@ -184,7 +190,7 @@ function requestOfModel(request: ModelRequest): EndedSpan {
   };
 }
 
-/** Agents choose the names of tools, so the span has the category instead. */
+/** Agents choose the names of tools, so the span shows the category of the tool and not its name. */
 function callOfTool({ category, startMs, endMs, state }: Action, turnEndMs: number): EndedSpan {
   const isFailed = state === 'failed' || state === 'denied';
   return {

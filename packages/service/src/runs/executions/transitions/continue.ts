@@ -5,8 +5,9 @@ import { queueChannel, runChannel } from '../notices.ts';
 import { countQueued } from './transition.ts';
 
 /**
- * SUCCEEDED, FAILED, ERROR, CANCELLED, BLOCKED (without a sandbox) → QUEUED, with a new execution. The new execution is assigned when the
- * old execution has ended. `continues` is the number of the execution whose conversation the new execution continues; NULL: none.
+ * Changes SUCCEEDED, FAILED, ERROR, CANCELLED or BLOCKED (without a sandbox) to QUEUED, with a new execution. The new execution is assigned
+ * when the old execution has ended. The column `continues` is the number of the execution whose conversation the new execution continues;
+ * NULL: it continues none.
  */
 const continueStatement = defineStatement({
   name: 'transition_continue',
@@ -36,7 +37,10 @@ const continueStatement = defineStatement({
   row: {},
 });
 
-/** Queues a further execution of a run that has ended, or is BLOCKED without a sandbox. The caller has locked its rows. Returns false if the run had changed. */
+/**
+ * Queues a further execution of a run that has ended, or is BLOCKED without a sandbox. The caller has locked the rows of the run and its
+ * execution. Returns false if the run had changed before the lock.
+ */
 export async function continueRun(
   db: Queryable,
   input: {
@@ -44,7 +48,7 @@ export async function continueRun(
     readonly executionId: string;
     /** Payload of the timeline event. */
     readonly payload: Record<string, unknown>;
-    /** False: the harness never received the run's prompt, so the new execution begins with the prompt. */
+    /** False if the harness never received the run's prompt, so the new execution begins with the prompt. */
     readonly begun: boolean;
   },
 ): Promise<boolean> {

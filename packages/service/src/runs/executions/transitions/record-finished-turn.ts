@@ -31,23 +31,23 @@ const recordTurn = defineStatement({
   },
 });
 
-/** A run and its execution as they were before a turn was recorded as finished. */
+/** Values of a run and its execution from before the turn was recorded as finished. */
 export interface FinishedTurn {
-  /** The last turn that was recorded before this one. */
+  /** Number of the last turn that was recorded as finished before this one. */
   readonly finished_turns: number;
   readonly phase: Phase;
   readonly state: RunState;
-  /** True: the execution is the run's current one. */
+  /** True if the execution is the current execution of the run. */
   readonly is_current: boolean;
-  /** NULL: the run's configuration does not set it. */
+  /** NULL if the run's configuration does not set this value. */
   readonly idle_seconds: number | null;
-  /** True: follow-ups wait that no execution has taken yet. */
+  /** True if at least one follow-up waits that no execution has taken yet. */
   readonly has_followups: boolean;
-  /** True: at least one follow-up is for the sandbox of a failed setup. */
+  /** True if at least one follow-up is meant for the kept sandbox of a failed setup. */
   readonly has_debug_followups: boolean;
 }
 
-/** Records that the execution has finished its turn number `turn`. The caller has locked the run's row. */
+/** Records that the execution has finished the turn with the number `turn`. The caller has locked the run's row. */
 export async function recordFinishedTurn(
   tx: Queryable,
   { runId, executionId, turn }: { readonly runId: string; readonly executionId: string; readonly turn: number },

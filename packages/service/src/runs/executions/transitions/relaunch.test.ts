@@ -3,7 +3,7 @@ import { openTestExecutions } from '../../../../test/executions.ts';
 import { retryOrError } from './relaunch.ts';
 import { claim } from './transitions.ts';
 
-test('tries a platform error again after 1, 5 and 25 s, each ± 20 %, and then ends the run in ERROR', async () => {
+test('a run with a platform error is tried again after 1, 5 and 25 s, each ± 20 %, and then ends in ERROR', async () => {
   const t = await openTestExecutions({ timing: { retryDelaysMs: [1_000, 5_000, 25_000] } });
   const { db } = t.deps;
   try {

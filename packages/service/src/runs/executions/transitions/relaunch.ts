@@ -7,41 +7,41 @@ import { queueChannel, runChannel } from '../notices.ts';
 import { countQueued, type Status } from './transition.ts';
 import { err, errEnded } from './transitions.ts';
 
-/** A kind of launch that repeats the last turn of an execution. `previous` is the row of that execution. */
+/** Defines a kind of launch that repeats the last turn of an execution. In the SQL, `previous` is the row of that execution. */
 interface Relaunch {
-  /** Becomes a part of the prepared statement's name. */
+  /** Part of the name of the prepared statement. */
   readonly name: string;
-  /** States that the run may leave, as the list of an `IN` in SQL. */
+  /** States of the run in which it may be launched again, as an SQL list for `IN`. */
   readonly from: string;
-  /** SQL condition on the run's current execution `e`; `$6` is a number. */
+  /** SQL condition on the run's current execution `e`. It may use the parameter `$6`, which is the maximum number of retries or resumes. */
   readonly guard: string;
-  /** SQL: how many turns of `executions` have ended, without the repeated turn. */
+  /** SQL: number of turns of the execution `executions` that have ended. The turn that is repeated does not count. */
   readonly finishedTurns: string;
-  /** SQL: when `executions` stopped working. */
+  /** SQL: time at which the execution `executions` stopped working. */
   readonly finishedAt: string;
-  /** SQL condition: the repeated turn began with the last follow-up that the execution took. */
+  /** SQL condition: the turn that is repeated began with the last follow-up that the execution took. */
   readonly hasFollowup: string;
-  /** SQL values of the columns of the next execution. */
+  /** SQL for the values of these columns of the new execution. */
   readonly next: {
     readonly attempt: string;
     readonly resumes: string;
     readonly resumeCount: string;
     readonly lossMessage: string;
   };
-  /** SQL: index, from 1, of the pause in the list `$7` of milliseconds. */
+  /** SQL: index, from 1, of the pause before the launch in the list `$7`. The list has milliseconds. */
   readonly pause: string;
   readonly event: string;
 }
 
 /**
- * Builds the statement of a relaunch: the run becomes QUEUED with a new execution. It is one statement, so a run always has exactly one
- * current execution. The old execution ends or is stopped. The new execution waits for the end of the old execution and for the pause. If
- * the repeated turn was the first, the new execution begins at the same point as the old one. The follow-ups of the repeated turn wait
- * again: only the last follow-up if other turns of the execution had ended, else all its follow-ups. A follow-up that answered a question
- * of this execution does not wait again.
+ * Builds the statement that launches a run again: the run becomes QUEUED with a new execution. It is one statement, so a run always has
+ * exactly one current execution. The old execution ends or is stopped. The new execution waits until the old execution has ended and the
+ * pause is over. If the repeated turn was the first turn of the old execution, the new execution begins at the same point as the old one,
+ * and takes all follow-ups of the old one again. Otherwise it takes only the last follow-up again. A follow-up that answered a question of
+ * the old execution is not taken again.
  *
- * Parameters: run, execution, id of the next one, message, error code, number for the guard, pauses, whether the sandbox has ended, seconds
- * until it must end.
+ * Parameters: the ids of the run, of its execution and of the next execution; message; error code; number for `guard`; list of pauses;
+ * whether the sandbox has ended; number of seconds until the sandbox must end.
  */
 const relaunchStatement = (kind: Relaunch): Statement =>
   defineStatement({
@@ -91,13 +91,16 @@ const relaunchStatement = (kind: Relaunch): Statement =>
     row: {},
   });
 
-/** SQL: the value of a column if it belongs to the repeated turn; `otherwise` if other turns had ended before. */
+/**
+ * SQL: the value of the column of the old execution if the repeated turn was its first turn; `otherwise` if other turns had ended before,
+ * because the value then belongs to an earlier turn.
+ */
 const ofSameTurn = (column: string, otherwise: string): string =>
   `CASE WHEN previous.finished_turns = 0 THEN previous.${column} ELSE ${otherwise} END`;
 
 /**
- * CLAIMED, INPROGRESS → QUEUED with a new execution, if retries are left. The agent has reported the end of the failed turn, but this turn
- * does not count as ended.
+ * Changes CLAIMED or INPROGRESS to QUEUED with a new execution, if retries are left. The agent has reported the end of the failed turn, but
+ * this turn does not count as ended.
  */
 const retryStatement = relaunchStatement({
   name: 'retry',
@@ -120,14 +123,17 @@ interface PlatformFailure {
   readonly runId: string;
   readonly executionId: string;
   readonly status: Status;
-  /** True: the sandbox has ended already. */
+  /** True if the sandbox has already ended. */
   readonly sandboxGone: boolean;
 }
 
-/** `retried`: a new execution is queued; `errored`: the run has ended; `moved_on`: the run has changed meanwhile, and nothing was done. */
+/**
+ * `retried`: a new execution was queued; `errored`: the run has ended in ERROR; `moved_on`: the run has changed meanwhile, so nothing was
+ * done.
+ */
 type RetryOutcome = 'retried' | 'errored' | 'moved_on';
 
-/** Tries the run again after its backoff (1 s, 5 s, 25 s, each ± 20 %), or ends it in ERROR after its last attempt. */
+/** Queues a further attempt of the run after a pause (1 s, 5 s, 25 s, each ± 20 %), or ends the run in ERROR after its last attempt. */
 export async function retryOrError(
   deps: ExecutionDeps,
   db: Queryable,
@@ -159,18 +165,20 @@ export async function retryOrError(
   return ended ? 'errored' : 'moved_on';
 }
 
-/** SQL: how often the present turn of the execution `e` was resumed. */
+/** SQL: number of times that the present turn of the execution `e` was resumed. */
 export const timesResumed = (e: string): string =>
   `CASE WHEN ${e}.finished_turns = 0 THEN ${e}.resume_count ELSE 0 END`;
 
-/** SQL: number of turns that began with a follow-up. The first turn of the execution did not begin with one. */
+/**
+ * SQL: number of turns of the old execution that began with a follow-up. The first turn of an execution does not begin with a follow-up.
+ */
 const followUpTurns = `(SELECT count(*) FROM followups f
   WHERE f.run_id = $1 AND f.execution_id = $2 AND f.answers IS NULL AND f.taken_at >= previous.started_at)`;
 
 /**
- * INPROGRESS → QUEUED with a new execution, which resumes the turn that was in progress when the machine was lost. The sandbox has ended or
- * is ending, or its lease has expired. The time after the agent's last call does not count as work. If the agent had taken no follow-up for
- * the turn yet, the new turn begins with the waiting follow-ups.
+ * Changes INPROGRESS to QUEUED with a new execution, which resumes the turn that was in progress when the machine was lost. The old sandbox
+ * has ended or is ending, or the lease has expired. The time after the agent's last call does not count as work. If the old agent had not
+ * taken the follow-up with which the lost turn should begin, the new turn begins with the waiting follow-ups.
  */
 const resumeStatement = relaunchStatement({
   name: 'resume_lost',

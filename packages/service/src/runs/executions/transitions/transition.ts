@@ -1,4 +1,4 @@
-/** The phases of an execution, and the statement that changes the state of a run. */
+/** Defines the phases of an execution, and builds the statements that change the state of a run. */
 
 import { isSettled, isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunState } from '@runyard/contract/runs/states';
@@ -13,43 +13,43 @@ import { noticeEnded } from '../tracing/notice.ts';
 /** The phases of an execution, as `executions.phase` stores them. */
 export type Phase = 'queued' | 'assigned' | 'claimed' | 'running' | 'idle' | 'stopping' | 'ended';
 
-/** Returns a group of phases as the list of an `IN` in SQL. Only this file writes such lists. */
+/** Returns a group of phases as an SQL list for `IN`. Only this file writes such lists. */
 const listOf = (...phases: Phase[]): string => `(${phases.map((phase) => `'${phase}'`).join(', ')})`;
 
-/** Was assigned to a worker, but its agent has not begun the first turn yet. */
+/** The execution was assigned to a worker, but the agent has not begun the first turn yet. */
 export const beforeStartPhases = listOf('assigned', 'claimed');
 
-/** Is being set up or runs a turn: a deadline counts. */
+/** The execution is being set up or runs a turn, and must end before a deadline. */
 export const workingPhases = listOf('claimed', 'running');
 
 /**
- * Takes a slot of its worker and of its team's limit. The index `executions_busy` has the same list of phases.
+ * The execution uses a slot of its worker and counts for its team's limit. The index `executions_busy` has the same list of phases.
  */
 export const slotPhases = listOf('assigned', 'claimed', 'running');
 
-/** The agent works or waits in its sandbox, and has not been asked to leave. */
+/** The agent works or waits in its sandbox, and has not been asked to exit. */
 export const livePhases = listOf('claimed', 'running', 'idle');
 
-/** The live phases, and assignments that no worker has claimed yet. */
+/** The phases of `livePhases`, and the phase of an assignment that no worker has claimed yet. */
 export const stayingPhases = listOf('assigned', 'claimed', 'running', 'idle');
 
 const withSandbox: readonly Phase[] = ['claimed', 'running', 'idle', 'stopping'];
 
-/** A worker has the sandbox, or is creating it. */
+/** A worker has the sandbox of the execution, or is creating it. */
 export const sandboxPhases = listOf(...withSandbox);
 /** Returns whether the phase is one of `sandboxPhases`. */
 export const hasSandbox = (phase: string | null): boolean => withSandbox.some((each) => each === phase);
 
-/** Was assigned to a worker and has not ended: the run token is valid. */
+/** The execution was assigned to a worker and has not ended, so the run token is valid. */
 export const assignedPhases = listOf('assigned', 'claimed', 'running', 'idle', 'stopping');
 
 /** Phases in which the sandbox of a failed setup stays: the agent waits in it, or runs a turn. */
 export const debugPhases = listOf('running', 'idle');
 
-/** The end of the sandbox does not change the run, because the run already has its final state. */
+/** In these phases of a run in a final state, the end of the sandbox does not change the run. */
 export const settledPhases = listOf('running', 'idle', 'stopping');
 
-/** Takes no slot: the agent waits for a follow-up, or was asked to leave. */
+/** The execution uses no slot, because the agent waits for a follow-up or was asked to exit. */
 export const slotlessPhases = listOf('idle', 'stopping');
 
 /** The agent accepts no further follow-up. */
@@ -57,24 +57,27 @@ export const leavingPhases = listOf('stopping', 'ended');
 
 /** A state change, as one compare-and-set statement. */
 interface TransitionDefinition {
-  /** Becomes a part of the prepared statement's name. */
+  /** Part of the name of the prepared statement. */
   readonly name: string;
   /** States that the change may leave. */
   readonly from: readonly RunState[];
   readonly to: RunState;
-  /** Timeline event of the change; null: the timeline shows none. */
+  /** Timeline event of the change; null: the change adds no event. */
   readonly event: TimelineEventType | null;
-  /** Assignments to columns of `executions`; `args` is its jsonb parameter, `moved` the run's row after the change. */
+  /** SQL assignments to columns of `executions`. They may read `args`, the jsonb parameter, and `moved`, the run's row after the change. */
   readonly execution: string;
-  /** Further assignments to columns of `runs`. */
+  /** Further SQL assignments to columns of `runs`. */
   readonly run?: string;
-  /** For a change to BLOCKED: SQL of the open request. Every other change clears it. */
+  /** SQL of the open request to a person, for a change to BLOCKED. Every other change clears the open request. */
   readonly request?: string;
   /** SQL of further common table expressions, `, name AS (…)`, which may read `moved`. */
   readonly further?: string;
-  /** True: the change queues an execution, so the dispatchers are notified. */
+  /** True if the change queues an execution, so that dispatchers are notified. */
   readonly wakesQueue?: true;
-  /** Further condition on the run's row. Only columns of `runs`: under a concurrent update PostgreSQL rechecks just that row. */
+  /**
+   * Further SQL condition. It may read only columns of `runs`, because after a concurrent update PostgreSQL checks the condition again only
+   * with the new row of `runs`.
+   */
   readonly guard?: string;
 }
 
@@ -83,31 +86,32 @@ export interface Status {
   readonly message: string;
   readonly code?: ErrorCode;
   readonly retryable?: boolean;
-  /** Members that the code adds to the reason, as in the error catalogue. */
+  /** Further members that belong to the error code, as described in the error catalogue. */
   readonly detail?: ErrorDetail;
 }
 
 interface TransitionInput {
   readonly runId: string;
-  /** Fence: must be the run's current execution. */
+  /** Must be the run's current execution; otherwise the change does nothing. */
   readonly executionId: string;
   readonly status?: Status;
   /** Payload of the timeline event. */
   readonly payload?: Record<string, unknown>;
-  /** Values for the definition's own SQL, read there as `args->>'name'`. */
+  /** Values for the SQL of the definition, which reads them as `args->>'name'`. */
   readonly args?: Record<string, unknown>;
 }
 
-/** Tries the change. Returns true if this call changed the run, false if the state of the run did not allow it. */
+/** Tries to change the run. Returns true if this call changed the run, false if the state of the run did not allow the change. */
 export type Transition = (db: Queryable, input: TransitionInput) => Promise<boolean>;
 
 /**
- * Builds the statement of a change. The statement is atomic: it changes the run (compare-and-set on state and current execution) and its
- * execution, adds the timeline event, enqueues deliveries and notifies listeners. The row lock on `runs` serialises all changes of a run.
+ * Builds the statement of a state change. The one statement changes the run, if its state and its current execution are still the expected
+ * ones, and changes the execution. It also adds the timeline event, enqueues deliveries and notifies listeners. The row lock on `runs`
+ * serialises all changes of a run.
  */
 export function defineTransition(definition: TransitionDefinition): Transition {
   const states = definition.from.map((state) => `'${state}'`).join(', ');
-  // Subscribers get no event for a change whose new state can be the old state.
+  // Subscribers get no event for a change that may leave the state as it is.
   const subscriberEvent = definition.from.includes(definition.to) ? null : eventOfState(definition.to);
   const statement: Statement = {
     name: `transition_${definition.name}`,
@@ -157,12 +161,12 @@ export function defineTransition(definition: TransitionDefinition): Transition {
   };
 }
 
-/** Counts the runs that a separate statement queued: new runs, retries and continuations. */
+/** Counts runs that other statements queued, not `defineTransition`: new runs, retries and continuations. */
 export function countQueued(db: Queryable, runs: number): void {
   if (runs > 0) afterCommit(db, () => count('runyard_run_transitions_total', { state: 'QUEUED' }, runs));
 }
 
-/** A completed change: when its work was requested, and the time since then. */
+/** What a completed change returns: the time at which the work of the execution was requested, and the seconds since then. */
 interface Made {
   readonly seconds: number;
   readonly wanted_ms: number;

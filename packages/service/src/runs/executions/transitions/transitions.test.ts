@@ -32,7 +32,7 @@ afterAll(() => t.close());
 // Removes executions that an earlier test left in the queue, so that they are not assigned.
 beforeEach(() => t.deps.db.query("UPDATE executions SET phase = 'ended'", []));
 
-/** Each transition, its allowed start states according to the contract, and its new state. */
+/** For each transition: the states in which the contract allows it, and the new state. */
 const contract: readonly (readonly [string, Transition, readonly RunState[], RunState])[] = [
   ['claim', claim, ['PENDING'], 'CLAIMED'],
   ['requeue', requeue, ['PENDING'], 'QUEUED'],
@@ -59,7 +59,7 @@ async function assigned() {
   await t.newRun();
   const assignment = await t.assign(connection);
   if (!assignment) throw new Error('nothing was assigned');
-  // An agent that waits has ended a turn.
+  // An agent that waits for a follow-up has already ended a turn.
   await t.deps.db.query('UPDATE executions SET finished_at = clock_timestamp() WHERE id = $1', [
     assignment.executionId,
   ]);
@@ -75,21 +75,24 @@ async function recordOf(runId: string) {
   return rows[0];
 }
 
-test.each(contract)('%s leaves the states that it may leave, and no other', async (_name, change, from, to) => {
-  for (const state of RunState.options) {
-    const { runId, executionId, assignmentId } = await assigned();
-    await t.deps.db.pool.query('UPDATE runs SET state = $2 WHERE id = $1', [runId, state]);
-    const before = await recordOf(runId);
-    const isMade = await change(t.deps.db, { runId, executionId, args: { ...args, assignment_id: assignmentId } });
-    expect({ state, isMade }).toEqual({ state, isMade: from.includes(state) });
-    const after = await recordOf(runId);
-    if (isMade) expect(after).toMatchObject({ state: to, events: before.events + 1 });
-    else expect(after).toEqual(before);
-  }
-});
+test.each(contract)(
+  '%s changes a run in the allowed states, and in no other state',
+  async (_name, change, from, to) => {
+    for (const state of RunState.options) {
+      const { runId, executionId, assignmentId } = await assigned();
+      await t.deps.db.pool.query('UPDATE runs SET state = $2 WHERE id = $1', [runId, state]);
+      const before = await recordOf(runId);
+      const isMade = await change(t.deps.db, { runId, executionId, args: { ...args, assignment_id: assignmentId } });
+      expect({ state, isMade }).toEqual({ state, isMade: from.includes(state) });
+      const after = await recordOf(runId);
+      if (isMade) expect(after).toMatchObject({ state: to, events: before.events + 1 });
+      else expect(after).toEqual(before);
+    }
+  },
+);
 
 test.each(contract)(
-  '%s by an execution that is not the current one changes nothing',
+  '%s changes nothing if the execution is not the current execution of the run',
   async (_name, change, [state]) => {
     const { runId, assignmentId } = await assigned();
     const { executionId: ofAnother } = await assigned();

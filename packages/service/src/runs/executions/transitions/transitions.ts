@@ -1,6 +1,6 @@
 /**
- * The state changes of a run that are one `defineTransition` each. Other files also change states: `runs/runs/submit` inserts a run as
- * QUEUED, and `queue/assign.ts`, `relaunch.ts` and `continue.ts` change the state together with further rows. Only `runs/executions/`
+ * Defines the state changes of a run that `defineTransition` can express. Other files also change states: `runs/runs/submit` inserts a run
+ * as QUEUED, and `queue/assign.ts`, `relaunch.ts` and `continue.ts` change the state together with further rows. Only `runs/executions/`
  * updates `runs.state`: the check "one writer per table" of `bin/test` enforces that.
  */
 
@@ -12,13 +12,16 @@ import { defineTransition } from './transition.ts';
 
 /** SQL: the time at which the setup reaches the limit of the run's team. */
 const setupDeadline = fromNow('SELECT max_setup_seconds FROM teams WHERE teams.id = moved.team_id');
-/** SQL: the time at which the run reaches its `max_duration_minutes`, or the limit of its team. */
+/** SQL: the time at which the run reaches its `max_duration_minutes` or the limit of its team, whichever is earlier. */
 const workDeadline = fromNow(`least((SELECT max_instance_runtime_seconds FROM teams WHERE teams.id = moved.team_id),
   ${allowedSeconds('moved.id')} - ${workedSeconds('moved.id')})`);
 const leaseFromArgs = fromNow("args->>'lease_seconds'");
 const stopDeadline = fromNow("args->>'stop_seconds'");
 
-/** PENDING → CLAIMED: the worker takes the assignment, and its lease begins. The setup has its own deadline from here. `args: {assignment_id, lease_seconds}` */
+/**
+ * PENDING → CLAIMED: the worker takes the assignment, and the lease begins. From now on, the setup has a deadline. `args: {assignment_id,
+ * lease_seconds}`
+ */
 export const claim = defineTransition({
   name: 'claim',
   from: ['PENDING'],
@@ -31,8 +34,8 @@ export const claim = defineTransition({
 });
 
 /**
- * Deletes the rows that the agent of the attempt wrote: the next agent numbers its events from 1 again, and announces its own files. The
- * sweep of blobs deletes the blobs of these rows.
+ * Deletes the rows that the agent of the attempt wrote, because the next agent numbers its events from 1 again and announces its own files.
+ * The sweep of blobs deletes the blobs of the deleted rows.
  */
 const deleteRowsOfAttempt = `, lines AS (
   ${deleteTranscript('$2', 'moved')}
@@ -76,15 +79,18 @@ export const start = defineTransition({
 const stoppingFor = (reason: 'finished' | 'ordered') =>
   `phase = 'stopping', stop_reason = '${reason}', finished_at = clock_timestamp(), deadline_at = NULL, idle_until = NULL,
   stop_deadline = ${stopDeadline}`;
-/** The agent reported the end, and leaves by itself. */
+/** The agent has reported the end of its work, and exits by itself. */
 const finishing = stoppingFor('finished');
-/** The worker kills the sandbox after that time, even if the agent works. */
+/** The worker kills the sandbox after `args.stop_seconds`, even if the agent still works. */
 const ordered = stoppingFor('ordered');
 /** There is no sandbox. */
 const over = "phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp()";
 
 const waits = "(args->>'idle_seconds')::float8 > 0";
-/** The turn has ended: the agent waits for `args.idle_seconds` for a follow-up and takes no slot. If that is 0, the agent leaves. */
+/**
+ * The turn has ended. The agent waits for a follow-up for `args.idle_seconds` seconds and uses no slot. If `idle_seconds` is 0, the agent
+ * exits.
+ */
 const resting = `finished_at = clock_timestamp(), deadline_at = NULL, awaiting_until = NULL,
   phase = CASE WHEN ${waits} THEN 'idle' ELSE 'stopping' END,
   idle_until = CASE WHEN ${waits} THEN ${fromNow("args->>'idle_seconds'")} END,
@@ -113,7 +119,10 @@ export const block = defineTransition({
   execution: resting,
 });
 
-/** SUCCEEDED, BLOCKED → INPROGRESS: a follow-up for an agent that waits. A new deadline counts. The caller has locked the row of the idle execution. */
+/**
+ * SUCCEEDED, BLOCKED → INPROGRESS: a follow-up has arrived for an agent that waits. The run gets a new deadline. The caller has locked the
+ * row of the idle execution.
+ */
 export const resume = defineTransition({
   name: 'resume',
   from: ['SUCCEEDED', 'BLOCKED'],
@@ -124,7 +133,10 @@ export const resume = defineTransition({
     deadline_at = ${workDeadline}`,
 });
 
-/** → FAILED: a user error, or the agent failed at the task. The change is from BLOCKED if the harness ended before the answer arrived. */
+/**
+ * → FAILED: because of an error of the user, or because the agent could not do the task. The run was BLOCKED if the harness ended before
+ * the answer to its question arrived.
+ */
 export const fail = defineTransition({
   name: 'fail',
   from: ['CLAIMED', 'INPROGRESS', 'BLOCKED'],
@@ -134,7 +146,8 @@ export const fail = defineTransition({
 });
 
 /**
- * → FAILED: the setup failed. The sandbox stays for `args.idle_seconds`, so that people can examine it. If that is 0, the agent leaves.
+ * → FAILED: the setup failed. The sandbox stays for `args.idle_seconds` seconds, so that people can examine it. If `idle_seconds` is 0, the
+ * agent exits.
  */
 export const failSetup = defineTransition({
   name: 'fail_setup',
@@ -144,7 +157,7 @@ export const failSetup = defineTransition({
   execution: resting,
 });
 
-/** → ERROR: a platform error that is not (or no longer) retried, reported by the agent. */
+/** → ERROR: the agent reported a platform error after which the run is not tried again, or not any more. */
 export const err = defineTransition({
   name: 'err',
   from: ['CLAIMED', 'INPROGRESS', 'BLOCKED'],
@@ -153,7 +166,7 @@ export const err = defineTransition({
   execution: finishing,
 });
 
-/** → ERROR without a sandbox: the worker reported its end, or was lost. */
+/** → ERROR: there is no sandbox any more, because the worker reported its end or was lost. */
 export const errEnded = defineTransition({
   name: 'err_ended',
   from: ['CLAIMED', 'INPROGRESS'],
@@ -162,7 +175,7 @@ export const errEnded = defineTransition({
   execution: `${over}, deadline_at = NULL`,
 });
 
-/** CLAIMED → FAILED without a sandbox: no sandbox can meet the requirements of the run. */
+/** CLAIMED → FAILED: there is no sandbox, because no sandbox can meet the requirements of the run. */
 export const failUnfit = defineTransition({
   name: 'fail_unfit',
   from: ['CLAIMED'],
@@ -171,7 +184,10 @@ export const failUnfit = defineTransition({
   execution: `${over}, deadline_at = NULL`,
 });
 
-/** CLAIMED → ERROR: the setup's deadline passed. Excludes INPROGRESS, because another deadline applies in that state. */
+/**
+ * CLAIMED → ERROR: the setup's deadline has passed. This change is not allowed in INPROGRESS, because another deadline applies in that
+ * state.
+ */
 export const expireSetup = defineTransition({
   name: 'expire_setup',
   from: ['CLAIMED'],
@@ -207,7 +223,9 @@ export const expireQueued = defineTransition({
   execution: over,
 });
 
-/** Marks a run with descendants if `args.cascades` is set: `cancel-descendants.ts` cancels the descendants afterwards. */
+/**
+ * If `args.cascades` is set, sets the mark `cascade_at` of a run with descendants: `cancel-descendants.ts` then cancels the descendants.
+ */
 const cascade = `cascade_at = CASE WHEN (args->>'cascades')::boolean AND EXISTS (
   SELECT FROM run_facets f WHERE f.team_id = runs.team_id AND f.facet = 'ancestor:' || runs.id)
   THEN clock_timestamp() ELSE runs.cascade_at END`;
@@ -236,7 +254,7 @@ export const cancelLive = defineTransition({
 });
 
 const isGone = "executions.phase = 'ended'";
-/** BLOCKED → CANCELLED: like `cancelLive`, but the sandbox may be gone already. The wait does not count as run time. */
+/** BLOCKED → CANCELLED: like `cancelLive`, but the sandbox may have ended already. The time of the wait does not count as run time. */
 export const cancelBlocked = defineTransition({
   name: 'cancel_blocked',
   from: ['BLOCKED'],
@@ -249,7 +267,7 @@ export const cancelBlocked = defineTransition({
     idle_until = NULL, deadline_at = NULL`,
 });
 
-/** Ends a working run, because a budget is used up. Does nothing if the run has changed meanwhile. */
+/** Ends a working run whose budget is used up. Does nothing if the run has changed meanwhile. */
 export async function endOverBudget(
   deps: Pick<ExecutionDeps, 'db' | 'timing'>,
   { runId, executionId }: { readonly runId: string; readonly executionId: string },

@@ -40,7 +40,7 @@ test('names the image that no connected worker can run', async () => {
   expect(await waitOf(runId)).toBe('The run waits for a worker to take it.');
 });
 
-test('distinguishes a full worker from a full team', async () => {
+test('says whether the slots of the worker or the limit of the team are used up', async () => {
   const connection = await fixture.newConnection();
   await change('UPDATE worker_connections SET slots = 1');
   await fixture.newRun();
@@ -55,7 +55,7 @@ test('distinguishes a full worker from a full team', async () => {
   expect(await waitOf(last)).toBe("The run waits: the team's limit is reached (2 runs at once).");
 });
 
-test('names the limit of the sandboxes that wait for other runs, and how a place becomes free', async () => {
+test('names the limit of sandboxes that work or wait for other runs, and says when the next run can start', async () => {
   const connection = await fixture.newConnection();
   await change('UPDATE worker_connections SET slots = 1');
   const waiting = [await fixture.newRun(), await fixture.newRun()];
@@ -73,12 +73,12 @@ test('names the limit of the sandboxes that wait for other runs, and how a place
   expect(await waitOf(last)).toMatch(
     /^The run waits: 2 sandboxes of the team work or wait for other runs, and a run of this depth starts only while there are fewer than 2 times the team's limit \(1 at once\)\. It starts when/,
   );
-  // There is room for a run one level deeper.
+  // A run that is one level deeper may still start.
   await change('UPDATE executions SET depth = 1 WHERE run_id = $1', last);
   expect(await waitOf(last)).toBe('The run waits for a worker to take it.');
 });
 
-test('reports how long a retry pauses, and that an older sandbox must end first', async () => {
+test('reports the pause before a retry, and that the older sandbox must end before the retry', async () => {
   await fixture.newConnection();
   const runId = await fixture.newRun();
   await change(`UPDATE executions SET available_at = now() + interval '4900 ms' WHERE run_id = $1`, runId);
@@ -95,7 +95,7 @@ test('reports how long a retry pauses, and that an older sandbox must end first'
   expect(await waitOf(runId)).toBe('The run waits until the sandbox of its earlier execution has ended.');
 });
 
-test('reports worker, sandbox and setup one after the other, and nothing once the run has begun', async () => {
+test('reports the wait for the worker, then for the sandbox, then for the setup, and nothing after the run has begun', async () => {
   const connection = await fixture.newConnection();
   const runId = await fixture.newRun();
   const assignment = await fixture.assign(connection);

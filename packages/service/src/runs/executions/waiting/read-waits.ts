@@ -1,6 +1,6 @@
 /**
- * Returns sentences about waiting runs. The same sentence appears in the run's item, in the answer for a conversation that does not exist
- * yet, in the CLI and on the page.
+ * Returns sentences that say why a run waits. The same sentence appears in the API's item of the run, in the API's answer for a
+ * conversation that does not exist yet, in the CLI and on the web page.
  */
 
 import { isTerminal } from '@runyard/contract/runs/run-states';
@@ -24,9 +24,9 @@ import { slotPhases } from '../transitions/transition.ts';
 import { waitSentence } from './wait-sentence.ts';
 
 /**
- * Uses `unnest`: with `id = ANY`, the plan for all teams would read an index of the team, which has many entries in a team with many runs.
- * Reads the team and the pools once for all runs, and only the pools in which one of the runs is queued. A worker without a number of
- * slots has no limit.
+ * The statement uses `unnest`: with `id = ANY`, PostgreSQL's plan would read an index of the team's runs, which has many entries if the
+ * team has many runs. The statement reads the team and the pools once for all runs, and only the pools in which one of the runs is queued.
+ * A worker that reports no number of slots has no limit.
  */
 const readFacts = defineStatement({
   name: 'read_waits',
@@ -95,7 +95,7 @@ const readFacts = defineStatement({
   },
 });
 
-/** Returns for each run a sentence about the reason for its wait. The result has no entry for runs that do not wait. */
+/** Returns, for each run that waits, a sentence about the reason. */
 export async function readWaits(
   db: Queryable,
   teamId: string,
@@ -107,7 +107,7 @@ export async function readWaits(
 }
 
 /**
- * Returns why a run of the team has no message yet: the reason for its wait, that it has just begun, or that it ended without a message.
+ * Returns a sentence that says why a run of the team has no message yet: it waits for a reason, has just begun, or ended without a message.
  */
 export async function whyNothingWasSaid(
   db: Queryable,

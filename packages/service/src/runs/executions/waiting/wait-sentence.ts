@@ -4,41 +4,41 @@ import { leastDepth } from '../queue/may-take.ts';
 /** The facts that determine the sentence about a waiting run. */
 export interface WaitFacts {
   readonly state: RunState;
-  /** '' for the hosted pool, else the name of a team's own worker. */
+  /** The run's pool: '' for the hosted pool, else the name of a team's own worker. */
   readonly pool: string;
-  /** Seconds until the run may be assigned; 0 or less: now. */
+  /** Number of seconds until the pause before a retry is over; 0 or less: there is no pause. */
   readonly pause_seconds: number;
-  /** True: a sandbox of an earlier execution of the run has not ended. */
+  /** True if a sandbox of an earlier execution of the run has not ended. */
   readonly has_older: boolean;
-  /** Executions that count for the team's limit. */
+  /** Number of executions that count for the team's limit. */
   readonly team_taken: number;
   readonly team_limit: number;
-  /** Sandboxes of the team that work or wait for other runs. */
+  /** Number of sandboxes of the team that work or wait for other runs. */
   readonly team_live: number;
-  /** Number of runs above the run. */
+  /** Number of ancestors of the run. */
   readonly depth: number;
-  /** Minimum depth of a run that at least one of `workers` has room for, in addition to its working and waiting sandboxes. */
+  /** Least depth of a run that at least one of `workers` may still start, in addition to its sandboxes that work or wait. */
   readonly least_depth: number;
-  /** Connected workers of the pool that accept runs. */
+  /** Number of connected workers of the pool that accept runs. */
   readonly workers: number;
-  /** Connected workers of the pool that are shutting down. */
+  /** Number of connected workers of the pool that are shutting down. */
   readonly leaving_workers: number;
-  /** Container image of the run's environment; null: no image. */
+  /** Container image that the run needs; null: none. */
   readonly image: string | null;
   /** Number of `workers` that can run container images. */
   readonly image_workers: number;
-  /** Number of `workers` that do not report how they run agents, such as oz-agent-worker. */
+  /** Number of `workers` that do not report how they run agents. An example is oz-agent-worker. */
   readonly public_workers: number;
   /** Slots of `workers`. */
   readonly slots: number;
   readonly slots_taken: number;
-  /** Worker that the run was assigned to. */
+  /** Name of the worker to which the run was assigned. */
   readonly worker_id: string | null;
   readonly has_sandbox: boolean;
-  /** Setup step in progress. */
+  /** Kind of the setup step in progress. */
   readonly step_kind: string | null;
   readonly step_name: string | null;
-  /** Time until which the agent waits for a message after an interrupt, RFC 3339. */
+  /** If the turn was interrupted: the time, in RFC 3339 format, until which the agent waits for a message. */
   readonly idle_until: string | null;
   /** Whether people can cancel this kind of run. */
   readonly can_cancel: boolean;
@@ -54,7 +54,7 @@ const stepWords: Readonly<Record<string, string>> = {
   harness: 'starting the harness',
 };
 
-/** Returns a sentence about the wait of a run that has not begun, or whose turn was interrupted. */
+/** Returns a sentence about a run that waits, because it has not begun yet or because its turn was interrupted. */
 export function waitSentence(facts: WaitFacts): string {
   switch (facts.state) {
     case 'QUEUED':
@@ -95,7 +95,7 @@ function queueSentence(facts: WaitFacts): string {
   return 'The run waits for a worker to take it.';
 }
 
-/** Returns the sentence about the limit of sandboxes that work or wait for other runs; undefined if there is room. */
+/** Returns the sentence about the limit of sandboxes that work or wait for other runs; undefined if the limit does not stop the run. */
 function boundSentence({ team_live, team_limit, depth, least_depth, workers }: WaitFacts): string | undefined {
   const times = `${2 + depth} times`;
   const freed =

@@ -12,8 +12,8 @@ const deleteRow = defineStatement({
 });
 
 /**
- * Deletes an artifact of the team; returns false if there is no such artifact. Deletes the row first, so that no reader finds the bytes any
- * more. The nightly sweep deletes bytes that are left after a crash.
+ * Deletes an artifact of the team; returns false if there is no such artifact. Deletes the row before the bytes, so that no reader looks
+ * for deleted bytes. If the process crashes between the two steps, the nightly sweep deletes the bytes.
  */
 export async function deleteArtifact(
   deps: { readonly db: Database; readonly blobs: BlobStore; readonly log: Logger },

@@ -3,9 +3,9 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
 
 /**
- * Returns the canonical form of a locator: scheme and host in lower case, without default port, fragment and trailing
- * slash. Returns null if the locator is not an http(s) URL, or has more than 2,048 characters as given or with special
- * characters encoded. The locator is in an index, and PostgreSQL refuses index rows over 2,704 bytes.
+ * Returns the canonical form of a locator: scheme and host in lower case, without default port, fragment and trailing slash. Returns null
+ * if the locator is not an http(s) URL. Also returns null if the locator has more than 2,048 characters, as given or after its special
+ * characters are encoded. The reason is that the locator is in an index, and PostgreSQL refuses index rows over 2,704 bytes.
  */
 export function canonicalUrl(text: string): string | null {
   if (text.length > maxLocatorLength) return null;
@@ -26,7 +26,7 @@ const findNewest = defineStatement({
   row: { id: uuid },
 });
 
-/** Returns the newest run of the team that reported the locator; null if no run did, or the text is not a locator. */
+/** Returns the newest run of the team that reported the locator; null if no run reported it, or if the text is not a valid locator. */
 export async function findRunByExternalReference(
   db: Queryable,
   teamId: string,

@@ -1,17 +1,20 @@
-/** Decides how a page may show a file of an agent: by its first bytes, because the agent chooses name and media type. */
+/**
+ * Decides how a page may show a file of an agent. The first bytes of the file decide, because the agent chooses the name and the media type
+ * and may choose wrong ones.
+ */
 import { maxFramePreviewBytes, maxImagePreviewBytes, maxTextPreviewBytes } from '@runyard/contract/limits';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { StoredArtifact } from './read.ts';
 
 /**
- * How a file can be shown. `image` and `text`: anywhere. `frame`: HTML or SVG, only from another origin in a sandbox. `none`: not at all,
- * with the reason.
+ * How a page may show a file. `image` and `text`: anywhere. `frame`: HTML or SVG, only in a sandboxed frame from another origin. `none`:
+ * not at all, with the reason.
  */
 export type PreviewKind =
   | { readonly kind: 'image' | 'text' | 'frame'; readonly contentType: string; readonly shownBytes: number }
   | { readonly kind: 'none'; readonly reason: string };
 
-/** Bytes at the beginning of a file that decide its type. */
+/** Number of bytes at the beginning of a file that decide its type. */
 const headBytes = 4 * 1024;
 
 const startsWith = (head: Buffer, text: string, at = 0): boolean =>
@@ -45,7 +48,7 @@ function markupType(name: string, mimeType: string): string | undefined {
 
 const none = (reason: string): PreviewKind => ({ kind: 'none', reason });
 
-/** Decides by the first bytes of a file, its size and the agent's statement about it. */
+/** Decides by the first bytes of a file, the size of the file, and the media type that the agent stated. */
 export function previewOf(
   head: Buffer,
   { name, mimeType, sizeBytes }: { readonly name: string; readonly mimeType: string; readonly sizeBytes: number },

@@ -54,7 +54,7 @@ const readScreenshot = defineStatement({
   row: { id: uuid },
 });
 
-/** Returns whether a run of the team's conversation has this screenshot. The ids may be any text. */
+/** Returns whether a run of this conversation of the team has this screenshot. The ids may be any text. */
 export async function hasScreenshot(
   db: Queryable,
   teamId: string,
@@ -64,14 +64,14 @@ export async function hasScreenshot(
   return (await db.query(readScreenshot, [teamId, conversationId, artifactUid])).length > 0;
 }
 
-/** Leaves out the text of plans, which may have 2 MB. */
+/** Leaves out the text of plans, because a text may have 2 MB. */
 const readOfRuns = defineStatement({
   name: 'read_artifacts_of_runs',
   text: `SELECT ${columns}, data - 'content' AS data FROM artifacts WHERE run_id = ANY($1::uuid[]) AND is_ready ORDER BY created_at, id`,
   row,
 });
 
-/** Leaves out references that an agent added, because their number is not limited. */
+/** Leaves out the text of plans and the metadata of references, because both can be long. */
 const readFirstOfRuns = defineStatement({
   name: 'read_first_artifacts_of_runs',
   text: `
@@ -82,7 +82,7 @@ const readFirstOfRuns = defineStatement({
   row,
 });
 
-/** Leaves out plans. `n`: place of the artifact in its group, newest first. */
+/** Leaves out plans. `n`: position of the artifact in its group; the newest artifact has the position 1. */
 const readOutputs = defineStatement({
   name: 'read_newest_outputs_of_groups',
   text: `
@@ -94,7 +94,8 @@ const readOutputs = defineStatement({
 });
 
 /**
- * Reads an artifact of any team; null if there is none with this id, or its bytes have not arrived. The caller checks who may read it.
+ * Reads an artifact of any team; null if there is no artifact with this id, or if its bytes have not arrived. The caller checks who may
+ * read the artifact.
  */
 export async function findArtifact(db: Queryable, artifactUid: string): Promise<StoredArtifact | null> {
   if (!isUuid(artifactUid)) return null;
@@ -129,7 +130,7 @@ function itemsByRun(artifacts: readonly (StoredArtifact & { readonly runId: stri
   return items;
 }
 
-/** A run and the group that its artifacts are listed in. */
+/** A run, and the name of the group in which its artifacts are listed. */
 interface RunInGroup {
   readonly group: string;
   readonly runId: string;
@@ -155,6 +156,6 @@ function toItem({ id, type, data, createdAt, sizeBytes }: StoredArtifact): Artif
   const uid = type === 'PLAN' || type === 'FILE' || type === 'SCREENSHOT' ? { artifact_uid: id } : {};
   const size = type === 'FILE' && sizeBytes !== null ? { size_bytes: sizeBytes } : {};
   const status = type === 'PULL_REQUEST' ? { status: 'unknown' } : {};
-  // The data was checked for its type when it was reported.
+  // The data already has the right shape for its type, because it was checked when the agent reported it.
   return { artifact_type: type, created_at: createdAt, data: { ...data, ...uid, ...size, ...status } } as ArtifactItem;
 }

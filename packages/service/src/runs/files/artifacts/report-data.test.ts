@@ -6,7 +6,7 @@ const dataOf = (data: Record<string, unknown>) => {
   return checked.ok ? checked.report.data : checked.faults;
 };
 
-test('names and titles of artifacts lose characters that change the direction of text', () => {
+test('characters that change the direction of text are removed from names and titles of artifacts', () => {
   expect(
     dataOf({ filename: 'invoice\u202efdp.exe', filepath: 'out/\u2066x\u2069.exe', title: '\u200fa\u061c' }),
   ).toMatchObject({
@@ -16,6 +16,6 @@ test('names and titles of artifacts lose characters that change the direction of
   });
 });
 
-test.each(['\u202e', '.\u200e.', 'a/b', ''])('the name %j is refused', (filename) => {
+test.each(['\u202e', '.\u200e.', 'a/b', ''])('a file artifact with the name %j is refused', (filename) => {
   expect(dataOf({ filename })).toMatchObject([{ path: 'data.filename' }]);
 });

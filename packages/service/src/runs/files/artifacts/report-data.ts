@@ -1,4 +1,4 @@
-/** Checks `data` of `POST /harness-support/report-artifact`, by the type of the artifact. */
+/** Checks the member `data` of a request to `POST /harness-support/report-artifact`, by the type of the artifact. */
 import { randomUUIDv7 } from 'node:crypto';
 import { posix } from 'node:path';
 import type { ArtifactType } from '@runyard/contract/runs/states';
@@ -9,7 +9,7 @@ import type { Fault } from '../../../platform/fault.ts';
 import { canonicalUrl } from './external-reference.ts';
 
 const maxPlanLength = 2 * 1024 * 1024;
-/** Each answer that shows the run contains the metadata of its references. */
+/** The size is limited, because each answer that shows the run contains the metadata of all its references. */
 const maxMetadataLength = 4096;
 
 /** Returns the text without characters that change the text direction: with such characters, `gpj.exe` looks like `exe.jpg`. */
@@ -62,13 +62,13 @@ const schemas = {
   }),
 } satisfies Record<ArtifactType, z.ZodType>;
 
-/** Returns the path without a root and without `..`, because readers join it to a folder of their own; the result may be empty. */
+/** Returns the path without a root and without `..`, because readers append the path to a folder of their own. The result may be empty. */
 const relativePath = (text: string): string => posix.join('/', text).replace(/^\/+|\/+$/g, '');
 
-/** A report that is valid for its type. */
+/** The data of a report that is valid for the type of its artifact. */
 export interface CheckedReport {
   readonly data: Record<string, unknown>;
-  /** True: readers see the artifact only when its bytes have arrived. */
+  /** True if the artifact has bytes, which the agent uploads next. Readers see the artifact only when these bytes have arrived. */
   readonly isFileLike: boolean;
   readonly canonicalUrl: string | null;
 }

@@ -10,7 +10,7 @@ import { lockWorkingAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { checkReportData } from './report-data.ts';
 
-/** Outcome of a report. `invalid` 400. `isFileLike`: the run uploads its bytes next. */
+/** Outcome of a report. `invalid`: 400. `isFileLike`: the artifact has bytes, which the agent uploads next. */
 export type ReportOutcome =
   | { readonly kind: 'stored'; readonly artifactUid: string; readonly isFileLike: boolean }
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] };
@@ -34,8 +34,8 @@ const insertArtifact = defineStatement({
 });
 
 /**
- * Stores the report of a run, without its secrets, in the transaction `tx`. Locks the run's row, so that concurrent reports cannot exceed the limit
- * of artifacts. Throws `AttemptOver`.
+ * Stores an artifact report of a run in the transaction `tx`, with secrets redacted. Locks the run's row, so that concurrent reports cannot
+ * exceed the limit of artifacts. Throws `AttemptOver`.
  */
 export async function reportArtifact(
   deps: Pick<ExecutionDeps, 'secrets' | 'vault'>,
@@ -48,7 +48,8 @@ export async function reportArtifact(
   const { data, isFileLike, canonicalUrl } = checked.report;
   await lockWorkingAttempt(tx, session);
   if (request.artifact_type === 'PULL_REQUEST') {
-    // A pull request may be found in a command's output, reported by hand, and reported by each execution, but it stays one artifact.
+    // A pull request stays one artifact, even if it is found in a command's output, reported by the agent, and reported again by each
+    // execution.
     const [known] = await tx.query(updatePullRequest, [session.runId, canonicalUrl, JSON.stringify(data)]);
     if (known) return { kind: 'stored', artifactUid: known.id, isFileLike };
   }

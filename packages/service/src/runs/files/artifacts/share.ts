@@ -4,7 +4,7 @@ import { defineStatement, text } from '../../../platform/store/database/statemen
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { type Author, recordChange } from '../../../team/access/audit/record.ts';
 
-/** Outcome of sharing. `not_found` 404; `nothing_to_read` 400: the artifact is a link, which the run's list shows. */
+/** Outcome of sharing. `not_found` 404; `nothing_to_read` 400: the artifact is a link and not a file, so there is nothing to share. */
 export type ShareOutcome =
   | { readonly kind: 'done'; readonly type: ArtifactType }
   | { readonly kind: 'not_found' }
@@ -18,7 +18,7 @@ const setPublic = defineStatement({
   row: { type: text<ArtifactType>() },
 });
 
-/** Lets everyone read an artifact of the team, or its team only. */
+/** Sets whether everyone or only the team may read an artifact of the team. */
 export async function shareArtifact(
   db: Database,
   by: Author,

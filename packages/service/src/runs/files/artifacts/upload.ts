@@ -11,16 +11,19 @@ import type { ExecutionDeps } from '../../executions/deps.ts';
 import { bytesOfTeam, type StorageRefusal, teamFull } from '../stored-bytes.ts';
 
 /**
- * Outcome of an upload. `stored` 200, also for the same bytes again; `not_found` 404; `too_large` 413: more bytes than one artifact may have;
- * `run_full` 413: more than all artifacts of a run may have together; `other_bytes` 409: the artifact has other bytes; `busy` 429: the run already
- * uploads its maximum number of artifacts at once.
+ * Outcome of an upload. `stored` 200, also if the same bytes were already stored; `not_found` 404; `too_large` 413: the artifact would have
+ * more bytes than one artifact may have; `run_full` 413: the artifacts of the run would have more bytes than allowed together;
+ * `other_bytes` 409: the artifact already has other bytes; `busy` 429: the run already has its maximum number of concurrent uploads.
  */
 export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'run_full' | 'other_bytes' | StorageRefusal;
 
 /** Maximum number of concurrent uploads of a run, because their bytes use disk space before they are counted. */
 const maxUploads = 4;
 
-/** Sums the bytes of the run's artifacts except `$1`. A run has at most 100, so no total is stored. */
+/**
+ * Sums the bytes of the run's artifacts except the artifact `$1`. A run has at most 100 artifacts, so the sum is computed each time and not
+ * stored.
+ */
 const bytesOfOthers = `
   SELECT coalesce(sum(o.size_bytes), 0) FROM artifacts o JOIN artifacts a ON a.run_id = o.run_id WHERE a.id = $1 AND o.id <> $1`;
 
@@ -30,7 +33,7 @@ const readTarget = defineStatement({
   row: { others: numeric, run_id: uuid, stored: numeric },
 });
 
-/** Locks the run, so that the second of two concurrent uploads counts the bytes of the first. */
+/** Locks the run, so that of two concurrent uploads the later one counts the bytes of the other one. */
 const lockRun = defineStatement({
   name: 'lock_run_of_artifact',
   text: 'SELECT FROM runs WHERE id = (SELECT run_id FROM artifacts WHERE id = $1) FOR NO KEY UPDATE',
@@ -81,7 +84,8 @@ export async function uploadArtifact(
   );
   if (put === 'busy') return 'busy';
   if (put.outcome === 'too_large') return room < maxArtifactBytes ? full : 'too_large';
-  // After an error the blob stays: the commit may still have succeeded, and the sweep deletes a blob without a row.
+  // Keep the blob after an error, because the commit may still have succeeded. If it did not, the sweep deletes the blob, because no row
+  // names it.
   const updated = await db.transaction(async (tx) => {
     await tx.query(lockRun, [artifactUid]);
     return await tx.query(setBytes, [artifactUid, blobKey, put.sizeBytes, put.sha256, maxBytesOfRun, maxBytesOfTeam]);

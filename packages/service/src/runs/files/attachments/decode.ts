@@ -3,7 +3,7 @@ import type { AttachmentInput, FollowupAttachment, RunAgentRequest } from '@runy
 import { overLimit } from '@runyard/contract/wire/byte-size';
 import type { Fault } from '../../../platform/fault.ts';
 
-/** A file of a request, decoded. */
+/** A file that a request contains, with its decoded bytes. */
 export interface DecodedAttachment {
   readonly fileName: string;
   readonly mimeType: string;
@@ -14,8 +14,8 @@ export interface DecodedAttachment {
 const hasBytes = (file: FollowupAttachment): file is AttachmentInput => file.attachment_id === undefined;
 
 /**
- * Decodes the attachments of a request; older clients send `images` without names. Returns a fault for each attachment that is not base64
- * or is too large, and a fault if there are too many.
+ * Decodes the attachments of a request. Older clients send them in `images`, without names. Returns a fault for each attachment that is not
+ * base64 or is too large, and a fault if there are too many attachments.
  */
 export function decodeAttachments(request: {
   readonly attachments?: readonly FollowupAttachment[] | undefined;

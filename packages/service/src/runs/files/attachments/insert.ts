@@ -16,7 +16,7 @@ export const insertAttachmentsOf = (rows: string, contents: string): string => `
 
 const insertRows = defineStatement({ name: 'insert_attachments', text: insertAttachmentsOf('$1', '$2'), row: {} });
 
-/** The request of a run, or one of its follow-ups, with its files. */
+/** The request that created a run, or a follow-up to a run, together with the files that belong to it. */
 interface FilesOfRequest {
   readonly runId: string;
   readonly followupId?: string;
@@ -44,7 +44,7 @@ export function attachmentParameters(requests: readonly FilesOfRequest[]): [rows
 }
 
 /**
- * Writes the rows of the attachments of a run's request or follow-up. The bytes of large attachments are already stored.
+ * Writes the rows of the attachments of a run's request or of a follow-up. The bytes of large attachments are already stored.
  */
 export async function insertAttachments(tx: Queryable, request: FilesOfRequest): Promise<void> {
   if (request.attachments.length > 0) await tx.query(insertRows, attachmentParameters([request]));

@@ -1,4 +1,4 @@
-/** Files that are uploaded before the follow-up that names them. */
+/** Stores files that a caller uploads before the follow-up that names them. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxPreparedOfCaller, maxPreparedOfTeam } from '@runyard/contract/limits';
 import type { Queryable } from '../../../platform/store/database/database.ts';
@@ -12,7 +12,7 @@ interface Caller {
   readonly creator: { readonly kind: string; readonly uid: string };
 }
 
-/** Because of this lock, the second of two concurrent requests of a team counts the files of the first. */
+/** Locks the prepared files of the team, so that of two concurrent requests the later one counts the files of the other one. */
 const lockTeam = defineStatement({
   name: 'lock_prepared_attachments_of_team',
   text: `SELECT pg_advisory_xact_lock(hashtextextended('prepared attachments ' || $1, 0))`,
@@ -27,7 +27,7 @@ const countUnused = defineStatement({
   row: { team: integer, caller: integer },
 });
 
-/** Writes nothing if the run is not of the team. */
+/** Inserts the rows; inserts nothing if the run does not belong to the team. */
 const insertRows = defineStatement({
   name: 'insert_prepared_attachments',
   text: `
@@ -38,7 +38,7 @@ const insertRows = defineStatement({
   row: { id: uuid },
 });
 
-/** The ids of the files in their order; `full`: the caller or the team has too many unused files. */
+/** `prepared`: the ids of the files, in the order of the request; `full`: the caller or the team has too many unused files. */
 export type PrepareOutcome =
   | { readonly kind: 'prepared'; readonly ids: readonly string[] }
   | { readonly kind: 'not_found' }
@@ -61,7 +61,7 @@ export async function prepareAttachments(
   return written.length === 0 ? { kind: 'not_found' } : { kind: 'prepared', ids: rows.map(({ id }) => id) };
 }
 
-/** Takes locks in the same order as uploads of other files: first the run, then the rows of its files. */
+/** Locks rows in the same order as uploads of other files: first the run, then the rows of its files. */
 const lockRun = defineStatement({
   name: 'lock_run_of_prepared_attachments',
   text: 'SELECT FROM runs WHERE id = $1 FOR UPDATE',
@@ -87,20 +87,20 @@ const deleteRows = defineStatement({
 /** A prepared file that a follow-up names. */
 export interface NamedAttachment {
   readonly attachmentId: string;
-  /** Replaces the prepared name. */
+  /** Name that replaces the name under which the file was prepared. */
   readonly fileName?: string | undefined;
 }
 
-/** Prepared files that the transaction holds for a follow-up. */
+/** Prepared files whose rows the transaction has locked for a follow-up. */
 export interface HeldAttachments {
   readonly attachments: readonly StoredAttachment[];
-  /** Deletes the prepared rows of the files. Called when the rows of the follow-up's attachments are written. */
+  /** Deletes the rows of the prepared files. Call it after the rows of the follow-up's attachments are written. */
   use(): Promise<void>;
 }
 
 /**
- * Locks uploaded files that the same caller has prepared for the run, until the end of the transaction. Returns the first id that is
- * unknown or is repeated, if there is one.
+ * Locks uploaded files that the same caller has prepared for the run, until the end of the transaction. If an id is unknown or appears
+ * twice, returns the first such id.
  */
 export async function holdPrepared(
   tx: Queryable,

@@ -60,7 +60,7 @@ export async function readAttachmentsOfRequest(db: Queryable, runId: string): Pr
   return (await db.query(readOfRequest, [runId])).map(toAttachment);
 }
 
-/** Columns of `attachments` that the agent's form of an attachment needs. */
+/** Columns of `attachments` that are needed to describe an attachment to the agent. */
 export interface AttachmentRow {
   readonly id: string;
   readonly file_name: string;
@@ -75,7 +75,7 @@ export const attachmentsOf = (condition: string): string => `
   coalesce((SELECT jsonb_agg(jsonb_build_object('id', a.id, 'file_name', a.file_name, 'mime_type', a.mime_type, 'size_bytes', a.size_bytes) ORDER BY a.position)
     FROM attachments a WHERE ${condition}), '[]')`;
 
-/** Returns the attachment as the agent receives it, with the path where it downloads the bytes. */
+/** Returns the attachment as the agent receives it, with the path from which the agent downloads the bytes. */
 export const agentAttachment = ({ id, file_name, mime_type, size_bytes }: AttachmentRow): AgentAttachment => ({
   file_name,
   mime_type,

@@ -4,15 +4,15 @@ import { maxAttachmentBytes } from '@runyard/contract/limits';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { DecodedAttachment } from './decode.ts';
 
-/** Files up to this size are stored in their row, because a file in the blob store costs two flushes of the disk. */
+/** Files of up to this size are stored in their database row, because a file in the blob store needs two additional flushes of the disk. */
 export const maxBytesInRow = 64 * 1024;
 
-/** The place of the bytes of an attachment: its row, or a blob. */
+/** Says where the bytes of an attachment are: in its database row, or in a blob. */
 type AttachmentBytes =
   | { readonly content: Buffer; readonly blobKey: null }
   | { readonly content: null; readonly blobKey: string };
 
-/** An attachment whose bytes are in the blob store, or will be stored in its row. */
+/** An attachment whose bytes are already in the blob store, or will be stored in its database row. */
 export type StoredAttachment = AttachmentBytes & {
   readonly id: string;
   readonly fileName: string;
@@ -55,8 +55,8 @@ export async function discardAttachments(blobs: BlobStore, stored: readonly Stor
 }
 
 /**
- * Copies stored files to new rows and blobs, so that each of the two runs can be deleted without the other. Returns null and copies nothing
- * if the bytes of a file are lost.
+ * Copies the stored files of a run for another run, to new rows and blobs, so that each of the two runs can be deleted without the other.
+ * Returns null and copies nothing if the bytes of a file are lost.
  */
 export async function copyAttachments(
   blobs: BlobStore,

@@ -13,8 +13,8 @@ import { readTeamRoom, type StorageRefusal, teamFull } from '../stored-bytes.ts'
 import { blobKeyOf } from './store.ts';
 
 /**
- * Outcome of an upload. `stored` 200, also for the same bytes again; `not_found` 404; `too_large` 413; `other_bytes` 409: the file has other bytes;
- * `busy` 429: the maximum number of files of the run are already being uploaded.
+ * Outcome of an upload. `stored` 200, also if the same bytes were already stored; `not_found` 404; `too_large` 413; `other_bytes` 409:
+ * other bytes were already stored for the file; `busy` 429: the run already has its maximum number of concurrent uploads.
  */
 export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'other_bytes' | StorageRefusal;
 
@@ -54,7 +54,7 @@ export async function uploadAttachment(
   const { db, blobs, vault, executionDeps } = deps;
   const [known] = isUuid(attachmentId) ? await db.query(readRun, [attachmentId]) : [];
   if (!known) return 'not_found';
-  // The bytes count as stored bytes of the team only when a follow-up uses them; until then, the number of files is limited.
+  // The bytes count as stored bytes of the team only when a follow-up uses the file. Until then, only the number of files is limited.
   const room = await readTeamRoom(executionDeps, undefined, known.teamId);
   // Each upload has a separate blob, so that two concurrent uploads do not mix their bytes.
   const key = `${blobKeyOf(attachmentId)}/${randomUUIDv7()}`;
@@ -66,7 +66,8 @@ export async function uploadAttachment(
   if (put === 'busy') return 'busy';
   if (put.outcome === 'too_large')
     return room.files < maxAttachmentBytes ? teamFull(executionDeps, room.stored) : 'too_large';
-  // After an error the blob stays: the statement may have been committed, and the sweep deletes a blob without a row.
+  // Keep the blob after an error, because the statement may have been committed. If it was not, the sweep deletes the blob, because no row
+  // names it.
   if ((await db.query(setBytes, [attachmentId, key, put.sizeBytes, put.sha256])).length > 0) return 'stored';
   await blobs.delete(key);
   const [row] = await db.query(compareBytes, [attachmentId, put.sha256]);

@@ -8,8 +8,8 @@ import { runChannel } from '../../executions/notices.ts';
 const decompress = promisify(gunzip);
 
 /**
- * Limit of a report as JSON. It equals the limit of the request body, because redaction may have made the report longer: a mark can be
- * longer than the secret.
+ * Maximum size of a report as JSON. It equals the limit of the request body, and is larger than the agent's reports, because redaction may
+ * make a report longer: the mark can be longer than the secret that it replaces.
  */
 const maxReportBytes = 64 * 1024 * 1024;
 
@@ -19,7 +19,7 @@ const readReport = defineStatement({
   row: { reported_at: nullable(timestamp), content: nullable(bytes) },
 });
 
-/** Asks the agent at most once in 5 seconds, across all processes. */
+/** Asks the agent at most once in 5 seconds, even if several service processes get requests. */
 const askAgent = defineStatement({
   name: 'ask_agent_for_changes',
   text: `
@@ -33,7 +33,7 @@ const askAgent = defineStatement({
   row: {},
 });
 
-/** SQL: number of the last request for the changes of a run that its agent may still answer; NULL if there is none. */
+/** SQL: number of the last request for the changed files of a run, if the agent may still answer this request; otherwise NULL. */
 export const askedForChanges = (runId: string): string =>
   `(SELECT c.asked FROM run_changes c WHERE c.run_id = ${runId} AND c.asked_at > now() - interval '1 minute')`;
 

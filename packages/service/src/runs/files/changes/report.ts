@@ -20,7 +20,8 @@ const keepReport = defineStatement({
 });
 
 /**
- * Replaces the stored list of a run's changed files. Returns the reason if the team has no room for the list (413). Throws `AttemptOver`.
+ * Replaces the stored list of a run's changed files. Returns a refusal (413) if the team's storage limit does not allow the list. Throws
+ * `AttemptOver`.
  */
 export async function reportChanges(
   deps: {

@@ -24,8 +24,8 @@ const deleteRows = defineStatement({
 });
 
 /**
- * Deletes handoffs of the execution. The transaction holds the lock of the run's row. Returns the keys of the blobs that
- * the caller deletes after the commit.
+ * Deletes handoffs of the execution. The transaction has locked the run's row. Returns the keys of blobs; the caller deletes these blobs
+ * after the commit.
  */
 export async function deleteReplacedHandoffs(
   tx: Queryable,
@@ -52,8 +52,8 @@ const insertRows = defineStatement({
 });
 
 /**
- * Writes the rows of a handoff whose bytes are uploaded later, and deletes an unfinished handoff of the execution. Returns the ids of the
- * files in their order, or the reason if the team has no room for the files (413). Throws `AttemptOver`.
+ * Writes the rows of a handoff whose bytes are uploaded later, and deletes an earlier, unfinished handoff of the execution. Returns the ids
+ * of the files in the order of the request, or a refusal (413) if the team's storage limit does not allow the files. Throws `AttemptOver`.
  */
 export async function beginHandoff(
   deps: {

@@ -18,14 +18,15 @@ import { holdSandbox } from '../../executions/lease/agent-lease.ts';
 import { deleteReplacedHandoffs } from './begin.ts';
 
 /**
- * Outcome of an upload. `stored` 200, also for the same bytes again; `not_found` 404; `too_large` 413 and `too_short` 400: another size than
- * announced; `other_bytes` 409; `busy` 429: the execution already uploads its maximum number of files at once.
+ * Outcome of an upload. `stored` 200, also if the same bytes were already stored; `not_found` 404; `too_large` 413 and `too_short` 400: the
+ * file does not have the announced size; `other_bytes` 409: other bytes were already stored; `busy` 429: the execution already has its
+ * maximum number of concurrent uploads.
  */
 export type PutOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'too_short' | 'other_bytes';
 
 /**
- * Maximum number of concurrent uploads of an execution: their bytes use the disk before they are counted. An agent
- * sends one file after the other.
+ * Maximum number of concurrent uploads of an execution. It is limited because the bytes use disk space before they are counted. Runyard's
+ * agent sends one file after another.
  */
 const maxUploads = 16;
 
@@ -44,14 +45,18 @@ interface AnnouncedFile {
   readonly executionId: string;
 }
 
-/** Streams the bytes of a file into the blob store. With the last file, the handoff is ready and replaces the older handoff. */
+/**
+ * Streams the bytes of a file into the blob store. When the last file of a handoff has arrived, the handoff is ready and replaces the older
+ * handoff.
+ */
 export async function putHandoffFile(
   { db, blobs, vault }: { readonly db: Database; readonly blobs: BlobStore; readonly vault: Vault },
   fileId: string,
   body: AsyncIterable<Uint8Array>,
 ): Promise<PutOutcome> {
   const [file] = isUuid(fileId) ? await db.query(readFile, [fileId]) : [];
-  // An execution without a token is between two attempts; the next attempt announces its own files.
+  // If an execution has no token, its attempt is over and the next one has not begun. Refuse the file, because the next attempt announces
+  // its own files.
   if (!file?.tokenHash) return 'not_found';
   const { executionId, tokenHash, sizeBytes } = file;
   const key = `handoffs/${file.handoffId}/${randomUUIDv7()}`;
@@ -71,8 +76,8 @@ export async function putHandoffFile(
 }
 
 /**
- * Uploads of one run change its handoffs one after another. The next attempt of the execution deletes the files that this attempt
- * announced.
+ * Locks the run, so that concurrent uploads of the run change its handoffs one after another. The next attempt of the execution deletes
+ * the files that this attempt announced.
  */
 const lockRun = defineStatement({
   name: 'lock_run_of_handoff_file',
@@ -100,7 +105,7 @@ const markReady = defineStatement({
   row: { id: uuid },
 });
 
-/** Writes the file's bytes into its row; `unused` are the keys of blobs that the caller deletes after the commit. */
+/** Records the stored bytes in the file's row. `unused` are the keys of blobs that the caller deletes after the commit. */
 async function recordFile(
   tx: Queryable,
   file: AnnouncedFile,

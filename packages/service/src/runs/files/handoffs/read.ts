@@ -2,7 +2,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 
-/** A file of a handoff whose bytes are stored. */
+/** A file of a handoff; the bytes of the file are stored. */
 export interface HandoffFile {
   readonly id: string;
   readonly filename: string;
@@ -12,7 +12,7 @@ export interface HandoffFile {
 }
 
 const columns = `f.id, f.filename, f.mime_type AS "mimeType", f.size_bytes AS "sizeBytes", f.blob_key AS "blobKey"`;
-/** The files of a ready handoff have their bytes, so `blobKey` is not null. */
+/** In a ready handoff, the bytes of all files are stored, so `blobKey` is not null. */
 const row = { id: uuid, filename: text(), mimeType: nullable(text()), sizeBytes: integer, blobKey: text() };
 
 const readLatest = defineStatement({
@@ -25,7 +25,7 @@ const readLatest = defineStatement({
   row,
 });
 
-/** Reads the files of the handoff of the run's latest execution that has one. */
+/** Reads the files of the run's newest handoff: the handoff of the latest execution that has one. */
 export async function readLatestHandoff(db: Queryable, runId: string): Promise<HandoffFile[]> {
   return await db.query(readLatest, [runId]);
 }

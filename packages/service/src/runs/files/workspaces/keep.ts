@@ -13,7 +13,10 @@ interface KeepDeps {
   readonly blobs: BlobStore;
 }
 
-/** Stores an archive. Drops it if the archive of a later moment is stored already. Throws `AttemptOver`. */
+/**
+ * Stores an archive of the workspace. Deletes it again if an archive from a later point of the execution is already stored. Throws
+ * `AttemptOver`.
+ */
 export async function keepWorkspace(
   deps: KeepDeps,
   attempt: Attempt,
@@ -31,14 +34,14 @@ export async function keepWorkspace(
   return 'stored';
 }
 
-/** Records that workspace and home were empty. Throws `AttemptOver`. */
+/** Records that the folders workspace and home were empty. Throws `AttemptOver`. */
 export async function keepEmptyWorkspace(deps: KeepDeps, attempt: Attempt, moment: ArchiveMoment): Promise<void> {
   await record(deps, attempt, moment, null);
 }
 
 /**
- * Records in the caller's transaction, which has locked the attempt, that workspace and home were empty. Returns the keys of blobs to
- * delete after the commit.
+ * Like `keepEmptyWorkspace`, in the caller's transaction, which has locked the attempt. Returns the keys of blobs to delete after the
+ * commit.
  */
 export async function keepEmptyWorkspaceWithin(
   tx: Queryable,

@@ -1,12 +1,12 @@
-/** Finds the files that another run of the conversation left, for a run that continues the conversation. */
+/** For a run that continues the conversation of another run: finds the files that the other run saved. */
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
 import { unexpectedPool } from '../../../team/access/worker-pools/pools.ts';
 
 /**
- * SQL: why the run `r`, in its execution `own`, does not get the files of the run `o`; NULL if it gets them. Files may hold the values of
- * secrets and clones of private repositories, so `r` must have the rights of `o`.
+ * SQL: the reason why the run `r`, in its execution `own`, does not get the files of the run `o`; NULL if it gets them. The files may
+ * contain values of secrets and clones of private repositories, so the run `r` must have the rights of the run `o`.
  */
 const reasonAgainst = `CASE
   WHEN (o.executor_kind, o.executor_uid) IS DISTINCT FROM (r.executor_kind, r.executor_uid)
@@ -46,15 +46,15 @@ const readLast = defineStatement({
   },
 });
 
-/** The workspace of the task. `runId`: the run that saved the files; absent: the task has only the reason why there are no files. */
+/** The workspace for the agent's task. `runId`: the run that saved the files; absent: there are no files, and the task only says why. */
 export interface WorkspaceOfConversation {
   readonly workspace: AgentTask['workspace'];
   readonly runId?: string;
 }
 
 /**
- * Returns the first workspace of a run that continues another run's conversation: the files of the last run, or the reason why the run
- * gets no files. Returns undefined if the conversation has no other run, or the last run saved nothing.
+ * Returns the first workspace of a run that continues another run's conversation. It has the files of the conversation's previous run, or
+ * the reason why the run gets no files. Returns undefined if the conversation has no other run, or if the previous run left empty folders.
  */
 export async function workspaceOfConversation(
   db: Queryable,
@@ -65,7 +65,7 @@ export async function workspaceOfConversation(
   const { run_id, reason, id, number, turn, blob } = row;
   if (reason !== null) return { workspace: { kind: 'missing', reason } };
   if (id === null || number === null || turn === null) return { workspace: { kind: 'missing' } };
-  // The last run left empty folders, and this run begins with empty folders anyway.
+  // The previous run left empty folders. There is nothing to restore, because each run begins with empty folders.
   if (blob === null) return undefined;
   return {
     runId: run_id,
@@ -91,8 +91,8 @@ const readBlob = defineStatement({
 });
 
 /**
- * Returns the key of the archive that the execution saved. The execution must belong to this run, or to a run whose files this run gets.
- * Returns null if there is no such archive.
+ * Returns the key of the archive that the given execution saved. The execution must belong to this run, or to a run whose files this run
+ * may get. Returns null if there is no such archive.
  */
 export async function findWorkspace(
   db: Queryable,

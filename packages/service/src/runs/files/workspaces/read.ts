@@ -10,8 +10,8 @@ import {
 } from '../../../platform/store/database/statement.ts';
 
 /**
- * Returns the session of a harness only if no turn began after the session was saved, because the session would not contain that turn. A
- * resumed turn (`$3`) gets the archive in any case, together with the record of the later events.
+ * Returns the session of the harness only if no turn began after the session was saved, because the session would not contain that turn.
+ * For a resumed turn (`$3`) the session is returned in any case, because the agent also gets the record of the later events.
  */
 const readLatest = defineStatement({
   name: 'read_latest_workspace',
@@ -38,10 +38,10 @@ const readLatest = defineStatement({
   },
 });
 
-/** The files with which an execution begins, and the event of the conversation at which they were saved. */
+/** The files with which an execution begins, and the number of the conversation's last event when they were saved. */
 interface RestorableWorkspace {
   readonly workspace: AgentTask['workspace'];
-  /** The last event whose effects are in the archive; undefined: unknown, or nothing is restored. */
+  /** Number of the last event whose effects are in the archive; undefined if it is unknown, or if nothing is restored. */
   readonly seq?: number | undefined;
   /** Number of runbook commands whose effects are in the archive. */
   readonly doneBlocks: number;
@@ -50,8 +50,9 @@ interface RestorableWorkspace {
 }
 
 /**
- * Returns the workspace for an execution that continues the execution with the number `continues` of its run, or resumes the lost turn of
- * the execution `resumes`. If there is no workspace, the execution begins with the run's prompt in a new workspace.
+ * Returns the workspace for a new execution. `continues` is the number of the execution, of the same run, that the new one continues.
+ * `resumes` is the number of the execution whose lost turn the new one resumes. If both are null, the new execution begins with the run's
+ * prompt in a new workspace.
  */
 export async function workspaceToRestore(
   db: Queryable,

@@ -19,8 +19,8 @@ afterEach(() => t.close());
 
 const at = '2026-01-02T03:04:05.000Z';
 /**
- * Redaction delays the end of a text if this end may begin a spelling of the run token, such as r, c or ye. So the texts of these tests
- * end with other letters.
+ * Redaction holds back the end of a text if this end may be the beginning of the run token in some encoding, for example r, c or ye. So the
+ * texts of these tests end with other letters.
  */
 const text = (seq: number, words: string): AgentEvent => ({
   seq,
@@ -41,7 +41,7 @@ async function stored(): Promise<AgentEvent[]> {
 
 const words = async () => (await stored()).map((event) => ('text' in event ? event.text : event.type)).join('|');
 
-it('applies events only once if they are sent twice', async () => {
+it('events that are sent twice are applied only once', async () => {
   expect(await applyAgentEvents(t.deps, session, [text(1, 'a'), text(2, 'b')])).toEqual({ acknowledged: 2 });
   expect(await applyAgentEvents(t.deps, session, [text(1, 'a'), text(2, 'b'), text(3, 'd')])).toEqual({
     acknowledged: 3,
@@ -49,19 +49,19 @@ it('applies events only once if they are sent twice', async () => {
   expect(await words()).toBe('a|b|d');
 });
 
-it('applies a batch only once if it arrives on several connections at the same time', async () => {
+it('a batch that arrives on several connections at the same time is applied only once', async () => {
   const batch = [text(1, 'a'), text(2, 'b')];
   const outcomes = await Promise.all([1, 2, 3, 4].map(() => applyAgentEvents(t.deps, session, batch)));
   expect(outcomes).toEqual(outcomes.map(() => ({ acknowledged: 2 })));
   expect(await words()).toBe('a|b');
 });
 
-it('acknowledges and applies only the events before a gap', async () => {
+it('only the events before a gap are applied and acknowledged', async () => {
   expect(await applyAgentEvents(t.deps, session, [text(1, 'a'), text(3, 'c')])).toEqual({ acknowledged: 1 });
   expect(await words()).toBe('a');
 });
 
-it('names backend and isolation in the timeline before agent_started, even if the worker reports the sandbox later', async () => {
+it('the timeline shows backend and isolation of the sandbox before agent_started, even if the worker reports the sandbox later', async () => {
   const { db } = t.deps;
   const missing = [{ feature: 'kernel', reason: 'sandboxes share the kernel' }];
   const level = { backend: 'kubernetes', features: ['images'], missing };
@@ -82,7 +82,7 @@ it('names backend and isolation in the timeline before agent_started, even if th
   expect(await timeline()).toHaveLength(2);
 });
 
-it('makes the run INPROGRESS and starts its deadline on agent_started', async () => {
+it('agent_started makes the run INPROGRESS and starts its deadline', async () => {
   await applyAgentEvents(t.deps, session, [
     { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
   ]);
@@ -93,7 +93,7 @@ it('makes the run INPROGRESS and starts its deadline on agent_started', async ()
   expect(rows).toEqual([{ state: 'INPROGRESS', phase: 'running', far: true }]);
 });
 
-it('never stores the run token, even if two batches split it', async () => {
+it('the run token is never stored, even if its parts arrive in two batches', async () => {
   const half = Math.floor(session.token.length / 2);
   await applyAgentEvents(t.deps, session, [text(1, `it is ${session.token.slice(0, half)}`)]);
   await applyAgentEvents(t.deps, session, [
@@ -116,7 +116,7 @@ it('never stores the run token, even if two batches split it', async () => {
   expect(await words()).toBe(`it is |${redacted}!|action_result`);
 });
 
-it('stores a NUL as U+FFFD', async () => {
+it('a NUL character in a text is stored as U+FFFD', async () => {
   await applyAgentEvents(t.deps, session, [
     text(1, 'a\u0000b'),
     { seq: 2, occurred_at: 'no time', type: 'notice', step_id: 's', name: 'n\u0000', data: { 'k\u0000': ['v\u0000'] } },
@@ -155,7 +155,7 @@ it.each(['', 'no time', '2026-11-21', '2026-11-21T10:00:00+02:00', '2026-02-30T2
   },
 );
 
-it('stores events after a cancel, and does not start the run again', async () => {
+it('events that arrive after a cancel are stored, and do not start the run again', async () => {
   expect(await cancelRun(t.deps, session.runId)).toBe('cancelled');
   const started: AgentEvent = { seq: 2, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' };
   expect(await applyAgentEvents(t.deps, session, [text(1, 'the end'), started])).toEqual({ acknowledged: 2 });
@@ -164,7 +164,7 @@ it('stores events after a cancel, and does not start the run again', async () =>
   expect(rows).toEqual([{ state: 'CANCELLED' }]);
 });
 
-it('refuses the events and the token of an ended execution', async () => {
+it('the service refuses the events and the token of an ended execution', async () => {
   await t.deps.db.pool.query("UPDATE executions SET phase = 'ended' WHERE id = $1", [session.executionId]);
   expect(await applyAgentEvents(t.deps, session, [text(1, 'late')])).toBe('superseded');
   expect(await authenticateRunToken(t.deps.db, session.token)).toBeNull();

@@ -50,18 +50,18 @@ const lockForAgent = defineStatement({
     phase: text<Phase>(),
     last_agent_seq: integer,
     redaction_tails: json<HeldTexts>(),
-    /** True: the worker has not reported the sandbox of the execution. */
+    /** True if the worker has not reported the sandbox of the execution yet. */
     lacksSandbox: boolean,
   },
 });
 
-/** `superseded`: the execution has ended, or belongs to another assignment; the agent must stop. */
+/** `superseded`: the execution has ended or was assigned again, so the agent must stop. */
 export type ApplyOutcome = { readonly acknowledged: number } | 'superseded';
 
 /**
- * Applies the events that were not applied before, in order, in one transaction with the acknowledgement. So an event that is sent twice
- * counts only once. Events behind a gap are not applied: the agent sends them again. After a cancel the agent's last events are still
- * stored.
+ * Applies the events that were not applied before, in order, and records the acknowledgement in the same transaction. So an event that is
+ * sent twice counts only once. Events after a gap in the numbers are not applied: the agent sends them again. After a cancel the agent's
+ * last events are still stored.
  */
 export async function applyAgentEvents(
   deps: ExecutionDeps,
@@ -114,7 +114,7 @@ export async function applyAgentEventsWithin(
   return { acknowledged };
 }
 
-/** Carries out one action of a plan. */
+/** Executes one action of a plan. */
 async function carryOut(
   deps: ExecutionDeps,
   tx: Queryable,
@@ -150,7 +150,10 @@ async function carryOut(
   }
 }
 
-/** Starts the run. An agent's event that arrives before its worker's claim proves that the worker took the assignment. */
+/**
+ * Starts the run, and claims the assignment first if the worker's claim has not arrived yet: the agent's event proves that the worker took
+ * the assignment.
+ */
 async function startRun(
   deps: ExecutionDeps,
   tx: Queryable,
@@ -162,7 +165,7 @@ async function startRun(
   if (assignmentId !== undefined) {
     await claim(tx, { ...target, args: { assignment_id: assignmentId, lease_seconds: deps.timing.leaseSeconds } });
   }
-  // The timeline names the backend before the agent is at work.
+  // Add the sandbox to the timeline before the start of the agent, so that the events have this order.
   if (lacksSandbox) await addSandboxOfAgent(tx, target);
   await start(tx, { ...target, payload: { harness, model_id: modelId } });
 }
@@ -170,8 +173,8 @@ async function startRun(
 type Decided = Extract<AgentEvent, { readonly type: 'decided' }>;
 
 /**
- * Adds to each decision the author of the follow-up that decided the request. The author comes from the service's records, and the agent's
- * own statement about the author is ignored. Sends no query if no request was decided by a follow-up.
+ * Adds to each decision the author of the follow-up that decided the request. The author comes from the service's records; an author that
+ * the agent states is ignored. Sends no query if no follow-up decided a request.
  */
 async function nameDeciders(
   tx: Queryable,

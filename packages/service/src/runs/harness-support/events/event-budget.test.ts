@@ -60,7 +60,7 @@ const limitEvents = async () =>
 const conversation = () =>
   readConversation(t.deps.db, 'c', [{ id: session.runId, state: 'INPROGRESS' }]).then((read) => read?.steps ?? []);
 
-it('stores text and output up to the limit, counts the dropped events, and reports the limit once', async () => {
+it('text and output are stored up to the limit, then the service counts the dropped events and reports the limit once', async () => {
   await send(begin, action);
   for (let batch = 0; batch < 60; batch += 1) await send(text('x'.repeat(500)), output('y'.repeat(500)));
   expect(await storedBytes()).toBeLessThanOrEqual(eventBytes);
@@ -78,18 +78,18 @@ it('stores text and output up to the limit, counts the dropped events, and repor
   const shown = JSON.stringify(await conversation());
   expect(shown.split('"output_limit_reached"')).toHaveLength(2);
   const { rows } = await t.deps.db.pool.query('SELECT count(*)::int AS kept FROM conversation_events');
-  // Of the stored events, three are neither text nor output: the first two, and the report of the limit.
+  // Subtract three stored events that are neither text nor output: the first two, and the report of the limit.
   expect(Number((await run()).dropped_events)).toBe(120 - (rows[0].kept - 3));
 });
 
-it('limits many small events as well as a few large ones', async () => {
+it('the limit also holds for many small events', async () => {
   await send(begin);
   await send(...Array.from({ length: 900 }, () => text('.')));
   const { rows } = await t.deps.db.pool.query('SELECT count(*)::int AS kept FROM conversation_events');
   expect(rows[0].kept, 'each counts with the size of its row').toBeLessThan(eventBytes / 220);
 });
 
-it('stores turns, questions, decisions and the ends of actions above the limit', async () => {
+it('turns, questions, decisions and the ends of actions are stored even above the limit', async () => {
   await send(begin, action, text('x'.repeat(eventBytes)), text('more'), output('more'));
   await send({ type: 'action_result', action_id: 'a', state: 'completed', output: 'z'.repeat(5_000), exit_code: 0 });
   await send({ type: 'turn_finished', step_id: 's', summary: 'x'.repeat(100_000) });
@@ -107,7 +107,7 @@ it('stores turns, questions, decisions and the ends of actions above the limit',
   expect(await storedBytes(), 'long texts are cut').toBeLessThan(60_000);
 });
 
-it('blocks the run without storing the event when the reserve is used up', async () => {
+it('a question blocks the run even if the reserve is used up and its event cannot be stored', async () => {
   await send(begin, text('x'.repeat(eventBytes)), text('x'));
   await t.deps.db.query('UPDATE runs SET event_bytes = $1', [eventBytes + reserveBytes]);
   const request = { request_id: 'q', kind: 'question' as const, title: 'Which?' };
@@ -116,7 +116,7 @@ it('blocks the run without storing the event when the reserve is used up', async
   expect(await run()).toMatchObject({ state: 'BLOCKED', dropped_events: 4 });
 });
 
-it('limits the transcript separately and reports the limit in its last line', async () => {
+it('the transcript has a separate limit, and its last line reports that the limit was reached', async () => {
   await send(begin);
   for (let batch = 0; batch < 20; batch += 1) await send(line('x'.repeat(300)), line('x'.repeat(300)));
   const chunks = await t.deps.db.query<{ lines: string }>('SELECT lines FROM transcript_chunks ORDER BY agent_seq');
@@ -134,7 +134,7 @@ it('limits the transcript separately and reports the limit in its last line', as
   expect(JSON.stringify(await conversation())).toContain('The conversation goes on.');
 });
 
-it('counts a batch that arrives twice once', async () => {
+it('a batch that arrives twice counts only once', async () => {
   await send(begin, text('x'), line('x'));
   const before = await run();
   const again = { ...text('x'), seq: 3, occurred_at: at } as AgentEvent;
@@ -142,7 +142,7 @@ it('counts a batch that arrives twice once', async () => {
   expect(await run()).toMatchObject({ event_bytes: before.event_bytes, transcript_bytes: before.transcript_bytes });
 });
 
-it('does not exceed the limit when batches arrive at the same time', async () => {
+it('batches that arrive at the same time do not exceed the limit', async () => {
   await send(begin);
   const batches = Array.from({ length: 8 }, (_, index) =>
     Array.from(

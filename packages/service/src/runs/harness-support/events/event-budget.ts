@@ -1,11 +1,11 @@
-/** Limits the bytes that a run stores for its agents' events: otherwise a program with the run token could fill the disk. */
+/** Limits the bytes that the events of a run's agents take. Otherwise a program with the run token could fill the disk. */
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { Settings } from '@runyard/contract/settings/settings';
 import { headOf } from '../../conversations/output.ts';
 import type { RunLimits } from '../../executions/deps.ts';
 import type { TeamRoom } from '../../files/stored-bytes.ts';
 
-/** Returns the limits that the settings name, in bytes. */
+/** Returns the limits from the settings, in bytes. */
 export const limitsOf = (
   settings: Pick<Settings, 'RUNYARD_RUN_EVENTS_MB' | 'RUNYARD_RUN_TRANSCRIPT_MB' | 'RUNYARD_TEAM_STORAGE_MB'>,
 ): RunLimits => ({
@@ -14,7 +14,7 @@ export const limitsOf = (
   teamBytes: settings.RUNYARD_TEAM_STORAGE_MB * 1024 * 1024,
 });
 
-/** Bytes and events that a run has stored and dropped so far: columns of `runs`. */
+/** Numbers of bytes and events that a run has stored and dropped so far, from columns of `runs`. */
 export interface RunCounters {
   readonly event_bytes: number;
   readonly transcript_bytes: number;
@@ -23,18 +23,20 @@ export interface RunCounters {
 }
 
 /**
- * A row needs about this many bytes in addition to its JSON, including the index entry. Without this amount, many small events would
- * hardly count.
+ * A database row needs about this many bytes in addition to its JSON, including the index entry. If these bytes did not count, many small
+ * events would hardly count.
  */
 const rowBytes = 100;
 
-/** Room above the limit for essential events: starts and ends of turns, requests, decisions, ends of actions. */
+/**
+ * Number of bytes above the limit that are reserved for essential events: starts and ends of turns, requests, decisions, ends of actions.
+ */
 export const reserveBytes = 8 * 1024 * 1024;
 
-/** Bytes of each text in an event that is stored from the reserve. */
+/** Maximum number of bytes of each text in an essential event that is stored above the limit. */
 const maxReservedText = 16 * 1024;
 
-/** Returns the form of the event that is stored from the reserve; undefined if the event is not essential. */
+/** Returns the shortened event that is stored above the limit; undefined if the event is not essential. */
 function essentialOf(event: AgentEvent): AgentEvent | undefined {
   switch (event.type) {
     case 'turn_started':
@@ -67,13 +69,13 @@ export interface AddedCounts {
 /** The limit that a batch has reached first: the limit of its run, or the limit of its team. */
 export type ReachedLimit = 'run' | 'team';
 
-/** The bytes that one batch of events may add. */
+/** Decides which events and lines of a batch are stored. */
 export interface EventBudget {
-  /** Reserves room for the row that `toRow` makes of the event, and returns the row's JSON; undefined if there is no room. */
+  /** Counts the row that `toRow` makes of the event, and returns the JSON of the row; undefined if the limits do not allow the row. */
   take(event: AgentEvent, toRow: (event: AgentEvent) => object): string | undefined;
-  /** Takes room for a transcript line; returns false if there is no room. */
+  /** Counts a transcript line; returns false if the limits do not allow the line. */
   takeLine(line: string): boolean;
-  /** True after the first line of the run that found no room. */
+  /** Returns true if a line of the run was already refused. */
   isTranscriptFull(): boolean;
   /** Returns the limit that the last event or line exceeded. */
   reached(): ReachedLimit;
@@ -82,8 +84,8 @@ export interface EventBudget {
 }
 
 /**
- * Opens the budget of a batch; the caller has locked the run's row. After the first event without room, only essential events are taken.
- * `room`: bytes that the team may still store.
+ * Creates the budget of a batch; the caller has locked the run's row. After the first event that exceeds a limit, only essential events are
+ * stored. `room`: bytes that the team may still store.
  */
 export function openEventBudget(
   limits: RunLimits,
@@ -101,7 +103,8 @@ export function openEventBudget(
   };
 
   /**
-   * Returns the row's JSON if it fits: the events of the run stay within `limit`, and the events of the batch within the room of the team.
+   * Returns the row's JSON if the row keeps two limits: the events of the run take at most `limit` bytes, and the events of the batch take
+   * at most `roomOfTeam` bytes.
    */
   function within(limit: number, roomOfTeam: number, row: object): string | undefined {
     const json = JSON.stringify(row);
@@ -128,7 +131,7 @@ export function openEventBudget(
       return kept;
     },
     takeLine(line) {
-      // The lines of a batch are one row, so only the first line counts the row.
+      // All lines of a batch are stored as one row, so add the size of a row only for the first line.
       const bytes = Buffer.byteLength(line) + 1 + (added.transcriptBytes === 0 ? rowBytes : 0);
       const ofRun = limits.transcriptBytes - counters.transcript_bytes - added.transcriptBytes;
       if (!isTranscriptFull && fits(bytes, ofRun, room.files)) {

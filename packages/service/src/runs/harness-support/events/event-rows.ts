@@ -1,4 +1,4 @@
-/** Converts events of an agent, and reached storage limits, to rows of the timeline and of the conversation. */
+/** Makes rows of the timeline and the conversation from events of an agent, and from the report that a storage limit was reached. */
 
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { TimelineEventType } from '@runyard/contract/runs/timeline';
@@ -24,14 +24,14 @@ export const stepOf = (event: AgentEvent): string | undefined =>
 
 const rfc3339Utc = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?Z$/;
 
-/** Returns the event's time as RFC 3339 in UTC, or `now` if it is not a time of the years 1 to 9999. */
+/** Returns the event's time in RFC 3339 format and in UTC, or `now` if the event has no valid time of the years 1 to 9999. */
 export function timeOf(event: AgentEvent, now: Date): string {
   const time = new Date(event.occurred_at);
   const year = time.getUTCFullYear();
   return (year >= 1 && year <= 9999 ? time : now).toISOString();
 }
 
-/** Returns the row of an event. Its time is RFC 3339 in UTC, because clients read it; the sandbox may use another time zone. */
+/** Returns the row of an event. The time in the row is in UTC, because clients read it; the sandbox may use another time zone. */
 export function rowOf(event: AgentEvent, now: Date): EventRow {
   const { seq: _seq, ...withoutSeq } = event;
   const time = timeOf(event, now);
@@ -42,7 +42,7 @@ export function rowOf(event: AgentEvent, now: Date): EventRow {
     return { event_type: eventType, occurred_at: time, event: payload };
   }
   if (event.type !== 'blocked') return { occurred_at: time, event: stored };
-  // Only the agent needs `resume`.
+  // Leave out `resume`, because only the agent needs it.
   const { resume: _, ...request } = event.request;
   return { occurred_at: time, event: { ...stored, request } };
 }
@@ -58,7 +58,10 @@ const reachedLimit = (reached: ReachedLimit, ofRun: { bytes: number; full: strin
         full: `All that the team stores has reached ${inMb(teamBytes)} (RUNYARD_TEAM_STORAGE_MB).`,
       };
 
-/** Returns the rows that report a full conversation: one for the timeline, and one for the conversation if a step is known. */
+/**
+ * Returns the rows that report that the conversation has reached its limit: one row for the timeline and, if a step is known, one row for
+ * the conversation.
+ */
 export function fullConversationRows(
   limits: RunLimits,
   {
@@ -81,7 +84,7 @@ export function fullConversationRows(
   return [timeline, { occurred_at: occurredAt, event: notice }];
 }
 
-/** Returns the two reports of a full transcript: a row of the timeline, and the last line of the transcript. */
+/** Returns the two reports that the transcript has reached its limit: a row of the timeline, and the last line of the transcript. */
 export function fullTranscriptReport(
   limits: RunLimits,
   reached: ReachedLimit,

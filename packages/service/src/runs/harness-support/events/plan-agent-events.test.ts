@@ -44,7 +44,7 @@ const taken: AgentEventBody = { type: 'follow_up_taken', follow_up_id: 'f' };
 const request = { request_id: 'q', kind: 'question' as const, title: 'Which?' };
 const blocked: AgentEventBody = { type: 'blocked', step_id: 's', request: { ...request, resume: { id: 1 } } } as never;
 
-/** Shows an action in a few words, and rows by the type of their events. */
+/** Describes an action in a few words, and rows by the types of their events. */
 function summary(action: EventAction): string {
   switch (action.kind) {
     case 'store_events':
@@ -219,25 +219,25 @@ const rowsOf = (actions: readonly EventAction[] = []) =>
   actions.flatMap((action) => (action.kind === 'store_events' ? action.rows.map((row) => JSON.parse(row)) : []));
 
 describe('the rows of a plan', () => {
-  it('have positions from 0 in each action', () => {
+  it('have positions that begin at 0 in each action', () => {
     const planned = plan(numbered([text('a'), text('b'), started, text('c')]));
     expect(rowsOf(planned?.actions).map(({ position }) => position)).toEqual([0, 1, 0]);
   });
 
-  it('are each counted once, with their whole size', () => {
+  it('are each counted exactly once, with their whole size', () => {
     const planned = plan(numbered([text('a'), started, text('b'), line('c')]));
     const bytes = (planned?.actions ?? []).map((action) => (action.kind === 'store_events' ? action.bytes : 0));
     expect(bytes.every((each) => each === 0 || each > 100)).toBe(true);
     expect(bytes.reduce((sum, each) => sum + each, 0)).toBe(planned?.added.eventBytes);
   });
 
-  it('have the time of arrival if the event has no valid time', () => {
+  it('have the time of arrival if their event has no valid time', () => {
     const planned = plan([{ ...numbered([text('a')])[0], occurred_at: 'no time' } as AgentEvent]);
     const occurred_at = now.toISOString();
     expect(rowsOf(planned?.actions)).toMatchObject([{ occurred_at, event: { occurred_at } }]);
   });
 
-  it('omit members that only the agent needs to continue after a request', () => {
+  it('omit members of a request that only the agent needs to continue', () => {
     const planned = plan(numbered([blocked]));
     expect(rowsOf(planned?.actions)[0].event.request).toEqual(request);
     expect(planned?.actions[1]).toMatchObject({ request: { ...request, resume: { id: 1 } } });
@@ -257,15 +257,15 @@ describe('the secrets of a batch', () => {
     expect(first?.transcript).toBe(`${JSON.stringify({ words: redacted })}\n`);
   });
 
-  it('do not change the unfinished texts of the input', () => {
+  it('are removed without a change to the object with the held texts that the plan gets', () => {
     const heldTexts = { 'text m': 'ryr_' };
     plan(numbered([text('x')]), { execution: { heldTexts } });
     expect(heldTexts).toEqual({ 'text m': 'ryr_' });
   });
 });
 
-describe('the limits of a run', () => {
-  it('count dropped events and lines', () => {
+describe('a plan for a run that reaches a limit', () => {
+  it('counts dropped events and lines', () => {
     const limits = { eventBytes: 0, transcriptBytes: 0 };
     expect(plan(numbered([text('a'), begin, result, line('b'), line('c')]), { limits })?.added).toMatchObject({
       droppedEvents: 2,
@@ -274,7 +274,7 @@ describe('the limits of a run', () => {
     });
   });
 
-  it('end the transcript with a line that names the limit', () => {
+  it('ends the transcript with a line that names the limit', () => {
     const planned = plan(numbered([line('a'), line('b'.repeat(500)), line('c')]), { limits: { transcriptBytes: 200 } });
     const lines = planned?.transcript
       .trimEnd()

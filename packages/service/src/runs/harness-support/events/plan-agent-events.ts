@@ -14,28 +14,28 @@ import {
 } from './event-budget.ts';
 import { type EventRow, fullTranscriptReport, rowOf, stepOf, timeOf } from './event-rows.ts';
 
-/** Input of the plan: rows that the caller has locked, and the service's limits. */
+/** Input of the plan: values from rows that the caller has locked, and the limits of the service. */
 export interface PlanInput {
   readonly events: readonly AgentEvent[];
   readonly execution: {
     readonly phase: Phase;
-    /** Number of the last event that was applied. */
+    /** Number of the last event of the agent that was applied. */
     readonly lastSeq: number;
     readonly heldTexts: HeldTexts;
   };
   readonly run: RunCounters & {
-    /** The assignment, if its worker has not claimed it yet; otherwise null. */
+    /** Id of the assignment if the worker has not claimed it yet; otherwise null. */
     readonly assignment_id: string | null;
   };
   readonly limits: RunLimits;
   /** Bytes that the team may still store. */
   readonly room: Pick<TeamRoom, 'files' | 'texts'>;
   readonly redactor: Redactor;
-  /** Time for events whose own time is invalid. */
+  /** Time that events with an invalid time get. */
   readonly now: Date;
 }
 
-/** A checkpoint that the agent begins, or the present position of the files in its last archive. */
+/** A checkpoint that the agent begins, or the report that the files of its last archive have not changed since. */
 export type CheckpointMark = Pick<
   Extract<AgentEvent, { type: 'checkpoint' }>,
   'number' | 'state' | 'turn' | 'done_blocks'
@@ -45,7 +45,10 @@ export type CheckpointMark = Pick<
 export type EventAction =
   /** Stores rows; each row is the JSON that `storeAgentEvents` reads, and `bytes` is the size that counts for the limits. */
   | { readonly kind: 'store_events'; readonly rows: readonly string[]; readonly bytes: number }
-  /** Reports that the conversation is full; without `stepId`, at the present step of the stored conversation. */
+  /**
+   * Reports that the conversation has reached its limit. The report belongs to the step `stepId` or, if it is undefined, to the newest step
+   * of the stored conversation.
+   */
   | {
       readonly kind: 'report_full_conversation';
       readonly occurredAt: string;
@@ -53,7 +56,7 @@ export type EventAction =
       readonly reached: ReachedLimit;
     }
   | { readonly kind: 'take_follow_up'; readonly followUpId: string }
-  /** Starts the run; if `assignmentId` is present, claims it first. */
+  /** Starts the run; if `assignmentId` is present, claims this assignment first. */
   | {
       readonly kind: 'start_run';
       readonly assignmentId: string | undefined;
@@ -63,12 +66,14 @@ export type EventAction =
   | { readonly kind: 'block_run'; readonly request: OpenRequest }
   | { readonly kind: 'mark_checkpoint'; readonly checkpoint: CheckpointMark };
 
-/** The effects of a batch of events, for one transaction: first the actions in their order, then the other members. */
+/**
+ * The effects of a batch of events, for one transaction. The transaction executes the actions in order, and then stores the other members.
+ */
 export interface EventPlan {
-  /** Number of the last event that the plan contains. */
+  /** Number of the last event whose effects the plan contains. */
   readonly acknowledged: number;
   readonly actions: readonly EventAction[];
-  /** Lines to add to the transcript, each with its line feed; may be empty. */
+  /** Lines to add to the transcript, each with a line feed; '' if there are none. */
   readonly transcript: string;
   readonly heldTexts: HeldTexts;
   readonly added: AddedCounts;
@@ -81,7 +86,7 @@ function newEvents(events: readonly AgentEvent[], lastSeq: number): AgentEvent[]
   return fresh;
 }
 
-/** Collects the actions of a batch. Buffers rows until an action needs the rows to be stored. */
+/** Collects the actions of a batch. Collects rows too, until an action needs the rows before it to be stored. */
 function collectActions(budget: EventBudget, now: Date) {
   const actions: EventAction[] = [];
   let rows: string[] = [];
@@ -89,12 +94,12 @@ function collectActions(budget: EventBudget, now: Date) {
   const placed = (row: EventRow) => ({ position: rows.length, ...row });
   return {
     actions,
-    /** Adds the event's row if there is room for it. */
+    /** Adds the row of the event if the limits allow it. */
     takeRow(event: AgentEvent): void {
       const json = budget.take(event, (kept) => placed(rowOf(kept, now)));
       if (json !== undefined) rows.push(json);
     },
-    /** Adds a row that does not count against the limits. Used for reports of the service, which occur once in a run. */
+    /** Adds a row that does not count against the limits. This is for reports of the service that occur at most once in a run. */
     addRow(row: EventRow): void {
       rows.push(JSON.stringify(placed(row)));
     },
@@ -109,8 +114,8 @@ function collectActions(budget: EventBudget, now: Date) {
 }
 
 /**
- * Plans the effects of the events of a batch that were not applied before. Returns undefined if no event is new. Reads and writes nothing.
- * Events are planned up to the first gap. Secrets are removed from the events.
+ * Plans the effects of those events of a batch that were not applied before, up to the first gap in their numbers. Removes secrets from the
+ * events. Returns undefined if no event is new. Reads and writes no data.
  */
 export function planAgentEvents(input: PlanInput): EventPlan | undefined {
   const { execution, run, limits, redactor, now } = input;
@@ -153,7 +158,7 @@ export function planAgentEvents(input: PlanInput): EventPlan | undefined {
         planLine(event);
         break;
       case 'follow_up_taken':
-        // A stopping agent begins no further turn: the follow-up waits for the next execution.
+        // A stopping agent begins no further turn, so leave the follow-up for the next execution.
         if (execution.phase !== 'stopping') actions.push({ kind: 'take_follow_up', followUpId: event.follow_up_id });
         break;
       case 'agent_started': {
@@ -164,7 +169,7 @@ export function planAgentEvents(input: PlanInput): EventPlan | undefined {
         break;
       }
       case 'checkpoint':
-        // The rows are stored first: a checkpoint marks the place after them in the conversation.
+        // Store the rows before this action, because a checkpoint marks the position after them in the conversation.
         collected.storeRows();
         actions.push({ kind: 'mark_checkpoint', checkpoint: event });
         break;

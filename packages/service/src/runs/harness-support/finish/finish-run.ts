@@ -10,7 +10,10 @@ import { retryOrError } from '../../executions/transitions/relaunch.ts';
 import type { Status } from '../../executions/transitions/transition.ts';
 import { err, fail, failSetup, succeed } from '../../executions/transitions/transitions.ts';
 
-/** A report of the agent, or of the service in its place. Only the service knows the `detail` of an error. */
+/**
+ * A report about the end of a turn. The agent sends it, or the service makes it for the agent. Only the service knows the `detail` of an
+ * error.
+ */
 export type Report = FinishTask & { readonly detail?: ErrorDetail };
 
 interface Input {
@@ -20,20 +23,22 @@ interface Input {
 }
 
 /**
- * Ends a turn as the agent reported it. User errors, and the agent's own failure at the task, make the run FAILED. Platform errors make it
- * ERROR: after the retries if the error is retryable, or at once if the agent has already retried. If a follow-up waits and the agent can
- * continue, the state stays. A turn in the sandbox of a failed setup does not change the run. The report changes nothing if the run was
- * cancelled, timed out or assigned to another execution, or if the same turn was reported before. The caller has locked the run's row.
+ * Ends a turn as the agent reported it. If the user made an error, or the agent could not do the task, the run becomes FAILED. After a
+ * platform error, the run is tried again if the error is retryable and retries are left; otherwise it becomes ERROR. If a follow-up waits
+ * and the agent can continue, the state of the run stays. A turn in the sandbox of a failed setup does not change the run. The report
+ * changes nothing if the run was cancelled, timed out or got another execution, or if the same turn was already reported. The caller has
+ * locked the run's row.
  */
 export async function finishRun(deps: ExecutionDeps, tx: Queryable, input: Input): Promise<void> {
   const { report } = input;
   const turn = report.turn ?? 1;
   const before = await recordFinishedTurn(tx, { ...input, turn });
   if (!before?.is_current || before.finished_turns >= turn) return;
-  // The turn ended with an open request: the answer begins the next turn. A stopping agent only confirms that it leaves.
+  // The turn ended with an open request, whose answer begins the next turn, or a stopping agent only confirms that it exits. Both change
+  // nothing.
   if (before.state === 'BLOCKED' && (report.success || before.phase !== 'idle')) return;
   if (isTerminal(before.state)) {
-    // The turn in the sandbox of a failed setup ended with an open request, or the sandbox is stopping.
+    // If a turn in the sandbox of a failed setup ended with an open request, or if the sandbox is stopping, change nothing.
     if (before.phase !== 'running') return;
     if (!before.has_debug_followups) await endDebugTurn(deps, tx, input);
     return;
@@ -49,7 +54,7 @@ async function endInSuccess(
   { runId, executionId, report }: Input,
   { idle_seconds }: FinishedTurn,
 ): Promise<void> {
-  // A person who interrupts a turn will send a follow-up, so the sandbox stays, even if the configured time is 0.
+  // A person who interrupts a turn usually sends a follow-up, so the sandbox stays, even if the configured idle time is 0.
   const configured = report.interrupted ? idle_seconds || null : idle_seconds;
   const args = { stop_seconds: deps.timing.leaveSeconds, idle_seconds: configured ?? deps.timing.idleSeconds };
   const payload = { summary: report.summary, ...(report.interrupted ? { interrupted: true } : {}) };

@@ -21,7 +21,7 @@ const readPhase = defineStatement({
   row: { phase: text<Phase>() },
 });
 
-/** Limits the summary and the error message, which are stored in the run's row and in its timeline. */
+/** Limits the summary and the error message, because they are stored in the run's row and in the timeline. */
 const maxTextBytes = 64 * 1024;
 
 function withShortTexts(report: Report): Report {
@@ -31,8 +31,8 @@ function withShortTexts(report: Report): Report {
 }
 
 /**
- * Stores the agent's report of the end of a turn, without its secrets, and returns the agent's next step. A repeated report gets the
- * same answer. Throws `AttemptOver`.
+ * Stores the agent's report of the end of a turn, with secrets redacted. Returns whether the agent waits or exits next. A repeated report
+ * gets the same answer. Throws `AttemptOver`.
  */
 export async function finishTask(
   deps: ExecutionDeps,
@@ -45,7 +45,7 @@ export async function finishTask(
   });
 }
 
-/** Ends a turn in the caller's transaction, which has locked the attempt. */
+/** Like `finishTask`, in the caller's transaction, which has locked the attempt. */
 async function finishTaskWithin(
   deps: ExecutionDeps,
   tx: Queryable,
@@ -60,7 +60,7 @@ async function finishTaskWithin(
 }
 
 /**
- * Ends a turn in the transaction that also stores the last events of the turn and, with `empty`, the state of the workspace.
+ * Ends a turn. The same transaction stores the last events of the turn and, if `workspace` is `empty`, records that the workspace is empty.
  * Throws `AttemptOver`.
  */
 export async function finishTaskWithEvents(
@@ -86,13 +86,13 @@ const readWorker = defineStatement({
   row: { isPublic: boolean },
 });
 
-/** The reason is stored in the run's row and in its timeline. */
+/** Limits the reason, because it is stored in the run's row and in the timeline. */
 const maxReasonBytes = 2000;
 
 /**
- * Logs the exit of an agent. A public worker does not report the ends of all sandboxes. So for a public worker, this report also ends the
- * execution if the agent's process has exited, or if the agent leaves after an order. Every program with the run token can send this
- * report, so it does not prove the end of the sandbox: the worker is ordered to end the sandbox. Throws `AttemptOver`.
+ * Logs the exit of an agent. A public worker does not report the end of each sandbox. So for a public worker, this report also ends the
+ * execution if the agent's process has exited, or if the agent was ordered to exit. Every program with the run token can send this report,
+ * so it does not prove that the sandbox has ended. Therefore the worker is also ordered to end the sandbox. Throws `AttemptOver`.
  */
 export async function reportExit(
   deps: ExecutionDeps,

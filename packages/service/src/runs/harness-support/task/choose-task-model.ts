@@ -11,9 +11,9 @@ import { chooseModel, switchModel } from '../../runs/model-in-use.ts';
 import type { TaskRow } from './read-task-row.ts';
 
 /**
- * Returns the model for an execution that begins: the model with which the run was created. In an outage of the model's provider, returns
- * the first fallback that is available and that the harness can use; this becomes the model of the run. If there is no such fallback, the
- * gateway still tries the provider.
+ * Returns the model for an execution that begins. Normally this is the model with which the run was created. If the provider of this model
+ * has an outage, returns the first fallback that is available and that the harness can use. The fallback then becomes the model of the run.
+ * If there is no such fallback, returns the first model, and the gateway still tries the provider.
  */
 export async function chooseTaskModel(
   { db, models }: { readonly db: Database; readonly models: Pick<Models, 'resolve' | 'resolveForTask' | 'target'> },
@@ -45,6 +45,8 @@ export async function chooseTaskModel(
   return resolution.reason === 'outage' ? { ok: true, model: resolution.model } : resolution;
 }
 
-/** The built-in harness speaks every protocol. The other harnesses keep the protocol of their first model. */
+/**
+ * The built-in harness can use models of every protocol. The other harnesses can use only models with the protocol of their first model.
+ */
 const mayUse = (harness: string, wanted: string, { id, agentModel }: ResolvedModel): boolean =>
   agentModel !== undefined && (isBuiltin(harness) || speakSameProtocol(wanted, id));

@@ -23,9 +23,9 @@ const lockRun = defineStatement({
 
 interface GrantedSecrets {
   readonly secrets: NonNullable<AgentTask['secrets']>;
-  /** All values that a sandbox of the run ever got. The agent receives only these values. */
+  /** All values that a sandbox of the run ever got. The agent receives only these values, and redacts them. */
   readonly redact: readonly string[];
-  /** The values of `redact`, and the values that the agent does not get. */
+  /** The values of `redact`, and also the values that the agent does not get. */
   readonly values: readonly string[];
 }
 
@@ -34,8 +34,8 @@ type SecretsOfTask =
   | { readonly kind: 'refused'; readonly message: string };
 
 /**
- * Returns the secret values that the sandboxes of another run ever received, because a run with the files of that run may also have these
- * values.
+ * Returns all secret values that the sandboxes of a run ever received. They are needed for another run that gets the files of this run,
+ * because the files may contain these values.
  */
 export async function readSecretsInFiles(
   { db, vault }: { readonly db: Database; readonly vault: Vault },
@@ -52,7 +52,7 @@ type RowOfGrant = Pick<
 
 /**
  * Returns the names of the secrets of a run that was created before runs had rights. Names in an environment of another team mean secrets
- * of that team: a guest gets neither these secrets nor the guest's own secrets with the same names.
+ * of that team. A team that uses the environment as a guest gets neither these secrets nor its own secrets with the same names.
  */
 const namesOf = ({ config, environment_config, is_own_environment }: RowOfGrant): SecretNames => ({
   ofRun: config.secrets ?? [],
@@ -60,8 +60,8 @@ const namesOf = ({ config, environment_config, is_own_environment }: RowOfGrant)
 });
 
 /**
- * Returns the secrets of the run with their present values. The permission is checked again: after the run was created, a secret may have
- * been deleted, or its user may have left the team.
+ * Returns the secrets of the run with their present values. Checks the permission again, because after the creation of the run a secret may
+ * have been deleted, or the run's executor may have left the team.
  */
 export async function secretsOfTask(
   { db, vault }: { readonly db: Database; readonly vault: Vault },
@@ -90,8 +90,8 @@ export async function secretsOfTask(
 }
 
 /**
- * Stores a copy of each value before the sandbox receives the value or the gateway adds it to a request. `others` are further values that
- * must not appear in the output of the run.
+ * Stores a copy of each secret value, before the sandbox receives the value or the gateway adds it to a request. The copies are redacted
+ * from the run's output. `others` are further values to redact.
  */
 export async function grantSecrets(
   { db, vault }: { readonly db: Database; readonly vault: Vault },

@@ -9,18 +9,18 @@ import type { ServerValues } from '../../../team/mcp/sealed-values.ts';
 import { faultsOfSecrets, type SecretsByForm } from '../../../team/mcp/secret-references.ts';
 import type { RunSecret } from '../../../team/stored-secrets/run-secrets.ts';
 
-/** The MCP servers of a task, and the configuration without them; or the reason why the agent cannot have the servers. */
+/** The MCP servers of a task, and the run's configuration without them; or the reason why the agent cannot have the servers. */
 export type TaskServers =
   | {
       readonly kind: 'servers';
       readonly servers: readonly TaskMcpServer[];
       readonly config: AmbientAgentConfig;
-      /** Values of variables and headers. */
+      /** Values of the environment variables and headers of the servers, which may be secrets. */
       readonly values: readonly RunSecret[];
     }
   | { readonly kind: 'mcp_server_gone' | 'mcp_server_sealed' | 'secret_unusable'; readonly message: string };
 
-/** Returns the agent's view of the run's MCP servers; it omits the address and headers of servers over HTTP. */
+/** Returns the run's MCP servers as the agent gets them: for servers over HTTP, without the address and the headers. */
 export async function mcpServersOfTask(
   deps: { readonly db: Queryable; readonly vault: Vault },
   teamId: string,
@@ -55,15 +55,15 @@ const revisionOf = (contents: readonly RunContent[], id: string): number =>
   contents.find(({ kind, uid }) => kind === 'mcp_server' && uid === id)?.revision ?? 1;
 
 /**
- * Returns the problem of a stored server that was changed. The values of earlier revisions are not stored, and the run's rights were
- * decided only for its own revision.
+ * Returns the error message for a stored server that was changed after the run was created. The run cannot use it: the values of earlier
+ * revisions are not stored, and the run has rights only for the revision with which it was created.
  */
 function changedProblem(name: string, id: string): Exclude<TaskServers, { kind: 'servers' }> {
   const message = `config.mcp_servers.${name}: the stored MCP server ${id} was changed after the run was created. Create a run again.`;
   return { kind: 'mcp_server_gone', message };
 }
 
-/** Returns the values of headers, and for values with a scheme such as `Bearer` also the part after the scheme. */
+/** Returns the values of headers. If a value begins with a scheme such as `Bearer`, also returns the part after the scheme. */
 const partsOfHeaders = (headers: ServerValues): string[] =>
   Object.values(headers).flatMap((value) => [value, ...(/^[A-Za-z]+ +(.+)$/.exec(value)?.slice(1) ?? [])]);
 

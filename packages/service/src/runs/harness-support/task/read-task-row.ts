@@ -48,46 +48,56 @@ const readTask = defineStatement({
     title: text(),
     prompt: text(),
     mode: nullable(text<RunMode>()),
-    /** Number of the execution whose conversation this execution continues; NULL: no agent has begun the run's prompt. */
+    /**
+     * Number of the earlier execution whose conversation this execution continues; NULL: no agent has begun to work on the run's prompt.
+     */
     continues: nullable(integer),
-    /** The last state in which the run ended; NULL: it has not ended. */
+    /** The state in which the run last ended; NULL: the run has not ended before. */
     ended_as: nullable(text<RunState>()),
-    /** Number of the execution whose lost turn this execution resumes; NULL: none. */
+    /** Number of the execution whose lost turn this execution resumes; NULL: it resumes no turn. */
     resumes: nullable(integer),
     loss_message: nullable(text()),
-    /** If no setup of the run succeeded: number of the last execution with a failed setup that took a follow-up; NULL: there is none. */
+    /**
+     * If no setup of the run has succeeded: number of the last execution that took a follow-up after its setup had failed; otherwise NULL.
+     */
     debugged: nullable(integer),
     config: json<AmbientAgentConfig>(),
     contents: json<RunContent[]>(),
-    /** The pool of the execution, if the run was created without this pool and the owner of the pool is not the executor. */
+    /**
+     * The pool of the execution, if somebody other than the executor owns the pool and the run was created without this pool; otherwise
+     * NULL.
+     */
     pool: nullable(json<RunContent>()),
-    /** NULL: the run is older than rights. */
+    /** NULL if the run was created before runs had rights. */
     rights: nullable(json<RunRights>()),
     harness: text(),
-    /** The executor, whose access the run has. */
+    /** Kind of the run's executor: the person or service account whose access the run uses. */
     executor_kind: text<RunActor['kind']>(),
     executor_uid: text(),
     conversation_id: uuid,
     model_id: text(),
-    /** Model with which the run was created; set while an outage makes the run use another model. */
+    /** Model with which the run was created, if the run uses another model because of an outage; otherwise NULL. */
     wanted_model_id: nullable(text()),
     parent_id: nullable(uuid),
     parent_title: nullable(text()),
     /** The environment's id as the request named it. */
     environment_id: nullable(text()),
-    /** NULL: the run has no environment, or the environment or its revision was deleted. */
+    /** NULL if the run has no environment, or if the environment or its revision was deleted. */
     environment_uid: nullable(text()),
-    /** Includes the setup commands of the run's runner. NULL: the run has neither an environment nor such commands. */
+    /**
+     * Configuration of the environment, with the setup commands of the run's runner. NULL if the run has neither an environment nor such
+     * commands.
+     */
     environment_config: nullable(json<EnvironmentConfig>()),
     image: nullable(text()),
-    /** False: the run has no environment, or executes as a guest of its environment. */
+    /** False if the run has no environment, or if the environment belongs to another team, which lets this team use it as a guest. */
     is_own_environment: boolean,
     /** Attachments of the request. */
     attachments: json<readonly AttachmentRow[]>(),
-    /** NULL: the attempt is over. */
+    /** NULL if the attempt is over. */
     phase: nullable(text<Phase>()),
     has_followups: boolean,
-    /** True if the conversation has other executions, or other runs. */
+    /** True if the conversation of the run has other executions or other runs. */
     has_earlier: boolean,
   },
 });
@@ -95,8 +105,8 @@ const readTask = defineStatement({
 export type TaskRow = RowOf<typeof readTask>;
 
 /**
- * Puts the runner's setup commands before the environment's, because the environment's commands may need the results of
- * the runner's.
+ * Puts the setup commands of the runner before those of the environment, because the environment's commands may need the results of the
+ * runner's commands.
  */
 function withRunner(config: AmbientAgentConfig, environment: EnvironmentConfig | null): EnvironmentConfig | null {
   const commands = runnerOf(config)?.setup_commands ?? [];
@@ -121,8 +131,8 @@ export async function readTaskRow(
 }
 
 /**
- * Reads the author of a run's commits: its executor, with an address that receives no mail if the service knows none. `baseUrl`: origin of
- * the service.
+ * Reads the author of a run's commits: the run's executor. If the service knows no mail address of the executor, the author gets an address
+ * that receives no mail. `baseUrl`: origin of the service.
  */
 export async function readAuthor(
   db: Queryable,
@@ -134,7 +144,7 @@ export async function readAuthor(
   return { name, email: email ?? `${executor.uid}@noreply.${new URL(baseUrl).hostname}` };
 }
 
-/** Returns the member of a task that sets how often the agent takes checkpoints. */
+/** Returns the member of a task that says how often the agent takes checkpoints. */
 export function checkpointsOf(
   { config }: Pick<TaskRow, 'config'>,
   { RUNYARD_CHECKPOINT_SECONDS: seconds }: Pick<Settings, 'RUNYARD_CHECKPOINT_SECONDS'>,

@@ -31,7 +31,7 @@ function names({ team = 't1', row = {}, config: changed = {}, answers = [readabl
   return { prepared: named.prepared.prepared_workspace?.name, mirror: named.mirrorOf(repository).mirror };
 }
 
-describe('the names of objects that runs leave on a worker', () => {
+describe("the names of objects that runs store in a worker's cache", () => {
   test('are the same for the same setup, and a worker accepts these names', () => {
     expect(names()).toEqual(names({ config: { variables: { B: '2', A: '1' }, description: 'new', name: 'new' } }));
     expect(names().prepared).toMatch(/^[A-Za-z0-9_-]{43}$/);

@@ -7,7 +7,7 @@ import type { RepositoryAnswer } from '../../../team/code-hosts/ask-repositories
 import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
 import type { TaskRow } from './read-task-row.ts';
 
-/** Code hosts whose names are fixed. */
+/** Fixed provider names of well-known code hosts. */
 const providers: Readonly<Record<string, string>> = { 'github.com': 'github', 'gitlab.com': 'gitlab' };
 
 interface Refused {
@@ -16,7 +16,10 @@ interface Refused {
   readonly detail: ErrorDetail;
 }
 
-/** Returns the refusals among the answers of the code host about a run's repositories. Returns null if it refuses none. */
+/**
+ * Returns the repositories of a run that the code host refuses, from its answers about all repositories of the run. Returns null if it
+ * refuses none.
+ */
 export function findRefused(
   { codeHosts, baseUrl }: { readonly codeHosts: Pick<CodeHosts, 'hostOf'>; baseUrl(): string },
   answers: readonly RepositoryAnswer[],
@@ -52,11 +55,11 @@ export function detailOf(
   };
 }
 
-/** Increase this version when agents prepare or pack workspaces in another way. */
+/** Increase this version when agents begin to prepare or pack workspaces in another way. */
 const version = 1;
 
 export interface NamedObjects {
-  /** Head and mirror of a repository of the task; empty if they are unknown at the moment. */
+  /** Returns the head commit and the name of the mirror of a repository; an empty object if they are unknown at the moment. */
   mirrorOf(repository: {
     readonly owner: string;
     readonly repo: string;
@@ -65,13 +68,13 @@ export interface NamedObjects {
 }
 
 /**
- * Names the objects that a run may take from a worker's cache and store there: the mirrors of repositories, one for each team and
- * credential, and the prepared workspace, one for each team, environment, image and executor. There is no prepared workspace if a
- * repository did not answer, or if the run has secrets, because its setup could write them into a file.
+ * Names the objects that a run may read from a worker's cache and store in it. These are mirrors of repositories, one for each team and
+ * credential, and the prepared workspace, one for each team, environment, image and executor. There is no prepared workspace if the code
+ * host did not answer for a repository, or if the run has secrets, because its setup could write secrets into a file.
  *
- * Worker and agent cannot create a name: the service signs everything that the object depends on, including the team that may have the
- * object. So another team never has the same name. A run gets the name of a mirror only after the code host has let it read the repository
- * with its own credential.
+ * Only the service can create such a name: it signs everything that the object depends on, including the team that may use the object. So
+ * two teams never get the same name. A run gets the name of a mirror only after the code host has let the run read the repository with the
+ * run's own credential.
  */
 export function nameKeptObjects(
   signing: Pick<Signer, 'sign'>,

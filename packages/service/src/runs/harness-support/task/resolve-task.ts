@@ -71,7 +71,7 @@ const kindOf = {
   unreachable: 'model_unreachable',
 } as const;
 
-/** Returns everything the agent needs to begin. The follow-ups that wait become part of its first prompt. */
+/** Returns everything that the agent needs to begin. The waiting follow-ups become part of the agent's first prompt. */
 export async function resolveTask(
   deps: {
     readonly db: Database;
@@ -96,7 +96,7 @@ export async function resolveTask(
   const row = await readTaskRow(db, session);
   if (!row) return { kind: 'not_found' };
   const resolution = await chooseTaskModel(deps, session, row);
-  // If the run configures its own program, that program may use a model of its own choice.
+  // If the run configures a program as its harness, this program may use a model that the service does not know.
   const hasOwnModel = findHarness(row.harness)?.neededCommand !== undefined;
   const isNeeded = resolution.ok || resolution.reason !== 'unreachable' || !hasOwnModel;
   if (!resolution.ok && isNeeded) {
@@ -114,7 +114,7 @@ export async function resolveTask(
   ]);
   const workspace = ofRun ?? ofConversation?.workspace;
   const isSetUp = workspace !== undefined && workspace.kind !== 'missing';
-  // A workspace of the run itself has the files of the turn that is continued or resumed.
+  // A workspace that this run saved has the files from the end of the turn that is continued, or from the turn that is resumed.
   const isRestored = row.continues !== null || (ofRun !== undefined && isSetUp);
   if (row.environment_id !== null && row.environment_uid === null && !isSetUp) {
     const message = `The environment ${row.environment_id} of the run was deleted, or does not admit its executor any more, before it was set up. Create a run with another one.`;
@@ -133,7 +133,7 @@ export async function resolveTask(
   const ofHosts = (await deps.codeHosts.secretsFor(user, repositories)).map(
     (value) => ({ name: 'code host', kind: 'withheld', value }) as const,
   );
-  // The files may contain the value of a secret that was replaced meanwhile.
+  // Redact these values too, because the files may contain the old value of a secret that was replaced meanwhile.
   const inFiles = ofConversation?.runId ? await readSecretsInFiles(deps, ofConversation.runId) : [];
   const granted = await grantSecrets(
     deps,
@@ -147,7 +147,7 @@ export async function resolveTask(
   const verdict = await deps.contentPolicy?.check(session.teamId, textsOf(row, skills.skills, isSetUp));
   if (verdict?.kind === 'policy_violation') return { kind: 'policy_violation', message: verdict.detail };
   if (verdict?.kind === 'policy_unavailable') return { kind: 'busy', detail: verdict.detail };
-  // A follow-up that comes later reaches the agent through its inbox.
+  // A follow-up that arrives later reaches the agent through its inbox.
   const followups = row.has_followups ? await db.transaction((tx) => joinFollowups(tx, session)) : [];
   const earlier = row.has_earlier
     ? await readEarlierConversation(deps, {
@@ -212,14 +212,14 @@ export async function resolveTask(
     })),
     ...(granted.secrets.length > 0 ? { secrets: granted.secrets } : {}),
     ...(granted.redact.length > 0 ? { redact: granted.redact } : {}),
-    // The setup could write a secret into a file.
+    // If the run has secrets, offer no prepared workspace, because the setup could write a secret into a file of it.
     ...(granted.secrets.length === 0 ? namedObjects?.prepared : {}),
   };
   return { kind: 'task', task };
 }
 
 /**
- * Returns the texts that the content policy must check: the texts that the agent receives now, without follow-ups. Follow-ups were checked
+ * Returns the texts that the content policy must check now: all texts that the agent receives, except follow-ups. Follow-ups were checked
  * when they were sent.
  */
 function textsOf(row: TaskRow, skills: readonly RunSkill[], isSetUp: boolean): PolicyText[] {
@@ -241,13 +241,16 @@ function firstTurnOf(row: TaskRow, followups: readonly JoinedFollowup[]) {
   const answer = followups.findLast(({ request }) => request !== null);
   const messages = followups.filter((followup) => followup !== answer).map(({ message }) => message);
   const parts = (isContinued ? messages : [row.prompt, ...messages]).filter((part) => part.trim() !== '');
-  // The mode "plan" of a run applies only to its own prompt. A follow-up that asks for a plan has the mode itself.
+  // The mode "plan" of a run applies only to the run's own prompt. A follow-up that asks for a plan has this mode itself.
   const modeOfRun = isContinued && row.mode === 'plan' ? null : row.mode;
   const mode = followups.findLast((followup) => followup.mode !== null)?.mode ?? modeOfRun;
   return { prompt: parts.join('\n\n') || (answer ? '' : 'Continue.'), mode, answer };
 }
 
-/** Returns the attachments of the request and of the taken follow-ups. `earlier` marks attachments that an earlier execution received. */
+/**
+ * Returns the attachments of the run's request and of the follow-ups that agents have taken. `earlier` marks attachments that an earlier
+ * execution received.
+ */
 async function attachmentsOfTask(
   db: Database,
   session: RunSession,
@@ -262,7 +265,7 @@ async function attachmentsOfTask(
   ];
 }
 
-/** Returns the request that the agent made in an earlier sandbox, and its answer. */
+/** Returns the request that the agent made to a person in an earlier sandbox, and the answer to this request. */
 function decisionOf({ id, message, decision, request }: JoinedFollowup): AgentTask['decision'] {
   if (request === null) return undefined;
   const { asked_at: _, ...withoutTime } = request;

@@ -17,8 +17,8 @@ export type TaskSkills =
   | { readonly kind: 'no_access'; readonly message: string; readonly detail: ErrorDetail };
 
 /**
- * Returns the skills of an execution's run, and records on the run where they were found. `values`: secrets of the run, which are removed
- * from the skills, because the skills are stored with the run.
+ * Returns the skills of an execution's run, and stores with the run where the skills were found. `values`: secrets of the run. They are
+ * removed from the skills, because the skills are stored with the run.
  */
 export async function skillsOfTask(
   deps: RunSkillDeps & { readonly codeHosts: CodeHosts; baseUrl(): string },
@@ -37,7 +37,8 @@ export async function skillsOfTask(
   const clean = (message: string) => createRedactor(values).whole(message);
   switch (resolved.kind) {
     case 'skills':
-      // Also records skills that an earlier attempt stored, if that attempt was killed before it recorded them.
+      // An earlier attempt may have stored the skills and then have been killed before it recorded where they were found. So record this in
+      // that case too.
       if (config.skill_spec !== undefined) await recordSkills(deps.db, runId, resolved.skills);
       return resolved;
     case 'unfit':
@@ -59,7 +60,7 @@ export function membersOfSkills(
 ): Pick<AgentTask, 'agent_config' | 'skills'> {
   const [first] = skills;
   if (first === undefined) return { agent_config: config };
-  // If the skills are only available to the agent, the run does not follow a skill.
+  // If the run was not told to follow a skill, all skills are only available to the agent.
   const isFollowed = config.skill_spec !== undefined;
   const base = [config.base_prompt ?? '', isFollowed ? first.body : '', aboutSkills(skills, isFollowed)]
     .filter((part) => part.trim() !== '')
@@ -68,7 +69,7 @@ export function membersOfSkills(
   return { agent_config: { ...config, base_prompt: base }, skills: files };
 }
 
-/** Returns the text about where the files of the skills are. */
+/** Returns the text that tells the agent where the files of the skills are. */
 function aboutSkills(skills: readonly RunSkill[], isFollowed: boolean): string {
   const lines = skills.map(({ name, description }) => `- ${name} (~/.agents/skills/${name}/SKILL.md): ${description}`);
   const use = isFollowed
@@ -77,10 +78,10 @@ function aboutSkills(skills: readonly RunSkill[], isFollowed: boolean): string {
   return `Skills of this run, each in a folder of the home folder, with the files that it names. ${use}:\n${lines.join('\n')}`;
 }
 
-/** Returns the first prompt of a run that was created without one: it follows its skill. */
+/** Returns the first prompt of a run that was created without a prompt: it tells the agent to follow the run's skill. */
 export function promptOfSkill(skills: readonly RunSkill[], isRunbook: boolean): string {
   const [first] = skills;
   if (first === undefined) return '';
-  // A runbook only executes the commands of its prompt, and reads nothing else.
+  // The model `runbook` only executes commands in the prompt, and reads no other text.
   return isRunbook ? first.body : `Follow the skill ${first.name}.`;
 }

@@ -4,7 +4,7 @@ import { type AskApi, type AtHost, faultOf, saidBy, textOf, type Wanted } from '
 /** Headers of each request. */
 export const gitHubHeaders = { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' } as const;
 
-/** Returns whether the head of a pull request is this branch, and not a branch of a fork with the same name. */
+/** Returns whether a pull request is for this branch of the repository, and not for a branch with the same name in a fork. */
 function isOf(its: unknown, { owner, repo, head }: Wanted): boolean {
   const place = textOf(Reflect.get(Object(its), 'repo'), 'full_name');
   return (
@@ -20,7 +20,7 @@ async function findOpen(ask: AskApi, wanted: Wanted): Promise<AtHost | undefined
   const fault = faultOf(answer, wanted);
   if (fault !== undefined) return fault;
   const found = (Array.isArray(answer.json) ? answer.json : []).find(
-    // A host that does not support the filter `head` lists all pull requests, including those of forks.
+    // Check each pull request, because a host that does not support the filter `head` lists all pull requests, including those of forks.
     (each) => isOf(Reflect.get(Object(each), 'head'), wanted),
   );
   const url = textOf(found, 'html_url');
@@ -38,7 +38,7 @@ export async function openAtGitHub(ask: AskApi, wanted: Wanted): Promise<AtHost>
   const url = textOf(answer.json, 'html_url');
   if (answer.status === 201 && url !== undefined) return { kind: 'open', url, isNew: true };
   const hostMessage = saidBy(answer.json);
-  // Another request has opened a pull request first.
+  // Another request has just opened a pull request for this branch.
   if (/already exists/i.test(hostMessage)) {
     const other = await findOpen(ask, wanted);
     if (other !== undefined) return other;

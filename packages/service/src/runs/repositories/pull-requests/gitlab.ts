@@ -18,7 +18,7 @@ export async function openAtGitLab(ask: AskApi, wanted: Wanted): Promise<AtHost>
   const project = `/projects/${encodeURIComponent(`${owner}/${repo}`)}`;
   const found = await findOpen(ask, project, wanted);
   if (found !== undefined) return found;
-  // GitLab accepts a merge request of a branch that does not exist.
+  // Check that the branch exists, because GitLab also opens merge requests for a branch that does not exist.
   const branch = await ask('GET', `${project}/repository/branches/${encodeURIComponent(head)}`);
   if (branch.status === 404)
     return { kind: 'not_found', message: `${owner}/${repo} has no branch ${head} at the code host. Push it first.` };
@@ -33,7 +33,7 @@ export async function openAtGitLab(ask: AskApi, wanted: Wanted): Promise<AtHost>
   const url = textOf(answer.json, 'web_url');
   if (answer.status === 201 && url !== undefined) return { kind: 'open', url, isNew: true };
   if (answer.status === 409) {
-    // Another request has opened a pull request first.
+    // Another request has just opened a merge request for this branch.
     const other = await findOpen(ask, project, wanted);
     if (other !== undefined) return other;
   }

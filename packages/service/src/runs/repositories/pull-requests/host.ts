@@ -1,20 +1,23 @@
-/** Requests to the API of a code host about pull requests. */
+/** Sends requests about pull requests to the API of a code host. */
 import { askCodeHost } from '../../../team/code-hosts/ask.ts';
 
-/** A pull request to open. */
+/** Describes a pull request to open. */
 export interface Wanted {
   readonly owner: string;
   readonly repo: string;
   readonly head: string;
   readonly base: string;
-  /** False: `base` is only the default, and an open pull request into another branch is used too. */
+  /** False if `base` is only the default: then an open pull request into another branch is used too. */
   readonly isBaseNamed: boolean;
   readonly title: string;
   readonly body: string;
   readonly draft: boolean;
 }
 
-/** `refused`: the credential does not allow the request. `conflict`: the host cannot open the pull request. Messages are sentences. */
+/**
+ * `refused`: the credential does not allow the request. `conflict`: the host cannot open the pull request. Each `message` is a whole
+ * sentence.
+ */
 export type AtHost =
   | { readonly kind: 'open'; readonly url: string; readonly isNew: boolean }
   | { readonly kind: 'refused' | 'not_found' | 'conflict' | 'unavailable'; readonly message: string };
@@ -61,13 +64,13 @@ export function askApiWith(
   };
 }
 
-/** Returns a member of an answer if it is text. */
+/** Returns a member of an answer if the member is a string. */
 export const textOf = (json: unknown, member: string): string | undefined => {
   const value: unknown = typeof json === 'object' && json !== null ? Reflect.get(json, member) : undefined;
   return typeof value === 'string' ? value : undefined;
 };
 
-/** Returns the message of the host, short and without control characters. */
+/** Returns the error message in the host's answer, shortened and without control characters. */
 export function saidBy(json: unknown): string {
   const parts = [textOf(json, 'message'), textOf(json, 'error')];
   for (const member of ['errors', 'message', 'error']) {
@@ -82,7 +85,7 @@ export function saidBy(json: unknown): string {
     .slice(0, 300);
 }
 
-/** Returns the meaning of a status that is the same for all requests; undefined if the meaning depends on the request. */
+/** Returns the outcome for a status that has the same meaning for all requests; undefined if the meaning depends on the request. */
 export function faultOf({ status, json }: ApiAnswer, { owner, repo }: Wanted): AtHost | undefined {
   const name = `${owner}/${repo}`;
   const hostMessage = saidBy(json);

@@ -16,7 +16,7 @@ import { gitHubHeaders, openAtGitHub } from './github.ts';
 import { openAtGitLab } from './gitlab.ts';
 import { type AtHost, askApiWith, type Wanted } from './host.ts';
 
-/** `refused` 403, `not_found` 404, `conflict` 409, `busy` 429, `unavailable` 503; the messages are sentences. */
+/** `refused` 403, `not_found` 404, `conflict` 409, `busy` 429, `unavailable` 503; each `message` is a whole sentence. */
 export type OpenedPullRequest =
   | { readonly kind: 'open'; readonly response: OpenPullRequestResponse }
   | { readonly kind: 'busy'; readonly message: string }
@@ -44,7 +44,7 @@ export async function openPullRequest(
   request: OpenPullRequest,
   signal: AbortSignal,
 ): Promise<OpenedPullRequest> {
-  // Requests of a run take turns, so that concurrent requests cannot exceed the limit of the run.
+  // Requests of the same run are handled one after another, so that concurrent requests cannot exceed the limit of the run.
   const lease = { name: `pull-request/${session.runId}`, most: 1 };
   const opened = await whileLeased(deps.db, lease, () => openNext(deps, session, request, signal));
   if (opened !== 'busy') return opened;
@@ -91,7 +91,8 @@ async function openNext(
     return { kind: 'open', response };
   });
   return await stored.catch(async (error: unknown) => {
-    // The run was cancelled meanwhile. The pull request exists anyway.
+    // The run was cancelled meanwhile, so the artifact cannot be stored. Record the pull request anyway, because it exists at the code
+    // host.
     if (error instanceof AttemptOver) await db.transaction(record);
     throw error;
   });

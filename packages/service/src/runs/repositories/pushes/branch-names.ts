@@ -1,15 +1,18 @@
-/** Names of branches that mislead git, code hosts or people. */
+/** Finds names of branches that mislead git, code hosts or people. */
 
-/** Beginnings of full names: `git push origin main` fails if the repository has `refs/heads/main` and `refs/heads/refs/heads/main`. */
+/**
+ * Names that begin like a full name of a ref: `git push origin main` fails if the repository has both `refs/heads/main` and
+ * `refs/heads/refs/heads/main`.
+ */
 const refPrefixes = /^(?:refs|heads|tags|remotes|origin)\//i;
 /** Names that have a meaning in git itself: HEAD, FETCH_HEAD, @, stash. */
 const ownNames = /^(?:@|stash|(?:[A-Z]+_)*HEAD)$/i;
-/** Hosts and git read such a name as a commit. */
+/** Names that look like a commit id: code hosts and git would read them as a commit. */
 const commitId = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i;
 /** Direction marks, joiners, fillers and other invisible characters. */
 const invisible = /[\p{Cf}\p{DI}\p{Zl}\p{Zp}\p{Co}\p{Cn}]/u;
 
-/** Returns why no run may push a branch with this name; undefined if the name does not mislead. */
+/** Returns the reason why no run may push a branch with this name; undefined if the name does not mislead. */
 export function misleadingName(branch: string): string | undefined {
   if (invisible.test(branch)) return 'the name of the branch has invisible characters: choose another name';
   if (ownNames.test(branch)) return `${branch} is a name of git itself: choose another name`;
@@ -22,8 +25,8 @@ export function misleadingName(branch: string): string | undefined {
 }
 
 /**
- * Letters that look like an ASCII letter, after compatibility decomposition (NFKD) and in lower case: Cyrillic, Greek, Armenian, Cherokee,
- * and Latin letters without a decomposition. From confusables.txt of Unicode (UTS 39).
+ * Letters that look like an ASCII letter, in lower case and after compatibility decomposition (NFKD). They are Cyrillic, Greek, Armenian
+ * and Cherokee letters, and Latin letters that have no decomposition. Source: confusables.txt of Unicode (UTS 39).
  */
 const lookAlikes: Readonly<Record<string, string>> = {
   a: 'аαɑ\u{ff41}ᴀꭺ',

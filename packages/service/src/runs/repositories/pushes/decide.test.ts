@@ -33,12 +33,12 @@ describe('a pattern of branches', () => {
     expect(matchesPattern(pattern, name)).toBe(expected);
   });
 
-  it('a pattern with many stars is compared with a long name in linear time', () => {
+  it('is compared with a long name in linear time, even if it has many stars', () => {
     expect(matchesPattern(`${'*a'.repeat(100)}b`, 'a'.repeat(250))).toBe(false);
   });
 });
 
-describe('a name that misleads git or people', () => {
+describe('a branch name that misleads git or people', () => {
   it.each([
     ['HEAD', 'a name of git itself'],
     ['head', 'a name of git itself'],
@@ -75,7 +75,7 @@ describe('a name that misleads git or people', () => {
     else expect(refusals.get(ref)).toContain(reason);
   });
 
-  it('is refused without protected refs, except if it only looks like another name', () => {
+  it('is refused even if no branch is protected, except if it only looks like the name of another branch', () => {
     const refusalsOf = (ref: string) =>
       decidePush({ ...facts, protectedBranches: [], commands: [{ from: none, to: a, ref }] }).size;
     expect(['refs/heads/HEAD', 'refs/heads/refs/heads/main', 'refs/heads/m\u0430in'].map(refusalsOf)).toEqual([
@@ -167,7 +167,7 @@ describe('the decision about a push', () => {
     else expect(reason).toContain(expected);
   });
 
-  it('refuses all refs if it refuses one', () => {
+  it('refuses all refs of a push if one of them is refused', () => {
     const commands = [
       { from: none, to: a, ref: 'refs/heads/x' },
       { from: none, to: a, ref: 'refs/tags/v1' },

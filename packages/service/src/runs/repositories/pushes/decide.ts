@@ -6,23 +6,23 @@ import { isNone, type PushCommand } from './read-commands.ts';
 /** The facts that decide about a push. */
 export interface PushFacts {
   readonly commands: readonly PushCommand[];
-  /** True: the push has options for the code host. */
+  /** True if the push has options for the code host. */
   readonly hasOptions: boolean;
-  /** Patterns of protected branches; `HEAD`: the default branch. */
+  /** Patterns for the names of protected branches; `HEAD` means the default branch. */
   readonly protectedBranches: readonly string[];
-  /** Branches from which factories take their definitions, independent of the environment; null: the default branch. */
+  /** Branches from which factories take their definitions. They do not depend on the run's environment. null means the default branch. */
   readonly followedBranches: readonly (string | null)[];
-  /** Null: the repository has no branch yet. */
+  /** null if the repository has no branch yet. */
   readonly defaultBranch: string | null;
-  /** Branch that is only another name → the real branch. */
+  /** Maps the name of each branch that is only another name of a branch to the real branch. */
   readonly aliases: ReadonlyMap<string, string>;
-  /** Branches that this run created, with the last commit that it pushed to each. */
+  /** Branches that this run created, each with the last commit that the run pushed to it. */
   readonly own: ReadonlyMap<string, string>;
   /** Commits that the push contains. */
   readonly commits: Commits;
 }
 
-/** Full name of a ref → the reason why it is refused. */
+/** Maps the full name of each refused ref to the reason for the refusal. */
 export type Refusals = ReadonlyMap<string, string>;
 
 const heads = 'refs/heads/';
@@ -33,11 +33,12 @@ export const branchOf = (ref: string): string | undefined =>
   ref.startsWith(heads) ? ref.slice(heads.length) : undefined;
 
 /**
- * Returns the same text for two names that are the same branch on some code host: file systems can ignore case and Unicode forms.
+ * Returns the same text for two names that mean the same branch on some code hosts, because their file systems ignore case and Unicode
+ * normal forms.
  */
 const folded = (name: string): string => name.normalize('NFC').toLowerCase();
 
-/** Returns whether the pattern matches the name; `*` matches any text. */
+/** Returns whether the pattern matches the branch name; `*` matches any text. */
 export function matchesPattern(pattern: string, name: string): boolean {
   const [first = '', ...parts] = folded(pattern).split('*');
   const text = folded(name);
@@ -53,10 +54,13 @@ export function matchesPattern(pattern: string, name: string): boolean {
   return at <= text.length - last.length;
 }
 
-/** GitLab merges a branch by an option (`merge_request.auto_merge`); Gitea and Forgejo make a repository public (`repo.private=false`). */
+/**
+ * Push options are dangerous: with `merge_request.auto_merge`, GitLab merges a branch; with `repo.private=false`, Gitea and Forgejo make a
+ * repository public.
+ */
 const optionsRefused = 'push options can merge branches and change the repository: push without -o';
 
-/** Decides the refs of a push. If the result is empty, the whole push may be forwarded; otherwise nothing is forwarded. */
+/** Decides which refs of a push are refused. If no ref is refused, the whole push may be forwarded; otherwise nothing is forwarded. */
 export function decidePush(facts: PushFacts): Refusals {
   const { commands, hasOptions } = facts;
   const refused = new Map<string, string>();
@@ -101,7 +105,7 @@ function isFollowed(branch: string, { followedBranches, defaultBranch, aliases }
   });
 }
 
-/** Returns why a run may not push to the branch with this name; undefined if the branch is not protected. */
+/** Returns the reason why a run may not push to the branch with this name; undefined if the branch is not protected. */
 function protectionOf(branch: string, { protectedBranches, defaultBranch }: PushFacts): string | undefined {
   for (const pattern of protectedBranches) {
     const isDefault = pattern === 'HEAD';
@@ -114,7 +118,10 @@ function protectionOf(branch: string, { protectedBranches, defaultBranch }: Push
   return undefined;
 }
 
-/** Returns the reason why a run may not push to a branch that people could confuse with a protected or followed branch. */
+/**
+ * If people could confuse the branch with a protected branch, or with a branch from which a factory takes its definition, returns the
+ * reason why a run may not push to it.
+ */
 function lookAlikeOf(branch: string, facts: PushFacts): string | undefined {
   const { protectedBranches, followedBranches, defaultBranch } = facts;
   const looks = skeletonOf(branch);

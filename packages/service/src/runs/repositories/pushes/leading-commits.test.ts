@@ -22,7 +22,7 @@ const git = (args: readonly string[], input = '') => execFileSync('git', args, {
 git(['init', '--quiet', '--initial-branch=main', '.']);
 const message = 'A message that is long enough to be worth a delta, with many words that are in every commit. ';
 const numbers = Array.from({ length: 30 }, (_, index) => index);
-// `git fast-import` makes all commits in one process, instead of three processes for each commit.
+// Use `git fast-import`, because it makes all commits in one process. Other git commands would need three processes for each commit.
 const made = git(
   ['fast-import', '--quiet', '--date-format=now'],
   numbers
@@ -53,15 +53,15 @@ describe('the commits of a pack', () => {
     expect(descendsFrom(commits, tip, 'f'.repeat(40))).toBe(false);
   });
 
-  it('are found in a pack that stores a commit as a delta', () => {
+  it('are found even if the pack stores a commit as a delta', () => {
     const delta = [...packOf('--delta-base-offset').subarray(12)].length;
     expect(delta).toBeLessThan([...packOf('--window=0').subarray(12)].length);
   });
 
-  it('are among the commits of the whole pack, wherever the pack is cut', () => {
+  it('are some of the commits of the whole pack if the pack is cut at any byte', () => {
     const pack = packOf('--delta-base-offset');
     const all = readLeadingCommits(pack, 40).commits;
-    // Calling `expect` for each commit would take most of the time.
+    // Collect the differences and call `expect` once, because a call for each commit would take most of the test's time.
     const others: unknown[] = [];
     for (let end = 0; end < pack.length; end += 7)
       for (const [id, parents] of readLeadingCommits(pack.subarray(0, end), 40).commits)
@@ -70,7 +70,7 @@ describe('the commits of a pack', () => {
     expect(readLeadingCommits(pack.subarray(0, 200), 40).isCut).toBe(true);
   });
 
-  it('have their true parents even if bytes of the pack are changed', () => {
+  it('are never found with wrong parents, even if bytes of the pack are changed', () => {
     const pack = packOf('--delta-base-offset');
     let seed = 7;
     const random = (below: number) => {
@@ -101,7 +101,7 @@ describe('the commits of a pack', () => {
     const commit = Buffer.from(`tree ${'a'.repeat(40)}\n\nwords`);
     const first = Buffer.concat([headerOf(1, commit.length), deflateSync(commit)]);
     const second = (copies: number) => {
-      // Each instruction copies the first byte of the base.
+      // The delta consists of many instructions that each copy the first byte of the base.
       const delta = Buffer.concat([varint(commit.length), varint(copies), Buffer.alloc(2 * copies, '9001', 'hex')]);
       return Buffer.concat([headerOf(6, delta.length), Buffer.from([first.length]), deflateSync(delta)]);
     };
@@ -113,7 +113,7 @@ describe('the commits of a pack', () => {
     expect(read(101_000).commits.size).toBe(1);
   });
 
-  it('are read only up to an object larger than its stated size, and up to the total size limit', () => {
+  it('are read only up to an object that is larger than its stated size, and only up to the limit of the total size', () => {
     const header = Buffer.from([0x50, 0x41, 0x43, 0x4b, 0, 0, 0, 2, 0, 0, 0x10, 0]);
     const bomb = deflateSync(Buffer.alloc(50_000_000));
     const small = Buffer.concat([header, Buffer.from([0x15]), bomb]);

@@ -5,10 +5,14 @@
 import { createHash } from 'node:crypto';
 import { inflateSync } from 'node:zlib';
 
-/** Id of a commit → ids of its parents. An id is the hash of the content, so a pack cannot lie about parents. */
+/**
+ * Maps the id of each commit to the ids of its parents. An id is the hash of the commit's content, so a pack cannot state wrong parents.
+ */
 export type Commits = ReadonlyMap<string, readonly string[]>;
 
-/** `isCut`: the bytes end before the last of the leading commits, so the rest of the pack may contain further commits. */
+/**
+ * The commits at the beginning of a pack. `isCut`: the bytes end within these commits, so the rest of the pack may contain further commits.
+ */
 export interface LeadingCommits {
   readonly commits: Commits;
   readonly isCut: boolean;
@@ -16,16 +20,20 @@ export interface LeadingCommits {
 
 const maxCommitBytes = 256 * 1024;
 const maxCommits = 5_000;
-/** Largest size of all commits together, because a delta of a few bytes can produce a large commit. */
+/** Maximum size of all commits together. It is limited because a delta of a few bytes can produce a large commit. */
 const maxTotalBytes = 8 * 1024 * 1024;
-/** Instructions of all deltas together. git needs a few for a commit; a compressed delta of a few bytes can have a hundred thousand. */
+/**
+ * Maximum number of instructions in all deltas together. git needs a few instructions for a commit, but a compressed delta of a few bytes
+ * can have a hundred thousand.
+ */
 const maxInstructions = 100_000;
 const types = { commit: 1, ofsDelta: 6, refDelta: 7 } as const;
 
 class Cut extends Error {}
 
 /**
- * `idLength`: hexadecimal digits of an id, 40 or 64. Stops at the first object that is not a commit, and at bytes that are not a pack.
+ * Reads the commits at the beginning of a pack. `idLength`: number of hexadecimal digits of an id, 40 or 64. Stops at the first object that
+ * is not a commit, and at bytes that do not belong to a pack.
  */
 export function readLeadingCommits(pack: Buffer, idLength: number): LeadingCommits {
   const commits = new Map<string, readonly string[]>();
@@ -89,7 +97,9 @@ export function readLeadingCommits(pack: Buffer, idLength: number): LeadingCommi
   }
 }
 
-/** Inflates an object of `size` bytes. Throws `Cut` if its end is missing, and other errors for bytes that are not zlib data. */
+/**
+ * Inflates an object of `size` bytes. Throws `Cut` if the end of the object is missing, and other errors for bytes that are not zlib data.
+ */
 function inflate(bytes: Buffer, size: number): { content: Buffer; consumed: number } {
   try {
     const { buffer, engine } = inflateSync(bytes, { info: true, maxOutputLength: Math.max(size, 1) }) as unknown as {
@@ -105,7 +115,8 @@ function inflate(bytes: Buffer, size: number): { content: Buffer; consumed: numb
 }
 
 /**
- * Applies a delta to its base and returns the object; undefined if the delta does not fit the base, or has too many instructions.
+ * Applies a delta to its base object and returns the new object. Returns undefined if the delta does not fit the base or has too many
+ * instructions.
  */
 function applyDelta(base: Buffer, delta: Buffer, instructions: { left: number }): Buffer | undefined {
   let at = 0;

@@ -7,7 +7,7 @@ const line = (text: string) => `${(Buffer.byteLength(text) + 4).toString(16).pad
 const read = (...lines: string[]) => readPushHead(Buffer.from(lines.join('')));
 
 describe('the beginning of a push', () => {
-  it('has commands, capabilities and the place of the pack', () => {
+  it('contains commands and capabilities, and shows where the pack begins', () => {
     const text = [
       line(`shallow ${a}`),
       line(`${a} ${b} refs/heads/ä\0 report-status side-band-64k agent=git/2\n`),
@@ -34,7 +34,7 @@ describe('the beginning of a push', () => {
     expect(read(text.slice(0, -4))).toMatchObject({ kind: 'more' });
   });
 
-  it('may be a single flush packet', () => {
+  it('may consist of a single flush packet', () => {
     expect(read('0000')).toMatchObject({ kind: 'head', head: { commands: [], packAt: 4 } });
   });
 
@@ -58,13 +58,13 @@ describe('the beginning of a push', () => {
     expect(read(text, '0000')).toMatchObject({ kind: 'bad' });
   });
 
-  it('is incomplete wherever it is cut, and does not depend on the bytes that follow', () => {
+  it('counts as incomplete if it is cut at any byte, and is read in the same way with any bytes after it', () => {
     const text = `${line(`${a} ${b} refs/heads/c\0report-status push-options`)}0000${line('x')}0000`;
     for (let end = 0; end < text.length; end += 1) expect(read(text.slice(0, end)).kind).toBe('more');
     expect(read(text)).toEqual(read(text, 'anything'));
   });
 
-  it('is read without an exception from changed bytes, and has only commands that the bytes contain', () => {
+  it('causes no exception if its bytes are changed, and then gives only commands that these bytes contain', () => {
     const valid = Buffer.from(`${line(`${a} ${b} refs/heads/c\0report-status`)}0000`);
     let seed = 1;
     const random = (below: number) => {

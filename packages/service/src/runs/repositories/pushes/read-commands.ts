@@ -2,7 +2,9 @@
 
 import { maxBranchesOfPush } from '@runyard/contract/limits';
 
-/** A change of one ref. Ids are lower-case hexadecimal; zeros: the ref is new (`from`), or is deleted (`to`). */
+/**
+ * A change of one ref. Ids are lower-case hexadecimal. If `from` is all zeros, the ref is new; if `to` is all zeros, the ref is deleted.
+ */
 export interface PushCommand {
   readonly from: string;
   readonly to: string;
@@ -12,18 +14,18 @@ export interface PushCommand {
 
 /** The part of a push before its pack. */
 export interface PushHead {
-  /** Empty: git asks with a lone flush whether it may push. */
+  /** Empty if git only asks, with a single flush packet, whether it may push. */
   readonly commands: readonly PushCommand[];
   readonly capabilities: readonly string[];
-  /** True: git also sends options for the code host (`git push -o`). */
+  /** True if git also sends options for the code host (`git push -o`). */
   readonly hasOptions: boolean;
   /** Offset of the pack, in bytes. */
   readonly packAt: number;
 }
 
 /**
- * `more`: the bytes end too early. `bad`: the gateway does not understand the push; `capabilities` are those that were read before the
- * fault.
+ * `more`: the bytes end too early. `bad`: the gateway does not understand the push; `capabilities` has the capabilities that were read
+ * before the fault.
  */
 export type ReadHead =
   | { readonly kind: 'head'; readonly head: PushHead }
@@ -38,15 +40,15 @@ const tooMany = `a push can update at most ${maxBranchesOfPush} branches`;
 export const isNone = (id: string): boolean => /^0+$/.test(id);
 
 /**
- * Reads the commands from the first bytes of a push. It accepts less than git does: a line that git and the gateway could parse differently
- * is `bad`.
+ * Reads the commands from the first bytes of a push. Accepts less than git: if git could parse a line in another way than the gateway, the
+ * push is `bad`.
  */
 export function readPushHead(bytes: Buffer): ReadHead {
   const commands: PushCommand[] = [];
   let capabilities: readonly string[] = [];
   const bad = (message: string): ReadHead => ({ kind: 'bad', message, capabilities });
   let at = 0;
-  /** Returns the next line; a flush is null. */
+  /** Returns the next line; null for a flush packet. */
   const next = (): Buffer | null | 'more' | 'bad' => {
     if (at + 4 > bytes.length) return 'more';
     const digits = bytes.toString('latin1', at, at + 4);

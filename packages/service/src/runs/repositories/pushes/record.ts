@@ -1,4 +1,4 @@
-/** Records the pushes of a run: in a table, in the run's timeline, and in the audit log of its team. */
+/** Records the pushes of a run in a table, in the run's timeline, and in the audit log of the run's team. */
 import type { Repository } from '@runyard/contract/environments/environments';
 import { maxBranchesOfPush, maxPushedBranches, maxRefusedPushesShown } from '@runyard/contract/limits';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
@@ -12,13 +12,14 @@ import { branchOf, decidePush, type PushFacts, type Refusals } from './decide.ts
 import { isNone, type PushCommand } from './read-commands.ts';
 import type { HostReport } from './report-status.ts';
 
-/** A push as git sent it. */
+/** A push from git. */
 export interface Push extends Omit<PushFacts, 'own'> {
   readonly repository: Repository;
 }
 
 /**
- * `forward`: the push is recorded as sent; `numbers` are the numbers of its branches in the record. `refused`: nothing may be forwarded.
+ * `forward`: the gateway may forward the push, which is recorded as sent; `numbers` are the numbers of its branches in the record.
+ * `refused`: the gateway must forward nothing.
  */
 export type BegunPush =
   | { readonly kind: 'forward'; readonly numbers: readonly number[] }
@@ -100,8 +101,8 @@ async function appendPush(
 }
 
 /**
- * Decides about a push and records it, in one transaction under the lock of the run. So a cancelled run pushes nothing, and two pushes of a
- * run are decided one after the other. Throws `AttemptOver`, `TooManyChanges`.
+ * Decides whether a push may be forwarded, and records the push, in one transaction under the lock of the run. So a cancelled run pushes
+ * nothing, and two pushes of a run are decided one after another. Throws `AttemptOver`, `TooManyChanges`.
  */
 export async function beginPush(
   { db, ...service }: ServiceSecrets & { readonly db: Database },
@@ -147,7 +148,7 @@ export async function beginPush(
 }
 
 /**
- * Records the answer of the code host to a push that was forwarded. If `report` is null, there was no report or the report was incomplete.
+ * Records the answer of the code host to a push that was forwarded. `report` is null if the host sent no report or an incomplete one.
  */
 export async function endPush(
   { db, ...service }: ServiceSecrets & { readonly db: Database },

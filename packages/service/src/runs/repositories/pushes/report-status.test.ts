@@ -6,7 +6,7 @@ const refused = [
   ['refs/heads/b', 'not either'],
 ] as const;
 
-describe('the report of a push', () => {
+describe('the report on a push', () => {
   it.each([
     ['a wide band', ['report-status', 'side-band-64k']],
     ['a narrow band', ['report-status-v2', 'side-band']],
@@ -20,18 +20,18 @@ describe('the report of a push', () => {
     }
   });
 
-  it('is split into several packets for a client with small packets', () => {
+  it('is split into several packets for a client that accepts only small packets', () => {
     const many = Array.from({ length: 20 }, (_, index) => [`refs/heads/${index}`, 'x'.repeat(100)] as const);
     const watched = watchReport(['report-status', 'side-band']);
     watched.add(writeReport(['report-status', 'side-band'], many) ?? Buffer.alloc(0));
     expect(watched.result()).toEqual(new Map(many));
   });
 
-  it('is not written for a client that requested none', () => {
+  it('is not written for a client that requested no report', () => {
     expect(writeReport(['side-band-64k'], refused)).toBeUndefined();
   });
 
-  it('is found between messages of the host for people', () => {
+  it('is found between messages that the code host sends for people', () => {
     const pkt = (text: string) => `${(text.length + 4).toString(16).padStart(4, '0')}${text}`;
     const report = `${pkt('unpack ok\n')}${pkt('ok refs/heads/a\n')}${pkt('ng refs/heads/b pre-receive hook declined\n')}0000`;
     const watched = watchReport(['report-status', 'side-band-64k']);
@@ -50,7 +50,7 @@ describe('the report of a push', () => {
     expect(watched.result()).toBeNull();
   });
 
-  it('contains only the first bytes of an answer that does not end', () => {
+  it('is read only from the first bytes of an answer that does not end', () => {
     const watched = watchReport(['report-status']);
     for (let count = 0; count < 100; count += 1) watched.add(Buffer.alloc(1_000_000));
     expect(watched.result()).toBeNull();

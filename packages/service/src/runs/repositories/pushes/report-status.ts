@@ -4,13 +4,13 @@ import { NotGit, readPktLines } from '../../../team/code-hosts/pkt-line.ts';
 const line = (content: Buffer): Buffer =>
   Buffer.concat([Buffer.from((content.length + 4).toString(16).padStart(4, '0')), content]);
 const flush = Buffer.from('0000');
-/** Content of a line of a side band, without its length and number. */
+/** Maximum content of a packet of a side band, without the length and the number of the band. */
 const bandBytes = 65_515;
 const smallBandBytes = 995;
 
 /**
- * Writes the report of a push that was not forwarded, in the form that the client requested. Returns undefined if the client requested no
- * report. `unpack`: why the whole push failed; absent: only its refs are refused.
+ * Writes the report on a push that was not forwarded, in the format that the client requested. Returns undefined if the client requested no
+ * report. `unpack`: the reason why the whole push failed; absent: only refs are refused.
  */
 export function writeReport(
   capabilities: readonly string[],
@@ -32,13 +32,13 @@ export function writeReport(
   return Buffer.concat([...bands, flush]);
 }
 
-/** The answer of the code host for each ref: null means `ok`, and a text is the reason for the refusal. */
+/** Maps each ref to the answer of the code host: null means `ok`, and a text is the reason for the refusal. */
 export type HostReport = ReadonlyMap<string, string | null>;
 
-/** More than the report of the largest push. The text for people is not counted. */
+/** Maximum size of a report; the report on the largest push is smaller. Text for people does not count. */
 const maxReportBytes = 64 * 1024;
 
-/** Reads the report while the answer is forwarded. It buffers at most 64 KB. */
+/** Reads the code host's report while its answer is forwarded. Buffers at most 64 KB. */
 export function watchReport(capabilities: readonly string[]): {
   add(chunk: Buffer): void;
   /** Returns null if there was no report. */
@@ -52,7 +52,7 @@ export function watchReport(capabilities: readonly string[]): {
     size += part.length;
     buffered.push(Buffer.from(part));
   };
-  /** State of the present line: its length digits, and the number of bytes that are left. */
+  /** State of the present packet: the digits of its length, and the number of bytes that have not arrived yet. */
   let digits = '';
   let left = 0;
   let band = -1;

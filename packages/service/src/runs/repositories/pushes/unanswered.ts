@@ -1,4 +1,6 @@
-/** Finds pushes whose answer was lost, because the service was killed between the code host and the record. */
+/**
+ * Finds pushes whose answer was lost, because the service was killed after it had forwarded the push and before it had recorded the answer.
+ */
 
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
@@ -7,11 +9,11 @@ import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts'
 import { appendTimelineEvent } from '../../executions/timeline/timeline.ts';
 import { isNone } from './read-commands.ts';
 
-/** A push can take long. A later answer is still recorded. */
+/** Wait for a long time, because a push can take long. If an answer arrives even later, it is still recorded. */
 const longestPush = '2 hours';
 const sweepLimit = 200;
 
-/** The rows of a push were inserted together, so they have the same time. */
+/** Takes whole pushes: the rows of a push were inserted together, so they have the same time. */
 const giveUp = defineStatement({
   name: 'give_up_unanswered_pushes',
   text: `

@@ -24,20 +24,20 @@ import { insertAttachments } from '../../files/attachments/insert.ts';
 import type { StoredAttachment } from '../../files/attachments/store.ts';
 import { decideFollowup, type FollowupDecision, type FollowupSituation } from './decide.ts';
 
-/** An accepted follow-up, and the id of the request that it answers; absent: it is not an answer. */
+/** An accepted follow-up. `answers`: id of the request that the follow-up answers; absent: the follow-up is not an answer. */
 interface Accepted {
   readonly id: string;
   readonly routing: FollowupRouting;
   readonly answers?: string;
 }
 
-/** Outcome of a follow-up, each with the HTTP status that it becomes. */
+/** Outcome of a follow-up. The comment of each outcome begins with its HTTP status. */
 export type FollowupOutcome =
   /** 200. The follow-up waits for the agent, which takes it with its first prompt or as a later turn. */
   | (Accepted & { readonly kind: 'joined' })
   /** 200. The agent was idle and continues with this follow-up. */
   | (Accepted & { readonly kind: 'resumed' })
-  /** 200. The agent in the sandbox of a failed setup gets it; the run stays FAILED. */
+  /** 200. The agent in the sandbox of a failed setup gets the follow-up; the run stays FAILED. */
   | (Accepted & { readonly kind: 'debugging' })
   /** 200. A new execution begins with the follow-up. */
   | (Accepted & { readonly kind: 'continued' })
@@ -45,9 +45,12 @@ export type FollowupOutcome =
   | { readonly kind: 'not_found' }
   /** 400: the follow-up is empty, and there is no saved conversation to continue. */
   | { readonly kind: 'empty' }
-  /** 400: the largest number of follow-ups already waits for the agent. */
+  /** 400: the maximum number of follow-ups already waits for the agent. */
   | { readonly kind: 'full' }
-  /** 403: the run asks something, and its configuration does not name the agent key of the follow-up. */
+  /**
+   * 403: the run asks a question, the author of the follow-up is an agent, and the run's configuration does not accept decisions of this
+   * agent.
+   */
   | { readonly kind: 'may_not_answer' }
   /** 400: the run does not ask the question that the follow-up answers. */
   | { readonly kind: 'refused'; readonly path: 'decision' | 'request_id'; readonly reason: string };
@@ -58,7 +61,7 @@ type FollowupAuthor =
   | {
       readonly kind: 'run';
       readonly uid: string;
-      /** Authors whose texts the agent may follow, except the executor of the run that gets the follow-up. */
+      /** Authors whose texts may have influenced the sending agent, except the executor of the run that gets the follow-up. */
       readonly authors: readonly (RunActor | null)[];
     };
 
@@ -68,7 +71,7 @@ export interface Followup extends Omit<RunFollowupRequest, 'attachments'> {
   readonly attachments?: readonly StoredAttachment[];
 }
 
-/** Accepts the follow-up in the transaction `tx`: the row of the follow-up and the changes of the run commit together. */
+/** Accepts the follow-up in the transaction `tx`, so that the row of the follow-up and the changes of the run are committed together. */
 export async function acceptFollowup(tx: Queryable, runId: string, followup: Followup): Promise<FollowupOutcome> {
   const run = await readSituation(tx, runId);
   if (!run) return { kind: 'not_found' };
@@ -91,8 +94,8 @@ export async function acceptFollowup(tx: Queryable, runId: string, followup: Fol
 }
 
 /**
- * Returns whether the author may answer the run's question, also with a message. The author must be a person, or an agent from whom the
- * run's configuration accepts decisions.
+ * Returns whether the author may answer the run's question, with a decision or with a message. The author must be a person, or an agent
+ * whose decisions the run's configuration accepts.
  */
 function mayAnswer(from: FollowupAuthor, approvalsFrom: readonly string[]): boolean {
   const authors = from.kind === 'run' ? from.authors : [from];
@@ -116,14 +119,20 @@ const lockRun = defineStatement({
   },
 });
 
-/** Runs after `lockRun`, and locks the execution as well, because its wait may end at this moment without the lock of the run. */
+/**
+ * Runs after `lockRun`, and also locks the execution: the wait of an idle agent may end at this moment, by a statement that does not lock
+ * the run.
+ */
 const lockExecution = defineStatement({
   name: 'lock_execution_for_followup',
   text: 'SELECT phase, debug_request FROM executions WHERE id = $1 FOR UPDATE',
   row: { phase: text<Phase>(), debug_request: nullable(json<OpenRequest>()) },
 });
 
-/** Runs after the locks, so that it sees changes that other transactions committed before. */
+/**
+ * This statement runs separately, after the locks. So it sees changes that other transactions committed while this one waited for the
+ * locks.
+ */
 const readRecord = defineStatement({
   name: 'read_record_for_followup',
   text: `
@@ -163,7 +172,7 @@ async function readSituation(
 
 type Acceptance = Extract<FollowupDecision, { readonly question: unknown }>;
 
-/** Writes the follow-up with its files, and changes the run as the decision says. */
+/** Writes the follow-up and its files, and applies the decision to the run. */
 async function apply(
   tx: Queryable,
   target: { readonly runId: string; readonly executionId: string },

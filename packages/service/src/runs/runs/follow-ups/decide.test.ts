@@ -7,7 +7,10 @@ import { decideFollowup, type FollowupContent, type FollowupSituation } from './
 
 const phases = ['queued', 'assigned', 'claimed', 'running', 'idle', 'stopping', 'ended'] as const satisfies Phase[];
 
-/** The effect of a follow-up, by the run's state and the phase of its execution. `idle` means a live sandbox whose agent waits. */
+/**
+ * For each state of the run (row) and phase of its execution (column): the effect of a follow-up. In the phase `idle`, the agent waits in a
+ * live sandbox.
+ */
 const table: Record<RunState, readonly string[]> = {
   //            queued      assigned    claimed     running     idle        stopping    ended
   QUEUED: /*    */ ['join', 'join', 'join', 'join', 'join', 'join', 'join'],
@@ -31,7 +34,7 @@ const question: OpenRequest = {
   asked_at: '2026-01-02T03:04:05.000Z',
 };
 
-/** A run that has completed a turn, and that asks a question if its state and phase allow this. */
+/** Describes a run that has completed a turn. It asks a question if its state and phase allow this. */
 const situation = (state: RunState, phase: Phase, more: Partial<FollowupSituation> = {}): FollowupSituation => ({
   state,
   phase,
@@ -46,10 +49,13 @@ const asks = (state: RunState, phase: Phase) => state === 'BLOCKED' || (state ==
 const words: FollowupContent = { hasMessage: true, hasFiles: false };
 const nothing: FollowupContent = { hasMessage: false, hasFiles: false };
 
-test.each(rows)('decides $way when the run is $state and its execution $phase', ({ state, phase, way }) => {
-  const expected = { kind: way, question: asks(state, phase) ? question : null };
-  expect(decideFollowup(situation(state, phase), words)).toMatchObject(expected);
-});
+test.each(rows)(
+  'a follow-up has the effect $way when the run is $state and its execution $phase',
+  ({ state, phase, way }) => {
+    const expected = { kind: way, question: asks(state, phase) ? question : null };
+    expect(decideFollowup(situation(state, phase), words)).toMatchObject(expected);
+  },
+);
 
 describe('the decision about an answer', () => {
   test.each(rows)(
@@ -69,7 +75,7 @@ describe('the decision about an answer', () => {
     },
   );
 
-  test('names the state of the run or the id of the open question if it is a refusal', () => {
+  test('names, in a refusal, the state of the run or the id of the open question', () => {
     const reasonOf = (state: RunState) =>
       decideFollowup(situation(state, 'ended', { openRequest: null }), { ...words, decision: 'deny' });
     expect(reasonOf('SUCCEEDED')).toMatchObject({ reason: 'the run is SUCCEEDED, not BLOCKED: it asks nothing' });
@@ -91,13 +97,13 @@ describe('the decision about an empty follow-up', () => {
     },
   );
 
-  test('accepts the follow-up if it contains files', () => {
+  test('accepts a follow-up that has no message but has files', () => {
     expect(decideFollowup(situation('INPROGRESS', 'running'), { ...nothing, hasFiles: true }).kind).toBe('join');
   });
 });
 
 test.each(rows)(
-  'accepts a follow-up beyond a full queue only for a new execution when the run is $state and its execution $phase',
+  'if the maximum number of follow-ups waits, a further one is accepted only for a new execution when the run is $state and its execution $phase',
   ({ state, phase, way }) => {
     const full = situation(state, phase, { waiting: maxWaitingFollowups });
     expect(decideFollowup(full, words).kind).toBe(way === 'continue' ? 'continue' : 'refuse_full');

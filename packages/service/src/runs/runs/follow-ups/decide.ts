@@ -6,20 +6,20 @@ import type { RunState } from '@runyard/contract/runs/states';
 import type { OpenRequest } from '../../executions/idle/debug-window.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 
-/** A run at the moment of a follow-up, read under the locks of its row and of its current execution. */
+/** The facts about a run when a follow-up arrives. They are read while the rows of the run and of its current execution are locked. */
 export interface FollowupSituation {
   readonly state: RunState;
   /** Phase of the run's current execution. */
   readonly phase: Phase;
-  /** Question of a BLOCKED run; null in every other state. */
+  /** Open question of a BLOCKED run; null in every other state. */
   readonly openRequest: OpenRequest | null;
   /** Question that the agent asked in the sandbox of a failed setup. The question is open while that sandbox is idle. */
   readonly debugRequest: OpenRequest | null;
-  /** True: the run has a saved conversation with at least one turn. */
+  /** True if the run has a saved conversation with at least one turn. */
   readonly hasConversation: boolean;
-  /** True: an execution of the run has handed the prompt to its harness. */
+  /** True if the agent of an execution of the run has given the run's prompt to the harness. */
   readonly hasStarted: boolean;
-  /** Follow-ups that no agent has taken yet. */
+  /** Number of follow-ups that no agent has taken yet. */
   readonly waiting: number;
 }
 
@@ -42,14 +42,17 @@ type FollowupWay =
   /** A new execution begins with the follow-up, and also with the run's own prompt if `withPrompt` is true. */
   | { readonly kind: 'continue'; readonly withPrompt: boolean };
 
-/** An accepted follow-up has the question that it answers (null: there is no question), and its routing for the sender. */
+/**
+ * How a follow-up reaches an agent, or why it is refused. `question`: the question that it answers; null: there is none. `routing`: the
+ * name of this way in the answer to the sender.
+ */
 export type FollowupDecision =
   | (FollowupWay & { readonly question: OpenRequest | null; readonly routing: FollowupRouting })
   /** 400: the run does not ask the question that the follow-up answers. */
   | { readonly kind: 'refuse'; readonly path: 'decision' | 'request_id'; readonly reason: string }
   /** 400: the follow-up is empty, and there is no conversation to continue. */
   | { readonly kind: 'refuse_empty' }
-  /** 400: the largest number of follow-ups already waits for the agent. */
+  /** 400: the maximum number of follow-ups already waits for the agent. */
   | { readonly kind: 'refuse_full' };
 
 /** Decides how the follow-up takes effect. */
@@ -61,7 +64,7 @@ export function decideFollowup(situation: FollowupSituation, content: FollowupCo
   const canBeEmpty = way.kind === 'continue' && situation.hasConversation;
   const isEmpty = !content.hasMessage && !content.hasFiles && content.decision === undefined;
   if (isEmpty && !canBeEmpty) return { kind: 'refuse_empty' };
-  // A new execution takes all waiting follow-ups, so one more is accepted then.
+  // If a new execution begins, accept one more follow-up, because the execution takes all waiting follow-ups.
   if (way.kind !== 'continue' && situation.waiting >= maxWaitingFollowups) return { kind: 'refuse_full' };
   return { ...way, question, routing: routingOf(situation, way) };
 }
@@ -72,7 +75,7 @@ function openQuestionOf({ state, phase, openRequest, debugRequest }: FollowupSit
   return openRequest;
 }
 
-/** Returns why the follow-up cannot answer the question; undefined if it can, or if it is not an answer. */
+/** Returns the refusal if the follow-up is an answer but not to the present question; otherwise undefined. */
 function refuseAnswer(
   state: RunState,
   question: OpenRequest | null,
@@ -88,10 +91,14 @@ function refuseAnswer(
   return { kind: 'refuse', path: 'request_id', reason };
 }
 
-/** The states of the contract's table, with the sandbox that each may have. */
+/**
+ * Returns how a follow-up reaches an agent, by the state of the run and the phase of its execution. The states are those of the table in
+ * the contract.
+ */
 function wayOf({ state, phase, hasConversation, hasStarted }: FollowupSituation): FollowupWay {
   const isIdle = phase === 'idle';
-  // A conversation without a start took place in the sandbox of a failed setup, before the run's prompt.
+  // If the run has a conversation but has not started, the conversation took place in the sandbox of a failed setup. The run's prompt was
+  // not executed then, so the new execution begins with it.
   const newExecution: FollowupWay = { kind: 'continue', withPrompt: !(hasConversation && hasStarted) };
   switch (state) {
     case 'QUEUED':
@@ -123,7 +130,8 @@ function routingOf({ state, phase, hasStarted }: FollowupSituation, way: Followu
       return 'handoff_execution';
     case 'join':
       if (state === 'INPROGRESS') return phase === 'running' ? 'live_session' : 'queue_pending';
-      // The agent of a CLAIMED run may have its first prompt already. A run that has started has already had its prompt.
+      // In these two cases the follow-up may come too late for the first prompt: the agent of a CLAIMED run may already have its first
+      // prompt, and a run that has started has had its prompt.
       return state !== 'CLAIMED' && !hasStarted ? 'queued_prompt' : 'queue_pending';
   }
 }

@@ -21,26 +21,26 @@ const readRun = defineStatement({
     id: uuid,
     config: json<AmbientAgentConfig>(),
     contents: json<RunContent[]>(),
-    /** NULL: the run is older than rights. */
+    /** NULL if the run was created before runs had rights. */
     rights: nullable(json<RunRights>()),
     executor: json<RunActor>(),
     names_secrets: boolean,
   },
 });
 
-/** Contents that a run's configuration can come from. */
+/** Kinds of contents from which a run's configuration can come. */
 const configuring: readonly RunContent['kind'][] = ['prompt', 'run', 'schedule', 'automation', 'definition'];
 
 /**
- * Returns whether the executor allowed follow-ups of the whole team. The setting does not count if it may come from content that the
- * executor did not accept.
+ * Returns whether the executor allowed follow-ups of the whole team. The setting `followups_from` does not count if it may come from
+ * content that the executor did not accept.
  */
 const isOpenToTeam = ({ followups_from }: AmbientAgentConfig, contents: readonly RunContent[]): boolean =>
   followups_from === 'team' && !contents.some(({ kind, accepted }) => !accepted && configuring.includes(kind));
 
 /**
- * Returns the name of a secret that the author may not use and that the run's sandbox or saved files contain now or later. Returns null if
- * the author has every right, or the executor allowed follow-ups of the team.
+ * Returns the name of a secret that the author may not use, and that the run's sandbox or saved files contain or may get. Returns null if
+ * there is no such secret, or if the executor allowed follow-ups of the whole team.
  */
 export async function findLackingRight(
   db: Queryable,
@@ -54,7 +54,7 @@ export async function findLackingRight(
     const inSandbox = run.rights.secrets.filter(isInSandbox);
     return (await findLacking(db, { teamId, actor: author }, inSandbox))[0]?.name ?? null;
   }
-  // An older run has no record of its secrets' owners.
+  // For a run from before runs had rights, the owners of its secrets were not stored, so every secret of the run counts.
   const [granted] = await readGrantedNames(db, run.id);
   return granted ?? (run.names_secrets ? (run.config.secrets?.[0]?.name ?? null) : null);
 }

@@ -21,7 +21,7 @@ export interface FollowupSubmission {
   readonly actor: Author & { readonly creator: RunActor & { readonly displayName?: string } };
   readonly runId: string;
   readonly request: RunFollowupRequest;
-  /** Identity of a request that its sender may repeat. The run gets the follow-up only once. */
+  /** Identifies a request that the sender may repeat, so that the run gets the follow-up only once. */
   readonly once?: RepeatableRequest | undefined;
 }
 
@@ -35,13 +35,13 @@ interface UnknownAttachment {
   readonly attachmentId: string;
 }
 
-/** Outcome of sending a follow-up, each with the HTTP status that it becomes. */
+/** Outcome of sending a follow-up. The comment of each outcome begins with its HTTP status. */
 export type SendOutcome =
   /** 200, also for a repeated request. */
   | { readonly kind: 'sent'; readonly answer: RunFollowupResponse }
   /** 409: the Idempotency-Key was used with another request. */
   | { readonly kind: 'idempotency_conflict' }
-  /** 403: the sandbox has the value of this secret, and the author may not use the secret. */
+  /** 403: the sandbox contains the value of this secret, and the author may not use the secret. */
   | { readonly kind: 'lacks_right'; readonly secret: string }
   /** 400 */
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
@@ -72,7 +72,7 @@ export async function sendFollowup(
     ...(files ? { attachments: files } : {}),
   };
   if (repeatable && request.attachments?.length) {
-    // A repeated request stores no files again.
+    // If the request is a repetition, do not store its files again.
     const earlier = await findReplay<RunFollowupResponse>(db, repeatable);
     if (earlier.kind === 'replayed') return { kind: 'sent', answer: earlier.response };
     if (earlier.kind === 'conflict') return { kind: 'idempotency_conflict' };

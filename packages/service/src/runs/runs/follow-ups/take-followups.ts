@@ -1,4 +1,4 @@
-/** The follow-ups that an agent takes as prompts. Each follow-up is taken only once, under the lock of its run's row. */
+/** Gives follow-ups to agents as prompts. Each follow-up is taken only once, under the lock of the run's row. */
 
 import type { AnsweredBy } from '@runyard/contract/runs/agent-events';
 import type { Decision } from '@runyard/contract/runs/approvals';
@@ -34,15 +34,15 @@ const takeOne = defineStatement({
 });
 
 /**
- * Marks the follow-up as taken by the execution, whose agent begins a turn with it. The caller has locked the run's row.
+ * Marks the follow-up as taken: the agent of the execution begins a turn with this follow-up. The caller has locked the run's row.
  */
 export async function takeFollowup(tx: Queryable, { runId, executionId }: Target, followupId: string): Promise<void> {
   if (isUuid(followupId)) await tx.query(takeOne, [runId, followupId, executionId]);
 }
 
 /**
- * Takes follow-ups only before the agent's first turn, because a later follow-up is a separate turn. If the sandbox of a failed
- * setup asked a question, the question ended with that sandbox. So an answer to it is treated as an ordinary message.
+ * Takes follow-ups only before the agent's first turn, because each later follow-up begins a separate turn. If the agent in the sandbox of
+ * a failed setup asked a question, the question ended with that sandbox. So an answer to this question is treated as an ordinary message.
  */
 const takeWaiting = defineStatement({
   name: 'take_waiting_followups',
@@ -70,13 +70,13 @@ export interface JoinedFollowup {
   readonly message: string;
   readonly mode: RunMode | null;
   readonly decision: Decision | null;
-  /** The question of an earlier execution that this follow-up answers; null: it answers no question. */
+  /** The question of an earlier execution that this follow-up answers; null: the follow-up answers no question. */
   readonly request: OpenRequest | null;
 }
 
 /**
- * Takes all waiting follow-ups for the first prompt of the attempt's execution. A second call returns the same follow-ups and the newer
- * ones. Throws `AttemptOver`.
+ * Takes all waiting follow-ups for the first prompt of the attempt's execution. A second call returns the same follow-ups again, and also
+ * newer ones. Throws `AttemptOver`.
  */
 export async function joinFollowups(tx: Queryable, attempt: Attempt): Promise<JoinedFollowup[]> {
   await lockWorkingAttempt(tx, attempt);
@@ -106,7 +106,7 @@ const readAuthors = defineStatement({
   row: { id: uuid, kind: text<AnsweredBy['type']>(), uid: text() },
 });
 
-/** Returns who sent these follow-ups to the run, by id. */
+/** Returns the authors of these follow-ups to the run, by the follow-ups' ids. */
 export async function readFollowupAuthors(
   tx: Queryable,
   { runId, teamId }: { readonly runId: string; readonly teamId: string },

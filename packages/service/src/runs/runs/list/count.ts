@@ -1,4 +1,4 @@
-/** Counts the runs of a list. Reads at most as many runs as it may count, so that the time does not grow with the number of runs. */
+/** Counts the runs of a list. The number of runs that it reads has a maximum, so the time does not grow with the number of runs. */
 
 import {
   type CountStep,
@@ -21,19 +21,19 @@ import { type ListRefusal, refuseFilters } from './list.ts';
 /** Outcome of a count. */
 export type CountOutcome = { readonly kind: 'ok'; readonly counts: RunCounts } | ListRefusal;
 
-/** Runs of one state and step. */
+/** Number and money of the runs with one state in one step of time. */
 interface CountedRow {
-  /** Number of the step, from 0; null: the query has no steps. */
+  /** Number of the step, from 0; null if the query asks for no steps. */
   readonly step: number | null;
   readonly state: RunState;
   readonly runs: number;
-  /** Money that all counted runs spent. Each row has the same value. */
+  /** Money that all counted runs together spent. Each row has the same value. */
   readonly spent: string;
-  /** Number of runs that were found; `limit` + 1: there are more. */
+  /** Number of runs that were found; `limit` + 1 if there are more than `limit`. */
   readonly found: number;
 }
 
-/** The steps of an answer. */
+/** Describes the steps of time of an answer. */
 interface Steps {
   /** Milliseconds since 1970. */
   readonly from: number;
@@ -103,14 +103,18 @@ function stepsOf(
 }
 
 /**
- * Returns SQL of the number of the step in which the run was created. `bind` adds a value and returns its placeholder.
+ * Returns SQL for the number of the step in which the run was created. `bind` adds a value to the query and returns the placeholder of the
+ * value.
  */
 const stepOf = (createdAt: string, steps: Steps | null, bind: (value: unknown) => string): string =>
   steps
     ? `floor(date_part('epoch', ${createdAt} - ${bind(new Date(steps.from).toISOString())}::timestamptz) * 1000 / ${bind(steps.ms)}::integer)::integer`
     : 'NULL::integer';
 
-/** Returns SQL that counts the runs of the relation `counted` (id, state, step, ancestor_ids). `found`: SQL of the number of runs that were found. */
+/**
+ * Returns SQL that counts the runs of the relation `counted` (id, state, step, ancestor_ids). `found`: SQL for the number of runs that were
+ * found.
+ */
 const countsOf = (found: string): string => `
   below AS MATERIALIZED (
     SELECT c.id FROM (SELECT * FROM counted WHERE ancestor_ids <> '{}') c
@@ -127,7 +131,7 @@ const readCounts =
   async (db, _, page) => {
     const values = [...page.values];
     const bind = (value: unknown) => `$${values.push(value)}`;
-    // The page may be so large that the planner would read the whole table.
+    // Prevent a scan of the whole table, which the planner might choose because the page is so large.
     await db.query('SET LOCAL enable_seqscan = off');
     return await db.query(
       `WITH page AS MATERIALIZED (${page.text}), counted AS MATERIALIZED (
@@ -144,8 +148,8 @@ const isOnlyTime = (filters: RunFilters): boolean =>
   Object.entries(filters).every(([name, value]) => value === undefined || name.startsWith('created_'));
 
 /**
- * Counts the runs of a time from the index `runs_created` alone. If the time has a run and an ancestor of the run, it also has the
- * runs between them. So a run is below another counted run exactly if its parent is counted.
+ * Counts the runs that were created in a range of time, from the index `runs_created` alone. If the range contains a run and an ancestor of
+ * this run, it also contains the runs between them. So a run has a counted ancestor exactly if its parent is counted.
  */
 async function countInTime(
   db: Database,

@@ -7,17 +7,17 @@ import type { SearchTemplate } from './search-words.ts';
 import type { CreatedProbe } from './strategies.ts';
 import { joinMatching, readFound } from './walk-sort.ts';
 
-/** Largest number of runs that were created before a time and changed after it. */
+/** Maximum number of runs, created before a time and changed after it, that are read. */
 const maxStragglers = 5_000;
 
-/** For each direction, an id that comes before all other ids. */
+/** For each direction of the order: the id that comes before all other ids. */
 const extremeIds = { asc: '00000000-0000-0000-0000-000000000000', desc: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
 
 /**
- * Strategy for the order of creation: reads the first `length` runs from the list of one filter, which is in the order of the last change.
- * A run is never created after its last change. So a list of the latest creations is complete up to the last change of the last run that
- * was read. A list of the earliest creations also needs the *stragglers*: runs that were created before the end of the page, but changed
- * after the last run that was read. Returns null if these runs do not fill the page although the list has more runs.
+ * Strategy for a page in the order of creation: reads the first `length` runs from the list of one filter, which is in the order of the
+ * last change. A run is never created after its last change. So runs that were not read cannot have been created after the last change of
+ * the last run that was read. A page of the earliest creations also needs the *stragglers*: runs that were created before the end of the
+ * page, but changed after the last run that was read. Returns null if these runs do not fill the page although the list has more runs.
  */
 export async function createdByChange(
   db: Queryable,
@@ -74,15 +74,18 @@ export async function createdByChange(
 }
 
 /**
- * Returns the creation time at which the page begins: no run created later (or, in ascending order, earlier) is listed. Returns null if
- * there is no such limit.
+ * Returns the creation time at which the page begins. In descending order, no run that was created later is listed; in ascending order, no
+ * run that was created earlier. Returns null if there is no such limit.
  */
 function startOf({ query, position }: PageRequest): string | null {
   if (position) return position.value;
   return (query.sort_order === 'desc' ? query.created_before : undefined) ?? null;
 }
 
-/** Returns SQL of the relation `stragglers`: runs that changed at `changed` or later, and were created at `created` or before. */
+/**
+ * Returns SQL for the relation `stragglers`: runs that changed at the time `changed` or later, and were created at the time `created` or
+ * earlier.
+ */
 function stragglersOf(changed: string, created: string, condition: string, most: string): string {
   const classes = [...spans, null].map((span, index) => {
     const before = span === null ? '' : `AND r.updated_at <= ${created} + interval '${span}'`;

@@ -5,7 +5,10 @@ import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { specsToFind } from '../../../team/skills/spec.ts';
 import type { Conditions } from './page-query.ts';
 
-/** A filter by facets. A run matches the filter if it has one of these facets; it never has two of them. */
+/**
+ * A filter by facets, which are texts in `run_facets` that describe a run. A run matches the filter if it has one of the filter's facets. A
+ * run never has two of them.
+ */
 export type Facet = readonly string[];
 
 // No key of a run contains an equals sign. In the key of a query, an equals sign is encoded, so that it is not read as the start of the
@@ -13,7 +16,7 @@ export type Facet = readonly string[];
 const facetOfPair = ([key, value]: readonly [string, string]): string =>
   `metadata:${key.replaceAll('=', '%3D')}=${value}`;
 
-/** Returns the facets that the query filters by, in the form that the triggers of `run_facets` write. */
+/** Returns the facets by which the query filters, in the format in which the triggers of `run_facets` write them. */
 export function facetsOf(query: ListRunsQuery): Facet[] {
   const pairs = Object.entries(query.metadata ?? {});
   if (query.automation_id !== undefined) pairs.push(['automation_id', query.automation_id]);
@@ -26,7 +29,7 @@ export function facetsOf(query: ListRunsQuery): Facet[] {
   return [...new Map(facets.map((facet) => [JSON.stringify(facet), facet])).values()];
 }
 
-/** Members of a query that are not filters, or that limit every list. */
+/** Members of a query that do not count as filters with a list: they are no filters, or they limit every list. */
 const noFilters: readonly string[] = [
   'limit',
   'cursor',
@@ -38,7 +41,7 @@ const noFilters: readonly string[] = [
   'updated_after',
   'created_after',
 ];
-/** Filters that `facetsOf` reads. */
+/** Filters by facets, which `facetsOf` reads. */
 const facetFilters: readonly string[] = [
   'metadata',
   'automation_id',
@@ -48,10 +51,10 @@ const facetFilters: readonly string[] = [
   'artifact_type',
 ];
 
-/** Filters of a query. For each filter, an index has the list of the matching runs. */
+/** Filters of a query. For each of them, an index contains the list of the matching runs. */
 export interface GivenFilters {
   readonly facets: readonly Facet[];
-  /** Filters on a column of the run. */
+  /** Filters by a column of the run. */
   readonly columns: readonly (keyof ListRunsQuery)[];
 }
 
@@ -66,16 +69,19 @@ export function filtersOf(query: ListRunsQuery): GivenFilters {
   return { facets: facetsOf(query), columns };
 }
 
-/** Returns the SQL condition that the row `alias` of `run_facets` has the facet. */
+/** Returns the SQL condition that the row `alias` of `run_facets` is for the facet. */
 export const hasFacet = ({ bind }: Pick<Conditions, 'bind'>, alias: string, facet: Facet): string =>
   facet.length === 1 ? `${alias}.facet = ${bind(facet[0])}` : `${alias}.facet = ANY(${bind(facet)}::text[])`;
 
-/** Alias of the first facet's row. The other facets are also joined on its hour, so that the planner may begin with any of them. */
+/**
+ * SQL alias for the row of the first facet. The rows of the other facets are also joined by the hour of this row, so that the planner may
+ * begin with any of them.
+ */
 export const firstFacet = 'f0';
 
 /**
  * Joins the rows of the facets, limited to the hours in which runs of the list may have changed last. Returns the column with the hour of
- * the last change, with which the order may begin. Returns null if there is no facet.
+ * the last change, because the sort order may begin with this column. Returns null if there is no facet.
  */
 export function joinFacets(conditions: Conditions, query: ListRunsQuery): string | null {
   const facets = facetsOf(query);
@@ -92,9 +98,9 @@ export function joinFacets(conditions: Conditions, query: ListRunsQuery): string
   return hour;
 }
 
-/** Adds the conditions of all filters on columns of the run, except the filters of `alternativesOf`, which `partsOf` adds. */
+/** Adds the conditions of all filters by columns of the run, except the filters of `alternativesOf`: `partsOf` adds those. */
 export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQuery): void {
-  // The indexes compare text by bytes.
+  // Compare text by bytes, as the indexes do.
   const equal = (column: string, value: string | undefined) => {
     if (value !== undefined) texts.push(`r.${column} COLLATE "C" = ${bind(value)}`);
   };
@@ -103,7 +109,7 @@ export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQue
   equal('executor_uid', query.executor);
   equal('execution_location', query.execution_location);
   const skill = query.skill_spec ?? query.skill;
-  // A skill may be named without its path. The run shows the path once the skill was found.
+  // A request may name a skill without its path. The run shows the path after the skill was found.
   const [spec, ...places] = skill === undefined ? [] : specsToFind(skill);
   if (places.length === 0) equal('skill_spec', spec);
   else texts.push(`r.skill_spec COLLATE "C" = ANY(${bind([spec, ...places])}::text[])`);
@@ -118,13 +124,16 @@ export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQue
   texts.push(...changedAfter({ bind }, query).map((time) => `r.updated_at > ${time}`));
 }
 
-/** Returns times before the last change of every run in the list. A run never changes before its creation. */
+/**
+ * Returns times that are not after the last change of any run in the list. A run never changes before its creation, so bounds on the
+ * creation count too.
+ */
 export function changedAfter({ bind }: Pick<Conditions, 'bind'>, query: ListRunsQuery): string[] {
   const times = [query.updated_after, query.created_after].filter((time) => time !== undefined);
   return times.map((time) => `${bind(time)}::timestamptz`);
 }
 
-/** Returns conditions (`AND …`, or nothing) on the hours of `run_facets f` in which runs of the page may have changed last. */
+/** Returns SQL conditions (`AND …`, or '') that limit `run_facets f` to the hours in which runs of the page may have changed last. */
 export function hourBounds(
   { bind }: Pick<Conditions, 'bind'>,
   query: ListRunsQuery,

@@ -22,19 +22,19 @@ import { type Strategy, strategiesFor } from './strategies.ts';
 import { readShortList, walkList, walkMatches, walkSkills, walkSort } from './walk-sort.ts';
 
 /**
- * Largest number of bytes of prompts and configurations in a page. A page with only one run may have more. A run has at most 2 MB, so
+ * Maximum number of bytes of prompts and configurations in a page. A page with only one run may have more. A run has at most 2 MB, so
  * without this limit 500 runs could have a gigabyte, which exhausts the memory of the service.
  */
 const maxPageBytes = 16 * 1024 * 1024;
 
 /**
- * SQL: bytes of the run `r`. PostgreSQL knows the length of a long text without reading it. PostgreSQL reads a configuration only if its compressed
- * form has more than 1,000 bytes.
+ * SQL: size of the run `r` in bytes. PostgreSQL knows the length of a long text without reading the text. It reads a configuration only if
+ * the compressed configuration has more than 1,000 bytes.
  */
 const runBytes = `octet_length(r.prompt)
   + CASE WHEN pg_column_size(r.config) > 1000 THEN octet_length(r.config::text) ELSE pg_column_size(r.config) END`;
 
-/** Identifies a run of a page, and its place. */
+/** Names a run of a page, and its position in the order. */
 interface PageKey {
   id: string;
   readonly sort_value: string | null;
@@ -42,20 +42,20 @@ interface PageKey {
 /** A run of a page, with the columns of a view. */
 export type PageRow<Row> = Row &
   PageKey & {
-    /** Number of runs that the query found, including runs that do not fit on the page. */
+    /** Number of runs that the query found, including runs that do not fit into the page. */
     readonly found: number;
   };
 
-/** Reads the data that the caller needs of the runs that a query finds. Returns no rows if the query finds none. */
+/** Reads, for the runs that a query finds, the data that the caller needs. Returns no rows if the query finds no runs. */
 export type ReadPage<T> = (db: Queryable, request: PageRequest, page: PageQuery) => Promise<T[]>;
 
-/** Returns SQL of the order of a page. */
+/** Returns SQL for the order of a page. */
 const pageOrder = ({ query }: PageRequest): string => {
   const { collation, direction } = orderOf(query);
   return `page.sort_value${collation} ${direction} NULLS LAST, page.id ${direction}`;
 };
 
-/** Reads whole items, up to the size of a page. */
+/** Reads whole items of runs, up to the maximum size of a page. */
 export const readItems: ReadPage<PageRow<RunRow>> = async (db, request, { text, values }) => {
   const order = pageOrder(request);
   return await db.query(
@@ -78,15 +78,15 @@ export const readSummaries: ReadPage<PageRow<SummaryRow>> = async (db, request, 
     values,
   );
 
-/** The rows of a page, and how the words of `q` were compared. */
+/** The rows of a page, and the way in which the words of `q` were compared. */
 export interface FoundPage<T> {
   readonly rows: T[];
   readonly tier: SearchTier;
 }
 
 /**
- * Finds a page. Looks for the run with the id `q`; if there is no such run, searches for words. Compares words exactly; if this finds
- * nothing, compares by similarity. A cursor stores how its first page was found.
+ * Finds a page. If `q` is the id of a run, finds this run; otherwise searches for the words of `q`. Compares words exactly; if this finds
+ * nothing, compares them by similarity. The cursor of a page stores how the first page was found, so the next pages use the same way.
  */
 export async function findPage<T>(db: Database, request: PageRequest, read: ReadPage<T>): Promise<FoundPage<T>> {
   const runId = runIdIn(request.query.q);
@@ -107,7 +107,7 @@ export async function findPage<T>(db: Database, request: PageRequest, read: Read
   return exact.rows.length > 0 || request.position ? exact : await search('similar');
 }
 
-/** `search`: null if the query has no words. */
+/** `search` is null if the query has no words. */
 async function tryStrategies<T>(
   db: Database,
   request: PageRequest,
@@ -121,7 +121,7 @@ async function tryStrategies<T>(
   throw new Error('no strategy found the page of a list');
 }
 
-/** Null: the strategy cannot find the page. */
+/** null means that the strategy could not find the page. */
 async function tryStrategy<T>(
   db: Database,
   request: PageRequest,
@@ -169,19 +169,23 @@ async function tryStrategy<T>(
 }
 
 /**
- * Forbids sequential scans during `work`. PostgreSQL estimates filters as if they were independent, and cannot estimate searches. If
- * PostgreSQL expects many runs, it would read the whole table, although the indexes show few matching runs.
+ * Forbids scans of the whole table during `work`. PostgreSQL estimates filters as if they were independent, and cannot estimate searches.
+ * So it may expect many runs and scan the whole table, although few runs match and the indexes can find them.
  */
 async function byIndexes<T>(db: Database, work: (tx: Queryable) => Promise<T>, more = ''): Promise<T> {
-  // With less work_mem a bitmap of many runs keeps only the pages of the table, and each row is checked again.
+  // Use more work_mem. With less, a bitmap of many runs contains only pages of the table, and PostgreSQL checks each row of these pages
+  // again.
   const settings = `SET LOCAL enable_seqscan = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL work_mem = '32MB'; ${more}`;
   return await plannedByValues(db, work, settings);
 }
 
-/** Forces merge joins, which end as soon as the page is full. */
+/** Forces merge joins, because they end as soon as the page is full. */
 const mergeJoins = 'SET LOCAL enable_hashjoin = off';
 
-/** Last strategy: reads all runs that match the filters, and sorts them. The number of rows that it reads grows with the matches. `runId`: only this run may match. */
+/**
+ * Last strategy: reads all runs that match the filters, and sorts them. The number of rows that it reads grows with the number of matching
+ * runs. `runId`: only this run may match.
+ */
 export function sortMatchesQuery({ teamId, query, position, count }: PageRequest, runId?: string): PageQuery {
   const conditions = startConditions(teamId);
   const order = orderOf(query);
@@ -197,8 +201,8 @@ export function sortMatchesQuery({ teamId, query, position, count }: PageRequest
 }
 
 /**
- * Strategy for at most one filter: reads the page from the index that has the runs of the filter in the order of the page. The number
- * of rows that it reads does not grow with the number of runs.
+ * Strategy for at most one filter: reads the page from an index that contains the runs of the filter in the order of the page. The number
+ * of rows that the strategy reads does not grow with the number of runs.
  */
 function inOrderQuery({ teamId, query, position, count }: PageRequest): PageQuery {
   const conditions = startConditions(teamId);
@@ -208,7 +212,7 @@ function inOrderQuery({ teamId, query, position, count }: PageRequest): PageQuer
   addColumnFilters(conditions, query);
   const hour = query.sort_by === 'updated_at' ? facetHour : null;
   const several = facets.find((facet) => facet.length > 1) ?? [];
-  // In the index, each facet has a separate order.
+  // Make a part for each facet, because the index has a separate order for each facet.
   const ofFacets = several.map((facet) => hasFacet(conditions, firstFacet, [facet]));
   const parts = partsOf(conditions, query, order, position, hour).flatMap((part) =>
     ofFacets.length === 0 || hour === null ? [part] : ofFacets.map((ofFacet) => [ofFacet, ...part]),

@@ -3,10 +3,13 @@ import { addColumnFilters, changedAfter, filtersOf, hasFacet, hourBounds } from 
 import { type Conditions, onlyFilter } from './page-query.ts';
 import { alternativesOf } from './parts.ts';
 
-/** Returns SQL of the ids of a list's runs, in any order. The statement reads one index and no run, and may find more runs than match. */
+/**
+ * Returns SQL for the ids of the runs of a list, in any order. The SQL reads one index and no rows of `runs`. It may find more runs than
+ * match.
+ */
 export type IdList = (conditions: Conditions) => string;
 
-/** Returns the list of each filter of the query. */
+/** Returns, for each filter of the query, the list of its runs. */
 export function idListsOf(query: ListRunsQuery): IdList[] {
   const { facets, columns } = filtersOf(query);
   const ofFacets = facets.map(

@@ -8,7 +8,7 @@ import type { PageQuery } from './page-query.ts';
 
 let database: TestDatabase;
 let teamId: string;
-/** 200 runs, 20 minutes apart. Each value of a filter occurs together with each value of the other filters. */
+/** Creates 200 runs, with 20 minutes between them. Each value of a filter occurs together with each value of the other filters. */
 beforeAll(async () => {
   database = await createTestDatabase();
   teamId = await insertTeam(database);

@@ -8,7 +8,10 @@ import { addAlternatives, alternativesOf, partsOf } from './parts.ts';
 export const canIntersect = (query: ListRunsQuery): boolean =>
   query.sort_by === 'updated_at' && (columnsOf(query).length > 1 || facetsOf(query).length > 1);
 
-/** Returns the filters on columns whose lists are sorted by last change without merging parts. */
+/**
+ * Returns the filters by columns for which one index has the whole list, sorted by last change. Other filters need a merge of several
+ * parts.
+ */
 const columnsOf = (query: ListRunsQuery): (keyof ListRunsQuery)[] =>
   filtersOf(query).columns.filter(
     (name) =>
@@ -17,8 +20,8 @@ const columnsOf = (query: ListRunsQuery): (keyof ListRunsQuery)[] =>
   );
 
 /**
- * Strategy for filters that each match many runs, but together match few. Intersects the lists of the filters with merge joins that read
- * only indexes. Does not read a run that is missing in one of the lists. Requires `canIntersect`.
+ * Strategy for filters that each match many runs, but together match few runs. Intersects the lists of the filters with merge joins that
+ * read only indexes. Reads only runs that are in all lists. May be called only if `canIntersect` returns true.
  */
 export function intersectQuery(request: PageRequest): PageQuery {
   const { teamId, query, position, count } = request;
@@ -45,7 +48,7 @@ export function intersectQuery(request: PageRequest): PageQuery {
   return { text, values: conditions.values };
 }
 
-/** Returns SQL of each list of runs by their last change. */
+/** Returns, for each filter by a column, SQL for its list of runs in the order of the last change. */
 function columnLists(conditions: Conditions, { query, position }: PageRequest): string[] {
   return columnsOf(query).map((name) => {
     const own = { ...conditions, joins: [], texts: ['r.team_id = $1'] };
@@ -57,7 +60,7 @@ function columnLists(conditions: Conditions, { query, position }: PageRequest): 
   });
 }
 
-/** Returns SQL of each list of facets by the hour of their run's last change. */
+/** Returns, for each filter by facets, SQL for its list of runs in the order of the hour of the last change. */
 function facetLists({ bind }: Conditions, { query, position }: PageRequest): string[] {
   const bounds = hourBounds({ bind }, query, position);
   return facetsOf(query).map(

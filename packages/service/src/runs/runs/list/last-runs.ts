@@ -1,4 +1,4 @@
-/** Reads the last runs that used an environment or a skill, for routes of other folders. */
+/** Reads the last runs that used an environment or a skill. Routes of other folders use this. */
 import type { RunState } from '@runyard/contract/runs/states';
 import {
   boolean,
@@ -30,7 +30,7 @@ const readOfEnvironments = defineStatement({
     created_at: timestamp,
     updated_at: timestamp,
     started_at: nullable(timestamp),
-    /** NULL: the run did not fail with a code. */
+    /** NULL if the run has no error code. */
     has_failed_setup: nullable(boolean),
     last_started_at: nullable(timestamp),
   },
@@ -66,5 +66,5 @@ const ofSkills: ReadLastRuns = async (db, teamId, specs) => {
   return new Map(rows.map(({ spec, created_at }) => [spec, created_at]));
 };
 
-/** Reads the last runs of environments and of skills in a team. */
+/** Reads the last run of each environment and of each skill of a team. */
 export const lastRuns = { ofEnvironments, ofSkills };

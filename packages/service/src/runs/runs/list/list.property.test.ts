@@ -16,7 +16,7 @@ afterAll(() => database.drop());
 
 const signer = { sign: () => 'signature', verify: () => true };
 
-/** One of a few times, so that each time occurs more than once. The times differ by hours or by microseconds. */
+/** Generates one of only a few times, so that each time occurs more than once. The times differ by hours or by microseconds. */
 const moment = fc
   .record({ hour: fc.nat(3), micros: fc.nat(2) })
   .map(({ hour, micros }) => `2026-03-01T0${hour}:59:59.99999${micros}Z`);
@@ -39,7 +39,7 @@ const change = fc.oneof(
 );
 type Change = typeof change extends fc.Arbitrary<infer T> ? T : never;
 
-/** Each filter, with a function that returns whether the filter lists a run. */
+/** Each filter, with a function that returns whether a run matches the filter. */
 const filters: [Record<string, unknown>, (run: SomeRun) => boolean][] = [
   [{}, () => true],
   [{ state: ['FAILED'] }, (run) => run.state === 'FAILED'],
@@ -99,7 +99,7 @@ async function perform(teamId: string, change: Change, known: readonly string[],
 const sortValue = (run: RunItem, sortBy: ListRunsQuery['sort_by']): string =>
   sortBy === 'agent' ? (run.agent_skill?.name ?? '') : run[sortBy];
 
-test('lists a run that does not change on exactly one page and in its place, while other runs change', async () => {
+test('lists a run on exactly one page and in the right position if it does not change, even if other runs change meanwhile', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(someRun, { minLength: 1, maxLength: 14 }),
@@ -129,7 +129,7 @@ test('lists a run that does not change on exactly one page and in its place, whi
         const constant = seen.filter((run) => !touched.has(run.run_id));
         const expected = initial.filter((id, index) => !touched.has(id) && isListed(firstCreated(runs[index])));
         expect(constant.map((run) => run.run_id).sort()).toEqual([...expected].sort());
-        // A changed run may be in two pages only if the list is sorted by changes.
+        // A run that changes meanwhile may be in two pages only if the list is sorted by the last change.
         if (sortBy !== 'updated_at') expect(new Set(seen.map((run) => run.run_id)).size).toBe(seen.length);
         expect(constant.map((run) => run.run_id)).toEqual(sorted(constant, sortBy, sortOrder));
       },
@@ -138,14 +138,17 @@ test('lists a run that does not change on exactly one page and in its place, whi
   );
 });
 
-/** Returns the run as `insert` stores it: created before its change. */
+/** Returns the run as `insert` stores it, with a creation that is not after its change. */
 function firstCreated(run: SomeRun | undefined): SomeRun {
   if (!run) throw new Error('there is no such run');
   const [createdAt = '', updatedAt = ''] = [run.createdAt, run.updatedAt].sort();
   return { ...run, createdAt, updatedAt };
 }
 
-/** Returns ids ordered by value, then by id; runs without a skill last. Compares bytes, as the collation "C" of PostgreSQL. */
+/**
+ * Returns ids in the order of the values, then of the ids. Runs without a skill come last. Compares bytes, like the collation "C" of
+ * PostgreSQL.
+ */
 function sorted(runs: readonly RunItem[], sortBy: ListRunsQuery['sort_by'], order: 'asc' | 'desc'): string[] {
   const sign = order === 'asc' ? 1 : -1;
   const isEmpty = (run: RunItem) => sortBy === 'agent' && sortValue(run, sortBy) === '';

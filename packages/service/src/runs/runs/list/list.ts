@@ -16,7 +16,8 @@ import { toRunSummaries } from '../read/run-summaries.ts';
 import { type FoundPage, findPage, type PageRow, readItems, readSummaries } from './find-page.ts';
 
 /**
- * The reason why there is no list with these filters. `invalid` 400, `not_available` 403 `feature_not_available`.
+ * The reason why the service cannot list runs with these filters. `invalid`: 400; `not_available`: 403 with the code
+ * `feature_not_available`.
  */
 export type ListRefusal =
   | { readonly kind: 'invalid'; readonly faults: Fault[] }
@@ -25,7 +26,7 @@ export type ListRefusal =
 /** Outcome of a list. */
 export type ListOutcome = { readonly kind: 'ok'; readonly page: ListRunsResponse } | ListRefusal;
 
-/** Returns the position of the cursor (null: there is no cursor), or why it is invalid. */
+/** Returns the position of the cursor, null if there is no cursor, or the reason why the cursor is invalid. */
 function positionOf(signer: CursorSigner, identity: string, cursor: string | undefined): CursorPosition | null | Fault {
   if (cursor === undefined) return null;
   const position = readCursor(signer, identity, cursor);
@@ -43,7 +44,7 @@ const readMetadataFilters = defineStatement({
   row: { enabled: boolean },
 });
 
-/** Returns why the team may not list runs with these filters; null: it may. */
+/** Returns the reason why the team may not list runs with these filters; null if it may. */
 export async function refuseFilters(
   db: Database,
   teamId: string,

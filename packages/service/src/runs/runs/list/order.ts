@@ -2,7 +2,9 @@ import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { CursorPosition } from '../../../platform/store/cursor.ts';
 import type { Conditions } from './page-query.ts';
 
-/** Sort key of a list; the id decides between equal values. Text is compared by bytes, which is the same on every server. */
+/**
+ * Sort key of a list. Runs with equal values are sorted by id. Text is compared by bytes, because this order is the same on every server.
+ */
 interface SortKey {
   /** Column of the run `r`. */
   readonly column: string;
@@ -19,13 +21,13 @@ const sortKeys: Record<ListRunsQuery['sort_by'], SortKey> = {
 /** Returns the SQL type of the sort key. */
 export const sortTypeOf = (query: ListRunsQuery): SortKey['type'] => sortKeys[query.sort_by].type;
 
-/** Order of a list, as SQL. */
+/** SQL for the order of a list. */
 export interface ListOrder {
   readonly column: string;
-  /** Collation of the column, with a space before it; empty for times. */
+  /** SQL for the collation of the column, with a space before it; '' for times. */
   readonly collation: string;
   readonly direction: 'ASC' | 'DESC';
-  /** True: some runs have no value. These runs come last in both directions, as a separate part of the list. */
+  /** True if some runs have no value. These runs come last in both directions, as a separate part of the list. */
   readonly hasEmptyPart: boolean;
 }
 
@@ -39,12 +41,13 @@ export function orderOf(query: ListRunsQuery): ListOrder {
   };
 }
 
-/** Returns SQL that orders a relation with `id` and `sort_value`. `of`: its alias with a dot, or empty. */
+/** Returns SQL that orders a relation with the columns `id` and `sort_value`. `of`: alias of the relation with a dot, or ''. */
 export const orderBy = ({ collation, direction }: ListOrder, of: string): string =>
   `ORDER BY ${of}sort_value${collation} ${direction} NULLS LAST, ${of}id ${direction}`;
 
 /**
- * Returns the conditions that a run comes after the position. `hour` is the column with the hour of the last change, if the list uses it.
+ * Returns the SQL conditions that a run comes after the position. `hour`: the column with the hour of the last change, if the list uses
+ * this column.
  */
 export function afterPosition(
   { bind }: Conditions,

@@ -4,16 +4,16 @@ import { sortTypeOf } from './order.ts';
 
 /** Collects the conditions of a list as SQL, with their parameters. */
 export interface Conditions {
-  /** Joins of `FROM runs r`. */
+  /** SQL joins that follow `FROM runs r`. */
   readonly joins: string[];
-  /** All conditions must be true. */
+  /** SQL conditions; a run of the list meets all of them. */
   readonly texts: string[];
   readonly values: unknown[];
-  /** Adds a value and returns its placeholder. */
+  /** Adds a value to the parameters and returns the placeholder of the value. */
   bind(value: unknown): string;
 }
 
-/** Starts with the condition on the team, which is `$1`. */
+/** Returns conditions that so far contain only the condition on the team, which is the parameter `$1`. */
 export function startConditions(teamId: string): Conditions {
   const values: unknown[] = [teamId];
   return {
@@ -31,13 +31,13 @@ export function startConditions(teamId: string): Conditions {
 export interface PageRequest {
   readonly teamId: string;
   readonly query: ListRunsQuery;
-  /** The page begins after this position; null: the page begins at the first run. */
+  /** The position after which the page begins; null: the page begins with the first run. */
   readonly position: CursorPosition | null;
-  /** Largest number of rows to return. */
+  /** Maximum number of rows to return. */
   readonly count: number;
 }
 
-/** A statement that returns `id` and `sort_value` of the page's runs, in order. */
+/** A statement that returns the columns `id` and `sort_value` of the runs of a page, in order. */
 export interface PageQuery {
   readonly text: string;
   readonly values: readonly unknown[];
@@ -55,7 +55,7 @@ export function foundPage(
   };
 }
 
-/** Returns the query with this filter only; null: with no filter. */
+/** Returns the query with only this filter; null: without any filter. */
 export function onlyFilter(query: ListRunsQuery, filter: keyof ListRunsQuery | null): ListRunsQuery {
   const { limit, cursor, view, sort_by, sort_order } = query;
   return { limit, cursor, view, sort_by, sort_order, ...(filter === null ? {} : { [filter]: query[filter] }) };

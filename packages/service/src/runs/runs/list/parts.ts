@@ -5,10 +5,13 @@ import type { CursorPosition } from '../../../platform/store/cursor.ts';
 import { afterPosition, type ListOrder } from './order.ts';
 import type { Conditions } from './page-query.ts';
 
-/** Longest time between creation and last change in each class of `run_span`; the last class has no limit and is not in this list. */
+/**
+ * The column `run_span` divides runs into classes by the time between creation and last change. This list has the longest time of each
+ * class; the last class has no limit and is not in this list.
+ */
 export const spans = ['5 minutes', '1 hour', '12 hours', '7 days'];
 
-/** The states of a run with this status, independent of the runs below it. */
+/** The states that a run may have in the list for this status. Descendants are not regarded here. */
 const statesOfStatus: Record<RunTaskStatus, readonly RunState[]> = {
   running: ['QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS'],
   failed: ['FAILED', 'ERROR'],
@@ -17,7 +20,9 @@ const statesOfStatus: Record<RunTaskStatus, readonly RunState[]> = {
   complete: ['SUCCEEDED'],
 };
 
-/** SQL: the ids of the runs above each run that is at work, as an array. The condition is that of the index `runs_working_below`. */
+/**
+ * SQL: the ids of the ancestors of each run that is working, as an array. The condition is the same as in the index `runs_working_below`.
+ */
 const aboveWork = `ARRAY(SELECT DISTINCT unnest(w.ancestor_ids) FROM runs w
   WHERE w.team_id = $1 AND w.ancestor_ids <> '{}' AND w.state IN (${statesOfStatus.running.map((state) => `'${state}'`).join(', ')}))`;
 
@@ -89,7 +94,7 @@ export function partsOf(
   return [after];
 }
 
-/** Returns SQL of the first `limit` runs of all parts together, in order. */
+/** Returns SQL for the first `limit` runs of all parts together, in order. */
 export function mergeParts(
   { joins, texts }: Conditions,
   { column, collation, direction }: ListOrder,

@@ -7,9 +7,9 @@ import type { FilterList } from './strategies.ts';
 
 let database: TestDatabase;
 let teamId: string;
-/** Titles of the runs, the latest change first. */
+/** Titles of the runs, in the order of their last change, the latest first. */
 let titles: string[];
-/** Three hours with four runs each. The random ids are in another order than the changes. */
+/** There are three hours with four runs each. The order of the random ids is not the order of the changes. */
 beforeAll(async () => {
   database = await createTestDatabase();
   teamId = await insertTeam(database);
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** Titles of the page, in order; null: the probe does not find the page. */
+/** Returns the titles of the page's runs, in order; null if the probe does not find the page. */
 async function probe(order: 'asc' | 'desc', list: FilterList, length: number, count: number) {
   const query = ListRunsQuery.parse({ metadata: { a: 'b' }, source: ['API'], sort_order: order });
   const request = { teamId, query, position: null, count };
@@ -42,7 +42,7 @@ async function probe(order: 'asc' | 'desc', list: FilterList, length: number, co
 describe.each(['desc', 'asc'] as const)('%s', (order) => {
   const expected = () => (order === 'desc' ? titles : titles.toReversed());
 
-  test('the list of a facet, which is ordered by hour, returns only runs of hours that were read completely', async () => {
+  test("a probe of a facet's list, which is sorted by hour, returns only runs of hours that were read completely", async () => {
     const facet = { facet: ['metadata:a=b'] };
     expect(await probe(order, facet, 6, 4)).toEqual(expected().slice(0, 4));
     expect(await probe(order, facet, 6, 5)).toBeNull();
@@ -50,7 +50,7 @@ describe.each(['desc', 'asc'] as const)('%s', (order) => {
     expect(await probe(order, facet, 11, 9)).toBeNull();
   });
 
-  test('the list of a column returns all runs that were read', async () => {
+  test("a probe of a column's list returns all runs that were read", async () => {
     expect(await probe(order, { filter: 'source' }, 6, 6)).toEqual(expected().slice(0, 6));
     expect(await probe(order, { filter: 'source' }, 6, 7)).toBeNull();
   });

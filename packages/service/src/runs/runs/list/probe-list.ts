@@ -15,8 +15,8 @@ import { matchOf, type SearchTemplate } from './search-words.ts';
 import type { Probe } from './strategies.ts';
 
 /**
- * Strategy for several filters: reads the first `length` runs from the list of one filter, and keeps the runs that match the other
- * filters. Returns null if they do not fill the page although the list has more runs.
+ * Strategy for several filters: reads the first `length` runs from the list of one filter, and selects those that match the other filters.
+ * Returns null if the selected runs do not fill the page although the list has more runs.
  */
 export async function probeList(
   db: Queryable,
@@ -42,7 +42,7 @@ export async function probeList(
   addAlternatives(conditions, alternativesOf(conditions, query));
   if ('facet' in list) conditions.texts.push(...afterOf(conditions, request));
   const size = conditions.bind(length);
-  // A facet's list is in the order of hours: the last hour may have further runs after the end of the probe.
+  // Drop the runs of the last hour: a facet's list is sorted by hours only, so this hour may have further runs that were not read.
   const within =
     'facet' in list
       ? `WHERE (SELECT count(*) FROM probed) < ${size} OR p.hour <> (SELECT ${query.sort_order === 'asc' ? 'max' : 'min'}(hour) FROM probed)`
@@ -62,12 +62,12 @@ export async function probeList(
   return foundPage(query, ids, row.times ?? []);
 }
 
-/** Returns the conditions that a run comes after the position of the request. */
+/** Returns the SQL conditions that a run comes after the position of the request. */
 function afterOf(conditions: Conditions, { query, position }: PageRequest): readonly string[] {
   return partsOf(conditions, onlyFilter(query, null), orderOf(query), position, null)[0] ?? [];
 }
 
-/** Returns SQL of the first `size` runs of a list. */
+/** Returns SQL for the first `size` runs of a list. */
 export type ReadList = (size: string) => string;
 
 export function readColumnList(

@@ -19,7 +19,7 @@ const indexed = () =>
   );
 const waiting = async () => (await service.deps.db.query('SELECT unnest(run_ids) FROM run_search_waiting')).length;
 
-/** Returns the runs with these parts, in the week of their last change. */
+/** Returns the runs whose index entry has these parts and the week of the run's last change. */
 const withParts = (parts: string) =>
   service.deps.db.query(
     `SELECT s.run_id FROM run_search s JOIN runs r ON r.id = s.run_id
@@ -27,7 +27,7 @@ const withParts = (parts: string) =>
     [parts],
   );
 
-test('indexes each new run once when several processes index', async () => {
+test('each new run is indexed once, even if several processes index runs', async () => {
   const { db } = service.deps;
   for (let i = 0; i < 30; i += 1) await service.newRun();
   const taken = await Promise.all(Array.from({ length: 4 }, () => indexRunWords(db, 10)));
@@ -37,7 +37,7 @@ test('indexes each new run once when several processes index', async () => {
   expect(await waiting()).toBe(0);
 });
 
-test('leaves no words in the pending list, because each search would read them', async () => {
+test("indexing leaves no words in PostgreSQL's pending list, because each search would read this list", async () => {
   const { db } = service.deps;
   for (let i = 0; i < 3; i += 1) await service.newRun();
   expect(await indexRunWords(db, 10)).toBe(3);
@@ -45,7 +45,7 @@ test('leaves no words in the pending list, because each search would read them',
   expect(left).toEqual([{ pages: 0 }]);
 });
 
-test('removes a run from the queue if the run was deleted before it was indexed', async () => {
+test('a run that was deleted before it was indexed is removed from the queue', async () => {
   const { db } = service.deps;
   await service.newRun();
   await db.query('DELETE FROM runs');
@@ -53,7 +53,7 @@ test('removes a run from the queue if the run was deleted before it was indexed'
   expect([await waiting(), await indexed()]).toEqual([0, []]);
 });
 
-test('keeps a changing run in the queue, and indexes it under the hour of its change in the next round', async () => {
+test('a run that is being changed stays in the queue, and the next round indexes it under the hour of its change', async () => {
   const { db } = service.deps;
   const id = await service.newRun();
   await db.transaction(async (tx) => {
@@ -66,7 +66,7 @@ test('keeps a changing run in the queue, and indexes it under the hour of its ch
   expect(await indexed()).toEqual([{ run_id: id, isInHour: true }]);
 });
 
-test('moves words, metadata and artifacts to the hour of every later change', async () => {
+test('each later change of a run moves its words, metadata and artifacts to the hour of the change', async () => {
   const { db } = service.deps;
   const parent = await service.newRun();
   const id = await service.newRun({ metadata: { a: 'b' }, parentRunId: parent, ancestorIds: [parent] });
@@ -86,7 +86,7 @@ test('moves words, metadata and artifacts to the hour of every later change', as
   expect((await indexed()).map(({ isInHour }) => isInHour)).toEqual([true, true]);
 });
 
-test('moves all parts of a run to the week of its last change', async () => {
+test('a change of a run moves all its parts to the week of the change', async () => {
   const { db } = service.deps;
   const id = await service.newRun({ title: 'Flaky build', prompt: 'Look at it' });
   const marks = () => db.query('SELECT DISTINCT left(part, 6) FROM run_search, unnest(tsvector_to_array(parts)) part');
@@ -99,7 +99,7 @@ test('moves all parts of a run to the week of its last change', async () => {
   }
 });
 
-test('finds a changed prompt by its new words at once, even if its old words are indexed later', async () => {
+test('a search finds a changed prompt by its new words at once, even if the old words are indexed later', async () => {
   const { db } = service.deps;
   const found = () => withParts("'@=second' & !'@=first'");
   const id = await service.newRun({ prompt: 'first' });
@@ -112,7 +112,7 @@ test('finds a changed prompt by its new words at once, even if its old words are
   expect(await found()).toHaveLength(2);
 });
 
-test('keeps only the changing run in the queue if several runs were created together', async () => {
+test('if several runs were created together, only the run that is being changed stays in the queue', async () => {
   const { db } = service.deps;
   const ids = await Promise.all(Array.from({ length: 20 }, () => service.newRun()));
   await db.transaction(async (tx) => {

@@ -2,16 +2,17 @@ import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, uuids } from '../../../platform/store/database/statement.ts';
 
 /**
- * Number of runs that a process indexes in one turn. A turn takes less than a second, even with long prompts. Under load, more runs are
- * created in this time.
+ * Number of runs that a process indexes at once. This takes less than a second, even with long prompts. Under load, more runs than this are
+ * created in the same time.
  */
 export const runsPerTurn = 250;
-/** Runs that a search indexes before it looks for words. */
+/** Maximum number of runs that a search indexes before it looks for words. */
 const runsBeforeSearch = 100;
 
 /**
- * Takes a long time, but locks no run against changes. Takes the newest runs first, because people search for them most often.
- * Keeps existing words: a change of the run's text wrote them, and they are newer than the text that this statement sees.
+ * This statement may take a long time, but it does not prevent changes of runs. It takes the newest runs first, because people search for
+ * them most often. It does not replace words that exist: a change of the run's text wrote them, and they are newer than the text that this
+ * statement sees.
  */
 const takeWords = defineStatement({
   name: 'index_run_words',
@@ -39,7 +40,7 @@ const takeWords = defineStatement({
 
 /**
  * Corrects the hour of runs that changed during `takeWords`: the triggers of these changes could not see the uncommitted rows of
- * `takeWords`. Because of the locks, later changes wait until they can see the rows. A run that another transaction is changing stays
+ * `takeWords`. The locks make later changes wait until they can see these rows. A run that another transaction is changing stays
  * queued for the next round, because waiting for its lock could cause a deadlock.
  */
 const settle = defineStatement({
@@ -64,8 +65,8 @@ const settle = defineStatement({
 });
 
 /**
- * Adds the words of all runs of `takeWords` to the index at once. So the long list of runs of a frequent word is written once, and not once
- * for each run. Until then a search reads the pending words directly.
+ * Adds the words of all runs of `takeWords` to the index at once. So the long list of runs with a frequent word is written once, and not
+ * once for each run. Before that, a search reads these words from PostgreSQL's pending list.
  */
 const addPending = defineStatement({
   name: 'add_pending_run_words',
@@ -74,8 +75,8 @@ const addPending = defineStatement({
 });
 
 /**
- * Indexes the words of about `max` runs, the newest first (up to 99 more if they were created together). Returns their number. Any number
- * of processes may call this function at the same time.
+ * Indexes the words of about `max` runs, the newest first; up to 99 more if they were created together. Returns the number of indexed runs.
+ * Any number of processes may call this function at the same time.
  */
 export async function indexRunWords(db: Database, max: number): Promise<number> {
   return await db.transaction(async (tx) => {
@@ -88,7 +89,7 @@ export async function indexRunWords(db: Database, max: number): Promise<number> 
   });
 }
 
-/** Selects a row if runs wait for their index. */
+/** Returns a row if runs wait to be indexed. */
 export const readWaiting = defineStatement({
   name: 'read_search_waiting',
   text: 'SELECT FROM run_search_waiting LIMIT 1',

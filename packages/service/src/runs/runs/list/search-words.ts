@@ -5,18 +5,21 @@ import { orderBy, orderOf } from './order.ts';
 import { type Conditions, type PageQuery, type PageRequest, startConditions } from './page-query.ts';
 import { partsOf } from './parts.ts';
 
-/** Further words of `q` are ignored. */
+/** Maximum number of words of `q`; further words are ignored. */
 const maxWords = 10;
-/** Further letters of a word are ignored, as in `search_parts`. */
+/** Maximum number of letters of a word; further letters are ignored, as in the SQL function `search_parts`. */
 const maxLetters = 40;
 
-/** How the words of a search are compared with the words of a run. */
+/** Says how the words of a search are compared with the words of a run. */
 export type SearchTier =
-  /** Each word is the beginning of a word of title, skill or prompt, or any part of title or skill; upper and lower case are equal. */
+  /**
+   * Each word of the search is the beginning of a word of title, skill or prompt, or any part of title or skill. Upper and lower case are
+   * equal.
+   */
   | 'exact'
   /**
-   * Each word is a word of title or skill with one mistake: a wrong, missing or additional letter, or two swapped letters. A word of six
-   * letters and more may also be the beginning of such a word.
+   * Each word of the search is a word of title or skill with one mistake: a wrong, missing or additional letter, or two swapped letters. A
+   * word of at least six letters may also be the beginning of a word with one mistake.
    */
   | 'similar';
 
@@ -25,7 +28,10 @@ const runIdOrUrl = /^(?:\S*\/runs\/)?([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12
 /** Returns the id if `q` is the complete id of a run or the URL of its page. */
 export const runIdIn = (q: string | undefined): string | undefined => runIdOrUrl.exec(q?.trim() ?? '')?.[1];
 
-/** Returns the words of `q`, separated by punctuation as in `search_words`; empty: `q` has no letter or digit, and finds nothing. Null: no `q`. */
+/**
+ * Returns the words of `q`, separated by punctuation as in `search_words`; an empty list if `q` has no letter or digit, so that the search
+ * finds nothing; null if there is no `q`.
+ */
 export function wordsOf(q: string | undefined): string[] | null {
   if (!q?.trim()) return null;
   return [...new Set(q.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [])].slice(0, maxWords);
@@ -41,16 +47,19 @@ export function templateOf(words: readonly string[], tier: SearchTier): SearchTe
 }
 
 /**
- * Returns the lexemes by which a run may contain the word. Words have only letters and digits, so no character needs escaping.
+ * Returns the index terms of a run that may contain the word. Words have only letters and digits, so no character needs escaping.
  */
 function exactWays(letters: readonly string[]): string[] {
   const word = letters.join('');
-  // Too many words begin with one given letter, and too many titles contain two given letters.
+  // Do not look for words that begin with one given letter, or for titles that contain two given letters, because there are too many.
   if (letters.length === 1) return [`'@=${word}'`];
   return letters.length === 2 ? [`'@=${word}':*`] : [`'@=${word}':*`, `'@~${word}':*`];
 }
 
-/** Two words that differ by one mistake share a lexeme if each loses at most one letter. */
+/**
+ * If two words differ by one mistake, one can remove at most one letter from each so that they are equal. The index has these shortened
+ * words as terms.
+ */
 function similarWays(letters: readonly string[]): string[] {
   const word = letters.join('');
   if (letters.length < 4 || /\p{Nd}/u.test(word)) return exactWays(letters);
@@ -67,14 +76,15 @@ export const matchOf = ({ bind }: Conditions, template: SearchTemplate): string 
   `s.parts @@ ${queryOfWeek(bind(template), 'search_week(s.updated_hour)')}`;
 
 /**
- * Returns SQL of the weeks of a list (week, query). `from`, `to`: SQL of times before and after the last change of every run of the list.
+ * Returns SQL for the weeks of a list, with the columns `week` and `query`. `from` and `to`: SQL for times before and after the last
+ * changes of all runs of the list.
  */
 const weeksOf = (template: string, from: readonly string[], to: readonly string[]): string =>
   `SELECT week, ${queryOfWeek(template, 'week')} AS query FROM generate_series(
     search_week(greatest(${['(SELECT min(updated_at) FROM runs WHERE team_id = $1)', ...from].join(', ')})),
     search_week(least(${['(SELECT max(updated_at) FROM runs WHERE team_id = $1)', ...to].join(', ')}))) week`;
 
-/** Returns SQL of the ids of the runs that have the words, in any order. */
+/** Returns SQL for the ids of the runs that have the words, in any order. */
 export function foundByWords(conditions: Conditions, query: ListRunsQuery, template: SearchTemplate): string {
   const { bind } = conditions;
   return `SELECT s.run_id AS id FROM (${weeksOf(bind(template), changedAfter(conditions, query), [])}) w
@@ -82,8 +92,8 @@ export function foundByWords(conditions: Conditions, query: ListRunsQuery, templ
 }
 
 /**
- * Strategy for a search for which no probe has found the page: searches the words week by week, in the order of the list, until the page
- * is full. The index of `run_search` stores the words of one team and one week next to each other.
+ * Strategy for a search if no probe has found the page: looks for the words week by week, in the order of the list, until the page is full.
+ * The index of `run_search` stores the words of one team and one week next to each other.
  */
 export function searchByWeekQuery(
   { teamId, query, position, count }: PageRequest,

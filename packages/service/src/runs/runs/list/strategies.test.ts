@@ -2,7 +2,7 @@ import { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { expect, test } from 'vitest';
 import { type Strategy, strategiesFor } from './strategies.ts';
 
-/** A strategy in one word, a probe with its list and length. */
+/** Describes a strategy in one word, and a probe with its list and length. */
 function nameOf(strategy: Strategy): string {
   if (!('length' in strategy)) return strategy.kind;
   if (!('list' in strategy)) return `${strategy.kind} ${strategy.length}`;
@@ -12,7 +12,7 @@ function nameOf(strategy: Strategy): string {
 
 const ofLists = ['walk_list 2000', 'walk_matches', 'walk_sort 20000', 'walk_list 2000'];
 
-/** The table of docs/decisions/run-list.md. */
+/** These rows are the table of docs/decisions/run-list.md. */
 const table: [string, Record<string, unknown>, string[]][] = [
   ['no filter', {}, ['read_in_order']],
   ['no filter, another sort', { sort_by: 'title' }, ['read_in_order']],
@@ -69,8 +69,11 @@ const table: [string, Record<string, unknown>, string[]][] = [
   ],
 ];
 
-test.each(table)('%s tries the strategies of the table', (_, given, expected) => {
-  const strategies = strategiesFor(ListRunsQuery.parse(given), 'q' in given).map(nameOf);
-  expect([...strategies].sort()).toEqual([...expected].sort());
-  expect(strategies.at(-1)).toBe(expected.at(-1));
-});
+test.each(table)(
+  'for a page with %s, the strategies of the table are tried, and the last one in the table is tried last',
+  (_, given, expected) => {
+    const strategies = strategiesFor(ListRunsQuery.parse(given), 'q' in given).map(nameOf);
+    expect([...strategies].sort()).toEqual([...expected].sort());
+    expect(strategies.at(-1)).toBe(expected.at(-1));
+  },
+);

@@ -2,14 +2,17 @@ import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { changedAfter, type Facet, filtersOf } from './filters.ts';
 import { canIntersect } from './intersect-lists.ts';
 
-/** Runs in the order of an index: the runs of a facet, the runs that match a filter on a column, or all runs in the order of the sort. */
+/**
+ * A list of runs that an index has in order: the runs of a facet, the runs that match a filter by a column, or all runs in the order of the
+ * sort key.
+ */
 export type FilterList =
   | { readonly facet: Facet }
   | { readonly filter: keyof ListRunsQuery }
   | { readonly filter: null };
 
 /**
- * Reads the first `length` runs of a list, and keeps the runs that match the other filters. The strategy may fail to fill the page.
+ * Reads the first `length` runs of a list, and selects those that match the other filters. The strategy may fail to fill the page.
  */
 export interface Probe {
   readonly kind: 'probe_list';
@@ -17,14 +20,14 @@ export interface Probe {
   readonly length: number;
 }
 
-/** Reads the first `length` runs of a list for a page in the order of the creation. The strategy may fail to find the page. */
+/** Reads the first `length` runs of a list, for a page in the order of creation. The strategy may fail to find the page. */
 export interface CreatedProbe {
   readonly kind: 'created_by_change';
   readonly list: FilterList;
   readonly length: number;
 }
 
-/** A way to find a page; docs/decisions/run-list.md explains which one is used when. */
+/** A way to find a page. docs/decisions/run-list.md explains when each of them is used. */
 export type Strategy =
   /** `read-in-order.ts`: one index has the runs of the page in its order. */
   | { readonly kind: 'read_in_order' }
@@ -52,16 +55,21 @@ export type Strategy =
   /** `search-words.ts`: looks for words week by week. */
   | { readonly kind: 'search_by_week' };
 
-/** Number of runs that are probed first in each list, and number that are probed next if the lists cannot be intersected. */
+/** Number of runs that are first read from each list; and number of runs that are read next if the lists cannot be intersected. */
 const shortProbe = 300;
 const longProbe = 2000;
-/** Number of runs that are probed for words. The words are read from another table. */
+/**
+ * Number of runs that are read from a list and compared with words. It is smaller than `longProbe`, because the words are in another table.
+ */
 const searchProbe = 1500;
 /** If a filter matches at most this number of runs, all of them are read. */
 const shortList = 1000;
-/** Number of runs that are read in the order of the sort, if the list of no filter has this order. */
+/** Number of runs that are read in the order of the sort key. This is used if no filter has a list in this order. */
 const walk = 1000;
-/** Number of runs that are read in the order of the sort, if each filter matches so many runs that a list of ids would be long. */
+/**
+ * Number of runs that are read in the order of the sort key. This is used if each filter matches so many runs that a list of their ids
+ * would be long.
+ */
 const longWalk = 20_000;
 
 /** Returns the strategies to try, in this order. The last one always finds the page. */
@@ -82,7 +90,7 @@ function probesFor(query: ListRunsQuery, isSearch: boolean): readonly Probe[] {
   return canIntersect(query) ? probeAll(shortProbe) : [...probeAll(shortProbe), ...probeAll(longProbe)];
 }
 
-/** Returns the strategies for a sort that the lists of the filters do not have. */
+/** Returns the strategies for a sort key in whose order no filter has a list. */
 function inOtherOrder(query: ListRunsQuery, isSearch: boolean): readonly Strategy[] {
   const lists = listsOf(query);
   const isChangedAfter = changedAfter({ bind: String }, query).length > 0;

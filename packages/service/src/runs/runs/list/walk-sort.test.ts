@@ -10,7 +10,7 @@ import { readShortList, walkList, walkMatches, walkSkills, walkSort } from './wa
 
 let database: TestDatabase;
 let teamId: string;
-/** 200 runs, 20 minutes apart. Some change minutes after their creation, some after hours, some after weeks. */
+/** Creates 200 runs, with 20 minutes between them. Some change minutes after their creation, some after hours, some after weeks. */
 beforeAll(async () => {
   database = await createTestDatabase();
   teamId = await insertTeam(database);
@@ -42,7 +42,7 @@ const sorts = (['created_at', 'title', 'agent'] as const).flatMap((by) =>
   (['asc', 'desc'] as const).map((order) => [by, order] as const),
 );
 
-/** The strategies, with lengths that these tests often reach. */
+/** The strategies, with limits so small that these tests often reach them. */
 const strategies: Record<string, (request: PageRequest) => Promise<PageQuery | null>[]> = {
   'a short list': (request) => [readShortList(database.db, request, 90, null)],
   'a walk along the sort': (request) => [walkSort(database.db, request, 60, null)],

@@ -1,4 +1,4 @@
-/** Strategies for lists that are not sorted by last change: the lists of the filters do not have the order of the sort. */
+/** Strategies for pages that are not sorted by last change. The lists of the filters are in another order than these pages. */
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { addColumnFilters, changedAfter, facetsOf, hasFacet } from './filters.ts';
 import { type IdList, idListsOf } from './id-lists.ts';
@@ -21,7 +21,7 @@ import { foundByWords, matchOf, type SearchTemplate } from './search-words.ts';
 const maxMatches = { sorted: 2_000, walked: 200_000 };
 
 /**
- * Reads a page from a statement with a relation `page`. `isFound`: SQL that the page is complete. Returns null if the page is not
+ * Reads a page from a statement with a relation `page`. `isFound`: SQL condition that the page is complete. Returns null if the page is not
  * complete.
  */
 export async function readFound(
@@ -39,7 +39,7 @@ export async function readFound(
   return row?.is_found ? foundPage(query, row.ids ?? [], row.keys ?? []) : null;
 }
 
-/** Returns SQL that keeps only those runs of the relation `of` that have all facets and match the words. */
+/** Returns SQL that selects those runs of the relation `of` that have all facets and match the words. */
 function joinChecks(conditions: Conditions, { query }: PageRequest, of: string, search: SearchTemplate | null): string {
   const checks = facetsOf(query).map(
     (facet) => `SELECT FROM run_facets f WHERE f.run_id = ${of}.id AND ${hasFacet(conditions, 'f', facet)}`,
@@ -125,8 +125,8 @@ export async function walkSort(
 }
 
 /**
- * Strategy for a filter that matches some runs: walks along the index of the sort, and reads up to `length` runs whose ids are in the
- * shortest list, until the matching runs fill the page. Returns null if the page is not full, or if every list is too long.
+ * Strategy for a filter that matches neither few nor many runs: goes through the index of the sort key, and reads up to `length` runs whose
+ * ids are in the shortest list, until the matching runs fill the page. Returns null if the page is not full, or if every list is too long.
  */
 export async function walkList(
   db: Queryable,
@@ -184,7 +184,7 @@ export async function walkSkills(
   const { column, direction } = order;
   const [part = 'true'] = sortParts(conditions, request);
   const select = {
-    // With the order of the index in the subquery, PostgreSQL sorts the runs of one skill after the other, and reads no row of `runs`.
+    // The subquery has the order of the index. So PostgreSQL sorts the runs of one skill after another, and reads no row of `runs`.
     text: `SELECT m.id, m.sort_value FROM (
         SELECT k.id, k.sort_value FROM (
           SELECT r.id, ${column} AS sort_value FROM runs r WHERE ${part} AND r.skill_spec IS NOT NULL ${changed.join(' ')}
@@ -199,8 +199,9 @@ export async function walkSkills(
 }
 
 /**
- * Strategy for the other filters: intersects their lists with indexes only. If the intersection is small, reads and sorts its runs. If it
- * is large, walks along the index of the sort until its runs fill the page. Returns null if the intersection is too large.
+ * Strategy for the other filters: intersects the lists of the filters, and reads only indexes for that. If the intersection has few runs,
+ * reads and sorts them. If it has many, reads the runs in the order of the sort key until runs of the intersection fill the page. Returns
+ * null if the intersection is too large.
  */
 export async function walkMatches(
   db: Queryable,
@@ -260,7 +261,7 @@ async function listsBySize(db: Queryable, { teamId, query }: PageRequest, most: 
 const isFull = (parts: readonly Select[], count: string): string =>
   `((SELECT count(*) FROM page) = ${count} OR (${parts.map(({ hasEnded = 'true' }) => hasEnded).join(' AND ')}))`;
 
-/** SQL that selects runs, and their order. */
+/** SQL that selects runs, and the order of these runs. */
 interface Select {
   readonly text: string;
   readonly order: string;
@@ -268,11 +269,14 @@ interface Select {
   readonly hasEnded?: string;
 }
 
-/** Returns SQL of a relation `page` with the first `count` rows of the selects. The rows of each select come after those of the select before it. */
+/**
+ * Returns SQL of a relation `page` with the first `count` rows of all selects together. In the order of the page, all rows of a select come
+ * after the rows of the selects before it.
+ */
 function pageOf(selects: readonly Select[], order: ListOrder, count: string): string[] {
   const relations = selects.map(({ text, order: own }, n) => {
     const earlier = selects.slice(0, n);
-    // PostgreSQL checks the conditions in this order, and looks for further runs only if runs are missing.
+    // PostgreSQL checks these conditions in this order. So it looks for further runs only if the page is not full.
     const isMissing = earlier.map((_, before) => `(SELECT count(*) FROM p${before}) < ${count}`);
     const hasEnded = earlier.flatMap(({ hasEnded = [] }) => hasEnded);
     return `p${n} AS MATERIALIZED (${[text, ...isMissing, ...hasEnded].join(' AND ')} ${own} LIMIT ${count})`;
@@ -284,17 +288,17 @@ function pageOf(selects: readonly Select[], order: ListOrder, count: string): st
   ];
 }
 
-/** Returns SQL of the order of the index of the sort. */
+/** Returns SQL for the order of the index of the sort key. */
 const inOrder = ({ column, direction }: ListOrder): string => `ORDER BY ${column} ${direction}, r.id ${direction}`;
 
 /**
- * Returns SQL of the same order for the rows of the relation `of`. With NULLS LAST, which the index does not have, PostgreSQL would read
- * and sort the whole part.
+ * Returns SQL for the same order, for the rows of the relation `of`. The SQL has no NULLS LAST, because the index has none: with it,
+ * PostgreSQL would read and sort the whole part.
  */
 const inPart = ({ direction }: ListOrder, of: string): string =>
   `ORDER BY ${of}sort_value ${direction}, ${of}id ${direction}`;
 
-/** Returns the conditions of the runs after the position in the order of the sort, for each part of the order. */
+/** Returns, for each part of the order, the SQL condition that a run comes after the position. */
 function sortParts(conditions: Conditions, { query, position }: PageRequest): string[] {
   const texts = ['r.team_id = $1'];
   if (query.sort_by === 'created_at') {

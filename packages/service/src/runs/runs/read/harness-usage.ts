@@ -1,4 +1,4 @@
-/** Converts the tokens of a run to the counters that its harness itself would show. */
+/** Converts the token counts of a run to the counters that the run's harness shows itself. */
 import { findHarness } from '@runyard/contract/agent/harness-presets/presets';
 import type { HarnessUsage } from '@runyard/contract/runs/harness-usage';
 import type { Database } from '../../../platform/store/database/database.ts';
@@ -12,7 +12,7 @@ const readNumber = defineStatement({
   row: { number: integer },
 });
 
-/** Returns the token usage of a run in the counters of its harness; not available for harnesses without such counters. */
+/** Returns the token usage of a run in the counters of the run's harness, or that the harness has no such counters. */
 export async function harnessUsageOf(db: Database, run: RunReference): Promise<HarnessUsage> {
   const answer = { run_id: run.id, conversation_id: run.conversationId };
   const counters = findHarness(run.harness)?.usageCounters;

@@ -44,12 +44,13 @@ const lockRun = defineStatement({
   row: {},
 });
 
-/** A server of a run, or `unusable`: why the run may not use it now. */
+/** An MCP server of a run, or in `unusable` the reason why the run may not use it now. */
 export type ServerOfExecution = RunMcpServer | { readonly kind: 'unusable'; readonly message: string };
 
 /**
- * Returns the stored values of one server of an execution's run; null if the run has no server with this name. Its headers
- * have the present values of the named secrets that both the run and the author of the present turn may still use.
+ * Returns the stored values of one MCP server of an execution's run; null if the run has no server with this name. If a header names a
+ * secret, the header gets the present value of the secret. The run and the author of the present turn must both still have the right to use
+ * it.
  */
 export async function readServerOfExecution(
   deps: { readonly db: Database; readonly vault: Vault },
@@ -66,7 +67,7 @@ export async function readServerOfExecution(
   if (rights.length === 0) return (await readServersOfRun(deps, teamId, servers, secretsByForm([]))).get(name) ?? null;
   const authors = await db.query(readTurnAuthors, [executionId]);
   const ofTurn = authors.map(({ kind, uid }): RunContent => {
-    // Not all authors of the run's text are known.
+    // If another run sent a text, use null as the author, because not all authors of that run's texts are known.
     const author = kind === 'run' ? null : { kind, uid };
     return { kind: 'conversation', author, accepted: false };
   });
@@ -81,7 +82,7 @@ export async function readServerOfExecution(
   if (usable.kind !== 'ok') return { kind: 'unusable', message: `in its headers, ${describeUnusable(usable)}` };
   const [unfit] = faultsOfSecrets(servers, secretsByForm(usable.secrets));
   if (unfit) return { kind: 'unusable', message: `${unfit.path} ${unfit.message}` };
-  // A value that was set after the sandbox began is also removed from the output of the run.
+  // Store the values for redaction, so that a value that was set after the start of the sandbox is also removed from the output of the run.
   const copies = await readRunSecrets(db, vault, runId);
   const isKept = (value: string) => copies.some((copy) => copy.value === value);
   if (!usable.secrets.every(({ value }) => isKept(value)))

@@ -18,7 +18,7 @@ export async function isVisibleRun(db: Queryable, teamId: string, runId: string)
   return isUuid(runId) && (await db.query(readVisible, [runId, teamId])).length === 1;
 }
 
-/** `joined`: messages of people that came before the run began. */
+/** `joined`: messages of people that arrived before the run began. */
 const readOne = defineStatement({
   name: 'read_run_item',
   text: `
@@ -45,7 +45,7 @@ function submittedPrompt({ prompt, joined, contents }: RunRow & { joined: readon
   return isChanged || sent.length === 0 ? {} : { submitted_prompt: sent.join('\n\n') };
 }
 
-/** The facts about a run that a route needs before it reads the rest. */
+/** The facts about a run that a route needs before it reads the run's other data. */
 export interface RunReference {
   readonly id: string;
   readonly state: RunState;
@@ -67,8 +67,8 @@ export async function findRun(db: Queryable, teamId: string, runId: string): Pro
 }
 
 /**
- * Finds the targets of the links to sessions and conversations. A session is an execution, under an id that only readers use. It is live as
- * long as its sandbox exists.
+ * Finds the targets of links to sessions and conversations. A session is an execution, under a separate id for readers. A session is live
+ * as long as its sandbox exists.
  */
 
 const readSessionRedirect = defineStatement({
@@ -80,7 +80,10 @@ const readSessionRedirect = defineStatement({
   row: { conversationId: nullable(uuid) },
 });
 
-/** Returns the conversation of a session that has ended; `{}`: the session is live, or has no conversation. Null: no such session. */
+/**
+ * Returns the conversation of a session that has ended; `{}` if the session is live or has no conversation; null if there is no such
+ * session.
+ */
 export async function findSessionRedirect(
   db: Queryable,
   sessionId: string,
@@ -99,7 +102,7 @@ const readConversationRedirect = defineStatement({
 });
 
 /**
- * Returns the latest live session of a conversation; `{}`: no session is live. Null: there is no such conversation.
+ * Returns the latest live session of a conversation; `{}` if no session is live; null if there is no such conversation.
  */
 export async function findConversationRedirect(
   db: Queryable,

@@ -25,8 +25,8 @@ const readProtected = defineStatement({
 });
 
 /**
- * Returns the patterns of the branches that the run of an execution cannot push to; `HEAD` is the default branch. Includes branches that
- * the environment began to protect after the run was created.
+ * Returns the patterns for the branches to which the run of an execution cannot push; `HEAD` is the default branch. This includes branches
+ * that the environment began to protect after the run was created.
  */
 export async function readProtectedBranches(db: Queryable, executionId: string): Promise<readonly string[]> {
   const [row] = await db.query(readProtected, [executionId]);
@@ -34,7 +34,7 @@ export async function readProtectedBranches(db: Queryable, executionId: string):
   return [...new Set([row.protected_branches, row.present].flatMap((patterns) => patterns ?? ['HEAD']))];
 }
 
-/** Returns the repositories that the run of an execution may reach: the repositories of its environment. */
+/** Returns the repositories that the run of an execution may reach: those of the run's environment. */
 export async function readRepositories(db: Queryable, executionId: string): Promise<readonly Repository[]> {
   const [row] = await db.query(readOfExecution, [executionId]);
   return row?.repositories ?? [];

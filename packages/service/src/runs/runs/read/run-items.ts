@@ -1,4 +1,4 @@
-/** Builds the items of runs for the answers of the API. */
+/** Builds the API objects (run items) that describe runs. */
 
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
@@ -16,7 +16,7 @@ import { readWaits } from '../../executions/waiting/read-waits.ts';
 import { readArtifactItems } from '../../files/artifacts/read.ts';
 import type { RunRow } from './run-row.ts';
 
-/** Team of the runs, and the address of the service for people. */
+/** The team of the runs, and the address at which people reach the service. */
 export interface ReadContext {
   readonly teamId: string;
   readonly teamUid: string;
@@ -88,7 +88,7 @@ export type StatusColumns = Pick<
   'status_message' | 'error_code' | 'retryable' | 'error_detail' | 'debug_until' | 'phase'
 >;
 
-/** Returns the reason for the run's state, and the reason for its wait; a run that is retried has both. */
+/** Returns the reason for the run's state and, if the run waits, the reason for the wait. A run that waits for a retry has both. */
 export function statusOf(row: StatusColumns, waits: string | undefined): Pick<RunItem, 'status_message'> {
   const message = [row.status_message, waits].filter((part) => part !== null && part !== undefined).join('\n');
   if (row.status_message === null && waits === undefined) return {};
@@ -148,7 +148,7 @@ function rightsOf(
   };
 }
 
-/** Reads the skill of a run from the text of its spec. Used while the first agent of the run has not begun. */
+/** Reads the skill of a run from the text of `skill_spec`. This is used until the first agent of the run has begun. */
 export function skillOf(spec: string): NonNullable<RunItem['agent_skill']> {
   const place = spec.slice(spec.indexOf(':') + 1);
   const name = place
@@ -158,7 +158,7 @@ export function skillOf(spec: string): NonNullable<RunItem['agent_skill']> {
   return { ...(name ? { name } : {}), ...(place.includes('/') ? { full_path: place } : {}) };
 }
 
-/** Returns the seconds as an ISO 8601 duration, to the millisecond: 63.52 is `PT1M3.52S`. */
+/** Returns a number of seconds as an ISO 8601 duration with at most millisecond precision: 63.52 is `PT1M3.52S`. */
 export function isoDuration(seconds: number): string {
   const milliseconds = Math.max(0, Math.round(seconds * 1000));
   const hours = Math.floor(milliseconds / 3_600_000);

@@ -20,7 +20,7 @@ import { skillOfRun } from '../../../team/skills/of-run.ts';
 import type { OpenRequest } from '../../executions/idle/debug-window.ts';
 import { debugPhases } from '../../executions/transitions/transition.ts';
 
-/** A run and its current execution, as far as the run's item shows them. */
+/** The data of a run and its current execution that the run's API object shows. */
 export interface RunRow {
   id: string;
   title: string;
@@ -29,7 +29,7 @@ export interface RunRow {
   config: AmbientAgentConfig;
   model_id: string;
   skill_spec: string | null;
-  /** The skill that the run follows, once its first agent has begun. */
+  /** The skill that the run follows; null until the first agent of the run has begun. */
   skill: NonNullable<RunItem['agent_skill']> | null;
   worker_host: string | null;
   source: RunSourceType;
@@ -39,7 +39,7 @@ export interface RunRow {
   executor_kind: RunActor['kind'];
   executor_uid: string;
   parent_run_id: string | null;
-  /** Parent first, root last. */
+  /** Ids of the ancestors, the parent first and the root last. */
   ancestor_ids: string[];
   schedule_id: string | null;
   schedule_name: string | null;
@@ -48,15 +48,15 @@ export interface RunRow {
   rights: RunRights | null;
   metadata: Record<string, string>;
   conversation_id: string;
-  /** Id of the current execution for readers; workers and agents use another id. */
+  /** Id of the current execution that readers get. Workers and agents use another id. */
   session_id: string | null;
   status_message: string | null;
   error_code: ErrorCode | null;
   retryable: boolean | null;
-  /** Only set for the error code `external_authentication_required`. */
+  /** Set only if the error code is `external_authentication_required`. */
   error_detail: ErrorDetail | null;
   open_request: OpenRequest | null;
-  /** Question of the agent in the sandbox of a failed setup. */
+  /** Open question of the agent in the sandbox of a failed setup. */
   debug_request: OpenRequest | null;
   debug_until: string | null;
   dropped_events: number;
@@ -113,7 +113,7 @@ export const runRow = {
   seconds: nullable(float),
 };
 
-/** FROM clause of `runColumns`; the run is `r`. */
+/** FROM clause for `runColumns`, in which `r` is the run. */
 export const fromRuns = `
   FROM runs r
   LEFT JOIN LATERAL (

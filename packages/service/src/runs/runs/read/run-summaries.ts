@@ -18,7 +18,7 @@ import type { RunRow } from './run-row.ts';
 
 type Question = Pick<OpenRequest, 'request_id' | 'kind' | 'title' | 'asked_at'>;
 
-/** A run and its current execution, as far as a summary shows them. */
+/** The data of a run and its current execution that a summary shows. */
 export type SummaryRow = Omit<
   RunRow,
   | 'prompt'
@@ -38,7 +38,10 @@ export type SummaryRow = Omit<
   readonly question: Question | null;
 };
 
-/** SQL of the columns of `SummaryRow`, from `fromRuns`. Leaves out the action of a question, because it may have megabytes. */
+/**
+ * SQL of the columns of `SummaryRow`, for the FROM clause `fromRuns`. Leaves out the action of a question, because the action may have
+ * megabytes.
+ */
 export const summaryColumns = `
   r.id, r.title, r.state, r.model_id, r.skill_spec, r.harness, r.environment_id, r.worker_host, r.source, r.execution_location,
     r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.ancestor_ids, r.schedule_id, r.schedule_name, r.schedule_cron,
@@ -136,11 +139,11 @@ export async function toRunSummaries(
   });
 }
 
-/** Returns the revision of the automation that started the run; empty if no automation started it. */
+/** Returns an object with the revision of the automation that started the run; an empty object if no automation started it. */
 const automationOf = ({ contents }: SummaryRow) =>
   contents.flatMap(storedRevisionOf).filter(({ kind }) => kind === 'automation');
 
-/** Returns a reference to a thing, with its name if that is known. */
+/** Returns a reference to an object by its id, with the name of the object if it is known. */
 const named = <Member extends string>(member: Member, uid: string, name: string | null | undefined) =>
   ({ [member]: uid, ...(name ? { name } : {}) }) as { readonly [M in Member]: string } & { readonly name?: string };
 

@@ -13,19 +13,20 @@ import { findMissingSecrets } from '../../../team/stored-secrets/stored-secrets.
 import { checkMcpServers, workerHostOf } from './request-config.ts';
 import { checkHarness } from './request-harness.ts';
 
-/** An agent cannot be a guest of an environment, so its environment must belong to the team. */
+/** An agent identity cannot use an environment of another team as a guest, so its environment must belong to the team. */
 const agent = { kind: 'service_account', uid: '' } as const;
 
-/** Largest harness, MCP servers and prompt of an identity together, UTF-16 units of JSON. */
+/** Maximum size of the harness, the MCP servers and the prompt of an identity together, in UTF-16 units of their JSON. */
 const maxDefaultsLength = 256 * 1024;
 
-/** Returns the function that checks the defaults of an identity in the same way as a run of this identity. */
+/** Returns the function that checks the defaults of an agent identity. It makes the same checks as for a run of this identity. */
 export const checkIdentityDefaults =
   (models: Models): CheckDefaults =>
   async (tx, teamId, { base_model, environment_id, skills, secrets, config }) => {
     const faults: DefaultFault[] = [];
     const add = (path: string, message: string) => void faults.push({ path, message });
-    // An outage ends by itself; a disabled model stays disabled until an administrator enables it.
+    // Accept a model whose provider has an outage, because an outage ends by itself. Refuse a disabled model, because it stays disabled
+    // until an administrator enables it.
     const choices = { ...noChoices, disabledIds: (await readModelChoices(tx, teamId)).disabledIds };
     const modelOf = (path: string, name: string | null | undefined) => {
       const model = name ? models.resolve(name, choices) : null;
@@ -56,10 +57,10 @@ export const checkIdentityDefaults =
     return faults;
   };
 
-/** Returns the fault of a configuration with the path of the member in an identity. */
+/** Changes the path in a fault of a configuration to the path of the same member in an identity. */
 const ofIdentity = (fault: Fault): Fault => ({ ...fault, path: fault.path.replace(/^config\./, '') });
 
-/** Returns why the environment of an identity cannot be used, and its repositories. */
+/** Returns the reason why the environment of an identity cannot be used, and the repositories of the environment. */
 async function checkEnvironment(
   tx: Queryable,
   teamId: string,

@@ -5,10 +5,10 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, json, uuid, uuids } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 
-/** Position of a new run in its tree, and its metadata merged with its parent's metadata. */
+/** The ancestors of a new run, and the metadata of the run merged with the metadata of its parent. */
 export interface Lineage {
   readonly parentRunId?: string;
-  /** Parent first, root last. */
+  /** Ids of the ancestors, the parent first and the root last. */
   readonly ancestorIds: readonly string[];
   readonly metadata: Readonly<Record<string, string>>;
 }
@@ -19,7 +19,10 @@ const readParent = defineStatement({
   row: { id: uuid, ancestor_ids: uuids, metadata: json<Record<string, string>>() },
 });
 
-/** Reads the lineage that the request asks for. Adds a fault if the parent does not exist, or a limit is exceeded. */
+/**
+ * Reads the ancestors and the metadata for the parent that the request names. Adds a fault if the parent does not exist or a limit is
+ * exceeded.
+ */
 export async function readLineage(
   db: Queryable,
   teamId: string,

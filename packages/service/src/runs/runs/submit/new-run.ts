@@ -24,14 +24,14 @@ export interface NewRun {
   readonly config: AmbientAgentConfig;
   readonly name?: string;
   readonly modelId: string;
-  /** A model of the run whose price is unknown; absent: there is none. */
+  /** Id of a model of the run whose price is unknown; absent: the prices of all models are known. */
   readonly unpricedId?: string;
   readonly harness: string;
   readonly environmentId?: string;
-  /** Revision of the environment that the run executes, even if the environment changes while the run waits. */
+  /** Revision of the environment. The run uses this revision even if the environment changes while the run waits. */
   readonly environmentRevision?: number;
   readonly skillSpec?: string;
-  /** Self-hosted worker that must run it; absent: the hosted pool. */
+  /** Name of the self-hosted worker that must execute the run; absent: workers of the hosted pool execute it. */
   readonly workerHost?: string;
   readonly source: RunSourceType;
   readonly creator: RunActor;
@@ -40,15 +40,15 @@ export interface NewRun {
   readonly executor: RunActor;
   readonly mode?: string;
   readonly parentRunId?: string;
-  /** Parent first, root last. */
+  /** Ids of the ancestors, the parent first and the root last. */
   readonly ancestorIds: readonly string[];
   /** Limits of a child run that an agent starts. */
   readonly childLimits?: ChildLimits;
   readonly schedule?: ScheduleOfRun;
   readonly metadata: Readonly<Record<string, string>>;
-  /** Conversation to continue; absent: a new one. */
+  /** Id of the conversation to continue; absent: the run begins a new conversation. */
   readonly conversationId?: string;
-  /** Contents that it executes. */
+  /** The contents that the run executes, with their authors. */
   readonly contents: readonly RunContent[];
   /** Its rights. */
   readonly rights: RunRights;

@@ -8,7 +8,7 @@ beforeEach(async () => {
 });
 afterEach(() => t.close());
 
-test('does not fail because the transaction of another caller failed', async () => {
+test('preparing a run does not fail if the transaction of another caller failed a moment before', async () => {
   let other: unknown;
   const failing = t.deps.db.transaction(async (tx) => {
     await tx.query('SELECT 1 / 0').catch(() => undefined);

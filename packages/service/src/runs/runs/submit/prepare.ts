@@ -28,8 +28,8 @@ import { checkRunRequest, type RequestOutcome } from './request.ts';
 import { readRerun } from './rerun.ts';
 
 /**
- * `at_capacity`: a run would have to wait, because the team's limit is reached or no connected worker of the pool has a free slot. The
- * other columns show how much the team may still spend.
+ * Reads the column `at_capacity`: true if a new run would have to wait, because the team's limit is reached or no connected worker of the
+ * pool has a free slot. The other columns show how much the team may still spend.
  */
 const readCapacity = defineStatement({
   name: 'read_at_capacity',
@@ -48,7 +48,7 @@ const readCapacity = defineStatement({
   },
 });
 
-/** Whether a new run of a team would have to wait, and how much the team may still spend. */
+/** Says whether a new run of a team would have to wait, and how much the team may still spend. */
 interface TeamState extends TeamBudgetState {
   readonly at_capacity: boolean | null;
 }
@@ -75,40 +75,40 @@ export interface SubmitDeps {
   readonly executionDeps: ExecutionDeps;
   readonly blobs: BlobStore;
   readonly models: Models;
-  /** Absent: there are no rules. */
+  /** Absent: the service has no content policy. */
   readonly contentPolicy?: ContentPolicy;
 }
 
-/** A request to repeat a run of the team, its files included, with some members replaced. */
+/** A request to repeat a run of the team with its files. The request may replace some members of the first request. */
 export interface RerunOf {
   readonly rerunOf: string;
   readonly instead: RerunRequest;
 }
 
-/** A request for a run, by a person, an agent or an event. */
+/** A request for a run. A person, an agent or an event causes it. */
 export interface RunSubmission {
-  /** Creator of the run, and its team. */
+  /** The creator of the run, and the run's team. */
   readonly actor: { readonly teamId: string; readonly creator: RunActor };
   readonly request: RunAgentRequest | RerunOf;
   readonly source: RunSourceType;
-  /** The owner of the requesting key, for the audit log; absent: the request has no key. */
+  /** The owner of the key that sent the request, for the audit log; absent: no key sent it. */
   readonly by?: Author;
   /** The schedule that creates the run. */
   readonly schedule?: ScheduleOfRun;
-  /** Limits for a run that an agent starts below its own run. */
+  /** Limits for a child run that an agent starts. */
   readonly child?: ChildLimits;
-  /** Stored contents that the request was made from, such as a schedule. */
+  /** Stored contents from which the request was made, such as a schedule. */
   readonly contents?: readonly ContentRevision[];
 }
 
 /**
- * A run that passed the checks and is in no table. Its large files are in the blob store; if the run is not written, `discardRun` deletes
- * them, or the sweep of unreferenced blobs does so later.
+ * A run that passed the checks and is not written to any table yet. The large files of the run are already in the blob store. If the run is
+ * not written, `discardRun` deletes these files, or the sweep of unreferenced blobs does so later.
  */
 export interface PreparedRun {
   readonly kind: 'prepared';
   readonly run: NewRun;
-  /** True: the run would have to wait for a slot. This is only a hint for the caller. */
+  /** True if the run would have to wait for a slot. This is only a hint for the caller. */
   readonly atCapacity: boolean;
 }
 
@@ -122,21 +122,21 @@ export interface BudgetRefusal {
 /** 403 `content_policy_violation`; 503 if the policy cannot be checked now. */
 type PolicyRefusal = Exclude<PolicyVerdict, { kind: 'allowed' }>;
 
-/** Reasons why a submission creates no run, each with its HTTP status. */
+/** Reasons why a submission creates no run. The comment of each reason names its HTTP status. */
 export type PrepareRefusal =
   /** 400, 403 or 503 */
   | Exclude<RequestOutcome, { kind: 'ok' }>
   | PolicyRefusal
   | BudgetRefusal
   | StorageRefusal
-  /** 404: the team has no run to repeat by this id. */
+  /** 404: the run to repeat does not exist in the team. */
   | { readonly kind: 'no_such_run' }
-  /** 409: the bytes of a file to copy are gone. */
+  /** 409: the bytes of a file to copy were deleted. */
   | { readonly kind: 'file_lost' };
 
 /**
- * Checks a submission and stores its large files. All callers that create runs use it: the API, reruns, child runs, schedules,
- * deliveries. `tx`: the transaction of the caller, which writes the run with `writeRuns`.
+ * Checks a submission and stores its large files. All callers that create runs use this function: the API, reruns, child runs, schedules
+ * and webhook deliveries. `tx`: the transaction of the caller, which later writes the run with `writeRuns`.
  */
 export async function prepareRun(
   deps: SubmitDeps,
@@ -149,7 +149,8 @@ export async function prepareRun(
   if (!wanted) return { kind: 'no_such_run' };
   const checked = await checkSubmission(deps, { ...submission, request: wanted.request }, tx, wanted.rerunOf);
   if (checked.kind !== 'ok') return checked;
-  // In a transaction of the caller, a slow check would hold the locks of the transaction. The policy is checked again when a run begins.
+  // Do not check the content policy in a transaction of the caller, because a slow check would hold the locks of the transaction. The
+  // policy is checked again when a run begins.
   const byPolicy = tx ? null : await refusedByPolicy(deps, checked.run);
   if (byPolicy) return byPolicy;
   const team = await readTeamState(executionDeps, tx, checked.run);
@@ -178,14 +179,14 @@ export async function prepareRun(
 export const discardRun = ({ blobs }: SubmitDeps, { run }: PreparedRun): Promise<void> =>
   discardAttachments(blobs, run.attachments);
 
-/** A run that a submission would create. `refusal`: why the service would refuse this run although its request is valid. */
+/** The run that a submission would create. `refusal`: the reason why the service would refuse this run although the request is valid. */
 export interface PreviewedRun {
   readonly kind: 'ok';
   readonly run: NewRun;
   readonly refusal: BudgetRefusal | PolicyRefusal | null;
 }
 
-/** Checks a submission as `prepareRun` does, and stores nothing. */
+/** Checks a submission in the same way as `prepareRun`, but stores nothing. */
 export async function previewRun(
   deps: SubmitDeps,
   submission: RunSubmission & { readonly request: RunAgentRequest },
@@ -210,18 +211,18 @@ const checkSubmission = (
     rerunOf,
   });
 
-/** Returns why the content policy does not allow the texts of the run; null if it does. */
+/** Returns the reason why the content policy does not allow the texts of the run; null if it allows them. */
 async function refusedByPolicy(
   { contentPolicy }: SubmitDeps,
   { teamId, prompt, config }: Pick<NewRun, 'teamId' | 'prompt' | 'config'>,
 ): Promise<PolicyRefusal | null> {
-  // The texts in the form that the agent gets: without the values of secrets, and with the configuration of its agent identity.
+  // Check the texts as the agent gets them: without the values of secrets, and with the configuration of the agent identity.
   const texts = [prompt, config.base_prompt ?? ''].map((text) => ({ kind: 'prompt' as const, text }));
   const verdict = await contentPolicy?.check(teamId, texts);
   return verdict && verdict.kind !== 'allowed' ? verdict : null;
 }
 
-/** Returns why the team's budget does not admit the run; null if it does. */
+/** Returns the reason why the team's budget does not allow the run; null if it allows the run. */
 function refusedByBudget(team: TeamState, { unpricedId }: Pick<NewRun, 'unpricedId'>): BudgetRefusal | null {
   const raise = 'An administrator can raise it with PATCH /budget.';
   if (team.is_out_of_credits)
@@ -235,9 +236,9 @@ function refusedByBudget(team: TeamState, { unpricedId }: Pick<NewRun, 'unpriced
 
 interface WantedRun {
   readonly request: RunAgentRequest;
-  /** Stored files to copy instead of files in the request. */
+  /** Stored files to copy. They take the place of files in the request. */
   readonly copyOf?: readonly StoredAttachment[];
-  /** The run whose prompt or configuration the request has. */
+  /** The run whose prompt or configuration the request repeats. */
   readonly rerunOf?: string;
 }
 
@@ -251,7 +252,7 @@ async function resolveRequest(
   const rerun = await readRerun(db, teamId, request.rerunOf, request.instead);
   if (!rerun) return null;
   const { prompt, config } = request.instead;
-  // The attachments of the run belong to its request too.
+  // The attachments of the repeated run belong to the new request too.
   const isOwn = prompt !== undefined && config !== undefined && rerun.attachments.length === 0;
   return { request: rerun.request, copyOf: rerun.attachments, ...(isOwn ? {} : { rerunOf: request.rerunOf }) };
 }

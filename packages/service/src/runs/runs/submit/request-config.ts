@@ -13,15 +13,15 @@ import { secretsOfServers } from '../../../team/mcp/secret-references.ts';
 /** Values of `worker_host` that published clients use for the hosted pool. */
 const hostedPool = ['', 'warp', 'runyard'];
 
-/** Returns the self-hosted worker that a configuration names; undefined: the hosted pool. */
+/** Returns the name of the self-hosted worker that a configuration names; undefined means the hosted pool. */
 export const workerHostOf = ({ worker_host }: Pick<AmbientAgentConfig, 'worker_host'>): string | undefined =>
   hostedPool.includes(worker_host ?? '') ? undefined : worker_host;
 
-/** Largest configuration of a run, UTF-16 units of JSON. */
+/** Maximum size of the configuration of a run, in UTF-16 units of its JSON. */
 export const maxConfigLength = 1024 * 1024;
 const maxNameLength = 500;
 
-/** Checks the members of a configuration that need no table, and adds their faults. */
+/** Checks those members of a configuration for which no table must be read, and adds their faults. */
 export function checkConfig(config: AmbientAgentConfig, keepsLacking: boolean | undefined, faults: Fault[]): void {
   const tooLong = (path: string, max: number) => faults.push({ path, message: `must be at most ${max} characters` });
   if ((config.name?.length ?? 0) > maxNameLength) tooLong('config.name', maxNameLength);
@@ -31,7 +31,7 @@ export function checkConfig(config: AmbientAgentConfig, keepsLacking: boolean | 
       message: 'no worker can have this name: it must be 1 to 63 characters of [A-Za-z0-9._-]',
     });
   }
-  // The schema has checked a request's own members. Other configurations may be older than this member.
+  // Check the type too: the schema has checked the configuration of the request, but a stored configuration may be older than this member.
   const runner = runnerOf(config);
   if (config.runner_config !== undefined && runner === undefined)
     faults.push({ path: 'config.runner_config', message: 'must have docker_image, the name of a container image' });
@@ -49,7 +49,7 @@ export function checkConfig(config: AmbientAgentConfig, keepsLacking: boolean | 
 }
 
 const maxServerNameLength = 100;
-/** The name is used in tool names, in messages and in a path of the gateway. */
+/** Limit the characters of the name, because it appears in tool names, in messages and in a path of the gateway. */
 const isName = (name: string): boolean =>
   name.length <= maxServerNameLength && name.trim() !== '' && !/^\.+$/.test(name) && !/[\p{C}\p{Zl}\p{Zp}]/u.test(name);
 

@@ -20,14 +20,14 @@ import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
 import { readSteeringAuthors } from '../tree/steering.ts';
 import { workerHostOf } from './request-config.ts';
 
-/** The members of a request that name contents. */
+/** The members of a request that determine its contents. */
 export interface ContentsOfRequest {
   readonly teamId: string;
   readonly creator: RunActor;
   readonly executor: RunActor;
   /** Stored contents from which the request was made, such as a schedule, the environment and the agent identity. */
   readonly revisions: readonly ContentRevision[];
-  /** The run that is repeated. Absent if the request replaces both the prompt and the configuration of that run. */
+  /** The run that the request repeats. Absent if the request replaces both the prompt and the configuration of that run. */
   readonly rerunOf?: string | undefined;
   readonly parentRunId?: string | undefined;
   readonly conversationId?: string | undefined;
@@ -48,8 +48,8 @@ const readConversation = defineStatement({
 });
 
 /**
- * Kinds of contents that a repeated run reads again in their present revision. Its configuration already contains the parts of an agent
- * identity that it has.
+ * Kinds of contents that a repeated run reads again in their present revision. An agent identity is not one of them: the configuration of
+ * the run already contains the parts that came from the identity.
  */
 const readAgain: readonly RunContent['kind'][] = ['environment', 'mcp_server', 'worker_pool'];
 
@@ -66,8 +66,8 @@ export async function contentsOfRequest(db: Queryable, request: ContentsOfReques
 }
 
 /**
- * Returns each revision once. Of the contents without revisions, returns only the first one of each author. Otherwise the list would grow
- * each time a repeated run is repeated.
+ * Returns each revision of a content only once, and of the contents without revisions only the first one of each author. Otherwise the list
+ * would grow each time a repeated run is repeated.
  */
 function withoutRepeated(contents: readonly RunContent[]): RunContent[] {
   const keyOf = ({ kind, uid, revision, author, accepted }: RunContent) =>
@@ -76,8 +76,8 @@ function withoutRepeated(contents: readonly RunContent[]): RunContent[] {
 }
 
 /**
- * Returns the prompt of the request as content if its creator is not the executor. A person who accepts an identity also accepts the texts
- * from the keys of the identity.
+ * If the creator of the request is not the executor of the run, returns the prompt of the request as a content. A person who accepts an
+ * identity also accepts the texts that the keys of the identity send.
  */
 function promptOf(creator: RunActor, executor: RunActor, stored: readonly RunContent[]): RunContent[] {
   if (isSameActor(creator, executor)) return [];
@@ -93,7 +93,7 @@ async function contentsOfRun(
   without: readonly RunContent['kind'][] = [],
 ): Promise<RunContent[]> {
   const [run] = await db.query(readSource, [runId]);
-  // The run was deleted after the request was read.
+  // The run was deleted after the check of the request.
   if (!run) return [{ kind: 'run', uid: runId, author: null, accepted: false }];
   const { creator } = run;
   const made: RunContent = { kind: 'run', uid: runId, author: creator, accepted: isSameActor(creator, executor) };

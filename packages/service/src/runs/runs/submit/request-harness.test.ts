@@ -10,22 +10,25 @@ const models = {
   'openai-compatible': { id: 'local/qwen3', protocol: 'openai-compatible', providerModel: 'qwen3' },
 } as const;
 
-test.each(presetTypes)('lets %s use the models whose protocol it supports, and lists these models', (type) => {
-  const preset = presets[type];
-  for (const [protocol, model] of Object.entries(models)) {
-    const problem = presetProblem(preset, model);
-    if (protocol in preset.speaks) expect(problem).toBeUndefined();
-    else expect(problem).toContain(`the harness ${type} cannot use ${model.id}; it needs a model`);
-  }
-  expect(presetProblem(preset, { id: 'runbook', protocol: undefined, providerModel: '' })).toContain('runbook');
-});
+test.each(presetTypes)(
+  '%s may use exactly the models whose protocol it supports, and a refusal lists these models',
+  (type) => {
+    const preset = presets[type];
+    for (const [protocol, model] of Object.entries(models)) {
+      const problem = presetProblem(preset, model);
+      if (protocol in preset.speaks) expect(problem).toBeUndefined();
+      else expect(problem).toContain(`the harness ${type} cannot use ${model.id}; it needs a model`);
+    }
+    expect(presetProblem(preset, { id: 'runbook', protocol: undefined, providerModel: '' })).toContain('runbook');
+  },
+);
 
-test('refuses a model that the program would request under another name', () => {
+test("a model that the harness's program would request under another name is refused", () => {
   const renamed = { id: 'google/gemini-3.5-flash', protocol: 'google', providerModel: 'gemini-3.5-flash' } as const;
   expect(presetProblem(presets.gemini, renamed)).toContain('Gemini CLI asks the provider for a newer model');
 });
 
-test('keeps unknown members of the harness, and accepts a command together with a preset', () => {
+test('unknown members of `harness` are kept, and a command is accepted together with a preset', () => {
   const config = { harness: { type: 'claude', colour: 'red', command: ['my-claude'], env: { A: 'b' } } };
   expect(checkHarness(config)).toMatchObject({ ok: true, harness: 'claude' });
   expect(checkHarness({ harness: { type: 'command', command: ['cat'] } })).toEqual({ ok: true, harness: 'command' });

@@ -45,7 +45,7 @@ export function checkHarness(config: AmbientAgentConfig): HarnessCheck {
   return preset === undefined ? { ok: true, harness: type } : checkVariables(config, preset);
 }
 
-/** Refuses variables that the preset sets itself. */
+/** Returns the harness, or a fault if the configuration sets an environment variable that the preset sets itself. */
 function checkVariables(config: AmbientAgentConfig, preset: HarnessPreset): HarnessCheck {
   const own = variablesOfPreset(preset);
   const taken = Object.keys(config.harness?.env ?? {}).find((name) => own.has(name));
@@ -58,7 +58,7 @@ function checkVariables(config: AmbientAgentConfig, preset: HarnessPreset): Harn
 }
 
 /**
- * Returns why a preset cannot use the run's model; undefined if it can. `protocol` undefined: the run has no language
+ * Returns the reason why a preset cannot use the run's model; undefined if it can. `protocol` is undefined if the run has no language
  * model.
  */
 export function presetProblem(
@@ -74,7 +74,7 @@ export function presetProblem(
   return renamed && `the harness ${preset.type} cannot use ${model.id}: ${renamed.reason}`;
 }
 
-/** First part of the model ids that each protocol can reach. */
+/** For each protocol: the first part of the ids of the models that it can reach. */
 const prefixOf: Readonly<Record<AgentModel['protocol'], string>> = {
   anthropic: 'anthropic',
   'openai-responses': 'openai',

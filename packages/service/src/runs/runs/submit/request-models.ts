@@ -1,4 +1,4 @@
-/** Checks the model that a request names, and the models that may take its place. */
+/** Checks the model that a request names, and the fallback models. */
 
 import { isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
 import type { HarnessPreset } from '@runyard/contract/agent/harness-presets/preset';
@@ -12,12 +12,12 @@ import { speakSameProtocol } from '../../../team/models/providers.ts';
 import { unpricedMessage } from '../../../team/usage/budget/admit.ts';
 import { presetProblem } from './request-harness.ts';
 
-/** `ok` even if `faults` were found. */
+/** `ok`: the model was resolved. `faults` may still contain faults of other members. */
 export type CheckedModels =
   | {
       readonly kind: 'ok';
       readonly modelId: string;
-      /** A model of the request whose price is unknown; absent: there is none. */
+      /** Id of a model of the request whose price is unknown; absent: the prices of all models are known. */
       readonly unpricedId?: string;
     }
   | { readonly kind: 'not_available'; readonly detail: string }
@@ -27,20 +27,20 @@ interface Wanted {
   readonly config: AmbientAgentConfig;
   /** The result of `checkHarness`. */
   readonly harness: { readonly harness: string; readonly preset?: HarnessPreset };
-  /** True: the run is created in an outage too, because the time of a schedule does not come again. */
+  /** True if the run is created even in an outage, because the time of a schedule does not come again. */
   readonly mayWait: boolean;
-  /** True: no run is created now, so a model that this service does not offer is accepted. */
+  /** True if no run is created now, so a model that this service does not offer is accepted. */
   readonly keepsLacking?: boolean | undefined;
 }
 
-/** Returns why the program of a preset cannot use the model; undefined if it can. */
+/** Returns the reason why the program of a preset cannot use the model; undefined if it can. */
 function unusableModel(preset: HarnessPreset, { id, agentModel }: ResolvedModel): string | undefined {
   const protocol = id === firstLocalId ? 'openai-compatible' : agentModel?.protocol;
   return presetProblem(preset, { id, protocol, providerModel: agentModel?.provider_model ?? '' });
 }
 
 /**
- * Returns the model with which the run begins, even in an outage of its provider; the agent's task then has another model.
+ * Returns the model with which the run is created, even if its provider has an outage. In this case the agent's task names another model.
  */
 export function checkModels(models: Models, choices: ModelChoices, wanted: Wanted, faults: Fault[]): CheckedModels {
   const { config, mayWait } = wanted;
@@ -62,7 +62,7 @@ export function checkModels(models: Models, choices: ModelChoices, wanted: Wante
   const namedIds = [modelId];
   for (const [index, named] of (config.model_fallbacks ?? []).entries()) {
     const path = `config.model_fallbacks.${index}`;
-    // An outage of a fallback does not count as a fault, because it may have ended when the fallback is needed.
+    // An outage of a fallback's provider is no fault, because it may have ended when the fallback is needed.
     const fallback = models.resolve(named, { ...noChoices, disabledIds: choices.disabledIds });
     if (!fallback.ok && fallback.reason === 'disabled')
       return { kind: 'not_available', detail: `${path}: ${fallback.message}.` };

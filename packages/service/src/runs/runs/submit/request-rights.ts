@@ -1,4 +1,4 @@
-/** Computes the rights of the run of a request (docs/decisions/rights.md). */
+/** Computes the rights of a run that a request creates (docs/decisions/rights.md). */
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { Fault } from '../../../platform/fault.ts';
 import type { Vault } from '../../../platform/secrets/vault.ts';
@@ -18,7 +18,7 @@ import { findAdmitted } from '../../../team/environments/named.ts';
 import { faultsOfSecrets, secretsByForm } from '../../../team/mcp/secret-references.ts';
 import { describeUnusable, findUsableSecrets, type SecretNames } from '../../../team/stored-secrets/find-usable.ts';
 
-/** Outcome of the computation. `values`: values of the secrets of the run. */
+/** Outcome of the computation. `values`: the values of the run's secrets. */
 export type RightsOutcome =
   | { readonly kind: 'ok'; readonly rights: RunRights; readonly values: readonly string[] }
   /** 400 */
@@ -32,13 +32,16 @@ interface RunOfRights {
   readonly teamId: string;
   readonly executor: RunActor;
   readonly contents: readonly RunContent[];
-  /** The environment of another team that the executor may use as a guest; absent: the run has no such environment. */
+  /** The run's environment if it belongs to another team, whose guest the executor is; absent: the run has no such environment. */
   readonly guestOf?: string | undefined;
-  /** MCP servers of its configuration. */
+  /** MCP servers in the configuration of the run. */
   readonly servers: NonNullable<AmbientAgentConfig['mcp_servers']>;
 }
 
-/** Decides whether the run may use the environment of another team. The authors of the environment itself need no permission. */
+/**
+ * Decides whether the run may use the environment of another team. Authors of contents need permission for this, but the authors of the
+ * environment itself do not.
+ */
 async function decideGuest(db: Queryable, { executor, contents, guestOf }: RunOfRights) {
   const others = contents.filter(({ kind, uid }) => kind !== 'environment' || uid !== guestOf);
   if (guestOf === undefined || others.every(({ accepted }) => accepted)) return undefined;

@@ -35,7 +35,7 @@ import { checkModels } from './request-models.ts';
 import { rightsOfRequest } from './request-rights.ts';
 import { checkSkills } from './run-skills.ts';
 
-/** Characters (UTF-16 units) of a title that is taken from a prompt. */
+/** Maximum number of characters (UTF-16 units) of a title that is taken from a prompt. */
 const maxTitleLength = 80;
 
 /**
@@ -43,7 +43,7 @@ const maxTitleLength = 80;
  * and the cut is never inside a surrogate pair.
  */
 export function titleOf(prompt: string): string {
-  // A prompt may be one line of a megabyte, so read only the beginning.
+  // Read only the beginning of the prompt, because it may be one line of a megabyte.
   const line =
     prompt
       .trimStart()
@@ -74,7 +74,7 @@ export function withoutValues(
   };
 }
 
-/** A checked request: the run to create, and its decoded files. */
+/** The result for a valid request: the run to create, and the decoded files of the request. */
 export interface DecodedRunRequest {
   readonly kind: 'ok';
   readonly run: NewRun;
@@ -83,12 +83,12 @@ export interface DecodedRunRequest {
   readonly values: readonly string[];
 }
 
-/** Outcome of the check, each with the HTTP status that it becomes. */
+/** Outcome of the check. The comment of each outcome begins with its HTTP status. */
 export type RequestOutcome =
   | DecodedRunRequest
   /** 400 */
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
-  /** 403 `not_authorized`. `fault`: the member that names something the caller may not use. */
+  /** 403 `not_authorized`. `fault` names the member of the request whose value the caller may not use. */
   | { readonly kind: 'forbidden'; readonly detail: string; readonly fault?: Fault }
   /**
    * 403 `not_authorized`: the author of a content may not use a secret that the request names. The refusal ends when the executor accepts the
@@ -132,16 +132,16 @@ const nameOfSkill = (spec: string | undefined): string | undefined =>
     .filter((part) => part !== 'SKILL.md')
     .at(-1);
 
-/** Members of the environment that a request names and its run may use. */
+/** Values of the environment that the request names. The run may use this environment. */
 interface EnvironmentParts {
   readonly repositories: readonly Repository[];
   readonly secrets: readonly SecretReference[];
   readonly contents: readonly ContentRevision[];
-  /** UID of the environment, if another team owns it and admits the executor. */
+  /** UID of the environment if another team owns it and allows the executor to use it. */
   readonly guestOf?: string;
 }
 
-/** Finds the environment that a request names as the executor of the run, and adds its faults. */
+/** Finds the environment that a request names, with the permissions of the run's executor. Adds a fault if it cannot be used. */
 async function findEnvironment(
   db: Queryable,
   executor: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
@@ -156,7 +156,7 @@ async function findEnvironment(
   if (message !== null) faults.push({ path, message });
   return {
     repositories: environment.config.github_repos ?? [],
-    // A guest gets no secrets by the names in an environment of another team.
+    // A team that uses the environment as a guest gets no secrets for the names in it.
     secrets: environment.isGuest ? [] : (environment.config.secrets ?? []),
     contents: [{ kind: 'environment', uid, revision: environment.revision }],
     ...(environment.isGuest ? { guestOf: uid } : {}),
@@ -164,27 +164,30 @@ async function findEnvironment(
 }
 
 interface CheckDeps {
-  /** The transaction of the caller, or the database. */
+  /** The transaction of the caller, or the database if the caller has no transaction. */
   readonly db: Queryable;
-  /** The database, if `db` is a transaction. Results that were read through the database a moment ago are used again. */
+  /** Set to the database if `db` is a transaction. Results that were read through the database a moment ago are then used again. */
   readonly root?: Queryable;
   readonly models: Models;
   readonly vault: Vault;
 }
 
-/** The origin of a request. */
+/** Says where a request comes from. */
 export interface RequestSource {
-  /** True: the agent of a run sent the request. */
+  /** True if the agent of a run sent the request. */
   readonly isChild?: boolean;
-  /** Stored contents that it was made from, such as a schedule. */
+  /** Stored contents from which the request was made, such as a schedule. */
   readonly contents?: readonly ContentRevision[] | undefined;
-  /** The run that it repeats. */
+  /** The run that the request repeats. */
   readonly rerunOf?: string | undefined;
-  /** True: the request is only checked, for a definition that is stored even if this service lacks its model or its platform. */
+  /**
+   * True if the request is only checked, for a definition. A definition is stored even if this service does not offer its model or its
+   * platform.
+   */
   readonly keepsLacking?: boolean | undefined;
 }
 
-/** Checks the rules that a schema cannot check: every thing in the request must exist and belong to the caller's team. */
+/** Checks the rules that a schema cannot check: every object that the request names must exist and belong to the caller's team. */
 export async function checkRunRequest(
   deps: CheckDeps,
   principal: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
@@ -195,7 +198,8 @@ export async function checkRunRequest(
   const { db, models, vault } = deps;
   const { teamId } = principal;
   const faults: Fault[] = [];
-  // A child has the configuration of its parent. From its identity, the child gets only the parts that the parent has.
+  // A child has the configuration of its parent. From its agent identity, the child gets only the parts that the parent's configuration
+  // also has.
   const runAs = isChild ? runAsParent(principal, request) : await resolveRunAs(db, principal, request);
   if (runAs.kind === 'forbidden') return runAs;
   if (runAs.kind === 'invalid') return { kind: 'invalid', faults: [runAs.fault] };
@@ -213,7 +217,8 @@ export async function checkRunRequest(
   faults.push(...servers.faults);
   const harness = checkHarness(config);
   if (!harness.ok) faults.push(harness.fault);
-  // A run of a schedule or a webhook waits for the provider, because its time or delivery does not come again.
+  // Accept an outage for a run of a schedule or a webhook: the run waits for the provider, because the time of the schedule or the delivery
+  // does not come again.
   const mayWait = origin === 'SCHEDULED_AGENT' || origin === 'WEBHOOK';
   const checkedModels = checkModels(
     models,

@@ -6,7 +6,7 @@ import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { readAttachmentsOfRequest } from '../../files/attachments/read.ts';
 import type { StoredAttachment } from '../../files/attachments/store.ts';
 
-/** A request that repeats a run, and the files of the first request. */
+/** A request that repeats a run, and the files of the request that created the run. */
 export interface Rerun {
   readonly request: RunAgentRequest;
   readonly attachments: readonly StoredAttachment[];
@@ -25,8 +25,8 @@ const readRequest = defineStatement({
 });
 
 /**
- * Reads the request that created a run of the team, and replaces the members in `instead`; null if there is no such run. The new run has
- * neither the conversation nor the parent of the first run.
+ * Reads the request that created a run of the team, and replaces members by those in `instead`; returns null if there is no such run. The
+ * new run gets neither the conversation nor the parent of the first run.
  */
 export async function readRerun(
   db: Queryable,
@@ -38,7 +38,7 @@ export async function readRerun(
   const [run] = await db.query(readRequest, [runId, teamId]);
   if (!run) return null;
   const attachments = await readAttachmentsOfRequest(db, runId);
-  // A new prompt without a title gives the run a new title.
+  // If the new request has a prompt and no title, drop the old title, so that the title is taken from the new prompt.
   const title = instead.title ?? (instead.prompt === undefined ? run.title : undefined);
   const request: RunAgentRequest = {
     prompt: instead.prompt ?? run.prompt,

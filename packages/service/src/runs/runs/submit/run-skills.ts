@@ -9,7 +9,7 @@ import { defineStatement } from '../../../platform/store/database/statement.ts';
 import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
 import { parseSkillSpec, specText } from '../../../team/skills/spec.ts';
 
-/** The configuration with its skills, each with owner and repository, and the skill that the run follows. */
+/** The configuration, in which each skill has owner and repository, and the skill that the run follows. */
 export interface CheckedSkills {
   readonly config: AmbientAgentConfig;
   readonly first?: string;
@@ -17,9 +17,9 @@ export interface CheckedSkills {
 }
 
 /**
- * Checks the skills of a request without asking the code host, which may be slow. A later check, before the agent begins, finds out
- * whether the skills exist. `repositories`: repositories of the run's environment. A run follows the first skill. Skills of a factory's
- * definition are only available to its agent, if the request does not make the run follow one of these skills.
+ * Checks the skills of a request. Does not ask the code host, which may be slow: a later check, before the agent begins, finds out whether
+ * the skills exist. `repositories`: repositories of the run's environment. A run follows the first skill of the request. Skills of a
+ * factory's definition are only available to the agent, unless the request makes the run follow one of them.
  */
 export function checkSkills(
   { skill, config = {} }: Pick<RunAgentRequest, 'skill' | 'config'>,
@@ -46,7 +46,8 @@ export function checkSkills(
 }
 
 /**
- * If the request gave no name, `name` may already be the name of the skill's folder. This statement replaces it by the name of the skill.
+ * If the request gave no name, `name` may be the name of the skill's folder. This statement replaces that name by the real name of the
+ * skill.
  */
 const recordStatement = defineStatement({
   name: 'record_skills_of_run',
@@ -61,7 +62,10 @@ const recordStatement = defineStatement({
   row: {},
 });
 
-/** Records the resolved skills of a run, each with its path. A run without a name in its configuration gets the name of the first skill. */
+/**
+ * Records the skills that were found for a run, each with its path. If the configuration of the run has no name, the run gets the name of
+ * the first skill.
+ */
 export async function recordSkills(
   db: Queryable,
   runId: string,

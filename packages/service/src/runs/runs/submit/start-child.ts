@@ -42,7 +42,7 @@ const readParent = defineStatement({
     model_id: text(),
     kind: text<RunActor['kind']>(),
     uid: text(),
-    /** Null: the parent has no max_duration_minutes. */
+    /** null if the parent has no max_duration_minutes. */
     seconds_left: nullable(float),
   },
 });
@@ -71,7 +71,7 @@ function forbiddenOverride(
     own.environment_id !== parent.environment_id
   )
     return 'environment_id';
-  // A child with its own environment already has its own image.
+  // A child that may choose its environment may also choose its image, so check the runner only for other children.
   if (
     !allowed.includes('environment_id') &&
     own.runner_config !== undefined &&
@@ -84,8 +84,8 @@ function forbiddenOverride(
 }
 
 /**
- * Returns a skill that the child may not have. The service reads skills with the credentials of the team. So an agent may name only skills
- * in the repositories of its environment, which it can read itself, and skills that a person gave to its run.
+ * Returns a skill that the child may not have; undefined if there is none. The service reads skills with the credentials of the team. So an
+ * agent may name only skills that it can read itself, in the repositories of its environment, and skills that a person gave to its run.
  */
 async function forbiddenSkill(
   db: ExecutionDeps['db'],
@@ -106,7 +106,10 @@ async function forbiddenSkill(
   return wanted.find((each) => !granted.includes(each) && !isReachable(each));
 }
 
-/** Returns the child's configuration, completed with its parent's environment, runner, worker, `on_worker_loss`, harness and model. */
+/**
+ * Returns the child's configuration. Members that the child does not set come from the parent: environment, runner, worker,
+ * `on_worker_loss`, harness and model.
+ */
 function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunRequest): AmbientAgentConfig {
   const { environment_id, harness, on_worker_loss, runner_config, worker_host } = parent.config;
   const model_id = own.harness?.model_id === undefined ? parent.model_id : undefined;
@@ -121,7 +124,7 @@ function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunReques
   const approvers = parent.config.approvals_from ?? [];
   const policy = stricter(parent.config.approval_policy, own.approval_policy);
   const startsRuns = own.child_runs?.enabled ?? mode === 'orchestrate';
-  // A person, not an agent, decides whose follow-ups a run takes.
+  // Ignore `followups_from` in the child's request: a person, not an agent, decides from whom a run takes follow-ups.
   const { followups_from: _, ...ofChild } = own;
   const { followups_from } = parent.config;
   return {
@@ -139,8 +142,8 @@ function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunReques
 const noTime = 0.001;
 
 /**
- * Returns the limits of a child: at most the limits of its parent, and at most the time that the parent has left. The use of the child
- * also counts against the parent's budget. The limits stay valid if the parent is deleted.
+ * Returns the limits of a child. They are at most the limits of the parent, and the time is at most the time that the parent has left. What
+ * the child uses also counts against the parent's budget. The limits stay valid if the parent is deleted.
  */
 function narrowedBudget({ config, seconds_left }: ParentRow, own: AmbientAgentConfig): RunBudget {
   const parent = budgetOf(config);
@@ -157,15 +160,15 @@ function narrowedBudget({ config, seconds_left }: ParentRow, own: AmbientAgentCo
 
 const byStrictness: readonly ApprovalPolicy[] = ['auto-approve', 'ask', 'auto-deny'];
 
-/** Returns the stricter policy, so that a run cannot avoid its own policy by starting a child. */
+/** Returns the stricter of the two policies, so that a run cannot avoid its own policy by starting a child. */
 function stricter(a: ApprovalPolicy | undefined, b: ApprovalPolicy | undefined): ApprovalPolicy | undefined {
   const rank = (policy: ApprovalPolicy | undefined) => (policy === undefined ? -1 : byStrictness.indexOf(policy));
   return rank(a) > rank(b) ? a : b;
 }
 
 /**
- * Returns the name of a secret that the child would get although no sandbox of its parent got it; undefined if there is none. The parent's
- * environment needs no check, because a person chose it for both runs.
+ * Returns the name of a secret that the child would get although no sandbox of the parent got it; undefined if there is none. Secrets of
+ * the parent's environment need no check, because a person chose this environment for both runs.
  */
 async function findUngranted(
   db: Queryable,
@@ -177,7 +180,7 @@ async function findUngranted(
   const other = environment_id !== undefined && environment_id !== parent.environment_id;
   const environment = other ? await findNamedEnvironment(db, { teamId, creator: executor }, environment_id) : undefined;
   const ofEnvironment = environment?.kind === 'own' && !environment.isGuest ? (environment.config.secrets ?? []) : [];
-  // Headers for servers that the parent does not have were already refused.
+  // Headers need no check here: servers that the parent does not have were already refused.
   const ofPrograms = secretsOfServers(child.mcp_servers ?? {}).filter(isInSandbox);
   const wanted = [...(child.secrets ?? []), ...ofEnvironment, ...ofPrograms].map(({ name }) => name);
   if (wanted.length === 0) return undefined;
@@ -191,7 +194,7 @@ type ChildRequestOutcome =
   | { readonly kind: 'forbidden'; readonly detail: string }
   | { readonly kind: 'gone' };
 
-/** Returns the request for a child of the session's run, without the parent's secrets, and the actor that creates it. */
+/** Returns the request for a child of the session's run, with the parent's secrets redacted, and the actor that creates the child. */
 async function childRequest(
   deps: Pick<ExecutionDeps, 'db' | 'secrets' | 'vault'>,
   session: RunSession,
@@ -237,8 +240,8 @@ type Servers = NonNullable<AmbientAgentConfig['mcp_servers']>;
 type ChildServers = { readonly servers: Servers } | { readonly forbidden: string };
 
 /**
- * Returns the MCP servers of a child run. An agent chooses the programs in the sandbox of its child. The child reaches the network and stored secrets
- * only through servers of its parent: with the same url and the parent's headers, or with the same id.
+ * Returns the MCP servers of a child run. An agent may choose any program in the sandbox of its child. Servers that reach the network or
+ * stored secrets must be servers of the parent: with the same url and the parent's headers, or with the same id.
  */
 function childMcpServers(parent: Servers, own: Servers): ChildServers {
   const servers: Servers = {};
@@ -262,7 +265,7 @@ function grantedBy(parent: Servers, { url, headers, ...server }: MCPServerConfig
  */
 export type StartChildOutcome = SubmitOutcome | { readonly kind: 'gone' };
 
-/** Starts a child of the session's run, with the same team and creator. */
+/** Starts a child of the session's run. The child has the same team and creator. */
 export async function startChild(
   deps: SubmitDeps,
   session: RunSession,

@@ -37,7 +37,7 @@ const withFile = () => submission({ request: { prompt: 'Do it.', attachments: fi
 const whole = { runs: 1, executions: 1, events: 1, files: 1 };
 const nothing = { runs: 0, executions: 0, events: 0, files: 0 };
 
-/** Prepares the runs and writes them together. Returns their ids. */
+/** Prepares the runs and writes them together. Returns the ids of the runs. */
 async function written(tx: Queryable, ...wanted: readonly SingleSubmission[]): Promise<string[]> {
   const prepared = await Promise.all(
     wanted.map(async (each) => {
@@ -46,18 +46,18 @@ async function written(tx: Queryable, ...wanted: readonly SingleSubmission[]): P
       return outcome;
     }),
   );
-  // No row is written yet, so no statement could return these runs.
+  // Preparing writes no row, so the runs must not be in the tables yet.
   for (const { run } of prepared) expect((await tx.query('SELECT FROM runs WHERE id = $1', [run.id])).length).toBe(0);
   const responses = await writeRuns(tx, prepared);
   expect(responses.map(({ run_id: id }) => id)).toEqual(prepared.map(({ run }) => run.id));
   return responses.map(({ run_id: id }) => id);
 }
 
-describe("writing runs in the caller's transaction", () => {
-  test('commits the runs together with the other rows of the caller', async () => {
+describe('writing runs in a transaction of the caller', () => {
+  test('makes the runs visible together with the other rows of the caller', async () => {
     const ids = await db.transaction(async (tx) => {
       const two = await written(tx, withFile(), withFile());
-      // Other transactions see no row before the commit.
+      // Before the commit, other transactions must not see the rows.
       expect(await Promise.all(two.map(countRows))).toEqual([nothing, nothing]);
       return two;
     });
@@ -91,7 +91,7 @@ describe("writing runs in the caller's transaction", () => {
   });
 });
 
-test('creates one run for a repeated request, and returns the same answer', async () => {
+test('a repeated request creates only one run, and gets the same answer', async () => {
   const once = { teamId: service.teamId, principal: 'schedule', key: randomUUIDv7(), requestHash: Buffer.alloc(32) };
   const submitOnce = () => submitted(submission({ once }));
   const [first, second] = await Promise.all([submitOnce(), submitOnce()]);
@@ -101,13 +101,13 @@ test('creates one run for a repeated request, and returns the same answer', asyn
   expect(await submitRun(service.deps, submission({ once: other }))).toEqual({ kind: 'idempotency_conflict' });
 });
 
-test('gives the run the source and the actor of its submission', async () => {
+test('a run has the source and the actor of its submission', async () => {
   const runId = await submitted(submission());
   const run = await service.request<{ source: string; creator: { uid: string } }>('GET', `/agent/runs/${runId}`);
   expect(run.body).toMatchObject({ source: 'SCHEDULED_AGENT', creator: { uid: 'tester' } });
 });
 
-test('refuses to repeat a run that the team does not have', async () => {
+test('the service refuses to repeat a run that the team does not have', async () => {
   const request = { rerunOf: randomUUIDv7(), instead: {} };
   expect(await submitRun(service.deps, submission({ request }))).toEqual({ kind: 'no_such_run' });
 });

@@ -1,4 +1,7 @@
-/** Submits and writes runs. Only the functions of this file turn a prepared run into an answer. */
+/**
+ * Submits and writes runs. Only the functions of this file make the answer for a prepared run, so there is no answer for a run that was not
+ * written.
+ */
 
 import { randomUUIDv7 } from 'node:crypto';
 import type { RunAgentResponse } from '@runyard/contract/runs/run-request';
@@ -32,13 +35,13 @@ import {
   type SubmitDeps,
 } from './prepare.ts';
 
-/** Common table expressions that write the files of runs, whose parameters are the last two of `parametersOfRuns`. */
+/** Common table expressions that write the files of runs. Their parameters are the last two of `parametersOfRuns`. */
 const insertFiles = `attachment AS (${insertAttachmentsOf('$2', '$3')}
     )`;
 
 /**
- * Defines a statement for all runs of a batch: the runs, their first executions and events, deliveries to subscribers, the wake-up of
- * the queue. `more`: further common table expressions. Each table that a statement names takes time, even if no row
+ * Defines a statement that writes all runs of a batch, with their first executions, events and deliveries to subscribers, and notifies the
+ * dispatchers. `more`: further common table expressions. Each table that a statement names takes time, even if no row
  * goes there.
  */
 const defineInsert = (name: string, more: string) =>
@@ -70,12 +73,12 @@ const defineInsert = (name: string, more: string) =>
   });
 
 /**
- * Defines a statement that writes runs with their files. `more`: common table expressions of a caller that writes rows of its own; * the
- * parameters of these expressions come after the parameters of `parametersOfRuns`.
+ * Defines a statement that writes runs with their files. `more`: further common table expressions, if the caller writes other rows too.
+ * Their parameters come after the parameters of `parametersOfRuns`.
  */
 export const defineInsertRuns = (name: string, more: string) => defineInsert(name, `${insertFiles}, ${more}`);
 
-/** A common table expression that writes the entries of the audit log. Only creates by key have them. */
+/** A common table expression that writes the entries of the audit log. Only runs that a key created have such an entry. */
 const insertEntries = `audit AS (${insertCreationEntries('input')}
     )`;
 
@@ -83,7 +86,7 @@ const insertWithFiles = defineInsert('insert_runs_and_files', insertFiles);
 const insertSingle = defineInsert('insert_run_and_files', `${insertFiles}, ${insertEntries}`);
 const insertWithAnswers = defineInsert('insert_runs_and_answers', `${insertEntries}, ${recordFirstAnswers('input')}`);
 
-/** Returns the payload of the first timeline event; undefined if nothing is withheld from the run. */
+/** Returns the payload of the first timeline event; undefined if no right is withheld from the run. */
 const creationPayload = ({ rights: { withheld } }: NewRun) =>
   withheld.length > 0 ? { withheld: withheld.map(toWithheldRight) } : undefined;
 
@@ -120,7 +123,7 @@ const toRow = (run: NewRun) => ({
   ...creationEntryOf(run.by),
 });
 
-/** Counts runs that were written, and begins their traces, when the transaction commits. */
+/** When the transaction commits, counts the written runs and begins their traces. */
 export function countCreated(db: Queryable, runs: readonly NewRun[]): void {
   countQueued(db, runs.length);
   if (runs.length === 0) return;
@@ -167,13 +170,13 @@ export async function writeRuns(tx: Queryable, prepared: readonly PreparedRun[])
   return prepared.map(responseOf);
 }
 
-/** Outcome of one prepared run in the transaction. */
+/** Outcome of writing one prepared run in the transaction. */
 export type WriteOutcome =
   | { readonly kind: 'written'; readonly response: RunAgentResponse }
-  /** No run can be created below its parent. */
+  /** No child can be created for the parent. */
   | { readonly kind: 'child_refused'; readonly reason: ChildRefusal };
 
-/** Writes one run. A run that has a parent must first be admitted, under the locks of the runs above it. */
+/** Writes one run. If the run has a parent, first checks, under the locks of the run's ancestors, whether the run may be created. */
 export async function writeRun(tx: Queryable, prepared: PreparedRun): Promise<WriteOutcome> {
   const { run } = prepared;
   const { parentRunId, ancestorIds, childLimits } = run;
@@ -205,9 +208,10 @@ function toRowOfBatch({ run, answerOf }: RunOfBatch) {
 }
 
 /**
- * Writes a run without files and parent in a batch, together with the runs that arrive while another batch is written. NOTIFY takes a lock
- * over the whole database at commit, so many small transactions would wait for one another (see bench/creates.ts). Returns null if nothing
- * was written because the client had disconnected: a repeated request of the client may have created the run meanwhile.
+ * Writes a run without files and parent. Runs that arrive while another batch is being written are written together in the next batch.
+ * NOTIFY takes a lock over the whole database at commit, so many small transactions would wait for one another (see bench/creates.ts).
+ * Returns null if nothing was written because the client had disconnected: a repeated request of the client may have created the run
+ * meanwhile.
  */
 async function writeInBatch(
   deps: ExecutionDeps,
@@ -233,29 +237,29 @@ const writeBatched = batched<ExecutionDeps, RunOfBatch>(100, async (deps, items)
 
 /** Outcome of the write of a single run. */
 type SingleOutcome =
-  /** 200. The answer of the create, also to a repeated request. */
+  /** 200. The answer of the request that created the run. A repeated request gets the same answer. */
   | { readonly kind: 'submitted'; readonly response: RunAgentResponse }
   /** 409: the Idempotency-Key was used with another request. */
   | { readonly kind: 'idempotency_conflict' }
-  /** 400 or 409: no run can be created below the parent. */
+  /** 400 or 409: no child can be created for the parent. */
   | { readonly kind: 'child_refused'; readonly reason: ChildRefusal };
 
-/** Outcome of a submission, each with the HTTP status that it becomes. */
+/** Outcome of a submission. Some comments begin with the HTTP status of the outcome. */
 export type SubmitOutcome = SingleOutcome | PrepareRefusal;
 
-/** Why a submission created no run. */
+/** The reason why a submission created no run. */
 export type SubmitRefusal = Exclude<SubmitOutcome, { kind: 'submitted' }>;
 
-/** A submission whose sender may repeat it: the run is created once for `once`. */
+/** A submission that the sender may repeat. The run is created only once for each `once`. */
 export type SingleSubmission = RunSubmission & { readonly once?: RepeatableRequest | undefined };
 
-/** Creates a single run for a request of a caller that has no transaction: prepares and writes it. */
+/** Prepares and writes one run for a request. Is for callers without an open transaction; other callers use `writeRun` or `writeRuns`. */
 export async function submitRun(
   deps: SubmitDeps,
   { once: request, ...submission }: SingleSubmission,
 ): Promise<SubmitOutcome> {
   if (request) {
-    // A repeated request gets the first answer, even if its environment was deleted meanwhile.
+    // Look for the stored answer before the checks: a repeated request gets the first answer even if the environment was deleted meanwhile.
     const earlier = await findReplay<RunAgentResponse>(deps.executionDeps.db, request);
     if (earlier.kind === 'replayed') return { kind: 'submitted', response: earlier.response };
     if (earlier.kind === 'conflict') return { kind: 'idempotency_conflict' };
@@ -263,14 +267,14 @@ export async function submitRun(
   const prepared = await prepareRun(deps, submission);
   if (prepared.kind !== 'prepared') return prepared;
   const outcome = await writeSingle(deps.executionDeps, prepared, request);
-  // After an error the files stay, because the run may have been committed and then needs its files.
+  // Keep the files after an error, because the run may have been committed and then needs them.
   if (outcome.kind !== 'submitted' || outcome.response.run_id !== prepared.run.id) await discardRun(deps, prepared);
   return outcome;
 }
 
 /**
- * Writes one prepared run, and the answer to its request: all or nothing. An answer with another run id belongs to an
- * earlier request.
+ * Writes one prepared run and the answer to its request, either both or none. If the result has the id of another run, it is the answer to
+ * an earlier, identical request.
  */
 export async function writeSingle(
   deps: ExecutionDeps,

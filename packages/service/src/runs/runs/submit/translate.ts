@@ -11,8 +11,8 @@ import type { ChildRefusal } from '../tree/admit-child.ts';
 import type { SubmitRefusal } from './submit.ts';
 
 /**
- * Returns the source of the created run. This is the source in the request, if the owner of the key may set it. Otherwise the User-Agent
- * identifies the `runyard` command, and all other clients are the API.
+ * Returns the source of the created run. This is the source in the request, if the owner of the key may set it. Otherwise it is the command
+ * if the User-Agent header names the `runyard` command, and the API for all other clients.
  */
 export function sourceOf(
   { userAgent, apiSource }: Pick<RequestOrigin, 'userAgent' | 'apiSource'>,
@@ -58,7 +58,7 @@ export function refusedSubmission(outcome: SubmitRefusal): Refusal {
   }
 }
 
-/** Returns why no run can be created below the one that the request names. */
+/** Returns the reason why no child can be created for the run that the request names as parent. */
 export function refusedChild(reason: ChildRefusal): Refusal {
   switch (reason) {
     case 'parent_gone':

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('refuses a child when the tree has its maximum number of runs, including ended runs', async () => {
+test('a child is refused if the tree already has its maximum number of runs, including ended runs', async () => {
   const root = await t.newRun();
   const assignment = await t.assign(await t.newConnection());
   if (!assignment) throw new Error('nothing was assigned');

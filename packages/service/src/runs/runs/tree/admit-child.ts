@@ -1,4 +1,4 @@
-/** Decides whether a run may be created below others, under the locks of their rows. A cancel takes the same locks. */
+/** Decides whether a child run may be created, under the locks of the rows of its ancestors. A cancel takes the same locks. */
 import { maxLiveInTree } from '@runyard/contract/limits';
 import type { RunState } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
@@ -14,32 +14,32 @@ import {
 import type { Attempt } from '../../executions/run-tokens/attempt.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 
-/** Reasons why no run may be created below the parent. The last four are answers to an agent's request, with 409. */
+/** Reasons why no child may be created for the parent. The last four occur only for requests of an agent, and are answered with 409. */
 export type ChildRefusal =
   /** 400: the parent was deleted. */
   | 'parent_gone'
-  /** 409: the parent, or a run above it, was cancelled. */
+  /** 409: the parent or one of its ancestors was cancelled. */
   | 'parent_cancelled'
-  /** The agent's turn has ended or was cancelled. */
+  /** The turn of the agent that asks has ended or was cancelled. */
   | 'not_at_work'
-  /** The parent has the largest number of live children. */
+  /** The parent already has its maximum number of live children. */
   | 'too_many_children'
-  /** The tree has the largest number of live runs. */
+  /** The tree already has its maximum number of live runs. */
   | 'tree_full'
-  /** The tree has the largest number of runs, including ended runs. */
+  /** The tree already has its maximum number of runs, including ended runs. */
   | 'tree_used_up';
 
 /** Limits of a child run that an agent starts. */
 export interface ChildLimits {
   /** Attempt of the agent that asks. */
   readonly attempt: Attempt;
-  /** Live children that the parent may have. */
+  /** Maximum number of live children of the parent. */
   readonly maxLive: number;
-  /** Maximum number of runs of the tree, including ended runs; absent: the request starts no new run. */
+  /** Maximum number of runs of the tree, including ended runs; absent: the request starts no new run, so this number does not matter. */
   readonly maxInTree?: number;
 }
 
-/** Locks in the order of ids, as all transactions do, so that two creates in one tree cannot deadlock. */
+/** Locks runs in the order of their ids, as all transactions do, so that two requests that create runs in one tree cannot deadlock. */
 const lockAncestors = defineStatement({
   name: 'lock_ancestors',
   text: 'SELECT id FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE',
@@ -47,8 +47,8 @@ const lockAncestors = defineStatement({
 });
 
 /**
- * Runs after the locks, to see earlier commits. A cancel above the parent counts only if it is newer than the parent's
- * execution.
+ * This statement runs separately, after the locks. So it sees changes that other transactions committed while this one waited for the
+ * locks. A cancel of an ancestor of the parent counts only if it is newer than the parent's execution.
  */
 const readParent = defineStatement({
   name: 'read_parent_of_child',
@@ -60,7 +60,7 @@ const readParent = defineStatement({
     state: text<RunState>(),
     execution_id: uuid,
     phase: text<Phase>(),
-    /** Null while the execution waits in the queue. */
+    /** NULL while the execution waits in the queue. */
     token_hash: nullable(bytes),
     is_doomed: boolean,
   },
@@ -76,7 +76,10 @@ const countRelatives = defineStatement({
   row: { in_all: integer, in_tree: integer, children: integer },
 });
 
-/** Phases of an execution with a turn in progress. The first calls of an agent may arrive before its worker's claim. */
+/**
+ * Phases in which an execution may have a turn in progress. `assigned` is one of them, because the first calls of an agent may arrive
+ * before the claim of its worker.
+ */
 const atWork: readonly Phase[] = ['assigned', 'claimed', 'running'];
 
 /**

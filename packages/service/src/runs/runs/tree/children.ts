@@ -16,7 +16,7 @@ import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { waitForRuns } from '../../executions/wait-for-runs.ts';
 import { readArtifactItems } from '../../files/artifacts/read.ts';
 
-/** Characters of a child's summary or status message that its parent gets. */
+/** Maximum number of characters of a child's summary or status message that the parent's agent gets. */
 const maxSummaryLength = 16 * 1024;
 
 const readRows = defineStatement({
@@ -58,7 +58,7 @@ async function readChildStates(
   return runIds && rows.length !== new Set(runIds.map((id) => id.toLowerCase())).size ? null : rows;
 }
 
-/** Reads the children of the run, oldest first: those in `runIds`, else all. */
+/** Reads the children of the run, oldest first: the children in `runIds`, or all if it is absent. */
 export async function readChildren(
   db: Queryable,
   parentRunId: string,
@@ -80,7 +80,7 @@ export async function readChildren(
   }));
 }
 
-/** Returns the artifact with the members that an agent needs to name it. */
+/** Returns those members of the artifact that an agent needs to refer to it. */
 function artifactSummary({ artifact_type, data }: ArtifactItem): ChildRun['artifacts'][number] {
   const members = data as Record<string, unknown>;
   const text = (name: string) => (typeof members[name] === 'string' ? firstPart(members[name], 500) : undefined);
@@ -93,21 +93,22 @@ function artifactSummary({ artifact_type, data }: ArtifactItem): ChildRun['artif
   };
 }
 
-/** Time between two calls of an agent whose wait is longer than one call. After this time the execution holds a slot again. */
+/** Maximum time between two calls of an agent that waits longer than one call takes. After this time the execution uses a slot again. */
 const betweenCallsMs = 10_000;
 
 interface Wait {
-  /** Absent: all children. */
+  /** Ids of the children to wait for; absent: all children. */
   readonly runIds?: readonly string[] | undefined;
   readonly until: 'all' | 'any';
   readonly waitMs: number;
-  /** Aborted when the caller's connection closes. */
+  /** Is aborted when the connection of the caller closes. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Waits until child runs of the session's run have ended or are BLOCKED (`settled`), for `waitMs` at most (`waiting`). During the wait the
- * session's execution uses no slot, if one of these runs can use the slot. `not_found`: one of the ids is no child of the run.
+ * Waits until children of the session's run have ended or are BLOCKED (`settled`), or until `waitMs` milliseconds have passed (`waiting`).
+ * During the wait, the session's execution uses no slot if one of these children can use the slot. `not_found`: one of the ids is not the
+ * id of a child of the run.
  */
 export async function awaitChildren(
   deps: ExecutionDeps,
@@ -137,17 +138,17 @@ export async function awaitChildren(
     });
     return outcome ?? 'waiting';
   } finally {
-    // After the full wait the agent usually calls again, so the mark stays for the time between two calls.
+    // If the whole time has passed, the agent usually calls again. So keep the execution marked as waiting for the time between two calls.
     if (isMarked && (wait.signal.aborted || performance.now() < deadline)) await unmarkAwaiting(deps.db, session);
   }
 }
 
-/** A run is PENDING for 30 s at most, and the agent gets its answer earlier. */
+/** Maximum time to wait while the child is PENDING. A run is PENDING for 30 s at most; the agent gets an answer earlier. */
 const pendingPatienceMs = 20_000;
 
 /**
- * Cancels a child of the session's run, with all runs below it, and waits while it is PENDING. `not_found`: the run has started no such
- * run. `pending`: the child is still PENDING.
+ * Cancels a child of the session's run and all descendants of the child. Waits while the child is PENDING. `not_found`: the run has no
+ * child with this id. `pending`: the child is still PENDING.
  */
 export async function cancelChild(
   deps: ExecutionDeps,

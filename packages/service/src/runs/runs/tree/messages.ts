@@ -27,10 +27,11 @@ import { type ChildLimits, type ChildRefusal, refuseChild } from './admit-child.
 import { readSteeringAuthors } from './steering.ts';
 
 /**
- * Outcome of a message. `itself` 400: the recipient is the sender; `not_found` 404: the tree has no such run; `too_often` 429: the sender reached its
- * limit per minute, or the recipient its limit of waiting messages; `too_many` 409: the sender reached its limit of messages; `ended` and
- * `asks_a_person` 409: the recipient accepts no messages of this sender; `refused` 409, as for a child; `lacks_right` 403: the recipient's sandbox
- * has a secret that an author whose text the sender follows may not use.
+ * Outcome of a message. `itself` 400: the recipient is the sender; `not_found` 404: the tree has no such run; `too_often` 429: the sender
+ * has reached its limit of messages per minute, or the recipient its limit of waiting messages; `too_many` 409: the sender has reached its
+ * total limit of messages; `ended` and `asks_a_person` 409: the recipient accepts no messages of this sender; `refused` 409: for the same
+ * reasons as the start of a child; `lacks_right` 403: the recipient's sandbox contains a secret that the sender, or an author whose text
+ * influenced the sender, may not use.
  */
 export type MessageOutcome =
   | { readonly kind: 'sent'; readonly delivery: 'joined' | 'resumed' | 'continued' }
@@ -39,7 +40,7 @@ export type MessageOutcome =
   | { readonly kind: 'refused'; readonly reason: ChildRefusal }
   | { readonly kind: 'lacks_right'; readonly secret: string };
 
-/** Needs no lock: the place of a run in its tree never changes. */
+/** This statement needs no lock, because the ancestors of a run never change. */
 const readPlaces = defineStatement({
   name: 'read_places_in_tree',
   text: 'SELECT id, title, ancestor_ids FROM runs WHERE id = ANY($1::uuid[]) AND team_id = $2',
@@ -49,7 +50,7 @@ const readPlaces = defineStatement({
 interface Place {
   readonly id: string;
   readonly title: string;
-  /** Parent first, root last. */
+  /** Ids of the ancestors, the parent first and the root last. */
   readonly ancestor_ids: readonly string[];
 }
 
@@ -60,7 +61,7 @@ const lockTree = defineStatement({
   row: { id: uuid },
 });
 
-/** Runs after the lock of the run, and locks the execution as well: its wait may end at this moment. */
+/** Runs after the lock of the run, and also locks the execution, because the wait of an idle agent may end at this moment. */
 const readTarget = defineStatement({
   name: 'read_target_of_message',
   text: `
@@ -77,7 +78,7 @@ const countSent = defineStatement({
   row: { sent: integer, recent: integer },
 });
 
-/** Stands for an unknown author, who has no rights. */
+/** Stands for an unknown author. It has no rights. */
 const nobody: RunActor = { kind: 'user', uid: '' };
 
 const rootOf = (place: Place): string => place.ancestor_ids.at(-1) ?? place.id;
@@ -88,7 +89,7 @@ function relationOf(from: Place, to: Place): string {
   return 'another run of the same tree';
 }
 
-/** Writes the message, without the secrets of its sender, as a follow-up of the recipient, in the transaction `tx`. */
+/** Writes the message as a follow-up of the recipient, with the secrets of the sender redacted, in the transaction `tx`. */
 export async function sendMessage(
   deps: Pick<ExecutionDeps, 'secrets' | 'vault'>,
   tx: Queryable,
@@ -116,7 +117,7 @@ export async function sendMessage(
   if (Number(before?.recent) >= maxMessagesPerMinute) return { kind: 'too_often' };
 
   const isChild = to.ancestor_ids[0] === from.id;
-  // Only people and runs above it can answer the question of a run.
+  // Only people and ancestors of a run can answer the run's question.
   if ((target.state === 'BLOCKED' || target.asks) && !to.ancestor_ids.includes(from.id))
     return { kind: 'asks_a_person', state: target.state };
   if (isTerminal(target.state) && target.phase !== 'idle') {
@@ -152,8 +153,8 @@ export async function sendMessage(
 }
 
 /**
- * Returns the message in the envelope that its recipient reads: it names the sender, and says that the sender is another agent. The
- * sender does not know the mark, so its text cannot imitate the end of the envelope.
+ * Returns the message as the recipient reads it. An introduction names the sender, and says that the sender is another agent. The message
+ * is between two lines with a mark that the sender does not know, so the text of the sender cannot imitate the last line.
  */
 function messageEnvelope(
   from: { readonly runId: string; readonly title: string; readonly relation: string },

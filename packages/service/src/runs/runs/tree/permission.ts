@@ -6,10 +6,10 @@ import { defineStatement, json, nullable, text } from '../../../platform/store/d
 /** Maximum number of live children of a run whose configuration sets no number. */
 const defaultMaxLive = 8;
 
-// A stored configuration may be older than this member and have another type of value there.
+// Check the type, because a stored configuration may be older than this member and have a value of another type.
 const givenBy = (config: AmbientAgentConfig) => ChildRunsConfig.optional().safeParse(config.child_runs).data;
 
-/** Returns the maximum number of live children of an agent; null if it may start none. */
+/** Returns the maximum number of live children of an agent's run; null if the agent may start none. */
 export function childRunsOf(config: AmbientAgentConfig, mode: RunMode | null): { readonly max_live: number } | null {
   const given = givenBy(config);
   const isEnabled = given?.enabled ?? mode === 'orchestrate';
@@ -36,7 +36,7 @@ export function narrowedChildRuns(
   };
 }
 
-/** A follow-up that the execution took may have set the mode. */
+/** Reads the configuration and the mode of the run. A follow-up that the execution took may have set the mode. */
 const readConfig = defineStatement({
   name: 'read_child_runs_config',
   text: `
@@ -46,7 +46,7 @@ const readConfig = defineStatement({
   row: { config: json<AmbientAgentConfig>(), mode: nullable(text<RunMode>()) },
 });
 
-/** Reads the maximum number of live children of a session's agent; null if it may start none. */
+/** Reads the maximum number of live children of a session's run; null if its agent may start none. */
 export async function readChildRunsPermission(
   db: Queryable,
   session: { readonly runId: string; readonly executionId: string },

@@ -1,13 +1,13 @@
 /**
- * Finds the people and keys whose texts the agents of runs follow. A message between two runs must not give one run the rights of the
- * other.
+ * Finds the people and keys whose texts may influence the agents of runs. A message between two runs must not give one run the rights of
+ * the other.
  */
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, json, nullable, uuid } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import { isSameActor, type RunContent, readContents, storedRevisionOf } from '../../../team/access/contents/content.ts';
 
-/** The runs, the runs above them, and the runs that sent a message to one of these, directly or through other runs. */
+/** The given runs, their ancestors, and the runs that sent a message to one of these runs, directly or through other runs. */
 const readSteering = defineStatement({
   name: 'read_runs_that_steer',
   text: `
@@ -31,9 +31,9 @@ const readSteering = defineStatement({
     is_gone: boolean,
     contents: json<RunContent[]>(),
     executor: nullable(json<RunActor>()),
-    /** Only for a run that is older than rights. */
+    /** Is set only for a run that was created before runs had rights. */
     creator: nullable(json<RunActor>()),
-    /** Authors of its follow-ups. */
+    /** Authors of the follow-ups to the run. */
     writers: json<RunActor[]>(),
   },
 });

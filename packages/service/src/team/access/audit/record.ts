@@ -11,29 +11,29 @@ export interface Author extends Pick<Principal, 'teamId' | 'from'> {
   readonly keyId: string | null;
 }
 
-/** Members of a thing by name, without secrets. */
+/** Members of a resource by name, without secrets. */
 export type State = Readonly<Record<string, unknown>>;
 
 /** A change of a resource. */
 export interface Change {
-  /** Kind of the thing and a verb, such as `member.update`. */
+  /** Kind of the resource and a verb, such as `member.update`. */
   readonly action: `${string}.${string}`;
-  /** `name`: the name of the thing at that time, for people. */
+  /** `name`: the name of the resource at the time of the change, for people. */
   readonly subject: { readonly type: string; readonly uid: string; readonly name?: string | null | undefined };
-  /** The thing before the change; absent: it is new. */
+  /** The resource before the change; absent: the change created it. */
   readonly before?: State;
-  /** The thing after the change; absent: it is gone. */
+  /** The resource after the change; absent: the change deleted it. */
   readonly after?: State;
   /**
-   * True if the change takes access away or deletes something. Such a change is allowed even above the team's limit of the day, because the
-   * creation of the deleted thing was already counted.
+   * True if the change takes access away or deletes a resource. Such a change is allowed even above the team's daily limit, because the
+   * creation of the resource was already counted.
    */
   readonly endsAccess?: true;
 }
 
 /**
- * The author, or the team without its owners, has made all changes of today (UTC). The caller must roll the transaction back; the answer
- * is 429.
+ * Thrown if the author, or the team without its owners, has reached the limit of changes for this day (UTC). The caller must roll the
+ * transaction back; the answer is 429.
  */
 export class TooManyChanges extends Error {
   constructor() {
@@ -50,8 +50,8 @@ const insertEntry = `
 
 const insert = defineStatement({
   name: 'insert_audit_entry',
-  // Enforces the limits of the day. Locks the rows of the day until the transaction ends, beginning with the row of the author.
-  // Changes of other members do not count against an owner.
+  // Enforces the daily limits. Locks the rows that count the changes of this day until the transaction ends, beginning with the row of the
+  // author. For an owner, changes of other members do not count.
   text: `
     WITH day AS (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today),
     of_author AS (
@@ -76,7 +76,7 @@ const insertAction = defineStatement({
 });
 
 const maxStateLength = 8 * 1024;
-/** Raw keys, invitation keys and signing secrets. Callers do not pass such values; removing them here is a second protection. */
+/** Matches raw keys, invitation keys and signing secrets. Callers do not pass such values; removing them here is a second protection. */
 const secretText = /(ry[ki]|whsec)_[\w+/=-]{16,}/g;
 
 /** Returns the state as JSON without secrets; if the state is too long, returns its size instead. */
@@ -95,8 +95,8 @@ export function differences(before: State, after: State): { readonly before: Sta
 }
 
 /**
- * Writes a change to the audit log of the author's team. Call it as the last statement of the transaction that makes the change, because it
- * locks the count of the day. With `before` and `after`, only the members that differ are written.
+ * Writes a change to the audit log of the author's team. Call this function at the end of the transaction that makes the change, because it
+ * locks the counts of the day. With `before` and `after`, only the members that differ are written.
  * @throws TooManyChanges
  */
 export async function recordChange(tx: Queryable, by: Author, change: Change): Promise<void> {
@@ -106,7 +106,7 @@ export async function recordChange(tx: Queryable, by: Author, change: Change): P
 
 /**
  * Writes an action that changes no resource, such as a follow-up or a sign-in, to the audit log of the author's team. Such actions need no
- * limit and no lock, because the things that they act on have limits.
+ * limit and no lock here, because they have limits elsewhere.
  */
 export async function recordAction(tx: Queryable, by: Author, action: Omit<Change, 'endsAccess'>): Promise<void> {
   await tx.query(insertAction, entryValues(by, action));
@@ -137,7 +137,7 @@ function entryValues(by: Author, change: Omit<Change, 'endsAccess'>): unknown[] 
 export const creationEntryColumns =
   'audit_id uuid, audit_key_id uuid, audit_address text, audit_user_agent text, audit_request_id text';
 
-/** Returns the members that a row of input needs to get an entry in the audit log; no members if no key created the run. */
+/** Returns the members of an input row that describe the run's entry in the audit log; no members if no key created the run. */
 export function creationEntryOf(by: Pick<Author, 'keyId' | 'from'> | undefined) {
   if (by === undefined || by.keyId === null) return {};
   return {
@@ -171,7 +171,10 @@ const deleteOld = defineStatement({
   row: { rows: integer },
 });
 
-/** Deletes a batch of the entries that are at least `days` days old; 0 keeps all entries. `more` is true if others may be left. */
+/**
+ * Deletes a batch of entries that are at least `days` days old; if `days` is 0, deletes none. `more` is true if further old entries may be
+ * left.
+ */
 export async function deleteOldChanges(db: Queryable, days: number): Promise<{ rows: number; more: boolean }> {
   if (days === 0) return { rows: 0, more: false };
   const [deleted] = await db.query(deleteOld, [days]);

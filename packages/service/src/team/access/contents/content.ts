@@ -1,4 +1,4 @@
-/** Contents that the service hands to runs, by revision and author. */
+/** Reads the contents that runs execute, with their revisions and authors. */
 import type { ContentKind, RunContentKind } from '@runyard/contract/runs/acceptances';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
@@ -21,17 +21,17 @@ export interface ContentRevision {
 /** Content that a run executes. `runs.contents` is a list of such contents. */
 export interface RunContent {
   readonly kind: RunContentKind;
-  /** Absent: the prompt of the request. */
+  /** UID of the content; absent if the content is the prompt of the request. */
   readonly uid?: string;
-  /** Absent: this kind has no revisions. */
+  /** Number of the revision; absent if contents of this kind have no revisions. */
   readonly revision?: number;
   /** Null: not known. */
   readonly author: RunActor | null;
-  /** True: the executor of the run wrote or accepted the content before the run was created. */
+  /** True if the executor of the run wrote or accepted the content before the run was created. */
   readonly accepted: boolean;
 }
 
-/** Returns the stored revision of a content; empty if it is a prompt, a run or a conversation. */
+/** Returns a list with the stored revision of a content; an empty list if the content is a prompt, a run or a conversation. */
 export const storedRevisionOf = ({ kind, uid, revision }: RunContent): ContentRevision[] =>
   uid === undefined || revision === undefined || kind === 'prompt' || kind === 'run' || kind === 'conversation'
     ? []
@@ -101,7 +101,7 @@ const readNames = defineStatement({
 });
 
 /**
- * Returns a function that returns the name of a content in a revision; undefined if the revision has no name or is not stored any more.
+ * Returns a function that gives the name that a content has in a revision; undefined if the revision has no name or is not stored any more.
  */
 export async function readNamesOfContents(
   db: Queryable,
@@ -142,7 +142,10 @@ const write = defineStatement({
   row: { accepted_at: timestamp },
 });
 
-/** Records that a person accepts a revision, instead of an earlier revision. Returns the time at which the person first accepted it. */
+/**
+ * Records that a person accepts a revision. This replaces the acceptance of an earlier revision. Returns the time at which the person first
+ * accepted the revision.
+ */
 export async function writeAcceptance(
   tx: Queryable,
   personUid: string,

@@ -35,7 +35,7 @@ const subjectOf = ({ kind, uid, revision }: RunContent): string =>
     .join(' ')
     .trim();
 
-/** Returns how the executor accepts the content, as a sentence. */
+/** Returns a sentence that says how the executor can accept the content. */
 function adviceOf({ kind, uid, author }: RunContent, executor: RunActor): string {
   if (executor.kind !== 'user' && kind === 'worker_pool')
     return 'Use a pool of an owner who may use it, or ask an administrator to add the pool\'s owner to the "agents" of the secret.';
@@ -47,7 +47,7 @@ function adviceOf({ kind, uid, author }: RunContent, executor: RunActor): string
   return `Read the difference and accept it with: bin/runyard accept ${kind} ${uid}`;
 }
 
-/** Returns why a right is withheld from a run, and how to change that. */
+/** Returns a text that says why a right is withheld from a run, and how to change that. */
 export function describeWithheld({ right, name, content }: Withheld, executor: RunActor, nameOf: NameOf): string {
   const what = {
     secret: `The secret ${name}`,
@@ -64,7 +64,7 @@ export function describeWithheld({ right, name, content }: Withheld, executor: R
   return `${what} ${isMany ? 'are' : 'is'} withheld from this run: ${subjectOf(content)} ${by}, who may not use ${isMany ? 'them' : 'it'}, and the executor has not accepted this content. ${adviceOf(content, executor)}`;
 }
 
-/** Returns why a right is withheld from a run of the executor, with the name of the author, and how to change that. */
+/** Returns a text that says why a right is withheld from a run of the executor, which author lacks the right, and how to change that. */
 export async function explainWithheld(
   db: Queryable,
   teamId: string,

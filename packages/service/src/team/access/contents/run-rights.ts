@@ -3,21 +3,24 @@ import type { z } from 'zod';
 import type { RunActor } from '../actor.ts';
 import { isSameActor, type RunContent } from './content.ts';
 
-/** The decision about a right. `lacking`: its executor does not have it. `withheld`: the author of a content does not have it. */
+/**
+ * The decision about a right of a run. `lacking`: the executor of the run does not have the right. `withheld`: the author of a content does
+ * not have it.
+ */
 type RightDecision =
   | { readonly kind: 'held' }
   | { readonly kind: 'lacking' }
   | { readonly kind: 'withheld'; readonly content: RunContent };
 
-/** Returns the authors who reduce the rights of the executor: those of contents that the executor has not accepted. */
+/** Returns the authors of contents that the executor has not accepted. The run has only rights that these authors have too. */
 export const cuttingAuthors = (contents: readonly RunContent[]): RunActor[] => {
   const authors = contents.flatMap(({ author, accepted }) => (accepted || author === null ? [] : [author]));
   return [...new Map(authors.map((author) => [`${author.kind} ${author.uid}`, author])).values()];
 };
 
 /**
- * Decides about one right of a run: its executor must have the right, and so must the author of each content that the executor has not
- * accepted. No other code makes this decision. `isHeldBy`: whether a principal has the right. An unknown author has no rights.
+ * Decides about one right of a run. The run's executor must have the right, and so must the author of each content that the executor has
+ * not accepted. No other code makes this decision. `isHeldBy` returns whether a principal has the right. An unknown author has no rights.
  */
 export function decideRight(
   executor: RunActor,
@@ -35,18 +38,18 @@ export function decideRight(
  */
 export type ServerSecretForm = 'mcp_variable' | 'mcp_header';
 
-/** A secret that a run may have. The secret's value is read when a sandbox begins. */
+/** A secret that a run may get. The value of the secret is read when a sandbox begins. */
 export interface RightToSecret {
-  /** Id of the stored secret: another secret with the same name is not granted. */
+  /** Id of the stored secret. With the id, the run does not get another secret that later has the same name. */
   readonly id: string;
   readonly name: string;
   readonly variable: string;
   readonly as: 'variable' | 'file' | ServerSecretForm;
-  /** True: the secret belongs to the executor; absent: it belongs to the team. */
+  /** True if the secret belongs to the executor; absent if it belongs to the team. */
   readonly personal?: true;
 }
 
-/** A right that a run does not have. `content`: the content whose author lacks the right; absent: the executor lacks it. */
+/** A right that a run does not get. `content`: the content whose author lacks the right; absent: the executor lacks it. */
 export interface Withheld {
   readonly right: (typeof RunRightKind)['options'][number];
   /** Name of the secret, or UID of the environment. */
@@ -54,32 +57,32 @@ export interface Withheld {
   readonly content?: RunContent;
 }
 
-/** The rights of a run, as `runs.rights` has them. While the run lives, rights are only removed. */
+/** The rights of a run, as stored in `runs.rights`. Rights can be removed later, but never added. */
 export interface RunRights {
   readonly secrets: readonly RightToSecret[];
-  /** False: the gateway uses no personal credential of the executor. */
+  /** False if the gateway must not use personal credentials of the executor. */
   readonly personal_credentials: boolean;
   readonly withheld: readonly ExplainedWithheld[];
 }
 
-/** Returns whether the sandbox of the run holds the value. */
+/** Returns whether the sandbox of the run gets the value of the secret. */
 export const isInSandbox = ({ as }: Pick<RightToSecret, 'as'>): boolean => as !== 'mcp_header';
 
-/** A withheld right with a reason that people read. */
+/** A withheld right, with a reason for people. */
 export type ExplainedWithheld = Withheld & { readonly reason: string };
 
 /** Decides whether a run may use the personal credentials of its executor. Only the person to whom they belong has this right. */
 export const decidePersonalCredentials = (executor: RunActor, contents: readonly RunContent[]) =>
   decideRight(executor, contents, (principal) => principal.kind === 'user' && isSameActor(principal, executor));
 
-/** Returns a content of a run as the API shows it. */
+/** Converts a content of a run to the form in the API. */
 export const toContentItem = ({ author, accepted, ...content }: RunContent): z.infer<typeof RunContentItem> => ({
   ...content,
   ...(author ? { author: { type: author.kind, uid: author.uid } } : {}),
   is_accepted: accepted,
 });
 
-/** Returns a right that a run does not have as the API shows it. */
+/** Converts a right that a run does not get to the form in the API. */
 export const toWithheldRight = ({ content, ...withheld }: ExplainedWithheld): WithheldRight => ({
   ...withheld,
   ...(content ? { content: toContentItem(content) } : {}),

@@ -1,11 +1,11 @@
-/** The defaults of an agent identity: values for members of a run that its request does not set. */
+/** Handles the defaults of an agent identity: values for members of a run that the run's request does not set. */
 
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { AgentIdentity, UpdateAgentIdentityRequest } from '@runyard/contract/team/identities';
 import type { Fault } from '../../../platform/fault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 
-/** Defaults of the runs, in the form of a run's configuration. */
+/** Defaults for runs, with the members of a run's configuration. */
 export type IdentityConfig = Pick<AmbientAgentConfig, 'base_prompt' | 'harness' | 'mcp_servers' | 'worker_host'>;
 
 /** Members that runs of an identity get if their requests omit them. */
@@ -17,13 +17,16 @@ export interface Defaults {
   readonly config: IdentityConfig;
 }
 
-/** `isForbidden`: the default names a thing that the team may not use, which is 403. */
+/** `isForbidden`: the default names an object that the team may not use, so the answer is 403. */
 export type DefaultFault = Fault & { readonly isForbidden?: true };
 
-/** Returns the faults of an identity's defaults, each with the path of its member; empty if runs of the identity can be created. */
+/**
+ * Returns the faults of an identity's defaults, each with the path of the wrong member. The list is empty if runs of the identity can be
+ * created.
+ */
 export type CheckDefaults = (tx: Queryable, teamId: string, defaults: Defaults) => Promise<DefaultFault[]>;
 
-/** Members that published clients require although this service does not support them. */
+/** Members of an answer that published clients require, although this service does not support them. */
 export const membersWithoutEffect = {
   memory: { attached_stores: [], auto_memory: { enabled: false } },
   default_runner_uid: '',
@@ -32,11 +35,11 @@ export const membersWithoutEffect = {
 export const textOrNone = (value: string | null | undefined): string | null => value || null;
 
 export const given = <T>(value: T | null | undefined, before: T): T => value ?? before;
-/** The published clients send null to keep a text, and an empty text to remove it. */
+/** Published clients send null to leave a text unchanged, and '' to remove it. */
 export const givenText = (value: string | null | undefined, before: string | null): string | null =>
   (value ?? before) || null;
 
-/** Returns the members of an answer for a stored configuration. */
+/** Returns those members of an answer that show a stored configuration. */
 export const defaultsOf = ({ base_prompt, harness, mcp_servers, worker_host }: IdentityConfig) => ({
   ...(base_prompt === undefined ? {} : { prompt: base_prompt }),
   ...(harness === undefined ? {} : { harness }),
@@ -50,7 +53,10 @@ type RequestedConfig = Pick<
   'prompt' | 'harness' | 'base_harness' | 'mcp_servers' | 'worker_host'
 >;
 
-/** Returns the configuration after a request. Members that the request omits or sets to null do not change; an empty value removes a member. */
+/**
+ * Returns the configuration after the change that a request asks for. Members that the request omits or sets to null do not change; an
+ * empty value removes a member.
+ */
 export function configAfter(request: RequestedConfig, before: IdentityConfig): IdentityConfig {
   const { base_harness: type } = request;
   const named = type == null ? undefined : type === '' ? {} : { type };
@@ -66,7 +72,7 @@ export function configAfter(request: RequestedConfig, before: IdentityConfig): I
   };
 }
 
-/** Returns the fault of a request whose two harnesses differ. */
+/** Returns a fault if a request names two different harnesses in two members. */
 export const harnessFaults = ({ harness, base_harness: type }: RequestedConfig): DefaultFault[] =>
   type && harness && type !== (harness.type ?? 'oz')
     ? [{ path: 'base_harness', message: 'must be harness.type, or be left out' }]

@@ -1,4 +1,4 @@
-/** Agent identities: the agents of a team that runs and agent keys act as. */
+/** Stores agent identities. Runs and agent keys of a team act as these identities. */
 
 import { maxIdentities } from '@runyard/contract/limits';
 import type {
@@ -96,7 +96,7 @@ const remove = defineStatement({
   row: { name: text() },
 });
 
-/** Runs after the identity was locked or deleted, so that it sees all keys that were created before. */
+/** This statement runs after the identity was locked or deleted, so that it sees all keys that were created before. */
 const removeKeys = defineStatement({
   name: 'delete_keys_of_agent_identity',
   text: `
@@ -106,7 +106,7 @@ const removeKeys = defineStatement({
 });
 
 type IdentityRow = RowOf<typeof readOne>;
-/** Returns the agents of a factory of the team, by name, or the agent with this UID; empty: there is none. */
+/** Returns the agents of a factory of the team, sorted by name, or only the agent with this UID; an empty list if there is none. */
 export type ListAgentsOfFactory = (
   db: Queryable,
   teamId: string,
@@ -205,7 +205,7 @@ export async function createIdentity(
   return { kind: 'written', identity: await toIdentity(tx, teamId, row, check) };
 }
 
-/** Changes the members that the request has. Turning on `on_behalf_of_enabled` ends the keys of the identity. */
+/** Changes the members that the request contains. If the request turns on `on_behalf_of_enabled`, the keys of the identity end. */
 export async function updateIdentity(
   db: Database,
   principal: Principal,
@@ -226,7 +226,8 @@ export async function updateIdentity(
       secrets: request.secrets?.map(({ name }) => name) ?? before.secrets,
       config: configAfter(request, before.config),
     };
-    // A stored default that is no longer usable does not prevent other changes.
+    // Check the defaults only if the request changes them, so that a stored default that is not usable any more does not prevent other
+    // changes.
     const isGiven = ({ path }: Fault) => {
       const [member = ''] = path.split('.');
       return (Reflect.get(request, member) ?? (member === 'harness' ? request.base_harness : undefined)) !== undefined;
@@ -248,7 +249,7 @@ export async function updateIdentity(
       JSON.stringify(defaults.config),
     ]);
     if (!row) throw new Error('the identity was not updated');
-    // Only owners create keys that act for users. Administrators may have created the keys that the identity has.
+    // End the present keys, because administrators may have created them, and only owners may create keys that act for users.
     if (onBehalfOfEnabled && !before.on_behalf_of_enabled) await tx.query(removeKeys, [teamId, uid]);
     await recordChange(tx, principal, {
       action: 'agent_identity.update',

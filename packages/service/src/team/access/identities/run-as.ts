@@ -33,7 +33,7 @@ const readRunner = defineStatement({
 
 const readPerson = defineStatement({
   name: 'read_person_to_run_for',
-  // Refuses viewers as executors, because a viewer creates no runs.
+  // Refuses viewers as executors, because a viewer may not create runs.
   text: `
     SELECT FROM team_members m JOIN users u ON u.id = m.user_id
     WHERE m.team_id = $1 AND u.uid = $2 AND m.role <> 'viewer'`,
@@ -43,11 +43,11 @@ const readPerson = defineStatement({
 interface Runner {
   readonly executor: RunActor;
   readonly config: AmbientAgentConfig;
-  /** A list that contains the identity; empty if the run has no identity. */
+  /** A list with the agent identity of the run; empty if the run has none. */
   readonly contents: readonly ContentRevision[];
 }
 
-/** The executor of a run and the configuration with the identity's defaults, or why the request is refused. */
+/** The executor of a run, and the configuration completed with the identity's defaults; or the reason why the request is refused. */
 export type RunAsOutcome =
   | ({ readonly kind: 'ok' } & Runner)
   /** 400 */
@@ -82,7 +82,7 @@ function withDefaults(
   };
 }
 
-/** Returns the executor and configuration of a child run, which executes as its parent does. */
+/** Returns the executor and the configuration of a child run. The child has the same executor as its parent. */
 export const runAsParent = (
   { creator }: { readonly creator: RunActor },
   { config = {} }: Pick<RunAgentRequest, 'config'>,

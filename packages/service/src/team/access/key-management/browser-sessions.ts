@@ -14,7 +14,7 @@ import { recordAction } from '../audit/record.ts';
 import { hashKey, isSession, isValidKeyIn, keysChannel, newRawKey, shownParts } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
 
-/** Largest number of codes and of sessions of one key. A further code or session replaces the oldest one. */
+/** Maximum number of codes of one key, and maximum number of sessions. A further code or session replaces the oldest one. */
 const maxCodes = 20;
 const maxSessions = 50;
 
@@ -39,7 +39,7 @@ const sessionColumns = `team_id, expires_at, coalesce(minted_by, signed_on_by) A
       (SELECT u.display_name FROM users u WHERE u.id = user_id) AS display_name`;
 const sessionRow = { team_id: uuid, expires_at: timestamp, made_by: uuid, user_uid: text(), display_name: text() };
 
-/** SQL: inserts a session of the key of a person that `used` names. */
+/** SQL: inserts a session for the person's key in the relation `used`. */
 const insertSession = `
     INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, prefix, last_four, expires_at, minted_by)
     SELECT $2, $3, 'personal', 'Browser session', coalesce(used.team_id, k.team_id), k.user_id, $4, $5,
@@ -50,8 +50,8 @@ const insertSession = `
     RETURNING ${sessionColumns}`;
 
 /**
- * Deleting the code is the compare-and-set that allows only one use. The lock serialises the exchange with the deletion of the key that
- * created the code, because this deletion also deletes the session.
+ * The statement deletes the code, so that the code can be used only once. It locks the key that created the code. So if this key is deleted
+ * at the same time, the new session is deleted too.
  */
 const useCode = defineStatement({
   name: 'use_sign_in_code',
@@ -67,7 +67,7 @@ const useKey = defineStatement({
   row: sessionRow,
 });
 
-/** The lock on the membership serialises the sign-in with the end of the membership, which also deletes the session. */
+/** The statement locks the membership. So if the membership ends at the same time, the new session is deleted too. */
 const insertSignedOn = defineStatement({
   name: 'insert_signed_on_session',
   text: `
@@ -106,8 +106,8 @@ const deleteSessions = defineStatement({
 });
 
 /**
- * The sessions of a person are in teams of the person, so the index of a team's keys finds them. Also deletes the codes, because they
- * would open further sessions.
+ * The sessions of a person are in teams of the person, so the index of a team's keys finds them. The statement also deletes the codes,
+ * because they would open further sessions.
  */
 const deleteSessionsOfPerson = defineStatement({
   name: 'delete_browser_sessions_of_person',
@@ -122,7 +122,7 @@ const deleteSessionsOfPerson = defineStatement({
   row: { count: integer },
 });
 
-/** Creates a code for the person of the key. Only the result holds the code. */
+/** Creates a code for the person to whom the key belongs. Only the result contains the code; the table has its hash. */
 export async function createSignInCode(db: Database, { keyId, teamId }: Principal): Promise<CreateSignInCodeResponse> {
   const code = randomBytes(32).toString('base64url');
   return await db.transaction(async (tx) => {
@@ -133,15 +133,15 @@ export async function createSignInCode(db: Database, { keyId, teamId }: Principa
   });
 }
 
-/** A new session. Only this result has the session's key. */
+/** A new session. Only this result contains the key of the session. */
 export interface NewSession {
   readonly key: string;
   readonly session: BrowserSession;
 }
 
 /**
- * Exchanges a code or a key for a session. Returns null if the code was used, has expired or is unknown, or if the key has ended or does
- * not belong to a person.
+ * Exchanges a code or a key for a session. Returns null if the code was already used, has expired or is unknown. Also returns null if the
+ * key has ended or does not belong to a person.
  */
 export async function createBrowserSession(
   db: Database,
@@ -153,7 +153,7 @@ export async function createBrowserSession(
 }
 
 /**
- * Makes a session of a person whom an identity provider has just confirmed, in the oldest team of the person. Returns
+ * Makes a session for a person who has just signed in with an identity provider, in the oldest team of the person. Returns
  * null if the person is in no team.
  */
 export async function createSignedOnSession(

@@ -19,7 +19,8 @@ import { lockRows, teamHasRoom } from '../teams/has-room.ts';
 
 const lockIdentity = defineStatement({
   name: 'lock_agent_identity_for_key',
-  // Locks the identity against a concurrent change of `on_behalf_of_enabled` and against its delete, which deletes only the keys that it finds.
+  // Locks the identity, so that `on_behalf_of_enabled` cannot change meanwhile, and so that the identity cannot be deleted meanwhile: a
+  // delete of the identity deletes only the keys that it finds.
   text: 'SELECT on_behalf_of_enabled FROM agent_identities WHERE team_id = $1 AND uid = $2 FOR SHARE',
   row: { on_behalf_of_enabled: boolean },
 });
@@ -51,7 +52,9 @@ const keyRow = {
   user_uid: nullable(text()),
 };
 
-/** SQL: the keys that a principal may see and delete: administrators all keys of the team, other people their own keys. */
+/**
+ * SQL: the keys that a principal may see and delete. For administrators these are all keys of the team, for other people their own keys.
+ */
 const manageable = `k.team_id = $1 AND ($2::boolean OR k.user_id = (SELECT id FROM users WHERE uid = $3))`;
 
 const scopeOf = ({ teamId, role, creator }: Principal) => [teamId, isAtLeast(role, 'admin'), creator.uid];
@@ -62,7 +65,7 @@ const listManageable = defineStatement({
   row: keyRow,
 });
 
-/** The lock serializes this with the removal of the person, which deletes only the keys that it finds. */
+/** The statement locks the membership, so that the person cannot be removed meanwhile: the removal deletes only the keys that it finds. */
 const insertPersonal = defineStatement({
   name: 'insert_personal_key',
   text: `
@@ -96,7 +99,7 @@ const deleteOne = defineStatement({
   name: 'delete_api_key',
   text: `
     WITH gone AS (DELETE FROM api_keys WHERE id = $1 RETURNING id, name, kind, agent_uid)
-    -- The empty payload means any key, because the browser sessions of the key end with it.
+    -- The empty payload of the notice means that any key may have ended, because the browser sessions of the key end with it.
     SELECT name, kind, agent_uid, pg_notify('${keysChannel}', '') FROM gone`,
   row: { name: text(), kind: text<KeyKind>(), agent_uid: nullable(text()) },
 });
@@ -133,7 +136,7 @@ export async function listKeys(db: Queryable, principal: Principal): Promise<Api
 
 const lifetime = { '1d': '1 day', '30d': '30 days', '90d': '90 days', never: null } as const;
 
-/** Inserts a personal key of a person of the team. Only the result has the raw key. */
+/** Inserts a personal key of a person of the team. Only the result contains the raw key. */
 export async function insertPersonalKey(
   tx: Queryable,
   key: {
@@ -162,12 +165,13 @@ async function insertWith(
 }
 
 /**
- * Why a key is not created. `too_many` 409: the team has reached its limit of keys. `no_such_identity` 400: the team has no agent identity
- * of this uid. `owner_needed` 403: the identity acts for users. `operator_needed` 403: only the operator makes worker keys.
+ * Reasons why a key is not created. `too_many` 409: the team has reached its limit of keys. `no_such_identity` 400: the team has no agent
+ * identity with this uid. `owner_needed` 403: the identity acts for users, so only an owner may create its keys. `operator_needed` 403:
+ * only the operator makes keys of this kind.
  */
 export type KeyRefusal = 'too_many' | 'no_such_identity' | 'owner_needed' | 'operator_needed';
 
-/** Creates a key of the principal's team; a personal key belongs to the principal. Only the result has the raw key. */
+/** Creates a key of the principal's team; a personal key belongs to the principal. Only the result contains the raw key. */
 export async function createKey(
   tx: Queryable,
   principal: Principal,
@@ -195,8 +199,8 @@ export async function createKey(
 }
 
 /**
- * Why a key is not deleted. `not_found` 404. `above_own` 403: the key belongs to a person with a higher role. `last_key` 409: without this
- * key, no owner could manage the team.
+ * Reasons why a key is not deleted. `not_found` 404. `above_own` 403: the key belongs to a person with a higher role. `last_key` 409:
+ * without this key, no owner could manage the team.
  */
 export type KeyDeleteRefusal = 'not_found' | 'above_own' | 'last_key';
 
@@ -206,8 +210,8 @@ const actsInTeam = (key: string): string =>
 
 const readIsLastKey = defineStatement({
   name: 'read_whether_key_is_last_of_owners',
-  // A personal key works in all teams of its person. An owner who signs in with an identity provider could create a new key, except
-  // while the provider is unavailable. The operator's key is for that case.
+  // A personal key works in all teams of its person. An owner who signs in with an identity provider could create a new key later. If the
+  // provider is unavailable, the operator's key still works.
   text: `
     SELECT EXISTS (
       SELECT FROM api_keys k JOIN team_members m ON m.team_id = $1 AND m.user_id = k.user_id
@@ -229,8 +233,8 @@ export async function deleteKey(
   keyId: string,
 ): Promise<'deleted' | KeyDeleteRefusal> {
   return await db.transaction(async (tx) => {
-    // The lock comes before the rows: the second of two concurrent deletes sees which keys the first has left, and the roles do not change
-    // meanwhile.
+    // Take the lock before the rows are read. So the later of two concurrent deletes sees which keys the other one has left, and the roles
+    // do not change meanwhile.
     await lockRows(tx, principal.teamId, 'team_members');
     const [found] = await tx.query(findManageable, [...scopeOf(principal), keyId]);
     if (!found) return 'not_found';
@@ -242,7 +246,7 @@ export async function deleteKey(
   });
 }
 
-/** Deletes keys that the caller may delete, and records each. */
+/** Deletes keys that the caller may delete, and records each delete in the audit log. */
 async function deleteKeys(tx: Queryable, by: Principal, keyIds: readonly string[]): Promise<void> {
   for (const keyId of keyIds) {
     const [gone] = await tx.query(deleteOne, [keyId]);
@@ -256,7 +260,7 @@ async function deleteKeys(tx: Queryable, by: Principal, keyIds: readonly string[
   }
 }
 
-/** Returns the agent and worker keys of the team that a person made, oldest first, and deletes them if `isEnded`. */
+/** Returns the agent and worker keys of the team that a person created, oldest first. If `isEnded` is true, also deletes them. */
 export async function endKeysMadeBy(
   tx: Queryable,
   by: Principal,

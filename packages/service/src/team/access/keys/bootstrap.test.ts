@@ -75,7 +75,7 @@ test('the key of RUNYARD_WORKER_KEY connects only workers, and a changed setting
   expect(await works(key)).toBe(true);
 });
 
-test('the key of a process with another data folder stays valid', async () => {
+test('the key in the data folder of one process stays valid when a process with another data folder starts', async () => {
   const first = await bootstrap(database.db, { dataDir, key: undefined });
   const elsewhere = await mkdtemp(path.join(tmpdir(), 'runyard-bootstrap-'));
   expect(await bootstrap(database.db, { dataDir: elsewhere, key: undefined })).toEqual({ kind: 'kept_elsewhere' });
@@ -83,7 +83,7 @@ test('the key of a process with another data folder stays valid', async () => {
   expect(first.kind === 'ready' && (await works(first.key))).toBe(true);
 });
 
-test('the next start repairs a crash between the writes of file and database', async () => {
+test('after a crash between the write of the key file and the write to the database, the next start makes the key valid', async () => {
   const failing = {
     ...database.db,
     transaction: (work: Parameters<typeof database.db.transaction>[0]) =>
@@ -97,7 +97,7 @@ test('the next start repairs a crash between the writes of file and database', a
   expect(next.kind === 'ready' && (await works(next.key))).toBe(true);
 });
 
-test("the operator's key is replaced without the old key, even if the row of the old key was deleted", async () => {
+test("the operator's key can be replaced by somebody who does not have the old key, even if the row of the old key was deleted", async () => {
   const first = await bootstrap(database.db, { dataDir, key: undefined });
   await database.db.query('DELETE FROM api_keys');
   const key = await replaceOperatorKey(database.db, dataDir);
@@ -108,7 +108,7 @@ test("the operator's key is replaced without the old key, even if the row of the
   expect([await count('teams'), await count('users'), await count('api_keys')]).toEqual([1, 1, 1]);
 });
 
-test('the data folder contains the valid key after a kill in the middle of a replacement', async () => {
+test('the data folder contains the valid key even if the process is killed while it replaces the key', async () => {
   await bootstrap(database.db, { dataDir, key: undefined });
   const { transaction } = database.db;
   const failing = {
@@ -124,7 +124,7 @@ test('the data folder contains the valid key after a kill in the middle of a rep
   expect(next.kind === 'ready' && (await works(next.key))).toBe(true);
 });
 
-test('a deleted key is not restored from its file, and no new key is made', async () => {
+test('a deleted key is not restored from the key file, and no new key is made', async () => {
   const first = await bootstrap(database.db, { dataDir, key: undefined });
   await database.db.query('DELETE FROM api_keys');
   expect(await bootstrap(database.db, { dataDir, key: undefined })).toEqual({ kind: 'stale_file' });
@@ -134,7 +134,7 @@ test('a deleted key is not restored from its file, and no new key is made', asyn
   expect(await count('api_keys')).toBe(0);
 });
 
-test('a data folder with the key of another database changes no key', async () => {
+test('a start with a data folder that has the key of another database changes no key', async () => {
   const first = await bootstrap(database.db, { dataDir, key: undefined });
   await writeFile(path.join(dataDir, 'bootstrap-key'), 'a-key-of-another-database');
   expect(await bootstrap(database.db, { dataDir, key: undefined })).toEqual({ kind: 'stale_file' });

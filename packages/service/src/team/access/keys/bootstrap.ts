@@ -1,4 +1,4 @@
-/** The bootstrap key: `runyard up` prints it, and the CLI and the worker use it if they have no other key. */
+/** Creates the bootstrap key. `runyard up` prints this key, and the CLI and the worker use it if they have no other key. */
 import { randomUUIDv7 } from 'node:crypto';
 import path from 'node:path';
 import { lockInstallation, setBootstrapped } from '../../../platform/installation/installation.ts';
@@ -22,7 +22,7 @@ const readFirstTeam = defineStatement({
   row: { team_id: uuid, user_id: uuid },
 });
 
-/** Returns the oldest team with its oldest owner; creates both if they do not exist. Call it under a lock. */
+/** Returns the oldest team with its oldest owner; creates both if they do not exist. The caller must hold a lock. */
 async function ensureFirstTeam(tx: Queryable): Promise<FirstTeam> {
   const [known] = await tx.query(readFirstTeam);
   if (known) return { teamId: known.team_id, userId: known.user_id };
@@ -70,7 +70,7 @@ async function replaceBootstrapKey(tx: Queryable, key: string): Promise<void> {
   if (old.length === 1 && old[0]?.same) return;
   await tx.query('DELETE FROM api_keys WHERE is_operator AND name = $1', [keyName]);
   const { prefix, lastFour } = shownParts(key);
-  // If a key with the same text exists, it becomes the bootstrap key.
+  // If a key with the same text already exists, this key becomes the bootstrap key.
   await tx.query(
     `INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, is_operator, prefix, last_four)
      VALUES ($1, $2, 'personal', $3, $4, $5, true, $6, $7)
@@ -81,7 +81,7 @@ async function replaceBootstrapKey(tx: Queryable, key: string): Promise<void> {
   await tx.query('SELECT pg_notify($1, $2)', [keysChannel, '']);
 }
 
-/** Returns the operator's key, and creates it in the first start. Call it under a lock. */
+/** Returns the operator's key, and creates it at the first start. The caller must hold a lock. */
 async function ensureOperatorKey(
   tx: Queryable,
   { dataDir, key: ofSetting }: BootstrapOptions,
@@ -100,14 +100,14 @@ async function ensureOperatorKey(
     if (storedKey === undefined) return { kind: 'kept_elsewhere' };
     return known.some(({ same }) => same) ? { kind: 'ready', key: storedKey, from: 'file' } : { kind: 'stale_file' };
   }
-  // If the file exists, a process was killed after it wrote the file and before it committed.
+  // If the file already exists, use its key: a process was killed after it had written the file and before it committed.
   const key = storedKey ?? (await createSecretFile(file, newRawKey()));
   await replaceBootstrapKey(tx, key);
   await setBootstrapped(tx);
   return { kind: 'ready', key, from: storedKey === undefined ? 'generated' : 'file' };
 }
 
-/** SQL: a worker key that was not created through the API. */
+/** SQL: the key is a worker key that was not created through the API. */
 const isOfSetting = `kind = 'worker' AND created_by_uid IS NULL`;
 
 const readWorkerKey = defineStatement({
@@ -116,7 +116,7 @@ const readWorkerKey = defineStatement({
   row: { is_worker: boolean },
 });
 
-/** Replaces the previous key of the setting. Returns false if the key exists with other rights. */
+/** Replaces the worker key of an earlier setting. Returns false if the new key already exists with other rights. */
 async function putWorkerKey(tx: Queryable, key: string): Promise<boolean> {
   const hash = hashKey(key);
   const [known] = await tx.query(readWorkerKey, [hash]);
@@ -133,24 +133,24 @@ async function putWorkerKey(tx: Queryable, key: string): Promise<boolean> {
 }
 
 /**
- * Creates the first team, its administrator and the bootstrap key, once for each database. The key comes from the setting, else from the
- * data folder. If neither has a key, a new key is made and stored in the data folder with mode 0600. Later only the setting replaces the
- * key: a key that was deleted does not come back from a file. The worker key of the setting replaces the worker key of an earlier setting,
- * and stays when the setting is removed. Any number of processes may call this at once.
+ * Creates the first team, the team's administrator and the bootstrap key, once for each database. The key comes from the setting, or else
+ * from the data folder. If neither has a key, a new key is made and stored in the data folder with mode 0600. Later only the setting
+ * replaces the key, so a deleted key does not come back from a file. The worker key in its setting replaces the worker key of an earlier
+ * setting, and stays when the setting is removed. Any number of processes may call this function at once.
  */
 export async function bootstrap(db: Database, options: BootstrapOptions): Promise<BootstrapResult> {
   return await db.transaction(async (tx) => {
     await tx.query(lockBootstrap);
     const result = await ensureOperatorKey(tx, options);
-    // Runs after the operator's key is stored, because both keys might have the same text.
+    // Store the worker key after the operator's key, because both keys might have the same text.
     const isPut = options.workerKey === undefined || (await putWorkerKey(tx, options.workerKey));
     return isPut ? result : { kind: 'worker_key_taken' };
   });
 }
 
 /**
- * Replaces the operator's key by a new one in the data folder, and returns it. The old one stops working. Needs no key, because it is for
- * people who can read and write the data folder and the database. If the process is killed before the end, call this function again.
+ * Replaces the operator's key by a new key in the data folder, and returns the new key. The old key stops working. The caller needs no key,
+ * but must be able to read and write the data folder and the database. If the process is killed before the end, call this function again.
  */
 export async function replaceOperatorKey(db: Database, dataDir: string): Promise<string> {
   const key = newRawKey();

@@ -9,7 +9,7 @@ import { bootstrap } from './bootstrap.ts';
 import { openKeyDirectory } from './directory.ts';
 import { keysChannel } from './key.ts';
 
-test('a key that is deleted while it is looked up is not cached', async () => {
+test('a key that is deleted during its look-up is not cached', async () => {
   const { db, drop } = await createTestDatabase();
   const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-directory-'));
   const first = await bootstrap(db, { dataDir, key: undefined });

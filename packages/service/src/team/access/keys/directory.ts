@@ -20,7 +20,7 @@ import type { Principal } from './principal.ts';
 
 /** The key of a worker, and the pools that it serves. */
 export interface KeyOfWorker extends Principal {
-  /** `hosted`: only the hosted pool. `team`: the pools of its team. `all`: both. */
+  /** `hosted`: the worker serves only the hosted pool. `team`: the pools of its team. `all`: both. */
   readonly serves: 'hosted' | 'all' | 'team';
 }
 
@@ -31,7 +31,7 @@ export interface KeyDirectory {
    * for workers.
    */
   authenticate(raw: string): Promise<Principal | null>;
-  /** Does the same as `authenticate` for the key of a worker. */
+  /** Like `authenticate`, but for the key with which a worker connects. */
   authenticateWorker(raw: string): Promise<KeyOfWorker | null>;
   /**
    * Returns the person of a personal key or a session with the person's role in another team; null if the person is not in that team.
@@ -80,7 +80,7 @@ const readMembership = defineStatement({
   row: { id: uuid, uid: text(), role: text<Role>() },
 });
 
-/** Writes at most once a minute for each key, counted over all processes. */
+/** Writes the time of use at most once a minute for each key, even if several processes see requests. */
 const noteUse = defineStatement({
   name: 'note_api_key_use',
   text: `UPDATE api_keys SET last_used_at = now() WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`,
@@ -119,7 +119,7 @@ interface Membership {
 
 interface Known {
   readonly principal: Principal;
-  /** The key connects workers of the hosted pool, and opens nothing else. */
+  /** The key can only connect workers of the hosted pool. */
   readonly isForWorkers: boolean;
   readonly expiresAtMs: number;
   readonly readAtMs: number;
@@ -128,15 +128,15 @@ interface Known {
 
 const maxKnown = 10_000;
 /**
- * How long a cached key is valid. A deletion arrives by NOTIFY within milliseconds; this limit is for a process whose listening connection was lost
- * without an error.
+ * How long a cached key is used without a new look-up. A deletion arrives by NOTIFY within milliseconds; this limit is for a process whose
+ * listening connection was lost without an error.
  */
 const cachedMs = 5_000;
 const noteEveryMs = 60_000;
 
 /**
- * Opens the look-up of keys. The cache drops a key that any process deletes. `now` returns milliseconds since any moment. The clock of the
- * database decides when a key expires.
+ * Creates the look-up of keys, which has a cache. The cache drops a key when any process deletes it. `now` returns milliseconds since an
+ * arbitrary moment. The clock of the database decides when a key expires.
  */
 export async function openKeyDirectory(
   db: Database,
@@ -144,9 +144,10 @@ export async function openKeyDirectory(
   now: () => number = () => performance.now(),
 ): Promise<KeyDirectory> {
   const known = new Map<string, Known>();
-  /** The key of the map consists of the UIDs of person and team, and the API key. */
+  /** The entries of this map are found by the UIDs of person and team, together with the API key. */
   const memberships = new Map<string, Membership>();
-  // Counts how often entries were removed: a row that was read before a removal is not cached after it.
+  // Counts how often entries were removed from the cache. A row that was read from the database before such a removal must not be cached
+  // after it.
   let generation = 0;
   const forget = (keyId?: string) => {
     generation += 1;

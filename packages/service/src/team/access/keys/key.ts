@@ -1,31 +1,34 @@
 import { hash, randomBytes } from 'node:crypto';
 
 /**
- * Channel of notices about the end of a key or a change of a person's rights. The payload is the id of a key; an empty payload means any
- * key.
+ * Channel of notices that a key has ended or the rights of a person have changed. The payload is the id of a key; an empty payload means
+ * any key.
  */
 export const keysChannel = 'runyard_keys';
 
 /** Returns a new raw key with 32 random bytes. */
 export const newRawKey = (): string => `ryk_${randomBytes(32).toString('base64url')}`;
 
-/** Returns a new key of an invitation with 32 random bytes. */
+/** Returns a new key for an invitation, with 32 random bytes. */
 export const newInvitationKey = (): string => `ryi_${randomBytes(32).toString('base64url')}`;
 
 /** Returns the hash of a raw key, as the database stores it. The key is random, so it needs neither salt nor stretching. */
 export const hashKey = (raw: string): Buffer => hash('sha256', raw, 'buffer');
 
-/** Returns the parts of a key that are shown after its creation. */
+/** Returns the first 8 and the last 4 characters of a key, which may still be shown after its creation. */
 export function shownParts(raw: string): { prefix: string; lastFour: string } {
   return { prefix: raw.slice(0, 8), lastFour: raw.slice(-4) };
 }
 
-/** SQL: the row `key` of `api_keys` has not expired; if it is a personal key, its person is in the team whose id is the SQL `teamId`. */
+/**
+ * SQL: the row `key` of `api_keys` has not expired. If it is a personal key, its person is also in the team whose id is the SQL expression
+ * `teamId`.
+ */
 export const isValidKeyIn = (key: string, teamId: string): string => `
   ((${key}.expires_at IS NULL OR ${key}.expires_at > clock_timestamp())
     AND CASE WHEN ${key}.kind <> 'personal' THEN ${teamId} = ${key}.team_id
       ELSE EXISTS (SELECT FROM team_members m WHERE m.team_id = ${teamId} AND m.user_id = ${key}.user_id) END
-    -- A key ends with the membership in the team that it was made in, wherever it acts.
+    -- The person must also be in the team in which the key was created: when this membership ends, the key ends in all teams.
     AND (${key}.kind <> 'personal'
       OR EXISTS (SELECT FROM team_members m WHERE m.team_id = ${key}.team_id AND m.user_id = ${key}.user_id))
     -- If an identity provider has not confirmed a person for too long, the person's keys do not work until the next sign-in.
@@ -36,7 +39,7 @@ export const isValidKeyIn = (key: string, teamId: string): string => `
 export const isSession = (key: string): string => `(${key}.minted_by IS NOT NULL OR ${key}.signed_on_by IS NOT NULL)`;
 
 /**
- * SQL: the owner of the key may run workers in the team whose id is the SQL `teamId`: the owner is not a viewer there.
+ * SQL: the owner of the key may run workers in the team whose id is the SQL expression `teamId`, because the owner is not a viewer there.
  */
 export const mayRunWorkersIn = (key: string, teamId: string): string => `
   (${key}.kind <> 'personal'
@@ -48,14 +51,17 @@ export const isValidKey = (key: string): string => isValidKeyIn(key, `${key}.tea
 /** SQL: the row `key` of `api_keys` may connect workers of the hosted pool. */
 export const mayServeHostedPool = (key: string): string => `(${key}.is_operator OR ${key}.kind = 'worker')`;
 
-/** SQL: the person or service account of the key, as `kind` and `uid` of a pool name it. A worker key has neither. */
+/**
+ * SQL: columns `kind` and `uid` of the person or service account to whom the key belongs, as in the columns of a pool. A worker key belongs
+ * to neither.
+ */
 const isOwnerOfKey = (key: string, kind: string, uid: string): string => `
   CASE WHEN ${key}.kind = 'agent' THEN ${kind} = 'service_account' AND ${uid} = coalesce(${key}.agent_uid, ${key}.id::text)
     ELSE ${kind} = 'user' AND ${uid} = (SELECT u.uid FROM users u WHERE u.id = ${key}.user_id) END`;
 
 /**
- * SQL: whether workers may connect with the key to the pool with this name in the team: the owner of the key owns the pool, or was added
- * to the pool. The statements that use this condition must not have the aliases `mine` and `added`.
+ * SQL: workers may connect with the key to the pool with this name in the team, because the owner of the key owns the pool or was added to
+ * it. Statements that use this condition must not use the aliases `mine` and `added`.
  */
 export const mayConnectToPool = (key: string, teamId: string, name: string): string => `
   EXISTS (

@@ -13,8 +13,8 @@ const readHasOperatorKey = defineStatement({
 });
 
 /**
- * Returns whether the caller may see data of the whole installation: with the operator's key, or in a browser session of the key's person.
- * A session may not change these data: see `AllowKeys.operator`.
+ * Returns whether the caller may see data of the whole installation. The caller needs the operator's key, or a browser session of the
+ * person to whom this key belongs. A session may not change these data: see `AllowKeys.operator`.
  */
 export async function isOperatorHere(
   db: Queryable,

@@ -13,12 +13,12 @@ export interface Principal {
     readonly displayName: string;
     readonly email?: string;
   };
-  /** Role in the team; agent keys have the role of a member. */
+  /** Role of the owner in the team; agent keys have the role of a member. */
   readonly role: Role;
-  /** The key belongs to the operator of the service. */
+  /** True if the key is the key of the service's operator. */
   readonly isOperator: boolean;
-  /** Absent: the key does not belong to a browser session. `isRecent`: the session began less than an hour ago. */
+  /** Present if the key belongs to a browser session. `isRecent`: the session began less than an hour ago. */
   readonly browserSession?: { readonly expiresAt: string; readonly isRecent: boolean };
-  /** The request in which the principal acts; null: there is no request. */
+  /** The request in which the principal acts; null if the service itself acts, without a request. */
   readonly from: RequestOrigin | null;
 }

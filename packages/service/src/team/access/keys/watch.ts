@@ -1,4 +1,4 @@
-/** Watches the keys behind open connections. */
+/** Watches the keys with which open connections were authenticated. */
 import type { Logger } from 'pino';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, float, nullable, text } from '../../../platform/store/database/statement.ts';
@@ -12,15 +12,15 @@ export interface KeyInTeam {
   readonly pool?: string | undefined;
 }
 
-/** The use of the connection: a worker needs a role that may run workers. */
+/** Purpose of the connection. For a worker, the role of the key's person must allow workers. */
 export type ConnectionUse = 'stream' | 'worker';
 
-/** Notifies open connections of the end of their key. */
+/** Notifies open connections when their key ends. */
 export interface KeyWatch {
   /**
-   * Calls `onEnd` once, within a second after the key is deleted or expires, or its person leaves the team. Also calls `onEnd` if the key
-   * had ended before this call. The connection of a worker also ends when its person becomes a viewer, or when the key may no longer
-   * connect to the pool. Returns the function that stops watching.
+   * Calls `onEnd` once, within a second after the key is deleted or expires, or after the key's person leaves the team. Also calls `onEnd`
+   * if the key had already ended before this call. For a worker, also calls `onEnd` when the person becomes a viewer, or when the key may
+   * not connect to the pool any more. Returns the function that stops watching.
    */
   watch(key: KeyInTeam, use: ConnectionUse, onEnd: () => void): () => void;
   close(): void;
@@ -40,13 +40,15 @@ interface Watched {
   readonly key: KeyInTeam;
   readonly use: ConnectionUse;
   readonly callbacks: Set<() => void>;
-  /** Time of expiry as `performance.now()`; infinite if the key never expires, or if its row was not read yet. */
+  /**
+   * Time at which the key expires, on the clock of `performance.now()`; infinite if the key never expires, or if its row was not read yet.
+   */
   endsAt: number;
 }
 
 /**
- * Starts to watch keys in this process. A deletion arrives by NOTIFY; the check each `checkEveryMs` is for a process whose listening connection was
- * lost without an error.
+ * Starts to watch keys in this process. A deletion arrives by NOTIFY. The check every `checkEveryMs` milliseconds is for a process whose
+ * listening connection was lost without an error.
  */
 export async function openKeyWatch(db: Database, log: Logger, checkEveryMs = 5_000): Promise<KeyWatch> {
   const watched = new Map<string, Watched>();
@@ -72,7 +74,7 @@ export async function openKeyWatch(db: Database, log: Logger, checkEveryMs = 5_0
   };
 
   const tick = () => {
-    // Uses the clock of the process, so that keys also expire while the database does not answer.
+    // Compare with the clock of the process, so that keys also expire while the database does not answer.
     for (const [name, { endsAt }] of [...watched]) if (endsAt <= performance.now()) end(name);
     if (performance.now() - checkedAt >= checkEveryMs) check();
     schedule();
@@ -126,7 +128,7 @@ export async function openKeyWatch(db: Database, log: Logger, checkEveryMs = 5_0
       };
       entry.callbacks.add(onEnd);
       watched.set(name, entry);
-      // The key may have been deleted just after the caller authenticated it.
+      // Check the key at once, because it may have been deleted just after the caller authenticated it.
       check();
       return () => {
         entry.callbacks.delete(onEnd);

@@ -1,4 +1,4 @@
-/** Accepts invitations: a new person gets a first key; a person with a key joins the team with it. */
+/** Accepts invitations. A new person gets a first key. A person who already has a key joins the team with this key. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxMembers } from '@runyard/contract/limits';
 import type { AcceptTeamInvitationRequest, AcceptTeamInvitationResponse, Team } from '@runyard/contract/team/teams';
@@ -21,7 +21,7 @@ import { teamHasRoom } from '../teams/has-room.ts';
 import { newUid } from '../teams/uid.ts';
 import { mayJoinAnother, toTeam } from './own-teams.ts';
 
-/** Deleting the invitation is the compare-and-set that lets only one person use it. */
+/** The statement deletes the invitation, so that only one person can use it. */
 const useInvitation = defineStatement({
   name: 'use_team_invitation',
   text: `
@@ -58,13 +58,15 @@ export const insertMember = defineStatement({
   row: { user_id: uuid },
 });
 
-/** Why an invitation is not accepted: `unknown` 403, the others 409. The invitation can still be used. */
+/**
+ * Reasons why an invitation is not accepted: `unknown` is answered with 403, the other reasons with 409. The invitation can still be used.
+ */
 export type AcceptRefusal = 'unknown' | 'already_in_team' | 'too_many_members' | 'too_many_teams' | 'managed_by_rules';
 
 /** Returns whether rules manage the team with this UID. */
 export type IsManagedByRules = (teamUid: string) => boolean;
 
-/** Rolls back the use of an invitation. */
+/** Is thrown to roll back the use of an invitation. */
 export class NotAccepted extends Error {
   readonly reason: AcceptRefusal;
   constructor(reason: AcceptRefusal) {
@@ -104,7 +106,7 @@ async function takeInvitation(tx: Queryable, key: string, isManagedByRules: IsMa
   return invitation;
 }
 
-/** An invitation that a person accepts. */
+/** The invitation that the person accepts. */
 interface Acceptance {
   readonly key: string;
   readonly isManagedByRules: IsManagedByRules;
@@ -135,7 +137,7 @@ async function accepting<T>(
   }
 }
 
-/** Makes a new person with a first key, and adds the person to the team of the invitation. Only the result holds the key. */
+/** Creates a person with a first key, and adds the person to the team of the invitation. Only the result contains the key. */
 export async function acceptAsNewPerson(
   db: Database,
   request: AcceptTeamInvitationRequest,
@@ -168,7 +170,7 @@ export async function acceptAsNewPerson(
 
 const invitationTeam = ({ invitation_id: _id, note: _note, ...team }: UsedInvitation) => team;
 
-/** Adds the person of the key to the team of the invitation. */
+/** Adds the person to whom the key belongs to the team of the invitation. */
 export async function joinTeam(
   db: Database,
   principal: Principal,

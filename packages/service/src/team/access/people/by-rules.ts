@@ -1,4 +1,7 @@
-/** People of teams that rules manage: the groups of an identity provider decide who is in these teams, and with which role. */
+/**
+ * Manages the people of teams for which the operator has set rules. By these rules, a person's groups at an identity provider decide in
+ * which teams the person is, and with which role.
+ */
 import { maxMembers } from '@runyard/contract/limits';
 import type { Role } from '@runyard/contract/wire/access';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
@@ -11,7 +14,7 @@ import { mayJoinAnother } from './own-teams.ts';
 
 const why = { managed_by: 'rules' };
 
-/** SQL: the user `u` has the operator's key, and stays in every team, for emergencies. */
+/** SQL: the user `u` has the operator's key. Such a user stays in every team, for emergencies. */
 const hasOperatorKey = (u: string): string => `
   EXISTS (SELECT FROM team_members o JOIN api_keys k ON k.team_id = o.team_id AND k.user_id = o.user_id
     WHERE o.user_id = ${u} AND k.is_operator)`;
@@ -44,7 +47,7 @@ const deleteInvitations = defineStatement({
   row: {},
 });
 
-/** A person whom an identity provider has named. */
+/** A person who has signed in with an identity provider. */
 export interface RuledPerson {
   readonly uid: string;
   readonly displayName: string;
@@ -95,8 +98,8 @@ async function applyRole(tx: Queryable, by: Author, person: RuledPerson, role: R
 }
 
 /**
- * Removes people without an identity provider from teams that rules manage, and the invitations of these teams: a team is managed either
- * by rules or by hand. Returns the UIDs for which there is no team.
+ * Removes people without an identity provider from teams that rules manage, and deletes the invitations of these teams, because a team is
+ * managed either by rules or by hand. Returns those of the given UIDs for which there is no team.
  */
 export async function endManagementByHand(db: Database, teamUids: readonly string[]): Promise<string[]> {
   const teams = await db.query(readTeams, [teamUids]);

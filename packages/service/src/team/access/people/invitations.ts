@@ -1,4 +1,4 @@
-/** Invitations of a team. An invitation has a key that is shown once, and is used by one person. */
+/** Stores the invitations of a team. An invitation has a key that is shown only once, and only one person can use it. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxInvitations } from '@runyard/contract/limits';
 import type {
@@ -42,7 +42,8 @@ const readInvitations = defineStatement({
 
 const readInviter = defineStatement({
   name: 'read_role_of_inviter',
-  // The lock serialises the creation with a change of the inviter's role, because this change ends only invitations that already exist.
+  // The statement locks the membership of the inviter, so that the inviter's role cannot change meanwhile: a lower role ends only
+  // invitations that already exist.
   text: `
     SELECT m.role FROM team_members m JOIN users u ON u.id = m.user_id WHERE m.team_id = $1 AND u.uid = $2
     FOR SHARE OF m`,
@@ -84,7 +85,10 @@ export async function listInvitations(db: Queryable, teamId: string): Promise<Te
   return (await db.query(readInvitations, [teamId])).map(toInvitation);
 }
 
-/** Makes an invitation. Only the result has the invitation's key. `above_own`: the caller has a lower role than the invitation. */
+/**
+ * Creates an invitation. Only the result contains the key of the invitation. `above_own`: the role in the invitation is higher than the
+ * role of the caller.
+ */
 export async function createInvitation(
   tx: Queryable,
   principal: Principal,

@@ -77,8 +77,8 @@ const removeRow = defineStatement({
 });
 
 /**
- * Runs after the delete of the membership, so that it sees keys that were created before the delete got its lock. Without the membership,
- * keys of other teams cannot act in this team, so all processes drop their cached keys.
+ * This statement runs after the delete of the membership, so that it sees keys that were created before the delete got its lock. The
+ * person's keys of other teams cannot act in this team any more, so all processes drop their cached keys.
  */
 const removeKeys = defineStatement({
   name: 'delete_keys_of_team_member',
@@ -97,15 +97,15 @@ const toMember = (row: MemberRow): TeamMember => ({
   ...(row.last_used_at ? { last_used_at: row.last_used_at } : {}),
 });
 
-/** Returns the people of a team, in the order of joining. */
+/** Returns the people of a team, sorted by the time at which they joined. */
 export async function listMembers(db: Queryable, teamId: string): Promise<TeamMember[]> {
   return (await db.query(readMembers, [teamId])).map(toMember);
 }
 
-/** Why a person is not changed: `not_found` 404; `above_own` 403; `last_owner` and `operator` 409. */
+/** Reasons why a person is not changed: `not_found` 404; `above_own` 403; `last_owner` and `operator` 409. */
 export type MemberRefusal = 'not_found' | 'above_own' | 'last_owner' | 'operator';
 
-/** Returns a person of the team, under the lock of the team's people; null if the team has no such person. */
+/** Locks the people of the team and returns one of them; null if the team has no such person. */
 export async function lockMember(tx: Queryable, teamId: string, userUid: string): Promise<MemberRow | null> {
   await lockRows(tx, teamId, 'team_members');
   const [member] = await tx.query(readMember, [teamId, userUid]);
@@ -113,8 +113,8 @@ export async function lockMember(tx: Queryable, teamId: string, userUid: string)
 }
 
 /**
- * Returns the person whom the caller may change, under the lock of the team's people. The caller's role is read again: it may have
- * become lower since the key was read.
+ * Locks the people of the team and returns the person to change, if the caller may change this person. Reads the caller's role again,
+ * because it may have become lower since the key was read.
  */
 async function lockMemberFor(
   tx: Queryable,
@@ -128,7 +128,7 @@ async function lockMemberFor(
   return isAtLeast(own.role, 'admin') && isAtLeast(own.role, member.role) ? member : 'above_own';
 }
 
-/** Returns whether the team would have no owner if this person were not one. */
+/** Returns whether this person is the only owner of the team. */
 async function isLastOwner(tx: Queryable, teamId: string, { id, role }: MemberRow): Promise<boolean> {
   if (role !== 'owner') return false;
   const [other] = await tx.query(readOtherOwner, [teamId, id]);
@@ -157,7 +157,7 @@ export async function changeRole(
   });
 }
 
-/** Changes the role of a person. A lower role ends the invitations that the person made. `why` is for the audit log. */
+/** Changes the role of a person. If the new role is lower, the invitations that the person made end. `why` is for the audit log. */
 export async function giveRole(tx: Queryable, by: Author, member: MemberRow, role: Role, why: State): Promise<void> {
   const isLower = isAtLeast(member.role, role);
   await tx.query(setRole, [by.teamId, member.id, role]);
@@ -185,8 +185,8 @@ export async function endMembership(tx: Queryable, by: Author, member: MemberRow
 }
 
 /**
- * Removes a person from the team, with the person's keys, sessions and invitations in it. Returns the agent keys and the worker pools that
- * the person made. `ended`: whether these keys and pools are deleted too.
+ * Removes a person from the team, with the person's keys, sessions and invitations in the team. Returns the agent keys and the worker pools
+ * that the person made. `ended`: true if these keys and pools are deleted too.
  */
 export async function removeMember(
   db: Database,
@@ -217,7 +217,8 @@ const readOne = defineStatement({
 });
 
 /**
- * Returns a person with the present role, for an action of the service without a request; null if the person has left the team.
+ * Returns a person with the present role. This is for an action of the service in the name of the person, without a request. Returns null
+ * if the person has left the team.
  */
 export async function readAuthor(
   db: Queryable,

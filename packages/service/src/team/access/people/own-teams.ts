@@ -1,4 +1,4 @@
-/** Teams as their members see them. */
+/** Lists, creates and renames the teams of the caller. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxTeamsOfPerson } from '@runyard/contract/limits';
 import type { Team } from '@runyard/contract/team/teams';
@@ -81,8 +81,8 @@ export async function listTeams(db: Queryable, { creator, teamId }: Principal): 
 }
 
 /**
- * Returns whether the person may be in one more team. Holds a lock until the transaction ends, so that the second of two concurrent joins counts the
- * first.
+ * Returns whether the person may join one more team. Holds a lock until the transaction ends, so that the later of two concurrent joins
+ * counts the first.
  */
 export async function mayJoinAnother(tx: Queryable, userUid: string): Promise<boolean> {
   await tx.query(lockTeams, [userUid]);
@@ -90,12 +90,12 @@ export async function mayJoinAnother(tx: Queryable, userUid: string): Promise<bo
   return count?.room ?? false;
 }
 
-/** Creates a team whose owner is the caller. `too_many`: the caller has reached the limit of teams of a person. */
+/** Creates a team whose owner is the caller. `too_many`: the caller is already in the maximum number of teams. */
 export async function createTeam(tx: Queryable, principal: Principal, name: string): Promise<Team | 'too_many'> {
   if (!(await mayJoinAnother(tx, principal.creator.uid))) return 'too_many';
   const [row] = await tx.query(insertTeam, [randomUUIDv7(), newUid(), name, principal.creator.uid]);
   if (!row) throw new Error('the team was not inserted');
-  // The entry is in the log of the new team, so that its administrators see who created the team.
+  // Write the entry to the log of the new team, so that the team's administrators see who created it.
   const by = { ...principal, teamId: row.id };
   await recordChange(tx, by, { action: 'team.create', subject: { type: 'team', uid: row.uid, name }, after: { name } });
   return toTeam(row, principal.teamId);

@@ -1,16 +1,16 @@
-/** Refusals that are used by the routes of this folder and by the sign-in of browsers. */
+/** Makes refusals for the routes of this folder and for the sign-in of browsers. */
 import { maxMembers, maxTeamsOfPerson } from '@runyard/contract/limits';
 import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { AcceptRefusal } from './accept.ts';
 
-/** Returns the 409 of a change by hand in a team that rules manage. */
+/** Returns the refusal (409) of a change by hand in a team that rules manage. */
 export const managedByRules = (): Refusal =>
   refuse('conflict', {
     detail:
       'Rules of single sign-on manage the people of this team: the operator of the service changes them in RUNYARD_OIDC_FILE, or the groups at the identity provider.',
   });
 
-/** Returns the refusal of somebody who accepts an invitation. */
+/** Returns the refusal for a person who cannot accept an invitation. */
 export function refuseAccept(reason: AcceptRefusal): Refusal {
   switch (reason) {
     case 'unknown':

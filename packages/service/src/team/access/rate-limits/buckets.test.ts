@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { makeBuckets } from './buckets.ts';
 
 describe('a bucket', () => {
-  it('allows its quota at once and is refilled evenly', () => {
+  it('allows as many requests at once as its quota, and is refilled evenly', () => {
     const buckets = makeBuckets({ quota: 60, windowSeconds: 60 });
     for (let i = 0; i < 60; i++) buckets.take('a', 0);
     expect(buckets.read('a', 0)).toEqual({ remaining: 0, resetSeconds: 1 });
@@ -12,7 +12,7 @@ describe('a bucket', () => {
     expect(buckets.read('a', 1_000_000)).toEqual({ remaining: 60, resetSeconds: 0 });
   });
 
-  it('admits the quota and the refilled requests over any time', () => {
+  it('allows in any time the quota and the refilled requests, and no more', () => {
     const buckets = makeBuckets({ quota: 10, windowSeconds: 60 });
     let admitted = 0;
     for (let now = 0; now <= 120_000; now += 50) {
@@ -29,7 +29,7 @@ describe('a bucket', () => {
     expect([buckets.read('a', 0).remaining, buckets.read('b', 0).remaining]).toEqual([0, 1]);
   });
 
-  it('is forgotten when too many other buckets were used since then', () => {
+  it('is forgotten when too many other buckets have been used later', () => {
     const buckets = makeBuckets({ quota: 1, windowSeconds: 60 }, 2);
     for (const id of ['a', 'b', 'a', 'c']) buckets.take(id, 0);
     expect(['a', 'b', 'c'].map((id) => buckets.read(id, 0).remaining)).toEqual([0, 1, 0]);

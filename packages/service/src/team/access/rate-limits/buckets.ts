@@ -1,6 +1,6 @@
-/** Token buckets in memory: one for each key and each team. A bucket starts full and is refilled evenly. */
+/** Keeps token buckets in memory: one for each key and one for each team. A bucket is full at first and is refilled evenly. */
 
-/** Size of a bucket: `quota` requests at once, and as many in each window. */
+/** Size of a bucket. `quota`: number of requests that are allowed at once, and number that is refilled in each time window. */
 export interface RatePolicy {
   readonly quota: number;
   readonly windowSeconds: number;
@@ -8,7 +8,7 @@ export interface RatePolicy {
 
 /** The state of a bucket after a request. */
 export interface BucketState {
-  /** Number of requests that are allowed now. */
+  /** Number of further requests that are allowed now. */
   readonly remaining: number;
   /**
    * Seconds until the bucket is full, or, if the bucket is empty, until one request is allowed; at least 1 while the bucket is not full.
@@ -19,7 +19,7 @@ export interface BucketState {
 export interface Buckets {
   /** Returns the number of remaining requests, and counts no request. `now` is in milliseconds. */
   read(id: string, now: number): BucketState;
-  /** Takes one request. The caller has checked that the bucket has a request left. */
+  /** Counts one request. The caller has checked that the bucket allows one. */
   take(id: string, now: number): BucketState;
 }
 
@@ -48,7 +48,8 @@ export function makeBuckets({ quota, windowSeconds }: RatePolicy, maxBuckets = 2
     read: (id, now) => stateOf(tokensOf(buckets.get(id), now)),
     take: (id, now) => {
       const tokens = Math.max(0, tokensOf(buckets.get(id), now) - 1);
-      // A Map keeps the order of insertion, so its first bucket is the least recently used one.
+      // A Map keeps the order of insertion, and each use inserts the bucket again. So the first bucket of the Map is the least recently
+      // used one.
       buckets.delete(id);
       buckets.set(id, { tokens, at: now });
       if (buckets.size > maxBuckets) {

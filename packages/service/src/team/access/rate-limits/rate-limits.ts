@@ -1,16 +1,16 @@
 /**
  * Limits the requests of each key and of each team, and of callers without a key. Each service process counts separately, so N processes
- * admit at most N times as many requests. The limits write nothing to the database.
+ * admit at most N times as many requests. The counts are not stored in the database.
  */
 
 import { keylessChecksPerMinute, signOnsPerMinute } from '@runyard/contract/limits';
 import type { Settings } from '@runyard/contract/settings/settings';
 import { type BucketState, makeBuckets, type RatePolicy } from './buckets.ts';
 
-/** The callers whose requests a limit counts together. */
+/** Says for which callers a limit counts the requests together. */
 type LimitName = 'key' | 'team' | 'address' | 'total';
 
-/** Headers that each answer to a key carries, and whether the request may be handled. */
+/** Headers for the answer to a request with a key, and whether the request may be handled. */
 export interface RateOutcome {
   /** `RateLimit-Policy` and `RateLimit`, by draft-ietf-httpapi-ratelimit-headers-10. */
   readonly headers: Readonly<Record<string, string>>;
@@ -29,7 +29,7 @@ export interface RateLimits {
 
 const windowSeconds = 60;
 
-/** Makes the limits that the settings set. The value 0 switches a limit off. */
+/** Creates the limits from the settings. The value 0 switches a limit off. */
 export function makeRateLimits(
   settings: Pick<Settings, 'RUNYARD_KEY_REQUESTS_PER_MINUTE' | 'RUNYARD_TEAM_REQUESTS_PER_MINUTE'>,
 ): RateLimits {

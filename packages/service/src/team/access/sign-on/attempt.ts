@@ -1,6 +1,6 @@
 /**
- * A sign-in that has begun. The browser keeps the attempt encrypted in a cookie. So the database stores nothing about people who do not
- * complete the sign-in.
+ * Handles a sign-in that has begun (an attempt). The browser keeps the attempt in an encrypted cookie. So the database stores nothing about
+ * people who do not complete the sign-in.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { signOnMinutes } from '@runyard/contract/team/sign-on';
@@ -13,7 +13,7 @@ export interface Attempt {
   readonly secret: string;
   readonly next?: string | undefined;
   readonly invitation?: string | undefined;
-  /** Milliseconds of the epoch. */
+  /** Time at which the attempt expires, in milliseconds since 1970. */
   readonly endsAtMs: number;
 }
 
@@ -26,17 +26,17 @@ export const newAttempt = (request: Pick<Attempt, 'provider' | 'next' | 'invitat
   endsAtMs: now + signOnMinutes * 60_000,
 });
 
-/** Returns the values of the attempt that the provider receives and returns. */
+/** Returns the values of the attempt that are sent to the provider, and that the provider returns. */
 export function checksOf({ secret }: Attempt): Checks {
   const derive = (use: string) => createHmac('sha256', secret).update(use).digest('base64url');
   return { state: derive('state'), nonce: derive('nonce'), verifier: derive('verifier') };
 }
 
-/** Returns the attempt for a cookie. */
+/** Returns the encrypted attempt as the value of a cookie. */
 export const sealAttempt = (vault: Vault, attempt: Attempt): string =>
   vault.seal(purpose, JSON.stringify(attempt)).toString('base64url');
 
-/** Returns the attempt in a cookie; null if another service made the cookie, or if the attempt has expired. */
+/** Decrypts the attempt in a cookie; returns null if another service made the cookie, or if the attempt has expired. */
 export function openAttempt(vault: Vault, cookie: string, now = Date.now()): Attempt | null {
   try {
     const attempt = JSON.parse(vault.open(purpose, Buffer.from(cookie, 'base64url'))) as Attempt;

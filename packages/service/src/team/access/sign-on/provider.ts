@@ -5,7 +5,7 @@ import { isSafeUrl, type ProviderConfig } from './sign-on-file.ts';
 type Library = typeof import('openid-client');
 type Configuration = import('openid-client').Configuration;
 
-/** The values that bind the answer of the provider to the browser that asked. */
+/** The values that bind the answer of the provider to the browser that began the sign-in. */
 export interface Checks {
   readonly state: string;
   readonly nonce: string;
@@ -18,13 +18,13 @@ export interface ProvidedPerson {
   readonly displayName: string;
   readonly email: string | null;
   readonly groups: readonly string[];
-  /** Absent: the provider returned no refresh token. */
+  /** Absent if the provider returned no refresh token. */
   readonly refreshToken?: string;
 }
 
 /**
- * Answer of a provider about a person. `refused`: the provider does not confirm the person. `invalid`: the answer is not valid, or is for
- * another browser or service. `unavailable`: the provider does not answer, or answers with an error that is not about the person.
+ * Answer of a provider about a person. `refused`: the provider does not confirm the person. `invalid`: the answer is not valid, or is meant
+ * for another browser or service. `unavailable`: the provider does not answer, or answers with an error that is not about the person.
  */
 export type Answer = { readonly kind: 'person'; readonly person: ProvidedPerson } | Failure;
 
@@ -39,13 +39,13 @@ export interface Provider {
   readonly issuer: string;
   /** Returns the address at which the person signs in; null if the provider does not answer. */
   authorizationUrl(checks: Checks, redirectUri: string): Promise<string | null>;
-  /** Exchanges the code in the query of the address to which the provider has sent the browser back. */
+  /** Requests the person's data with a code. The code is in the query of the address to which the provider has sent the browser back. */
   exchange(redirectUri: string, query: string, checks: Checks): Promise<Answer>;
   /** Requests the person's data again with the refresh token. */
   refresh(refreshToken: string, subject: string): Promise<Answer>;
 }
 
-/** How long the published metadata of a provider is kept, milliseconds. */
+/** Time in milliseconds for which the published metadata of a provider is cached. */
 const metadataMs = 10 * 60_000;
 
 /** Errors of the token endpoint that mean that the provider refuses a person (RFC 6749 5.2, OpenID Connect Core 3.1.2.6). */
@@ -67,7 +67,7 @@ const failedChecks = new Set([
   'OAUTH_UNSUPPORTED_OPERATION',
 ]);
 
-/** Makes a provider from its entry in the file. Sends nothing. */
+/** Creates a provider from its entry in the file. Sends no request. */
 export function makeProvider(library: Library, config: ProviderConfig, log: Logger): Provider {
   const { id, name, issuer, client_secret: secret } = config;
   const isPlain = issuer.startsWith('http:');
@@ -99,7 +99,10 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Logg
     return await entry.metadata;
   };
 
-  /** Returns a configuration for one answer. The configuration reads the keys of the provider again, so that new keys are used at once. */
+  /**
+   * Returns a library configuration for one sign-in answer. Each configuration reads the keys of the provider again, so that new keys are
+   * used at once.
+   */
   const configure = async (): Promise<Configuration> => {
     const made = new library.Configuration(
       await metadata(),
@@ -108,9 +111,9 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Logg
       authentication(),
     );
     if (isPlain) library.allowInsecureRequests(made);
-    // The token comes over TLS from the provider itself, but its signature is checked in addition.
+    // Check the signature of the token too, although it comes over TLS from the provider itself.
     library.enableNonRepudiationChecks(made);
-    // This deadline applies to all requests of one answer together.
+    // This deadline applies to all requests for one answer together.
     const deadline = AbortSignal.timeout(config.timeout_seconds * 1000);
     made[library.customFetch] = async (url, { signal, ...options }) =>
       await fetch(url, {
@@ -133,7 +136,7 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Logg
     }
   };
 
-  /** Reads the person from the identity token, and missing members from the userinfo endpoint. */
+  /** Reads the person's data from the identity token, and data that is missing there from the userinfo endpoint. */
   const personOf = async (configuration: Configuration, tokens: Tokens, subject: string): Promise<Answer> => {
     const claims = tokens.claims();
     if (claims !== undefined && claims.sub !== subject)
@@ -208,7 +211,7 @@ function failureOf(library: Library, error: unknown): Failure {
   return { kind: 'unavailable', reason: error instanceof Error ? error.message : 'no answer' };
 }
 
-/** Returns text of the provider for one line: without control characters, and not longer than 200 characters. */
+/** Returns text of the provider for one line, without control characters and with at most 200 characters. */
 const printable = (text: string): string =>
   text
     .replaceAll(/[\p{C}\s]+/gu, ' ')
@@ -221,7 +224,7 @@ function displayNameOf(claims: Readonly<Record<string, unknown>>): string {
   return shown.find((name) => name !== '') ?? 'Unnamed';
 }
 
-/** Returns the groups as the provider names them. A claim of another form names no group. */
+/** Returns the groups as the provider names them; no groups if the claim has another type. */
 function groupsOf(claim: unknown): string[] {
   const values = Array.isArray(claim) ? claim : [claim];
   return values.filter((each) => typeof each === 'string');

@@ -17,7 +17,7 @@ import { applyRoles } from '../people/by-rules.ts';
 import type { Answer, Provider } from './provider.ts';
 import { confirmPerson, type KnownPerson, type SignOnDeps, sealPurpose } from './sign-in.ts';
 
-/** Number of people that one process checks at a time. */
+/** Number of people that one process takes at a time. */
 const batchSize = 20;
 
 const findDue = defineStatement({
@@ -27,8 +27,8 @@ const findDue = defineStatement({
 });
 
 /**
- * Takes a batch. Many providers accept a refresh token only once, so no other process may check the same person. After two minutes, the
- * process that took the row counts as dead.
+ * Takes a batch of people to check. Many providers accept a refresh token only once, so no other process may check the same person at the
+ * same time. After two minutes, the process that took a person counts as dead.
  */
 const takeDue = defineStatement({
   name: 'take_people_to_confirm',
@@ -66,14 +66,14 @@ const askLater = defineStatement({
   row: {},
 });
 
-/** No provider can confirm the person until the next sign-in. */
+/** Removes the refresh token, so no provider can confirm the person until the next sign-in. */
 const waitForEnd = defineStatement({
   name: 'wait_for_end_of_person',
   text: `UPDATE sign_on_identities SET refresh_token = NULL, next_check_at = confirmed_until WHERE id = $1`,
   row: {},
 });
 
-/** Ends all keys of the person, even a key whose create is in progress: `endAtBound` deletes it in the next round. */
+/** Ends all keys of the person. A key that is being created at this moment ends too: `endAtBound` deletes it in the next round. */
 const endNow = defineStatement({
   name: 'end_refused_person_now',
   text: `
@@ -107,7 +107,7 @@ const readTeamIds = defineStatement({
   row: { team_id: uuid },
 });
 
-/** The refresh tokens, for a change of the vault's key. */
+/** Names the columns with encrypted refresh tokens, so that they are encrypted again when the vault's key changes. */
 export const sealedRefreshTokens = defineSealedRows({
   table: 'sign_on_identities',
   id: 'id',
@@ -115,7 +115,7 @@ export const sealedRefreshTokens = defineSealedRows({
   purpose: sealPurpose,
 });
 
-/** Returns the loop that checks people who are due. */
+/** Returns the loop that checks people whose next check is due. */
 export const confirmPeople = (deps: SignOnDeps): Loop => ({
   name: 'confirming people with their identity providers',
   everyMs: 1_000,
@@ -129,7 +129,7 @@ export const confirmPeople = (deps: SignOnDeps): Loop => ({
       const kinds = await Promise.all(batch.map(async (row) => await confirmOne(deps, row, away)));
       for (const issuer of new Set(batch.map((row) => row.issuer))) {
         const ofIssuer = kinds.filter((_kind, index) => batch[index]?.issuer === issuer);
-        // A failure for only one or two people does not mean that the provider fails.
+        // Skip the issuer only after several failures, because a failure for one or two people does not mean that the provider fails.
         if (ofIssuer.length >= 3 && ofIssuer.every((kind) => kind === 'unavailable')) away.add(issuer);
       }
       if (batch.length < batchSize) return;
@@ -140,7 +140,7 @@ export const confirmPeople = (deps: SignOnDeps): Loop => ({
 const takeBatch = async (db: Queryable) => await db.query(takeDue);
 
 /**
- * Asks for one person. Returns the kind of the answer; null if no answer could be requested. A failure concerns this person
+ * Asks the provider about one person. Returns the kind of the answer; null if no request could be sent. A failure concerns this person
  * only.
  */
 async function confirmOne(deps: SignOnDeps, row: DueRow, away: ReadonlySet<string>): Promise<Answer['kind'] | null> {
@@ -167,7 +167,7 @@ async function ask({ vault }: SignOnDeps, provider: Provider, { id, subject }: D
 
 const personOf = ({ id, user_id: userId, uid }: DueRow): KnownPerson => ({ identityId: id, userId, uid });
 
-/** Applies the answer of the provider. Does nothing if the person has signed in meanwhile. */
+/** Applies the answer of the provider about a person. Does nothing if the person has signed in meanwhile. */
 async function act(deps: SignOnDeps, provider: Provider, row: DueRow, answer: Answer): Promise<void> {
   await deps.db.transaction(async (tx) => {
     const [isUnchanged] = await tx.query(lockUnchanged, [row.id, row.refresh_token]);
@@ -181,7 +181,7 @@ async function act(deps: SignOnDeps, provider: Provider, row: DueRow, answer: An
         return;
       case 'invalid':
       case 'unavailable':
-        // Keys and sessions work until `confirmed_until`, which every check of a key reads.
+        // Without an answer, the person's keys and sessions work until `confirmed_until`; every check of a key reads this time.
         await tx.query(askLater, [row.id, row.refresh_token]);
     }
   });

@@ -2,8 +2,8 @@ import { isAtLeast, type Role } from '@runyard/contract/wire/access';
 import type { TeamRules } from './sign-on-file.ts';
 
 /**
- * Returns the role of a person in each team that rules manage; null if no rule gives one. If several rules match, the
- * highest role counts. Groups are compared exactly, character by character: a group with a similar name gives no role.
+ * Returns the role of a person in each team that rules manage; null if no rule gives the person a role in the team. If several rules match,
+ * the highest role counts. Groups are compared exactly, character by character: a group with a similar name gives no role.
  */
 export function rolesByRules(
   teams: readonly TeamRules[],

@@ -15,7 +15,7 @@ import type { ProvidedPerson, Provider } from './provider.ts';
 import { rolesByRules } from './rules.ts';
 import type { SignOn } from './sign-on.ts';
 
-/** The insert is the compare-and-set that lets an answer of a provider sign in once. */
+/** Inserts nothing if the row exists, so an answer of a provider can be used for only one sign-in. */
 const insertUse = defineStatement({
   name: 'insert_sign_on_use',
   text: `
@@ -24,7 +24,7 @@ const insertUse = defineStatement({
   row: { hash: text() },
 });
 
-/** The lock serialises two concurrent first sign-ins of a person. */
+/** Because of this lock, two concurrent first sign-ins of a person are handled one after the other. */
 const lockIdentity = defineStatement({
   name: 'lock_sign_on_identity',
   text: `SELECT pg_advisory_xact_lock(hashtextextended('sign-on of ' || $1 || ' ' || $2, 0))`,
@@ -54,7 +54,7 @@ const renameUser = defineStatement({
   row: {},
 });
 
-/** Without a new refresh token, the earlier one stays. */
+/** If the provider sent no new refresh token, the earlier token stays. */
 const confirm = defineStatement({
   name: 'confirm_sign_on_identity',
   text: `
@@ -67,7 +67,7 @@ const confirm = defineStatement({
   row: {},
 });
 
-/** Returns the purpose that is part of the encryption of an identity's refresh token. */
+/** Returns the purpose with which the refresh token of an identity is encrypted. */
 export const sealPurpose = (identityId: string): string => `sign-on ${identityId}`;
 
 export interface SignOnDeps {
@@ -77,7 +77,7 @@ export interface SignOnDeps {
   readonly signOn: SignOn;
 }
 
-/** A person of the service, and the identity at the provider. */
+/** A person of the service, and the person's identity at the provider. */
 export interface KnownPerson {
   readonly identityId: string;
   readonly userId: string;
@@ -106,12 +106,12 @@ export async function confirmPerson(
 }
 
 /**
- * Why a person is not signed in: `used`: the provider's answer was already used; `no_team`: the person is in no team; or the invitation is
- * not valid.
+ * Reasons why a person is not signed in. `used`: the provider's answer was already used; `no_team`: the person is in no team; or the
+ * invitation is not valid.
  */
 export type SignInRefusal = { readonly refused: 'used' | 'no_team' } | { readonly invitation: AcceptRefusal };
 
-/** Signs the person in. A person who would be in no team is not stored. */
+/** Signs the person in. If the person would be in no team, the person is not stored. */
 export async function signInPerson(
   deps: SignOnDeps,
   provider: Provider,

@@ -1,4 +1,7 @@
-/** Reads the file of RUNYARD_OIDC_FILE: identity providers, and the rules that turn their groups into roles in teams. */
+/**
+ * Reads the file of RUNYARD_OIDC_FILE. It names identity providers, and rules that give people roles in teams by their groups at the
+ * provider.
+ */
 import { readFile } from 'node:fs/promises';
 import { roles } from '@runyard/contract/wire/access';
 import { z } from 'zod';
@@ -77,7 +80,7 @@ export type ProviderConfig = Omit<z.output<typeof Provider>, 'client_secret_file
 export type TeamRules = z.output<typeof Team>;
 export type SignOnFile = Omit<z.output<typeof File>, 'providers'> & { readonly providers: readonly ProviderConfig[] };
 
-/** Reads the file, with the secrets in the files that it names. Each problem names line and fault. */
+/** Reads the file, and the secrets from the files that it names. Each problem contains the line and the fault. */
 export async function readSignOnFile(file: string): Promise<OperatorFile<SignOnFile>> {
   const read = await readOperatorFile(setting, file, File);
   if (!read.ok) return read;

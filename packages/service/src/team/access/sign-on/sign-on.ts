@@ -1,17 +1,17 @@
-/** Single sign-on as the operator has configured it. */
+/** Holds the configuration of single sign-on that the operator has set. */
 import type { TeamRule } from '@runyard/contract/team/teams';
 import type { Logger } from 'pino';
 import { makeProvider, type Provider } from './provider.ts';
 import { readSignOnFile, type TeamRules } from './sign-on-file.ts';
 
 export interface SignOn {
-  /** The providers in the order of the file; empty: single sign-on is off. */
+  /** The providers in the order of the file; an empty list means that single sign-on is off. */
   readonly providers: readonly Provider[];
   /** The teams that rules manage. */
   readonly teams: readonly TeamRules[];
   readonly refreshMinutes: number;
   readonly unconfirmedHours: number;
-  /** Secrets of the service at the providers. */
+  /** The secrets with which the service authenticates at the providers. */
   readonly secrets: readonly string[];
   /** Returns whether rules manage the team with this UID. People of other teams are managed by hand. */
   isManagedByRules(teamUid: string): boolean;
@@ -37,7 +37,7 @@ export async function openSignOn(
   if (file === undefined) return { ok: true, signOn: none };
   const read = await readSignOnFile(file);
   if (!read.ok) return read;
-  // The library is loaded only here, so a service without single sign-on starts without it.
+  // Load the library only here, so that a service without single sign-on does not load it.
   const library = await import('openid-client');
   const { providers, teams, refresh_minutes: refreshMinutes, unconfirmed_hours: unconfirmedHours } = read.value;
   const nameOf = new Map(providers.map(({ id, name }) => [id, name]));

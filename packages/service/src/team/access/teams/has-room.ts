@@ -1,6 +1,6 @@
 import type { Queryable } from '../../../platform/store/database/database.ts';
 
-/** Tables in which the rows of a team are limited. */
+/** Tables in which the number of rows of a team is limited. */
 type Limited =
   | 'agent_identities'
   | 'api_keys'
@@ -14,22 +14,22 @@ type Limited =
   | 'worker_pools';
 
 /**
- * SQL: rows that do not count. Browser sessions have a separate limit, and the schedules of automations are limited by the number of
- * automations.
+ * SQL: selects rows that do not count. Browser sessions have a separate limit, and the schedules of automations are limited by the number
+ * of automations.
  */
 const uncounted: Readonly<Partial<Record<Limited, string>>> = {
   api_keys: 'AND minted_by IS NULL AND signed_on_by IS NULL',
   schedules: 'AND automation_uid IS NULL',
 };
 
-/** Waits for the lock of these rows of the team, and holds it until the transaction ends. */
+/** Waits for a lock for this table and team, and holds the lock until the transaction ends. */
 export async function lockRows(tx: Queryable, teamId: string, table: Limited): Promise<void> {
   await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`${table} of ${teamId}`]);
 }
 
 /**
- * Returns whether the team has fewer than `max` rows in the table. Call it in the transaction that adds a row. It holds a lock until the
- * transaction ends, so that the second of two concurrent creates counts the row of the first.
+ * Returns whether the team has fewer than `max` rows in the table. Call this function in the transaction that adds a row. It holds a lock
+ * until the transaction ends, so that the later of two concurrent creates counts the row of the other one.
  */
 export async function teamHasRoom(tx: Queryable, teamId: string, table: Limited, max: number): Promise<boolean> {
   await lockRows(tx, teamId, table);

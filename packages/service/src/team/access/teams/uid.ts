@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
-/** Returns 22 random characters of [A-Za-z0-9], 131 bits: the form of the ids of environments, teams and users. */
+/** Returns 22 random characters of [A-Za-z0-9], which are 131 bits. The ids of environments, teams and users have this form. */
 export function newUid(): string {
   return Array.from({ length: 22 }, () => alphabet[randomInt(alphabet.length)]).join('');
 }

@@ -11,7 +11,8 @@ import { teamHasRoom } from '../teams/has-room.ts';
 export type PoolCaller = Author & { readonly keyId: string };
 
 /**
- * `not_allowed`: the pool belongs to another owner, who has not added the owner of the key. `too_many`: the team has no room for a pool.
+ * `not_allowed`: the pool belongs to another owner, who has not added the owner of the key. `too_many`: the team already has its maximum
+ * number of pools.
  */
 export type PoolEntry =
   | { readonly kind: 'entered' }
@@ -44,8 +45,8 @@ async function findEntry(db: Queryable, { teamId, keyId }: PoolCaller, name: str
 }
 
 /**
- * Decides whether a worker connects to the pool of this name with the caller's key. The first connection makes the caller the owner of the
- * pool. Throws `TooManyChanges`.
+ * Decides whether a worker may connect to the pool with this name, with the caller's key. The first connection makes the caller the owner
+ * of the pool. Throws `TooManyChanges`.
  */
 export async function enterPool(db: Database, caller: PoolCaller, name: string): Promise<PoolEntry> {
   const known = await findEntry(db, caller, name);
@@ -54,7 +55,7 @@ export async function enterPool(db: Database, caller: PoolCaller, name: string):
   return await db.transaction(async (tx) => {
     if (!(await teamHasRoom(tx, teamId, 'worker_pools', maxWorkerPools))) return { kind: 'too_many' };
     const [made] = await tx.query(insert, [teamId, name, creator.kind, creator.uid]);
-    // Another connection was first.
+    // Another connection has created the pool meanwhile.
     if (!made) return (await findEntry(tx, caller, name)) ?? { kind: 'too_many' };
     const subject = { type: 'worker_pool', uid: name, name };
     await recordChange(tx, caller, { action: 'worker_pool.create', subject, after: { owner: creator.uid } });

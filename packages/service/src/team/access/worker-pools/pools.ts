@@ -1,4 +1,4 @@
-/** The pools of self-hosted workers of a team, and the rights to connect to the pools. */
+/** Stores the pools of self-hosted workers of a team, and the rights to connect to these pools. */
 import { maxPoolConnectors } from '@runyard/contract/limits';
 import { isAtLeast } from '@runyard/contract/wire/access';
 import type { WorkerPool } from '@runyard/contract/workers/worker-pools';
@@ -18,12 +18,12 @@ import type { Principal } from '../keys/principal.ts';
 import { readProfiles } from '../profiles.ts';
 
 /**
- * Returns the UID of a pool. A pool is a content of the runs that use it, because its machines see all data of such a run. The service's
- * own pool has no UID.
+ * Returns the UID of a pool. A pool counts as a content of the runs that use it, because the machines of the pool see all data of such a
+ * run. The service's own pool has no UID.
  */
 export const uidOfPool = (teamId: string, name: string): string => `${name}@${teamId}`;
 
-/** Returns the name of the pool. Names have no `@`. */
+/** Returns the name of the pool from its UID. Names contain no `@`. */
 export const nameOfPool = (uid: string): string => uid.slice(0, uid.indexOf('@'));
 
 /**
@@ -100,7 +100,7 @@ const insertConnector = defineStatement({
   row: { is_new: boolean },
 });
 
-/** The notice ends the connections of the removed principals on every process. */
+/** The notice makes every process end the connections of the principals that were removed. */
 const removeConnectorRow = defineStatement({
   name: 'delete_connector_of_worker_pool',
   text: `
@@ -157,12 +157,12 @@ export async function listPools(db: Queryable, teamId: string): Promise<WorkerPo
 }
 
 /**
- * Why a pool is not changed: `not_found` 404; `not_owner` 403: only its owner and administrators may change it; `no_such_principal` 404: no
- * principal with this uid runs workers in the team; `too_many` 409.
+ * Reasons why a pool is not changed: `not_found` 404; `not_owner` 403: only the owner of the pool and administrators may change it;
+ * `no_such_principal` 404: no principal with this uid may run workers in the team; `too_many` 409.
  */
 export type PoolRefusal = 'not_found' | 'not_owner' | 'no_such_principal' | 'too_many';
 
-/** Locks a pool that the caller may change. */
+/** Locks the pool if the caller may change it; otherwise returns the reason. */
 async function lockOwn(tx: Queryable, { teamId, role, creator }: Principal, name: string) {
   const [pool] = await tx.query(lockPool, [teamId, name]);
   if (!pool) return 'not_found';
@@ -197,7 +197,10 @@ export async function addConnector(
   });
 }
 
-/** Ends the right to connect to a pool, and the connections that use it. `no_such_principal`: it was not added. */
+/**
+ * Ends a principal's right to connect to a pool, and the connections that use this right. `no_such_principal`: the principal had no such
+ * right.
+ */
 export async function removeConnector(
   db: Database,
   principal: Principal,
@@ -218,7 +221,7 @@ export async function removeConnector(
   });
 }
 
-/** Deletes a pool and ends its connections. The next connection under its name creates it again. */
+/** Deletes a pool and ends its connections. The next connection of a worker with the name of the pool creates it again. */
 export async function deletePool(
   db: Database,
   principal: Principal,
@@ -243,7 +246,7 @@ async function endPool(tx: Queryable, by: Principal, name: string, ownerUid: str
 }
 
 /**
- * Ends the right of a person to connect to the pools of others. Returns the names of the person's own pools, and deletes them if
+ * Ends the right of a person to connect to pools of other owners. Returns the names of the person's own pools, and deletes them if
  * `isEnded`.
  */
 export async function endPoolsOf(tx: Queryable, by: Principal, userUid: string, isEnded: boolean): Promise<string[]> {

@@ -6,7 +6,7 @@ const busyFor = (ms: number) => {
   while (performance.now() < until);
 };
 
-test('the work gets each item in order, and other work runs in between', async () => {
+test('the function gets each item in order, and the process does other work in between', async () => {
   const items = Array.from({ length: 1000 }, (_, index) => index);
   const seen: number[] = [];
   let turns = 0;
@@ -27,7 +27,7 @@ test('the work gets each item in order, and other work runs in between', async (
   expect(turns).toBeGreaterThan(5);
 });
 
-test('an error of the work ends the turns and reaches the caller', async () => {
+test('an error of the function ends the loop and reaches the caller', async () => {
   const seen: number[] = [];
   const failing = forEachInTurns([1, 2, 3], (item) => {
     seen.push(item);

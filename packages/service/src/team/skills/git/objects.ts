@@ -3,7 +3,7 @@ import path from 'node:path';
 import { forEachInTurns } from './in-turns.ts';
 import { runGit } from './run-git.ts';
 
-/** An entry of a commit's folders. */
+/** An entry of a folder in a commit. */
 export interface TreeEntry {
   readonly kind: 'file' | 'executable' | 'link' | 'submodule';
   readonly id: string;
@@ -16,12 +16,12 @@ export interface FolderEntry {
   readonly name: string;
 }
 
-/** A bare repository in a separate folder, without a working tree: no file of it is ever checked out. */
+/** A bare repository in a separate folder. It has no working tree: none of its files is ever checked out. */
 export interface GitObjects {
   addPack(pack: Buffer): Promise<void>;
   /** Lists the files below the paths, at any depth. */
   list(commit: string, paths: readonly string[]): Promise<TreeEntry[]>;
-  /** Lists the entries directly in a folder, '' for the root. A missing folder has no entries. */
+  /** Lists the entries directly in a folder; '' means the root. If the folder does not exist, the list is empty. */
   children(commit: string, folder: string): Promise<FolderEntry[]>;
   /** Returns the sizes of objects; missing objects are left out. */
   sizes(ids: readonly string[]): Promise<Map<string, number>>;
@@ -45,7 +45,7 @@ export async function makeObjects(parent: string, signal: AbortSignal): Promise<
   const folder = await mkdtemp(path.join(parent, 'read-'));
   const git = (args: readonly string[], maxOutputBytes: number, input?: Buffer | string) =>
     runGit(args, { folder, maxOutputBytes, signal, ...(input === undefined ? {} : { input }) });
-  // A repository needs only this; `git init` would copy the templates of the machine.
+  // Write these files instead of calling `git init`, which would copy the templates of the machine. A repository needs no other files.
   await mkdir(path.join(folder, 'objects'));
   await mkdir(path.join(folder, 'refs'));
   await writeFile(path.join(folder, 'HEAD'), 'ref: refs/heads/none\n');

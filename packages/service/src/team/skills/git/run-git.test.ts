@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 
-/** Opens files until no descriptor is left, and then runs git. */
+/** This script opens files until no file descriptor is left, and then starts git. */
 const program = `
   import { openSync } from 'node:fs';
   import { runGit } from ${JSON.stringify(import.meta.resolve('./run-git.ts'))};

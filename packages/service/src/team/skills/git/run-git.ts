@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 
 /**
- * Why a repository could not be read. `refused`: the code host or the stored credential gives no access; `unsuitable`: the repository is
- * too large, empty, or of an unsupported kind; `unavailable`: the code host or this machine cannot read it now.
+ * Reasons why a repository could not be read. `refused`: the code host or the stored credential gives no access; `unsuitable`: the
+ * repository is too large, empty, or of an unsupported kind; `unavailable`: the code host or this machine cannot read it now.
  */
 export type UnreadableKind = 'refused' | 'unsuitable' | 'unavailable';
 
@@ -19,8 +19,8 @@ export class Unreadable extends Error {
 const shell = 'ulimit -t 20; ulimit -v 1048576 2> /dev/null; ulimit -c 0; umask 077; exec git "$@"';
 
 /**
- * Settings for git. git reads no other settings except its own defaults. git only indexes packs and reads objects here. These commands use
- * no hook, filter, submodule, LFS program or network; each of these is also switched off.
+ * Settings for git. git gets no other settings, so its defaults apply. git only indexes packs and reads objects here. These commands do not
+ * use hooks, filters, submodules, LFS programs or the network; the settings also switch all of these off.
  */
 const settings = [
   ['core.hooksPath', '/dev/null'],
@@ -58,7 +58,7 @@ interface GitOptions {
   /** The bare repository. */
   readonly folder: string;
   readonly input?: Buffer | string;
-  /** Bytes of standard output, above which git is killed. */
+  /** Maximum number of bytes of standard output. If git writes more, it is killed. */
   readonly maxOutputBytes: number;
   readonly signal: AbortSignal;
 }
@@ -89,7 +89,8 @@ export function runGit(
       if (child.pid !== undefined && child.exitCode === null) killGroup(child.pid);
     };
     const onAbort = () => kill('was not read in time');
-    // Without a free file descriptor, git does not start and has no streams. The error event above comes later.
+    // If no file descriptor is free, git does not start, and the process object has no streams. The error event, handled above, comes
+    // later.
     if (child.pid === undefined) return;
     signal.addEventListener('abort', onAbort, { once: true });
     if (signal.aborted) onAbort();

@@ -1,6 +1,7 @@
 /**
- * Reads from a repository by git's protocol version 2 (https://git-scm.com/docs/protocol-v2) over HTTP, in this process. So an answer can
- * be cut at an exact number of bytes, and no argument, variable or file of another program contains the credential.
+ * Reads from a repository by git's protocol version 2 (https://git-scm.com/docs/protocol-v2) over HTTP, in this process and not by a git
+ * program. So an answer can be cut at an exact number of bytes, and no argument, variable or file of another program contains the
+ * credential.
  */
 import type { Repository } from '@runyard/contract/environments/environments';
 import { maxRepositoryPackBytes } from '@runyard/contract/limits';
@@ -13,9 +14,9 @@ import { Unreadable } from './run-git.ts';
 
 /** A repository on its code host. */
 export interface RemoteRepository {
-  /** Clone URL after redirects. */
+  /** Clone URL of the repository, after redirects. */
   readonly base: URL;
-  /** Returns the commit of a branch; without a name, of the default branch. */
+  /** Returns the commit of a branch; if no name is given, of the default branch. */
   readHead(branch?: string): Promise<string>;
   /**
    * Returns a pack with a commit and its folders, without older commits, and without the files if the host can omit them.
@@ -31,7 +32,7 @@ export interface RemoteOptions {
   readonly chosen: UsableCredential;
   /** Aborts every request, even while its answer is read. */
   readonly signal: AbortSignal;
-  /** Largest pack of a commit. Default: 32 MB. */
+  /** Maximum size of the pack of a commit. Default: 32 MB. */
   readonly maxPackBytes?: number;
 }
 
@@ -80,7 +81,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteReposito
     }
   }
 
-  /** Returns the answer to a command; `isCut`: it has more than `maxBytes`, and `bytes` are its beginning. */
+  /** Returns the answer to a command. `isCut`: the answer has more than `maxBytes` bytes, and `bytes` is the beginning of it. */
   async function ask(lines: Parameters<typeof writePktLines>[0], maxBytes: number): Promise<HostAnswer> {
     const headers = {
       'git-protocol': 'version=2',
@@ -176,7 +177,7 @@ function packOf(answer: Buffer): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Returns a message of a host, without characters that could confuse a terminal. */
+/** Returns a message of the host, without characters that could confuse a terminal. */
 const printable = (said: Buffer): string =>
   said
     .toString('utf8')

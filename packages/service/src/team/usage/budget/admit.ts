@@ -9,19 +9,19 @@ import { type Budget, type BudgetDecision, decide } from './decide.ts';
 import type { KnownUsage } from './lost-requests.ts';
 import { lockBudgets, readLimits } from './read-budgets.ts';
 
-/** A request to a model that is about to be sent. */
+/** Describes a request that is about to be sent to a model. */
 export interface BudgetedRequest {
-  /** UUID, which `recordUsage` also receives. */
+  /** UUID of the request. `recordUsage` later gets the same UUID. */
   readonly requestId: string;
   readonly target: ModelTarget;
   readonly bytes: number;
-  /** Estimate of the tokens of the prompt from its text. */
+  /** Estimated number of tokens of the prompt, from the length of its text. */
   readonly promptTokens: number;
-  /** Number of answers that the request asks for. */
+  /** Number of answers for which the request asks. */
   readonly answers: number;
-  /** Aborts when the caller disconnects. */
+  /** Is aborted when the caller disconnects. */
   readonly signal: AbortSignal;
-  /** Returns false if the run has ended since the request came. */
+  /** Returns false if the run has ended since the request arrived. */
   isAtWork(): Promise<boolean>;
 }
 
@@ -32,7 +32,9 @@ export interface BudgetedRequest {
 export type BudgetAdmission =
   | { readonly kind: 'admitted' }
   | { readonly kind: 'over'; readonly code: ErrorCode; readonly message: string }
-  /** The request asks for several answers, each of which costs as much as one answer, and a limit applies. */
+  /**
+   * The request asks for several answers although a limit applies. It is refused, because each answer costs as much as a separate request.
+   */
   | { readonly kind: 'several_answers' }
   | { readonly kind: 'busy' }
   | { readonly kind: 'ended' };
@@ -44,7 +46,7 @@ export interface AdmissionDeps {
   readonly patienceMs?: number;
 }
 
-/** No model of the catalogue returns longer answers or accepts longer prompts. */
+/** Assumed maximum numbers of tokens, if they are not known. No model of the catalogue returns longer answers or accepts longer prompts. */
 const mostOutputTokens = 128_000;
 const mostPromptTokens = 1_050_000;
 const pauseMs = 200;
@@ -59,7 +61,7 @@ const openRequest = defineStatement({
 
 const usd = (amount: number): string => `$${Number(amount.toFixed(6))}`;
 
-/** Returns the budget that is used up, and the next step. */
+/** Returns a text that says which budget is used up, and what to do. */
 function overMessage({ kind, runId, used, limit }: Budget, ownRunId: string): string {
   const whose = runId === ownRunId ? 'The run' : `The run ${runId}, which this one works for,`;
   switch (kind) {
@@ -84,13 +86,13 @@ function refusalOf(decision: BudgetDecision, holder: RunTokenHolder, { id }: Mod
   return { kind: 'over', code: 'budget_exceeded', message: unpricedMessage(id) };
 }
 
-/** Returns why a model without a price cannot be used under a budget in dollars. */
+/** Returns a text that says why a model without a price cannot be used under a budget in dollars. */
 export const unpricedMessage = (modelId: string): string =>
   `The price of the model ${modelId} is not known, so a budget in dollars cannot be kept. Use another model, or have an administrator set RUNYARD_UNKNOWN_MODEL_PRICE.`;
 
 /**
- * Admits a request to the budgets of its run, the runs above it and its team, and reserves its highest possible cost until `recordUsage`
- * records the real cost. Near the end of a budget, it waits until other requests are recorded.
+ * Decides whether a request fits the budgets of its run, of the run's ancestors and of the team. If it fits, reserves its highest possible
+ * cost until `recordUsage` records the real cost. Near the end of a budget, waits until other requests are recorded.
  */
 export async function admitToBudgets(
   deps: AdmissionDeps,
@@ -110,7 +112,7 @@ export async function admitToBudgets(
   }
 }
 
-/** Returns the holder without other members of the caller, such as the run token. */
+/** Copies only the needed members of the session, and not others such as the run token. */
 const storable = (holder: RunTokenHolder): RunTokenHolder => ({
   runId: holder.runId,
   executionId: holder.executionId,
@@ -133,7 +135,7 @@ async function tryAdmit(
   if (!limits) return { kind: 'admit' };
   if (answers > 1) return { kind: 'several_answers' };
   const { price } = target;
-  // A token has at least one byte.
+  // The number of bytes is an upper bound for the number of tokens, because a token has at least one byte.
   const prompt = Math.min(bytes, mostPromptTokens);
   const mostUsd = price ? mostCost({ prompt, output: mostOutputTokens }, price) : null;
   return await db.transaction(async (tx) => {

@@ -1,30 +1,30 @@
-/** Decides whether a request to a model fits into the budgets that it uses. */
+/** Decides whether a request to a model fits the budgets against which it counts. */
 
-/** One limit that a request counts against. `run_cost` and `run_turns` are of the run `runId` and all runs below it. */
+/** One limit against which a request counts. `run_cost` and `run_turns` are limits of the run `runId` together with all its descendants. */
 export interface Budget {
   readonly kind: 'run_cost' | 'run_turns' | 'team_month' | 'team_credits';
   /** Absent for a budget of a team. */
   readonly runId?: string;
-  /** US dollars, or answers. */
+  /** The limit, in US dollars or in number of answers. */
   readonly limit: number;
-  /** Amount of the requests that are accounted for. */
+  /** Amount that was used by requests whose usage is recorded. */
   readonly used: number;
-  /** Amount of the open requests: their largest cost, or their number. */
+  /** Amount that is reserved for open requests: their highest possible cost, or their number. */
   readonly reserved: number;
 }
 
 export type BudgetDecision =
   | { readonly kind: 'admit' }
-  /** Another request must be accounted for first. */
+  /** The request must wait until the usage of another request is recorded. */
   | { readonly kind: 'wait' }
   | { readonly kind: 'over'; readonly budget: Budget }
-  /** A budget in dollars cannot be kept, because the model's price is not known. */
+  /** A budget in dollars cannot be enforced, because the price of the model is not known. */
   | { readonly kind: 'unpriced'; readonly budget: Budget };
 
 /**
- * Decides about a request that costs at most `mostUsd`; null if its price is unknown. Requests that fit together are admitted together.
- * Near the end of a budget in dollars, a run has only one request in progress, so that each run overspends by at most one model answer.
- * Turns are never overspent.
+ * Decides about a request that costs at most `mostUsd`; `mostUsd` is null if the price is unknown. Requests that together fit the budgets
+ * may be in progress at the same time. Near the end of a budget in dollars, a run has only one request in progress, so that each run
+ * overspends by at most one model answer. Turns are never overspent.
  */
 export function decide(
   budgets: readonly Budget[],

@@ -5,12 +5,12 @@ import type { ProviderName } from '../../models/providers.ts';
 import type { RunTokenHolder } from '../model-usage.ts';
 import { recordUsageWithin } from '../record-usage.ts';
 
-/** A request, with the facts that are known before its answer. */
+/** A request with the facts that are known before its answer arrives. */
 export interface KnownUsage {
   readonly holder: RunTokenHolder;
   readonly provider: ProviderName;
   readonly promptTokens: number;
-  /** Least cost of the prompt, US dollars. */
+  /** Minimum cost of the prompt in US dollars. */
   readonly chargedUsd: number;
 }
 
@@ -25,20 +25,21 @@ const takeLost = defineStatement({
   row: { id: uuid, known_usage: json<KnownUsage>() },
 });
 
-/** Finds a request that is old enough to be a lost one. */
+/** Finds a request that is so old that it may be lost. */
 export const oldRequests = defineStatement({
   name: 'find_old_model_requests',
   text: `SELECT FROM open_model_requests WHERE created_at < now() - interval '1 minute' LIMIT 1`,
   row: {},
 });
 
-/** Largest number of requests in one call. */
+/** Maximum number of requests that one call records. */
 const maxTaken = 1_000;
 
 /**
- * Records requests whose service process died, with the cost of their prompts only, because the length of their answers is unknown. Returns
- * their number. `alive` are the processes with a heartbeat in the last minute: other processes have lost their connections to the
- * providers. A request waits longer than this minute for the budget (`admit.ts`), so it is not refused because another process died.
+ * Records requests whose service process died. Only the cost of their prompts is recorded, because the length of their answers is unknown.
+ * Returns the number of recorded requests. `alive` are the processes with a heartbeat in the last minute: other processes have lost their
+ * connections to the providers. A request waits longer than this minute for the budget (`admit.ts`), so it is not refused because another
+ * process died.
  */
 export async function recordLostRequests(db: Database, alive: readonly string[]): Promise<number> {
   let count = 0;
@@ -58,8 +59,8 @@ async function recordLostRequest(db: Database, alive: readonly string[]): Promis
     await recordUsageWithin(tx, {
       ...known.holder,
       provider: known.provider,
-      // Uses a new id. If the process was only suspended for a while, it later reports the request with the original id, and that
-      // report is also recorded.
+      // Record the request under a new id. If the process was only suspended for a while, it later reports the request with the original
+      // id, and this report is then recorded too.
       requestId: randomUUID(),
       inputTokens: known.promptTokens,
       outputTokens: 0,

@@ -12,12 +12,13 @@ import type { RunTokenHolder } from '../model-usage.ts';
 import type { Budget } from './decide.ts';
 
 /**
- * SQL: a number in the configuration `config`; NULL if the value has another type, because earlier versions stored it unchecked.
+ * SQL: a number in the configuration `config`; NULL if the value has another type. That is possible, because earlier versions of the
+ * service stored the value unchecked.
  */
 const numberOf = (config: string, member: string): string =>
   `CASE WHEN jsonb_typeof(${config}->'${member}') = 'number' THEN (${config}->>'${member}')::float8 END`;
 
-/** Limits for a run: the run's own limits, and the limits of the runs above it and of its team. */
+/** The limits that apply to a run: its own limits, and the limits of its ancestors and of its team. */
 interface Limits {
   readonly runs: readonly { readonly id: string; readonly cost: number | null; readonly turns: number | null }[];
   readonly monthly: number | null;
@@ -75,7 +76,7 @@ const makeTeamRow = defineStatement({
   row: {},
 });
 
-/** Locks runs first, then the team, in the same order as `record-usage.ts`. */
+/** Locks the runs and then the team, in the same order as `record-usage.ts`. */
 const lockRuns = defineStatement({
   name: 'lock_run_spend',
   text: `SELECT run_id, spent_usd::float8 AS spent, answers FROM run_spend WHERE run_id = ANY($1::uuid[]) ORDER BY run_id FOR UPDATE`,
@@ -89,7 +90,10 @@ const lockTeam = defineStatement({
   row: { spent: float },
 });
 
-/** Runs after the locks, to see earlier commits. */
+/**
+ * This statement runs separately, after the locks. So it sees changes that other transactions committed while this one waited for the
+ * locks.
+ */
 const readOpen = defineStatement({
   name: 'read_open_model_requests',
   text: `
@@ -105,7 +109,7 @@ const readCredits = defineStatement({
   row: { credits: nullable(float) },
 });
 
-/** Returns the state of the budgets, under the locks of their rows: no other request is admitted to them until the commit. */
+/** Locks the rows of the budgets and returns their state. No other request can use these budgets until the transaction ends. */
 export async function lockBudgets(
   tx: Queryable,
   holder: RunTokenHolder,

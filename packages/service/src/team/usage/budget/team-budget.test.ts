@@ -24,7 +24,7 @@ const thisMonth = () => new Date().toISOString().slice(0, 7);
 const setBudget = async (body: object) => (await service.request('PATCH', '/budget', { body })).body;
 const spent = async () => (await service.request<{ spent_usd: number }>('GET', '/budget')).body.spent_usd;
 const create = { body: { prompt: 'Do it' } };
-/** The state of the team is at most a second old. */
+/** Wait, because the service may use a state of the team that is up to a second old. */
 const refusedCreate = async () => {
   await expect.poll(async () => (await service.request('POST', '/agent/runs', create)).status).toBe(403);
   return await service.problem(403, 'POST', '/agent/runs', create);
@@ -36,11 +36,11 @@ let monthAtBegin = '';
 beforeEach(() => {
   monthAtBegin = thisMonth();
 });
-// The sum that a team has spent begins at 0 with each month.
+// Each month, the sum that a team has spent begins at 0.
 const inNewMonth = { retry: { count: 1, condition: () => thisMonth() !== monthAtBegin } };
 
 describe('the budget of a team', inNewMonth, () => {
-  it('is read and changed member by member', async () => {
+  it('can be read, and each member of it can be changed separately', async () => {
     const month = thisMonth();
     expect((await service.request('GET', '/budget')).body).toEqual({ month, spent_usd: 0 });
     expect(await setBudget({ monthly_limit_usd: 12.5 })).toMatchObject({ month, monthly_limit_usd: 12.5 });
@@ -57,7 +57,7 @@ describe('the budget of a team', inNewMonth, () => {
     expect(problem.errors?.[0]?.path).toBe('credits');
   });
 
-  it('ends runs that send a request to their model above the monthly limit, and refuses new runs with budget_exceeded', async () => {
+  it('ends runs that send a request to their model after the monthly limit is reached, and refuses new runs with budget_exceeded', async () => {
     await setBudget({ monthly_limit_usd: answerUsd * 1.5 });
     const [first, second] = [
       await service.startExecution({ config: { model_id: opus } }),
@@ -72,7 +72,7 @@ describe('the budget of a team', inNewMonth, () => {
     await acceptedCreate();
   });
 
-  it('uses up credits, and then answers insufficient_credits', async () => {
+  it('allows requests until the credits are used up, and then refuses with insufficient_credits', async () => {
     await setBudget({ credits: 0.1 });
     const { runId, runToken } = await service.startExecution({ config: { model_id: opus } });
     expect((await askModel(service.baseUrl, runToken)).status).toBe(200);
@@ -84,7 +84,7 @@ describe('the budget of a team', inNewMonth, () => {
     expect((await refusedCreate()).error_code).toBe('insufficient_credits');
   });
 
-  it('refuses a model with an unknown price', async () => {
+  it('refuses requests to a model whose price is unknown', async () => {
     await setBudget({ monthly_limit_usd: 5 });
     const body = { prompt: 'Do it', config: { model_id: 'local/fake-local' } };
     await expect.poll(async () => (await service.request('POST', '/agent/runs', { body })).status).toBe(403);
@@ -93,7 +93,7 @@ describe('the budget of a team', inNewMonth, () => {
     );
   });
 
-  it('is overspent by at most one model answer of each live run, with three service processes', async () => {
+  it('is exceeded by at most one model answer of each live run, even with three service processes', async () => {
     const runs = 4;
     const limit = answerUsd * 10.5;
     await setBudget({ monthly_limit_usd: limit });

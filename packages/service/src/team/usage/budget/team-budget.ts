@@ -28,7 +28,7 @@ const readBudget = defineStatement({
 
 const rounded = (amount: number): number => Math.round(amount * 1e6) / 1e6;
 
-/** Returns the limits of a team and its spending of this month. */
+/** Returns the limits of a team, and the amount that the team has spent this month. */
 export async function readTeamBudget(db: Queryable, teamId: string): Promise<TeamBudget> {
   const [row] = await db.query(readBudget, [teamId]);
   if (!row) throw new Error('the budget was not read');
@@ -41,7 +41,7 @@ export async function readTeamBudget(db: Queryable, teamId: string): Promise<Tea
   };
 }
 
-/** Serialises two changes of a budget, so that the audit log has both changes. */
+/** Locks the row, so that of two concurrent changes of a budget each is in the audit log with the right earlier value. */
 const lockBudget = defineStatement({
   name: 'lock_team_budget',
   text: 'SELECT FROM team_budgets WHERE team_id = $1 FOR UPDATE',
@@ -58,7 +58,7 @@ const writeBudget = defineStatement({
   row: {},
 });
 
-/** Changes the limits that the request has, and returns the budget as it is now. */
+/** Changes the limits that the request contains, and returns the budget after the change. */
 export async function updateTeamBudget(
   db: Database,
   by: Author & { readonly teamUid: string },

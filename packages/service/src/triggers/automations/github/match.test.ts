@@ -14,7 +14,7 @@ interface Recorded {
   readonly name: string;
   readonly examples: readonly Record<string, unknown>[];
 }
-/** Payloads that people recorded from GitHub. */
+/** Real payloads of GitHub, which people recorded. */
 const recorded: readonly Recorded[] = createRequire(import.meta.url)('@octokit/webhooks-examples');
 const deliveries = recorded.flatMap(({ name, examples }) => examples.map((payload) => ({ name, payload })));
 
@@ -24,7 +24,7 @@ function example(name: string, action?: string): Record<string, unknown> {
   return found.payload;
 }
 
-test('every recorded payload of GitHub is read, and gives all facts that a filter of the event may name', () => {
+test('reads every recorded payload of GitHub, and finds all values that a filter of its event can compare', () => {
   const seen = new Set<string>();
   for (const { name, payload } of deliveries)
     for (const { event, facts } of readGithubDelivery(name, payload)) {
@@ -67,14 +67,14 @@ describe('a push', () => {
     expect(decide('push', payload, 'push', filter)).toBe(expected);
   });
 
-  test('of a tag matches no filter on branches, and a push to a branch matches no filter on tags', () => {
+  test('of a tag matches no filter on branches, even if the filter only excludes branches', () => {
     const tag = { ...payload, ref: 'refs/tags/main' };
     for (const branches of [{ in: ['main'] }, { not_in: ['main'] }, { not_in: ['other'] }, { in: ['refs/tags/main'] }])
       expect(decide('push', tag, 'push', { branches })).toBe(false);
     expect(decide('push', tag, 'push')).toBe(true);
   });
 
-  test('that deletes a branch is not an event', () => {
+  test('that deletes a branch contains no event that an automation can name', () => {
     expect(readGithubDelivery('push', { ...payload, deleted: true })).toEqual([]);
   });
 });
@@ -87,7 +87,7 @@ describe('a pull request', () => {
     pull_request: { ...(opened.pull_request as object), ...members },
   });
 
-  test('that is merged does not count as closed, and one that is closed does not count as merged', () => {
+  test('is either merged or closed when its delivery has the action closed', () => {
     expect(readGithubDelivery('pull_request', change({ merged: true }, 'closed')).map(({ event }) => event)).toEqual([
       'pull_request_merged',
     ]);
@@ -96,7 +96,7 @@ describe('a pull request', () => {
     ]);
   });
 
-  test('matches labels and authors in any case, and base branches', () => {
+  test('matches a filter on labels and authors in upper or lower case, and a filter on base branches', () => {
     const payload = change({ labels: [{ name: 'Ready' }], user: { login: 'Octo' }, base: { ref: 'main' }, number: 7 });
     const filter = {
       labels: { in: ['ready'], not_in: ['wip'] },
@@ -108,7 +108,7 @@ describe('a pull request', () => {
     expect(decide('pull_request', payload, 'pull_request_opened', { labels: { not_in: ['READY'] } })).toBe(false);
   });
 
-  test('never matches paths, because its payload does not contain paths', () => {
+  test('never matches a filter on paths, because its payload contains no paths', () => {
     for (const paths of [{ in: ['src/**'] }, { not_in: ['docs/**'] }])
       expect(
         matchGithubTrigger(readGithubDelivery('pull_request', opened), {
@@ -124,7 +124,7 @@ describe('a pull request', () => {
       });
   });
 
-  test('also counts as a mention if its text mentions a person, unless a bot wrote it', () => {
+  test('also counts as a mention if its text mentions an account, unless a bot sent it', () => {
     const payload = change({ body: 'Please look, @Factory' });
     expect(decide('pull_request', payload, 'pull_request_mentioned', { mentioned: { in: ['@factory'] } })).toBe(true);
     expect(decide('pull_request', { ...payload, sender: { type: 'Bot' } }, 'pull_request_mentioned')).toBe(false);
@@ -159,7 +159,7 @@ describe('a delivery that adds one of several labels or people', () => {
     expect(matching).toEqual([{ login: 'bob' }]);
   });
 
-  test('differs from other events, which compare all labels of the issue or pull request', () => {
+  test('is compared by the added label or person only, and other events are compared by all labels of the issue or pull request', () => {
     const payload = { action: 'opened', issue: thing, repository };
     expect(decide('issues', payload, 'issue_created', { labels: { in: ['docs'] } })).toBe(true);
   });
@@ -176,7 +176,7 @@ describe('a run of a workflow', () => {
   const match = (payload: unknown) =>
     matchGithubTrigger(readGithubDelivery('workflow_run', payload), { event: 'workflow_run_completed', filter });
 
-  test('for a branch of the repository matches', () => {
+  test('matches a filter on branches if it ran for a branch of this repository', () => {
     expect(match(runFor({ full_name: 'Acme/Billing' })).would_trigger).toBe(true);
   });
 
@@ -192,7 +192,7 @@ describe('a run of a workflow', () => {
     ]);
   });
 
-  test('differs from a check suite of a fork, which has no branch and so matches no filter on branches', () => {
+  test('differs from a check suite of a fork, which has no branch but starts a run if the filter names no branches', () => {
     const payload = { action: 'completed', check_suite: { conclusion: 'success', head_branch: null } };
     expect(decide('check_suite', payload, 'check_suite_completed', { branches: { not_in: ['main'] } })).toBe(false);
     expect(decide('check_suite', payload, 'check_suite_completed')).toBe(true);
@@ -222,7 +222,7 @@ describe('a mention', () => {
     expect([matches(stranger), matches(member)]).toEqual([ofStranger, ofMember]);
   });
 
-  test("in a quote or in the agent's own words does not count, because an agent could otherwise start itself", () => {
+  test('in a quote or by the mentioned account itself does not count, because an agent could otherwise start itself', () => {
     const matches = (payload: unknown) => decide('issue_comment', payload, 'issue_mentioned', { mentioned });
     expect(matches(comment('acme-agent', '> @acme-agent please fix the login\n\nDone, see #12.'))).toBe(false);
     expect(matches(comment('ann', '> @acme-agent please fix the login\n\nThanks!'))).toBe(false);
@@ -239,7 +239,7 @@ test.each([
   expect(readGithubDelivery(name, payload)).toEqual([]);
 });
 
-test('an explanation has the found and the wanted values', () => {
+test('the explanation of a match names the found and the allowed values', () => {
   const payload = { ...example('issues', 'opened') };
   expect(matchGithubTrigger(readGithubDelivery('issues', payload), { event: 'push' }).checks).toEqual([
     { check: 'event', passed: false, reason: expect.stringContaining('issue_created') },
@@ -308,7 +308,7 @@ test.each<[string, string, boolean]>([
   expect(matchesPathPattern(pattern, path, { left: 10_000 })).toBe(expected);
 });
 
-test('hostile patterns, paths and texts end soon', () => {
+test('the work for hostile patterns, paths and texts is limited', () => {
   const steps = { left: 2_000_000 };
   expect(matchesPathPattern('*b'.repeat(150), 'a'.repeat(4_000), steps)).toBe(false);
   expect(matchesPathPattern('**/'.repeat(100), 'a/'.repeat(2_000), { left: 2_000_000 })).toBeDefined();

@@ -8,7 +8,7 @@ import type { ReadGithubEvent } from './read-delivery.ts';
 /** One condition and its outcome, in the form of the checks of a payload filter. */
 export interface GithubCheck {
   readonly check: 'event' | 'in' | 'not_in';
-  /** Member of the filter; absent for the event. */
+  /** Member of the filter; absent if the condition is about the name of the event. */
   readonly path?: string;
   readonly passed: boolean;
   readonly reason: string;
@@ -19,12 +19,15 @@ export interface GithubMatch {
   readonly checks: readonly GithubCheck[];
 }
 
-/** Largest number of steps for all path patterns of a filter. */
+/** Largest number of comparison steps for all path patterns of a filter. */
 const maxSteps = 500_000;
 /** Largest number of values that a reason lists. */
 const maxListed = 5;
 
-/** Compares the events of a delivery, as `readGithubDelivery` returns them, with a trigger. `steps`: limit for path patterns. */
+/**
+ * Compares the events of a delivery with a trigger. `readGithubDelivery` returns these events. `steps`: the comparison steps that are
+ * left for path patterns.
+ */
 export function matchGithubTrigger(
   events: readonly ReadGithubEvent[],
   trigger: { readonly event: GithubEvent; readonly filter?: GithubFilter | undefined },
@@ -49,7 +52,7 @@ function checksOf(key: GithubFilterKey, matcher: Matcher, { facts }: ReadGithubE
   return (['in', 'not_in'] as const).flatMap((check): GithubCheck[] => {
     const values = matcher[check];
     if (values === undefined) return [];
-    // If the fact is unknown, neither operator passes: an unwanted run is worse than a missing run.
+    // If GitHub's payload does not contain the value, neither `in` nor `not_in` passes, because an unwanted run is worse than a missing run.
     if (given === undefined) {
       const reason =
         key === 'branches'
@@ -76,7 +79,7 @@ function holdsOne(key: GithubFilterKey, given: readonly Value[], values: readonl
   );
 }
 
-/** Members whose values are case-sensitive on GitHub. */
+/** Members of a filter whose values are case-sensitive on GitHub. */
 const withCase = new Set<GithubFilterKey>(['branches', 'base_branches', 'paths', 'workflows']);
 
 function comparable(key: GithubFilterKey, value: Value): Value {

@@ -1,13 +1,14 @@
-/** Matches paths of files with patterns. */
+/** Compares file paths with patterns. */
 
-/** Steps that the patterns of one filter may take for one delivery. */
+/** How many comparison steps the patterns of one filter may still take for one delivery. */
 export interface Steps {
   left: number;
 }
 
 /**
- * True if the pattern matches the whole path, part by part: `*` and `?` match within a part, and a part `**` matches any number of
- * parts. Takes at most length × length steps; a regular expression would backtrack. When no steps are left, the pattern does not match.
+ * Returns whether the pattern matches the whole path. The parts between `/` are compared one by one: `*` and `?` match characters
+ * within a part, and a part `**` matches any number of parts. Takes at most (length of the pattern) × (length of the path) steps. A
+ * regular expression could take far more, because it backtracks. When no steps are left, the pattern does not match.
  */
 export function matchesPathPattern(pattern: string, path: string, steps: Steps): boolean {
   return advance(pattern.split('/'), path.split('/'), {
@@ -50,7 +51,10 @@ function advance(tokens: readonly string[], given: readonly string[], { isMany, 
   return reached.has(tokens.length);
 }
 
-/** Adds the positions after tokens such as `*`, which also match an empty text. The loop also visits positions that it adds to the set. */
+/**
+ * Adds the position after each reached token such as `*`, because such a token also matches an empty text. The loop also visits the
+ * positions that it adds.
+ */
 function skipMany(places: Set<number>, tokens: readonly string[], isMany: Rules['isMany']): Set<number> {
   for (const at of places) {
     const token = tokens[at];

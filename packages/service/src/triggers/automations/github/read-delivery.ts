@@ -1,21 +1,19 @@
-/** Reads deliveries of GitHub as the public events that automations name. */
+/** Reads which events a webhook delivery of GitHub contains. Automations name these events in their triggers. */
 import type { GithubEvent, GithubFilterKey } from '@runyard/contract/webhooks/github-events';
-
-/** Finds the people and teams that a text on GitHub mentions. */
 
 /** GitHub accepts texts of at most 65,536 characters. */
 const maxLength = 70_000;
 const maxMentions = 100;
 
-/** Code, and comments that GitHub does not show. */
+/** Matches code, and comments that GitHub does not show. */
 const hidden = [/^ {0,3}(```|~~~)[\s\S]*?(?:^ {0,3}\1|$(?![\s\S]))/gm, /`[^`\n]*`/g, /<!--[\s\S]*?(?:-->|$)/g];
-/** A quoted line, also one in a list. */
+/** Matches a quoted line, also inside of a list. */
 const quoted = /^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){0,9}>.*$/gm;
 
 /**
  * Returns logins and teams (`org/team`) that the text mentions with @, in lower case. Mentions in code, quoted lines and hidden comments do
- * not count. Mentions of the writer do not count either: a program that quotes the request in its answer would otherwise start itself
- * again. `writer`: the login of the author of the text.
+ * not count. A mention of the writer does not count either. Otherwise a program that quotes the request in its answer would start
+ * itself again. `writer`: the login of the author of the text.
  */
 export function mentionsIn(text: string, writer = ''): string[] {
   const prose = [...hidden, quoted].reduce((rest, pattern) => rest.replaceAll(pattern, ' '), text.slice(0, maxLength));
@@ -24,18 +22,18 @@ export function mentionsIn(text: string, writer = ''): string[] {
   return [...new Set(names)].filter((name) => name !== writer.toLowerCase());
 }
 
-/** Values of an event for each member of a filter. An absent member is not in GitHub's payload. */
+/** The values of an event that each member of a filter is compared with. Absent: GitHub's payload of this event does not contain the value. */
 export type GithubFacts = { readonly [K in GithubFilterKey]?: readonly (string | number)[] };
 
 /** One delivery can contain several events: for example, a pull request is opened, and its text has a mention. */
 export interface ReadGithubEvent {
   readonly event: GithubEvent;
   readonly facts: GithubFacts;
-  /** Why the event starts nothing, whatever the filter is. Absent: a filter decides. */
+  /** Why the event starts no run, even if the filter matches. Absent: the filter decides. */
   readonly untrusted?: string;
 }
 
-/** Largest number of values of one fact, such as the paths of a push, that are compared. */
+/** Largest number of values that are compared with one member of a filter, for example the paths of a push. */
 const maxValues = 5_000;
 
 const issueEvents: Readonly<Record<string, GithubEvent>> = {
@@ -54,8 +52,8 @@ const pullRequestEvents: Readonly<Record<string, GithubEvent>> = {
 };
 
 /**
- * Members that every payload of an event has. The signature does not cover the header that names the event, so a sender could repeat a recorded
- * payload under the name of another event.
+ * For each event, a member that all its payloads have. The signature does not cover the header that names the event. So a sender could
+ * send a recorded payload again under the name of another event; the missing member shows this.
  */
 const subjects: Readonly<Record<string, string>> = {
   push: 'ref',
@@ -70,8 +68,9 @@ const subjects: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the public events of a delivery. `name` is the header X-GitHub-Event; `payload` is the parsed body, which may be anything.
- * Returns none for a delivery that is not a public event.
+ * Returns the events of a delivery that automations can name. `name` is the header X-GitHub-Event; `payload` is the parsed body, which
+ * may be anything.
+ * Returns an empty list if the delivery contains no such event.
  */
 export function readGithubDelivery(name: string, payload: unknown): ReadGithubEvent[] {
   const subject = own(subjects, name);
@@ -141,7 +140,7 @@ function pushFacts(payload: unknown): GithubFacts {
     ['added', 'modified', 'removed'].flatMap((kind) => list(at(commit, kind))),
   );
   const ref = text(at(payload, 'ref'));
-  // A tag belongs to no branch, so a filter on branches never matches it, not even one that only excludes branches.
+  // A tag belongs to no branch. Without the member `branches`, a filter on branches never matches, even if it only excludes branches.
   const branches = ref.startsWith('refs/tags/') ? {} : { branches: texts([ref]) };
   return { ...branches, paths: texts([...new Set(paths)]) };
 }
@@ -164,15 +163,16 @@ function pullRequestFacts(payload: unknown): GithubFacts {
   };
 }
 
-/** A check suite of a fork has no branch. */
+/** Returns the values of a check suite or workflow run. A check suite of a fork has no branch. */
 function checkFacts(check: unknown): GithubFacts {
   const branches = texts([at(check, 'head_branch')]);
   return { conclusions: texts([at(check, 'conclusion')]), ...(branches.length > 0 ? { branches } : {}) };
 }
 
 /**
- * Replaces the present labels and assignees of an issue or pull request with the values of the event: the added label, or the person to
- * whom it was assigned. Six labels that are added at once arrive as six deliveries, and each delivery lists all six labels.
+ * If the event adds a label or an assignee, returns only the added one instead of all labels or assignees of the issue or pull
+ * request. Otherwise a filter would match too often: if a person adds six labels at once, six deliveries arrive, and each of them
+ * lists all six labels.
  */
 function eventFacts(payload: unknown, state: GithubFacts): GithubFacts {
   switch (text(at(payload, 'action'))) {
@@ -185,10 +185,13 @@ function eventFacts(payload: unknown, state: GithubFacts): GithubFacts {
   }
 }
 
-/** The members of a delivery that have a text of a person. */
+/** The members of a payload that contain a text which an account wrote. */
 type Written = 'issue' | 'comment' | 'pull_request' | 'review';
 
-/** Returns who wrote the new text and whom it mentions. Mentions of bots do not count, because two bots could answer each other forever. */
+/**
+ * Returns who wrote the new text and whom the text mentions. A mention in a text that a bot sent does not count, because two bots
+ * could answer each other forever.
+ */
 function textFacts(payload: unknown, member: Written) {
   const writer = text(at(payload, member, 'user', 'login'));
   const isBot = at(payload, 'sender', 'type') === 'Bot';
@@ -206,8 +209,8 @@ function mentionFacts(payload: unknown, member: Written) {
 }
 
 /**
- * Returns why a workflow run starts nothing: it ran for the code of another repository, and the owner of that repository chooses its branch
- * names. Returns undefined if it ran for a branch of this repository.
+ * Returns why a workflow run starts no run: it ran for another repository, such as a fork, whose owner can choose any branch names.
+ * Returns undefined if the workflow ran for a branch of this repository.
  */
 function faultOfWorkflowRun(payload: unknown): string | undefined {
   const head = text(at(payload, 'workflow_run', 'head_repository', 'full_name'));

@@ -10,25 +10,25 @@ const evaluate = (filter: unknown, body: unknown): string => {
   return evaluatePayloadFilter(parsed.filter, body);
 };
 
-describe('the grammar of the interface', () => {
+describe('a payload filter', () => {
   test.each<[string, unknown, unknown, boolean]>([
-    ['matches a value of the list', { a: ['x', 'y'] }, { a: 'y' }, true],
-    ['does not match another value', { a: ['x'] }, { a: 'y' }, false],
+    ['matches a field that has one of the listed values', { a: ['x', 'y'] }, { a: 'y' }, true],
+    ['does not match a field with another value', { a: ['x'] }, { a: 'y' }, false],
     ['does not match a missing field', { a: ['x'] }, {}, false],
     ['distinguishes 1 from "1"', { a: [1] }, { a: '1' }, false],
     ['distinguishes true from "true"', { a: ['true'] }, { a: true }, false],
     ['distinguishes null from a missing field', { a: [null] }, {}, false],
     ['matches null', { a: [null] }, { a: null }, true],
     ['takes -0 and 0 as the same number', { a: [0] }, JSON.parse('{"a":-0}'), true],
-    ['takes in as the bare array', { a: { in: ['x'] } }, { a: 'x' }, true],
+    ['treats { in: [...] } like the list alone', { a: { in: ['x'] } }, { a: 'x' }, true],
     ['passes not_in for another value', { a: { not_in: ['x'] } }, { a: 'y' }, true],
     ['fails not_in for a listed value', { a: { not_in: ['x'] } }, { a: 'x' }, false],
     ['passes not_in for a missing field', { a: { not_in: ['x'] } }, {}, true],
     ['counts null as present', { a: { exists: true } }, { a: null }, true],
     ['passes exists false for a missing field', { a: { exists: false } }, {}, true],
     ['combines operators with AND', { a: { in: ['x', 'y'], not_in: ['y'] } }, { a: 'y' }, false],
-    ['needs every key', { a: ['x'], b: ['y'] }, { a: 'x', b: 'z' }, false],
-    ['nests', { a: { b: { c: [1] } } }, { a: { b: { c: 1 } } }, true],
+    ['needs a match of every key', { a: ['x'], b: ['y'] }, { a: 'x', b: 'z' }, false],
+    ['matches a nested field', { a: { b: { c: [1] } } }, { a: { b: { c: 1 } } }, true],
     ['fails in inside of a missing object', { a: { b: [1] } }, {}, false],
     ['passes not_in inside of a missing object', { a: { b: { not_in: [1] } } }, {}, true],
     ['passes exists false inside of a text', { a: { b: { exists: false } } }, { a: 'text' }, true],
@@ -38,8 +38,18 @@ describe('the grammar of the interface', () => {
     ['fails not_in when any element is listed', { a: { not_in: ['x'] } }, { a: ['w', 'x'] }, false],
     ['passes not_in on an empty array', { a: { not_in: ['x'] } }, { a: [] }, true],
     ['does not look into arrays of arrays', { a: ['x'] }, { a: [['x']] }, false],
-    ['needs one element that matches the whole pattern', { a: { b: [1], c: [2] } }, { a: [{ b: 1 }, { c: 2 }] }, false],
-    ['matches one element that matches it', { a: { b: [1], c: [2] } }, { a: [{}, { b: 1, c: 2 }] }, true],
+    [
+      'does not combine several elements of an array to match a pattern',
+      { a: { b: [1], c: [2] } },
+      { a: [{ b: 1 }, { c: 2 }] },
+      false,
+    ],
+    [
+      'matches an array if one element matches the whole pattern',
+      { a: { b: [1], c: [2] } },
+      { a: [{}, { b: 1, c: 2 }] },
+      true,
+    ],
     ['fails a nested pattern on an empty array', { a: { b: { exists: false } } }, { a: [] }, false],
     ['matches any object with the empty filter', {}, { a: 1 }, true],
     ['matches a scalar with the empty filter', {}, 7, true],
@@ -56,7 +66,7 @@ describe('the grammar of the interface', () => {
   });
 });
 
-/** A second, slow evaluator, written from the description in the interface. It takes a filter that is not parsed. */
+/** A second, slow evaluator, which was written only from the description of filters in the API. It takes a filter that is not parsed. */
 function naive(filter: unknown, body: unknown): boolean {
   if (Object.keys(filter as object).length === 0) return true;
   return isObject(body) && naivePattern(filter, body);
@@ -101,7 +111,7 @@ const { body } = fc.letrec((tie) => ({
   body: fc.oneof({ depthSize: 'small' }, scalar, object(tie('body')), fc.array(tie('body'), { maxLength: 3 })),
 }));
 
-test('a filter and a naive evaluator decide the same, and the explanation agrees with the decision', () => {
+test('the evaluator and a slow second evaluator decide the same, and the explanation agrees with the decision', () => {
   let matches = 0;
   fc.assert(
     fc.property(filter, asJson(body), (wanted, payload) => {
@@ -116,12 +126,12 @@ test('a filter and a naive evaluator decide the same, and the explanation agrees
     }),
     { numRuns: 3000, seed: 5 },
   );
-  // Both outcomes must be tested often enough.
+  // Check that the random filters match often enough, so that both outcomes are tested.
   expect(matches).toBeGreaterThan(300);
 });
 
 describe('a hostile body', () => {
-  test('with a huge array takes limited work', () => {
+  test('with a huge array causes only limited work', () => {
     const conditions = Object.fromEntries(Array.from({ length: 98 }, (_, at) => [`k${at}`, { exists: false }]));
     const items = Array.from({ length: 87_000 }, () => ({}));
     const slow = { items: { ...conditions, last: ['x'] } };

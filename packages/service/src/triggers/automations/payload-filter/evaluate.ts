@@ -9,17 +9,17 @@ import type {
 } from '@runyard/contract/automations/payload-filter/plan';
 import { maxComparisons } from '@runyard/contract/limits';
 
-/** `too_much_work`: the body has too many elements for the filter, so it counts as not matching. */
+/** `too_much_work`: the evaluation needs too many comparisons, so the body does not match. */
 export type FilterOutcome = 'match' | 'no_match' | 'too_much_work';
 
-/** Counts comparisons down; stops the evaluation at 0. */
+/** How many comparisons are left. The evaluation stops when none is left. */
 export interface Budget {
   left: number;
 }
 
 export const unlimited = (): Budget => ({ left: Number.POSITIVE_INFINITY });
 
-/** Takes at most `most` comparisons from a larger budget. `giveBack` returns the unused ones. */
+/** Takes at most `most` comparisons from a larger budget. `giveBack` returns the unused comparisons to it. */
 export function takePart(total: Budget, most: number): Budget {
   const part = { left: Math.min(most, total.left) };
   total.left -= part.left;
@@ -30,7 +30,7 @@ export function giveBack(total: Budget, part: Budget): void {
   total.left += Math.max(part.left, 0);
 }
 
-/** Thrown only inside this folder, if the budget is used up. */
+/** Thrown if the budget is used up. Caught inside of this folder. */
 export class OutOfBudget extends Error {}
 
 /** Uses one comparison. @throws OutOfBudget */
@@ -43,8 +43,8 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Evaluates the filter on a parsed JSON body. Time and stack are limited for every body. `total`: the remaining budget for all filters
- * that are evaluated on the body.
+ * Evaluates the filter on a parsed JSON body. The time and the depth of the stack are limited, whatever the body contains. `total`:
+ * the budget that is left for all filters on this body.
  */
 export function evaluatePayloadFilter(
   filter: PayloadFilter,
@@ -64,7 +64,10 @@ export function evaluatePayloadFilter(
   }
 }
 
-/** Returns a member of an object, `undefined` if it has none. Reads own members only, so that no name reaches a prototype. */
+/**
+ * Returns a member of an object; undefined if the object does not have the member. Reads only the object's own members, so a name such
+ * as `constructor` does not reach the prototype.
+ */
 export function memberOf(value: unknown, key: string): { readonly value: unknown } | undefined {
   return isObject(value) && Object.hasOwn(value, key) ? { value: value[key] } : undefined;
 }
@@ -89,7 +92,10 @@ function passesChecks(checks: FieldChecks, found: { readonly value: unknown } | 
   return checks.notIn === undefined || found === undefined || !holdsOneOf(found.value, checks.notIn, budget);
 }
 
-/** Returns true if the value, or an element of an array value, is one of the values: the same JSON type and value. */
+/**
+ * Returns true if the value is in `values`, or if the value is an array and one of its elements is in `values`. Values are equal only
+ * if they have the same JSON type.
+ */
 export function holdsOneOf(value: unknown, values: ReadonlySet<FilterValue>, budget: Budget): boolean {
   // Objects are never in the set, and the set treats -0 as 0.
   if (!Array.isArray(value)) return values.has(value as FilterValue);

@@ -8,7 +8,7 @@ function explain(filter: unknown, body: unknown) {
   return explainPayloadFilter(parsed.filter, body);
 }
 
-test('the explanation of a filter names path, check and found value of each condition', () => {
+test('the explanation of a filter shows for each condition the path, the check and the value that was found', () => {
   const filter = { event: ['deploy.finished'], env: { not_in: ['dev', 'staging'] }, data: { id: { exists: true } } };
   expect(explain(filter, { event: 'deploy.started', env: 'production', data: {} })).toEqual({
     would_trigger: false,
@@ -25,7 +25,7 @@ test('the explanation of a filter names path, check and found value of each cond
   });
 });
 
-test('the explanation shows the nearest element of an array', () => {
+test('if no element of an array matches, the explanation shows the element that matches best', () => {
   const items = [{ type: 'a' }, { type: 'b', state: 'open' }, { type: 'c', state: 'closed' }];
   const { checks } = explain({ items: { type: ['b'], state: ['closed'] } }, { items });
   expect(checks).toEqual([
@@ -40,13 +40,13 @@ test('the explanation shows the nearest element of an array', () => {
   ]);
 });
 
-test('the explanation shows the element that matches', () => {
+test('if an element of an array matches, the explanation shows this element', () => {
   const { would_trigger, checks } = explain({ items: { n: [2] } }, { items: [{ n: 1 }, { n: 2 }] });
   expect(would_trigger).toBe(true);
   expect(checks.map(({ path }) => path)).toEqual(['items', 'items[1].n']);
 });
 
-test('says that the filter is empty or that the body is not an object', () => {
+test('the explanation says if the filter is empty or the body is not an object', () => {
   expect(explain({}, 5)).toEqual({
     would_trigger: true,
     checks: [{ check: 'body', passed: true, reason: 'the filter is empty: it matches every body' }],
@@ -54,7 +54,7 @@ test('says that the filter is empty or that the body is not an object', () => {
   expect(explain({ a: ['x'] }, [1]).checks[0]?.reason).toContain('the body is an array of 1 (1)');
 });
 
-test('paths and reasons are short and well-formed for every body', () => {
+test('paths and reasons are short and well-formed Unicode, even for long names and values', () => {
   const long = '😀'.repeat(100_000);
   const name = 'k'.repeat(900);
   const values = Array.from({ length: 100 }, (_, at) => `${at}${'v'.repeat(900)}`);
@@ -65,7 +65,7 @@ test('paths and reasons are short and well-formed for every body', () => {
   expect(checks[0]?.reason.isWellFormed()).toBe(true);
 });
 
-test('quotes names in paths that are not identifiers', () => {
+test('a path quotes a name that is not an identifier', () => {
   const { checks } = explain({ 'a.b': { 'c"d': ['x'] } }, {});
   expect(checks[0]?.path).toBe('["a.b"]["c\\"d"]');
 });

@@ -24,28 +24,31 @@ import {
 
 /** One condition and its outcome. */
 export interface FilterCheck {
-  /** `any_element`: an element of an array must match a nested pattern. `body`: the body as a whole. */
+  /** `any_element`: one element of an array must match a nested pattern. `body`: the outcome is about the body as a whole. */
   readonly check: 'in' | 'not_in' | 'exists' | 'any_element' | 'body';
-  /** Path in the body, such as `data.items[2].state`; absent for the body as a whole. */
+  /** Path in the body, such as `data.items[2].state`; absent if `check` is `body`. */
   readonly path?: string;
   readonly passed: boolean;
-  /** The value at the path, in at most a few hundred characters. */
+  /** The value at the path and what the condition needs, in at most a few hundred characters. */
   readonly reason: string;
 }
 
-/** The answer to "would this filter start a run?". */
+/** The answer to the question whether the filter would start a run. */
 export interface FilterExplanation {
   readonly would_trigger: boolean;
-  /** Every condition of the filter. For a pattern on an array, these are the conditions on the element that passes the most conditions. */
+  /**
+   * All conditions of the filter. For a pattern on an array, these are the conditions for one element: the element that matches, or
+   * else the element that passes the most conditions.
+   */
   readonly checks: readonly FilterCheck[];
 }
 
-/** Characters of a found value that a reason shows. */
+/** Largest number of characters of a found value that a reason shows. */
 const maxShown = 80;
-/** Elements and allowed values that a reason lists. */
+/** Largest number of elements or of allowed values that a reason lists. */
 const maxListed = 5;
 
-/** Largest number of elements of an array that are compared to find the element to show. */
+/** Only this many elements of an array are compared to find the element that matches best. */
 const maxCompared = 200;
 
 /** Explains the evaluation of a filter on a parsed JSON body; `would_trigger` is the result of `evaluatePayloadFilter`. */
@@ -64,7 +67,7 @@ export function explainPayloadFilter(
       `the filter needs more than ${maxComparisons} comparisons for this body; put its conditions on fewer elements`,
     );
   const isMatch = outcome === 'match';
-  // The explanation compares elements again, on each level.
+  // The explanation needs a budget of its own, because it compares the elements again on each level of nested arrays.
   const part = takePart(total, 3 * maxComparisons);
   try {
     return { would_trigger: isMatch, checks: explainPattern(filter.pattern, body, '', part) };
@@ -113,7 +116,10 @@ function explainElements(pattern: Pattern, elements: readonly unknown[], path: s
     : [check, ...explainPattern(pattern, elements[shownIndex], memberPath(path, shownIndex), budget)];
 }
 
-/** Returns the index of the element that passes the most fields of the pattern, among the first elements; 0 if there are no elements. */
+/**
+ * Returns the index of the element that passes the most fields of the pattern. Compares only the first `maxCompared` elements. Returns
+ * 0 if there are no elements.
+ */
 function nearest(pattern: Pattern, elements: readonly unknown[], budget: Budget): number {
   let best = 0;
   let most = -1;

@@ -1,12 +1,12 @@
 /**
- * The branches that sources of factories follow. No run may push to these branches, because their files are applied with the rights of the
- * person who configured the source.
+ * Reads which branches are sources of factories. A sync applies the files of such a branch with the rights of the person who
+ * configured the source. So no run may push to such a branch.
  */
 import type { Repository } from '@runyard/contract/environments/environments';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
 
-/** A repository as a push names it, and its URL at the code host after redirects; null: the host was not asked. */
+/** The repository that a push names. `foundAt`: its URL at the code host after redirects; null: the code host was not asked. */
 export interface PushedRepository {
   readonly repository: Repository;
   readonly foundAt: URL | null;
@@ -14,7 +14,10 @@ export interface PushedRepository {
 
 const withoutSuffix = (name: string): string => name.replace(/\/+$/, '').replace(/(\.git)+$/, '');
 
-/** Returns the same text for two URLs of the same repository on a code host: hosts can ignore case, `.git` and a slash at the end. */
+/**
+ * Returns a text that is the same for all URLs of one repository. Code hosts can ignore upper and lower case, `.git`, and slashes at
+ * the end of a URL.
+ */
 export const placeOf = (url: URL): string => withoutSuffix(`${url.host}${url.pathname}`.toLowerCase());
 
 const readAny = defineStatement({
@@ -32,12 +35,12 @@ const readBranches = defineStatement({
   row: { branch: nullable(text()) },
 });
 
-/** Returns whether any factory follows a branch. */
+/** Returns whether there is any factory whose source is a branch of a repository. */
 export async function isAnyBranchFollowed(db: Queryable): Promise<boolean> {
   return (await db.query(readAny))[0]?.found ?? false;
 }
 
-/** Returns the branches of a repository that factories follow; null in the list: its default branch. */
+/** Returns the branches of a repository that are sources of factories. An entry of null means the default branch. */
 export async function readFollowedBranches(
   db: Queryable,
   { repository: { owner, repo }, foundAt }: PushedRepository,

@@ -1,4 +1,4 @@
-/** Starts syncs earlier when a repository reports a push. */
+/** Makes a factory sync earlier when a webhook delivery reports a push to its source. */
 import { parseUntrusted } from '@runyard/contract/wire/parse-untrusted';
 import { z } from 'zod';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
@@ -16,8 +16,8 @@ const PushPayload = z.object({
 });
 
 /**
- * Returns the push that a delivery reports; null if it does not report a push. The push only makes the service read the branch;
- * the commit comes from the code host.
+ * Returns the push that a delivery reports; null if it does not report a push. The service then reads the branch at the code host. It
+ * does not use the commit that the delivery names.
  */
 export function pushOf({
   scheme,
@@ -34,13 +34,13 @@ export function pushOf({
   return { owner, repo, branch, isDefaultBranch: branch === (repository.default_branch ?? branch) };
 }
 
-/** Makes the sources of factories due, together with the commit, where deliveries report a push. */
+/** For each delivery that reports a push, makes the source of its factory due, with a statement that is sent together with COMMIT. */
 export function noticePushes(tx: Transaction, deliveries: readonly AcceptedDelivery[]): void {
   const pushes = deliveries.flatMap((delivery) => {
     const push = pushOf(delivery);
     return push ? [{ factoryUid: delivery.factoryUid, push }] : [];
   });
-  // Lock the factories last, because a sync also locks them last; lock them in the order of their UIDs, because concurrent transactions do the same.
+  // Prevent deadlocks with syncs and other deliveries: all of them lock the rows of sources last, and in the order of the factories' UIDs.
   for (const { factoryUid, push } of pushes.sort((a, b) => (a.factoryUid < b.factoryUid ? -1 : 1)))
     bringSyncForward(tx, factoryUid, push);
 }

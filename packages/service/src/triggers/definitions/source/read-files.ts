@@ -10,9 +10,9 @@ import type { RemoteRepository } from '../../../team/skills/git/upload-pack.ts';
 export interface ReadOptions {
   readonly remote: RemoteRepository;
   readonly commit: string;
-  /** Folder with factory.yaml, '' for the root. */
+  /** Folder in the repository that contains factory.yaml; '' for the root. */
   readonly folder: string;
-  /** Folder on this machine for repositories; each repository exists there only while it is read. */
+  /** Folder on this machine in which repositories are stored while they are read. */
   readonly parent: string;
   readonly signal: AbortSignal;
 }
@@ -22,18 +22,21 @@ export type ReadFiles =
   | { readonly ok: true; readonly files: readonly DefinitionFile[] }
   | { readonly ok: false; readonly faults: readonly DefinitionFault[] };
 
-/** A file of the definition in the commit. `path`: below the folder of the definition. */
+/** A file of the definition in the commit. `path` is relative to the folder of the definition. */
 interface Found {
   readonly path: string;
   readonly kind: TreeEntry['kind'];
   readonly id: string;
 }
 
-/** A pack compresses its files, but a file of random bytes becomes a little larger. */
+/**
+ * Largest size of a pack with the files. A pack compresses its files, but a file of random bytes becomes a little larger, so the limit
+ * is above `maxDefinitionBytes`.
+ */
 const packBytes = maxDefinitionBytes + 64 * 1024;
 const pointerStart = 'version https://git-lfs.github.com/spec/';
 
-/** Reads factory.yaml and the files beside it that a definition may have. Checks out no files. */
+/** Reads factory.yaml and the other files of the definition. Does not check out files. */
 export async function readSourceFiles(options: ReadOptions): Promise<ReadFiles> {
   const pack = await options.remote.fetchTree(options.commit);
   const objects = await makeObjects(options.parent, options.signal);
@@ -57,7 +60,8 @@ async function findFiles({ commit, folder }: ReadOptions, objects: GitObjects): 
     if (isDefinitionFolder(name) || /^factory\.ya?ml$/i.test(name)) wanted.push(prefix + name);
   });
   if (wanted.length === 0) return [];
-  // An argument list has a limit, and a folder may have any number of names that resemble the names of a definition.
+  // The names become arguments of git, which can have only a limited number of arguments. A hostile folder may have any number of names
+  // that resemble those of a definition.
   if (wanted.length > maxDefinitionFiles) return null;
   const found: Found[] = [];
   await forEachInTurns(await objects.list(commit, wanted), ({ kind, id, path: full }) => {
@@ -68,7 +72,7 @@ async function findFiles({ commit, folder }: ReadOptions, objects: GitObjects): 
   return found.length > maxDefinitionFiles ? null : found;
 }
 
-/** A link could lead to any file, and the files of a submodule are in another repository. */
+/** Refuses links and submodules. A link could lead to any file, and the files of a submodule are in another repository. */
 function oddEntries(found: readonly Found[]): ReadFiles | null {
   const faults = collectFaults();
   for (const { path, kind } of found) {
@@ -95,7 +99,7 @@ async function readContents({ remote }: ReadOptions, objects: GitObjects, found:
     if ((sizes.get(id) ?? Number.POSITIVE_INFINITY) > maxDefinitionFileBytes)
       faults.add(path, start, `is too large; a file has at most ${maxDefinitionFileBytes} bytes`);
   if (faults.count() > 0) return { ok: false, faults: faults.list() };
-  // A file at two paths counts twice.
+  // The sum counts a file at two paths twice, although git stores it once.
   if (found.reduce((sum, { id }) => sum + (sizes.get(id) ?? 0), 0) > maxDefinitionBytes) return tooLarge;
   const contents = await objects.read(ids, maxDefinitionBytes);
   const files = found.map(({ path, id }) => ({ path, content: contents.get(id) ?? Buffer.alloc(0) }));

@@ -1,4 +1,4 @@
-/** Hostile repositories on a real git host. */
+/** Reads definitions from hostile repositories on a real git host. */
 import { mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -36,7 +36,7 @@ function read(options: Options = {}) {
   return openSourceReader({ codeHosts, folder: parent, ...limits }).read(place, new AbortController().signal);
 }
 
-/** Nested aliases that stand for a million values. */
+/** Nested YAML aliases that expand to a million values. */
 const bomb = [...'bcdefgh']
   .map((name, n) => `${name}: &${name} [${`*${'abcdefg'[n]}, `.repeat(9)}]`)
   .reduce((text, line) => `${text}\n${line}`, 'a: &a [x, x, x, x, x, x, x, x, x]');
@@ -95,7 +95,7 @@ describe('a repository', () => {
     expect(readdirSync(parent)).toEqual([]);
   });
 
-  test('with more misspelt names than a program can have arguments is refused', async () => {
+  test('with more misspelt file names than a program can have arguments is refused', async () => {
     const folder = 'f'.repeat(200);
     const letters = Array.from({ length: 120 }, (_, n) => String.fromCodePoint(0x4e00 + n));
     await host.commitTree('acme', 'hostile', async (objects) => {
@@ -110,7 +110,7 @@ describe('a repository', () => {
     expect(readdirSync(parent)).toEqual([]);
   });
 
-  test('with unused binary files is read without these files', async () => {
+  test('is read without binary files that the definition does not use', async () => {
     const scorers = { 'scorers/a.bin': 'a\u0000b', 'scorers/b.md': 'text' };
     await host.replace('acme', 'hostile', { files: { ...files, ...scorers } });
     const outcome = await read();
@@ -118,7 +118,7 @@ describe('a repository', () => {
     expect(outcome.files.map(({ path: name }) => name).filter((name) => !(name in files))).toEqual(['scorers/b.md']);
   });
 
-  test('that is too large, or too slow, is refused', async () => {
+  test('is refused if its pack is too large or reading it takes too long', async () => {
     await host.replace('acme', 'hostile', { files });
     expect(await read({ maxPackBytes: 100 })).toMatchObject({
       kind: 'unreadable',
@@ -143,14 +143,14 @@ describe('a repository', () => {
     });
   });
 
-  test('without the branch, or the folder, is refused', async () => {
+  test('is refused if it does not have the branch or the folder of the source', async () => {
     await host.replace('acme', 'hostile', { files });
     expect(await read({ branch: 'none' })).toMatchObject({ message: 'acme/hostile has no branch none.' });
     expect(await read({ folder: 'none' })).toMatchObject({ kind: 'faulty' });
     expect(await read({ folder: 'factory.yaml' })).toMatchObject({ kind: 'faulty' });
   });
 
-  test('is read from one of its folders, and nothing outside that folder is read', async () => {
+  test('is read only in the folder of the source, and files outside of that folder are ignored', async () => {
     const content = { ...filesOf(baseFiles, 'of/us/'), 'agents/foreman/agent.md': 'not ours' };
     await host.replace('acme', 'hostile', { files: content, links: { 'of/README': '/etc/passwd' } });
     const outcome = await read({ folder: 'of/us' });

@@ -1,4 +1,4 @@
-/** Reads definitions from the code host, a bounded number at a time. */
+/** Reads definitions from the code host. Limits how many are read at the same time. */
 import type { Repository } from '@runyard/contract/environments/environments';
 import type { FactorySyncFault } from '@runyard/contract/factories/factory-sources';
 import { readDefinition } from '@runyard/definitions/read-definition';
@@ -11,7 +11,7 @@ import { openRemote } from '../../../team/skills/git/upload-pack.ts';
 import type { StoredFile } from '../stored.ts';
 import { readSourceFiles } from './read-files.ts';
 
-/** The place of a definition, and the person with whose credentials it is read. */
+/** Where a definition is, and the person with whose credentials it is read. */
 export interface Place {
   readonly teamId: string;
   readonly creator: RunActor;
@@ -22,7 +22,7 @@ export interface Place {
 }
 
 /**
- * `known`: the branch is at the commit that the caller knows, and no file was read. `foundAt`: the clone URL after redirects.
+ * `known`: the caller already knows the present commit of the branch, so no file was read. `foundAt`: the clone URL after redirects.
  */
 export type SourceRead =
   | { readonly kind: 'files'; readonly foundAt: URL; readonly commit: string; readonly files: StoredFile[] }
@@ -36,23 +36,23 @@ export type SourceRead =
   | { readonly kind: 'unreadable'; readonly message: string };
 
 export interface SourceReader {
-  /** Reads the files of the branch's present commit, unless `isKnown` returns true for the commit. */
+  /** Reads the files of the present commit of the branch. Does not read them if `isKnown` returns true for this commit. */
   read(place: Place, signal: AbortSignal, isKnown?: (commit: string) => Promise<boolean>): Promise<SourceRead>;
 }
 
 export interface ReaderOptions {
   readonly codeHosts: Pick<CodeHosts, 'urlOf' | 'credentialFor'>;
-  /** Folder for repositories while they are read. */
+  /** Folder on this machine in which repositories are stored while they are read. */
   readonly folder: string;
-  /** Time for one repository, milliseconds. */
+  /** How long reading one repository may take, in milliseconds. */
   readonly readMs?: number;
-  /** Largest pack of a commit. */
+  /** Largest size of the pack of a commit, in bytes. */
   readonly maxPackBytes?: number;
 }
 
 const limits = { total: 4, perTeam: 2, waitingPerTeam: 10, waitMs: 10_000 };
 
-/** Creates the reader without opening a connection. */
+/** Creates a reader. Opens no connection before the first call of `read`. */
 export function openSourceReader({ codeHosts, folder, readMs = 25_000, maxPackBytes }: ReaderOptions): SourceReader {
   const gate = makeGate(limits);
   return {
@@ -89,7 +89,7 @@ export function openSourceReader({ codeHosts, folder, readMs = 25_000, maxPackBy
   };
 }
 
-/** Returns faults with the member names of the API. */
+/** Returns faults in the form of the API. */
 export const toSyncFaults = (
   faults: readonly (Omit<FactorySyncFault, 'path'> & { readonly file: string })[],
 ): FactorySyncFault[] => faults.map(({ file, ...fault }) => ({ path: file, ...fault }));

@@ -1,4 +1,4 @@
-/** The sources of factories, and the claims of their syncs. */
+/** Stores the sources of factories. A process claims a source while it syncs the factory. */
 import { randomUUID } from 'node:crypto';
 import type { FactorySyncFault, FactorySyncOutcome } from '@runyard/contract/factories/factory-sources';
 import type { Queryable } from '../../../platform/store/database/database.ts';
@@ -16,14 +16,17 @@ import {
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
 import { placeOf } from './followed.ts';
 
-/** Seconds after which another process may sync: more than a wait, a read and an apply take together. */
+/**
+ * A claim ends after this many seconds, so that another process may sync if the first one was killed. This is longer than a whole sync
+ * takes: waiting, reading the repository and applying the files.
+ */
 const claimSeconds = 120;
-/** Shortest time between two syncs of one factory that start because of pushes, in seconds. */
+/** Shortest time in seconds between two syncs of one factory, if pushes cause them. */
 const pushSeconds = 5;
-/** Sources that one round of a process syncs at the same time. */
+/** Largest number of sources that one round of a process syncs at the same time. */
 const batchSize = 4;
 
-/** Stored outcome of a sync. */
+/** The outcomes of a sync that are stored. */
 export type StoredOutcome = Exclude<FactorySyncOutcome, 'superseded'>;
 
 const row = {
@@ -58,7 +61,7 @@ const readOne = defineStatement({
   row,
 });
 
-/** Removes the claim. A running sync of the earlier source loses its claim, so it stores no result. */
+/** Replaces the source and its claim. A sync of the previous source that is in progress loses its claim, so it stores no result. */
 const write = defineStatement({
   name: 'write_source_of_factory',
   text: `
@@ -81,23 +84,26 @@ const remove = defineStatement({
   row: { repository: text() },
 });
 
-/** SQL: begins a claim of the row, whose id is $1. The branch is read next after the interval, plus or minus 10 %. */
+/** SQL: begins the claim $1 of the row. The branch is due again after its poll interval, plus or minus 10 %. */
 const claiming = `
   claim = $1, claimed_at = clock_timestamp(), claimed_until = clock_timestamp() + interval '${claimSeconds} seconds',
   due_at = clock_timestamp() + s.poll_interval_seconds * (0.9 + 0.2 * random()) * interval '1 second'`;
 
-/** SQL: the branch must be read now, or the process that had the claim was killed. */
+/** SQL: the branch must be read now. A free source that still has a claim is also due, because the process with that claim was killed. */
 const isDue = '(s.due_at <= clock_timestamp() OR s.claim IS NOT NULL)';
 const isFree = '(s.claimed_until IS NULL OR s.claimed_until <= clock_timestamp())';
 
-/** Finds a source that is due. Reads the index in its order, because a condition on `due_at` alone would not find expired claims. */
+/**
+ * Finds out whether a source is due. Reads the index on `due_at` in its order. A search in this index for past times would not find
+ * sources with expired claims.
+ */
 export const dueSources = defineStatement({
   name: 'find_due_sources',
   text: `SELECT FROM factory_sources s WHERE ${isDue} AND ${isFree} ORDER BY s.due_at LIMIT 1`,
   row: {},
 });
 
-/** Claims one source of each team, so that the slow repositories of a team do not delay other teams. */
+/** Claims at most one source of each team at a time, so that the slow repositories of one team do not delay other teams. */
 const claimDue = defineStatement({
   name: 'claim_due_sources',
   text: `
@@ -120,7 +126,7 @@ const claimOne = defineStatement({
   row,
 });
 
-/** Ensures that only the present sync of the present source stores an outcome. */
+/** Stores the outcome of a sync only if the sync still has its claim: the source was not replaced, and no other sync has taken over. */
 const finish = defineStatement({
   name: 'finish_sync_of_source',
   text: `
@@ -131,7 +137,7 @@ const finish = defineStatement({
   row: { factory_uid: text() },
 });
 
-/** SQL: true if the commit $3 is already applied and the problem of the last sync no longer exists. */
+/** SQL: true if the commit $3 is applied, and the last sync failed for a reason that no longer exists. */
 const isInForceAgain = `(applied_commit = $3 AND last_outcome <> 'applied' AND NOT (last_outcome = 'faulty' AND last_commit = $3))`;
 
 const finishUnchanged = defineStatement({
@@ -148,8 +154,8 @@ const finishUnchanged = defineStatement({
 });
 
 /**
- * $2, $3: owner and repository, in upper or lower case. $4: branch. $5: whether it is the default branch. Takes no lock if no source
- * changes.
+ * Makes the source of factory $1 due if it is the pushed branch. $2, $3: owner and repository, in upper or lower case. $4: branch. $5:
+ * whether $4 is the default branch. Locks the row only if it changes.
  */
 const bringForward = defineStatement({
   name: 'bring_sync_of_source_forward',
@@ -183,8 +189,7 @@ export async function readSource(db: Queryable, teamId: string, factoryUid: stri
 export type WantedSource = Pick<SourceRow, 'owner' | 'repo' | 'branch' | 'folder' | 'poll_interval_seconds'>;
 
 /**
- * Stores the source of a factory, which the caller has locked, and claims it. A sync in progress stores nothing any
- * more.
+ * Stores the source of a factory and claims it. The caller has locked the factory. A sync that is in progress will not store anything.
  */
 export async function writeSource(
   tx: Queryable,
@@ -200,7 +205,7 @@ export async function writeSource(
   return { source, claim };
 }
 
-/** Deletes the source of a factory, which the caller has locked, and returns owner/repo; null if it has no source. */
+/** Deletes the source of a factory, and returns its `owner/repo`; null if the factory has no source. The caller has locked the factory. */
 export async function removeSource(tx: Queryable, factoryUid: string): Promise<string | null> {
   return (await tx.query(remove, [factoryUid]))[0]?.repository ?? null;
 }
@@ -211,20 +216,20 @@ export interface ClaimedSource {
   readonly claim: string;
 }
 
-/** Claims sources that are due, each for one sync of one process. */
+/** Claims sources that are due, so that only this process syncs them. */
 export async function claimDueSources(db: Queryable): Promise<ClaimedSource[]> {
   const claim = randomUUID();
   return (await db.query(claimDue, [claim])).map((source) => ({ source, claim }));
 }
 
-/** Claims the source of a factory; null if another sync of it is in progress. */
+/** Claims the source of a factory. Returns null if the factory has no source, or another sync of it is in progress. */
 export async function claimSource(db: Queryable, teamId: string, factoryUid: string): Promise<ClaimedSource | null> {
   const claim = randomUUID();
   const [source] = await db.query(claimOne, [claim, teamId, factoryUid]);
   return source ? { source, claim } : null;
 }
 
-/** The result of a sync, in its stored form. `foundAt`: the clone URL at which the repository was found. */
+/** The result of a sync, in the form in which it is stored. `foundAt`: the clone URL of the repository after redirects. */
 export interface Finished {
   readonly foundAt?: URL | undefined;
   readonly outcome: StoredOutcome;
@@ -233,7 +238,7 @@ export interface Finished {
   readonly errors?: readonly FactorySyncFault[] | undefined;
 }
 
-/** Stores how a sync ended and ends its claim. Returns false if another process has the claim, and nothing is stored. */
+/** Stores the outcome of a sync and ends its claim. Returns false and stores nothing if the sync has lost its claim. */
 export async function finishSync(
   tx: Queryable,
   { source, claim }: ClaimedSource,
@@ -254,7 +259,7 @@ export async function finishLook(
   await db.query(finishUnchanged, [source.factory_uid, claim, commit, placeOf(foundAt)]);
 }
 
-/** Ends a claim so that another process syncs. */
+/** Ends a claim without an outcome, so that another process syncs at once. */
 export async function releaseSource(db: Queryable, { source, claim }: ClaimedSource): Promise<void> {
   await db.query(release, [source.factory_uid, claim]);
 }
@@ -267,12 +272,12 @@ export interface Push {
   readonly isDefaultBranch: boolean;
 }
 
-/** Makes the source of a factory due at the end of the transaction, if the source is the pushed branch. */
+/** Makes the source of a factory due if it is the pushed branch. The statement is sent together with COMMIT. */
 export function bringSyncForward(tx: Transaction, factoryUid: string, push: Push): void {
   tx.atCommit(bringForward, [factoryUid, push.owner, push.repo, push.branch, push.isDefaultBranch]);
 }
 
-/** Returns whether a time of the database is at least this number of seconds ago. */
+/** Returns whether a time is more than `seconds` ago by the clock of the database. */
 export async function isOlderThan(db: Queryable, at: string, seconds: number): Promise<boolean> {
   return (await db.query(readIsOld, [at, seconds]))[0]?.is_old ?? false;
 }

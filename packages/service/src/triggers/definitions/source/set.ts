@@ -9,13 +9,13 @@ import type { SourceReader } from './reader.ts';
 import { readSource, removeSource, type WantedSource, writeSource } from './records.ts';
 import { planSync, type SyncDeps, syncClaimed, unexpectedSync } from './sync.ts';
 
-/** Outcome of a set. `invalid`: 400. `no_factory`: 404. */
+/** Outcome of setting a source. `invalid` becomes 400, `no_factory` 404. */
 export type SetOutcome =
   | { readonly kind: 'set'; readonly sync: FactorySync }
   | { readonly kind: 'invalid'; readonly message: string }
   | { readonly kind: 'no_factory' };
 
-/** Stores a source and syncs it for the first time. A dry run only plans the sync. */
+/** Stores the source of a factory and does the first sync with it. A dry run stores nothing and only plans the sync. */
 export async function setSource(
   deps: SyncDeps & { readonly codeHosts: Pick<CodeHosts, 'urlOf'> },
   by: Author,
@@ -51,8 +51,9 @@ export async function setSource(
 }
 
 /**
- * Reads the repository and compares its commit with the expected commit; an unreadable repository never has the expected commit. The
- * returned reader returns the compared files, so a push in between cannot replace them.
+ * Reads the repository and compares the commit of the branch with the expected commit. A repository that cannot be read never has the
+ * expected commit. The returned reader always returns the files that were compared, so the sync applies these files even if a push
+ * arrives meanwhile.
  */
 async function expectCommit(
   { sourceReader }: Pick<SyncDeps, 'sourceReader'>,
@@ -79,7 +80,7 @@ const stateOf = ({ owner, repo, branch, folder, poll_interval_seconds }: WantedS
   poll_interval_seconds,
 });
 
-/** Detaches a factory from its source; the definition stays. Returns false if the factory has no source. */
+/** Deletes the source of a factory, but not the definition that was applied. Returns false if the factory has no source. */
 export async function removeFactorySource(db: Database, by: Author, factoryUid: string): Promise<boolean> {
   return await db.transaction(async (tx) => {
     if (!(await lockFactory(tx, by.teamId, factoryUid))) return false;
@@ -93,7 +94,7 @@ export async function removeFactorySource(db: Database, by: Author, factoryUid: 
 
 const withoutSuffix = (path: string): string => path.replace(/\/+$/, '').replace(/\.git$/, '');
 
-/** Reads owner/repo, or the URL of a repository on the code host of the service. Returns a fault as a string. */
+/** Parses `owner/repo`, or the URL of a repository on the code host of the service. Returns a message if the text is neither. */
 export function parseRepository(text: string, codeHosts: Pick<CodeHosts, 'urlOf'>): Repository | string {
   const url = URL.canParse(text) && text.includes('://') ? new URL(text) : null;
   const [owner = '', repo = '', ...more] = withoutSuffix(url ? url.pathname.slice(1) : text.trim())

@@ -1,4 +1,4 @@
-/** Applies the definitions in repositories to their factories. */
+/** Syncs factories: reads the definition of a factory in its source repository and applies it. */
 
 import type { FactorySync } from '@runyard/contract/factories/factory-sources';
 import { isAtLeast, type Role } from '@runyard/contract/wire/access';
@@ -26,7 +26,10 @@ export interface SyncDeps extends DefinitionDeps {
   readonly log: { error(details: object, message: string): void };
 }
 
-/** Seconds after which a commit that could not be applied is tried again: a missing secret may exist now. */
+/**
+ * A commit that could not be applied is tried again after this many seconds, because the reason may no longer exist. For example, a
+ * missing secret may exist now.
+ */
 const retrySeconds = 600;
 const neededRole: Role = 'member';
 
@@ -48,13 +51,13 @@ const placeOf = ({ team_id: teamId, owner, repo, branch, folder }: SourceRow, { 
   folder,
 });
 
-/** Syncs the sources that are due. Each is claimed by one process. */
+/** Syncs the factories whose sources are due. Each source is claimed by one process. */
 export async function syncDueSources(deps: SyncDeps, signal: AbortSignal): Promise<void> {
   const claimed = await claimDueSources(deps.db);
   await Promise.all(claimed.map((each) => syncClaimed(deps, each, signal, { isForced: false })));
 }
 
-/** `no_source`: 404. `busy`: another sync of the factory is in progress, 409. */
+/** `no_source` becomes 404. `busy` becomes 409: another sync of the factory is in progress. */
 export type SyncNowOutcome = FactorySync | 'no_source' | 'busy';
 
 /** Syncs a factory with its repository now, even if the commit was applied before. */
@@ -68,7 +71,7 @@ export async function syncNow(
   return await syncClaimed(deps, claimed, signal, { isForced: true });
 }
 
-/** Plans the sync of a source, which may be a source that is not stored, and changes nothing. */
+/** Returns what a sync with a source would change, and changes nothing. The source need not be stored. */
 export async function planSync(
   deps: SyncDeps,
   source: Pick<SourceRow, 'owner' | 'repo' | 'branch' | 'folder' | 'team_id' | 'factory_uid'>,
@@ -84,7 +87,7 @@ export async function planSync(
   return toAnswer(await applyDefinition(deps, by, source.factory_uid, request, from), read.commit, true);
 }
 
-/** Plans a sync as the person who set the source. */
+/** Returns what a sync with the stored source would change now. Has the rights of the person who set the source. */
 export async function planSyncOfStored(
   deps: SyncDeps,
   { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
@@ -97,7 +100,7 @@ export async function planSyncOfStored(
   return await planSync(deps, source, by, signal);
 }
 
-/** Does the sync of a claim and ends the claim. `isForced`: syncs even if the commit was applied before. */
+/** Syncs a factory whose source this process has claimed, and ends the claim. `isForced`: syncs even if the commit was applied before. */
 export async function syncClaimed(
   deps: SyncDeps,
   claimed: ClaimedSource,
@@ -141,13 +144,14 @@ async function attempt(
   const { commit, files, foundAt } = read;
   const from: FromCommit = {
     commit,
-    // Reads the role again, because it may have changed while the repository was read.
+    // Check again whether the person may apply definitions, because the role may have changed while the repository was read.
     keep: async (tx) =>
       (await readSetter(tx, source)) !== null &&
       (await finishSync(tx, claimed, { outcome: 'applied', commit, foundAt })),
   };
   const outcome = await applyDefinition(deps, by, source.factory_uid, { files, dry_run: false }, from);
-  // The person lost the rights meanwhile, so the claim still exists and would delay other sources of the team.
+  // If the person has lost the rights meanwhile, `finishSync` was not called. So end the claim here, because it would delay other sources
+  // of the team.
   if (outcome.kind === 'superseded' && !(await readSetter(db, source)))
     return await finish(db, claimed, { outcome: 'not_allowed', message: notAllowed });
   if (outcome.kind === 'faulty')
@@ -155,13 +159,13 @@ async function attempt(
   return toAnswer(outcome, commit, false);
 }
 
-/** Returns whether a commit needs no sync: it was applied, or applying it failed less than `retrySeconds` ago. */
+/** Returns whether a commit needs no sync now: the commit was applied, or applying it failed less than `retrySeconds` seconds ago. */
 async function isSettled(db: Queryable, { applied_commit, last_commit, last_at }: SourceRow, commit: string) {
   if (commit === applied_commit) return true;
   return commit === last_commit && last_at !== null && !(await isOlderThan(db, last_at, retrySeconds));
 }
 
-/** Stores an outcome that changed nothing in the factory. */
+/** Stores the outcome of a sync that changed nothing in the factory, and returns the answer. */
 async function finish(db: Queryable, claimed: ClaimedSource, finished: Finished): Promise<FactorySync> {
   return (await finishSync(db, claimed, finished)) ? toSync(finished, false) : superseded(false);
 }
@@ -190,7 +194,7 @@ const toSync = (
   ...(errors === undefined ? {} : { errors: [...errors] }),
 });
 
-/** Returns the outcome of a sync that read another commit than the expected one, or could not read a commit. */
+/** Returns the answer for a sync that is not done, because the branch has another commit than the expected one or cannot be read. */
 export function unexpectedSync(read: SourceRead, expected: string): FactorySync {
   if (read.kind === 'unreadable') return toSync(finishedOfRead(read), false);
   const { commit } = read;

@@ -1,4 +1,4 @@
-/** The list of the tasks of a factory. */
+/** Lists the tasks of a factory. */
 import type { ListFactoryTasksQuery, ListFactoryTasksResponse } from '@runyard/contract/factories/factory-tasks';
 import { maxListedTaskOutputs } from '@runyard/contract/limits';
 import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../../platform/store/cursor.ts';
@@ -10,20 +10,20 @@ import type { FactoryPlace } from './read.ts';
 import { changeOfTask, fromTasks, stageOfTask, type TaskRow, taskColumns, taskRow, toTasks } from './task-row.ts';
 
 /**
- * SQL: the values of the sorts. The last change of a task depends on its current run, and a cancel changes the run without writing the
- * task. So there is no index, and this sort reads all tasks of the factory: 20,000 in 0.5 to 0.9 s.
+ * The SQL values by which tasks can be sorted. The last change of a task depends on its current run, because a cancel changes only the
+ * row of the run. So there is no index for `updated_at`, and this sort reads all tasks of the factory: 20,000 tasks take 0.5 to 0.9 s.
  */
 const sortValues = { created_at: 't.created_at', updated_at: changeOfTask } as const;
 
 /**
- * SQL: excludes most tasks of other stages and most tasks without later changes. This comes before the runs of the tasks are read,
- * because reading runs takes most of the time.
+ * SQL condition that excludes most tasks with another stage and most tasks that were not changed after the wanted time. It needs no
+ * data of runs, so these tasks are excluded before their runs are read, which takes most of the time.
  */
 const mayMatch = `($3::text[] IS NULL OR t.stage = ANY($3) OR 'CANCELLED' = ANY($3))
         AND ($7::timestamptz IS NULL OR t.updated_at > $7 OR t.conversation_id IN (
           SELECT conversation_id FROM runs WHERE team_id = $1 AND state = 'CANCELLED' AND ended_at > $7))`;
 
-/** Defines the statement of a sort. $9, $10: sort value and UID after which the page begins. */
+/** Defines the statement that reads a page in this order. $9, $10: the page begins after this sort value and UID. */
 function definePage(sort: keyof typeof sortValues, order: 'asc' | 'desc') {
   const value = sortValues[sort];
   return defineStatement({
@@ -61,7 +61,7 @@ async function outputsOfConversations(db: Queryable, teamId: string, tasks: read
   return (task: TaskRow) => outputs.get(task.conversation_id) ?? [];
 }
 
-/** Returns one page of the tasks of a factory, which must exist. Returns null if the cursor was made for another list. */
+/** Returns one page of the tasks of a factory. The factory must exist. Returns null if the cursor was made for another list. */
 export async function listTasks(
   db: Queryable,
   signer: CursorSigner,

@@ -1,4 +1,4 @@
-/** Reads single tasks with their outputs. */
+/** Reads one task with its outputs. */
 import type { FactoryTask } from '@runyard/contract/factories/factory-tasks';
 import { maxTaskOutputs } from '@runyard/contract/limits';
 import type { Queryable } from '../../../platform/store/database/database.ts';
@@ -19,7 +19,7 @@ const readByConversation = defineStatement({
   row: taskRow,
 });
 
-/** The conversation of the highest run above a run, or of the run itself. */
+/** Reads the conversation of a run's root: the run from which all its ancestors descend, or the run itself if no run started it. */
 const readRootConversation = defineStatement({
   name: 'read_conversation_of_root_run',
   text: `
@@ -36,7 +36,7 @@ const readRunsOfTree = defineStatement({
   row: { id: uuid },
 });
 
-/** Finds the row of a task; null if the factory has no task with this UID. */
+/** Returns the row of a task; null if the factory has no task with this UID. */
 export async function findTask(
   db: Queryable,
   { teamId, factoryUid }: FactoryPlace,
@@ -46,7 +46,7 @@ export async function findTask(
   return row ?? null;
 }
 
-/** Returns the item of a row, with the outputs of the runs of its conversation and of all runs below them. */
+/** Returns a task in the form of the API, with the outputs of the runs of its conversation and of all their descendants. */
 export async function toWholeTask(db: Queryable, teamId: string, row: TaskRow): Promise<FactoryTask> {
   const runs = await db.query(readRunsOfTree, [teamId, row.conversation_id]);
   const outputs = await readNewestOutputs(
@@ -66,7 +66,7 @@ export async function readTask(db: Queryable, place: FactoryPlace, uid: string):
   return row && (await toWholeTask(db, place.teamId, row));
 }
 
-/** Reads the task of a conversation; null if the factory has no task for it. The conversation's id may be any text. */
+/** Reads the task of a conversation; null if the factory has no task for this conversation. `conversationId` may be any text. */
 export async function readTaskOfConversation(
   db: Queryable,
   { teamId, factoryUid }: FactoryPlace,
@@ -77,7 +77,7 @@ export async function readTaskOfConversation(
   return row ? await toWholeTask(db, teamId, row) : null;
 }
 
-/** Reads the task that a run works for; null if the factory has no task for it. The run's id may be any text. */
+/** Reads the task on which a run works; null if there is none in this factory. `runId` may be any text. */
 export async function readTaskOfRun(db: Queryable, place: FactoryPlace, runId: string): Promise<FactoryTask | null> {
   if (!isUuid(runId)) return null;
   const [conversation] = await db.query(readRootConversation, [place.teamId, runId]);

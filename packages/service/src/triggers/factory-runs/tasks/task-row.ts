@@ -1,4 +1,4 @@
-/** Rows of tasks with their runs, and their items in the form of the API. */
+/** Reads rows of tasks with their runs, and converts them to the form of the API. */
 import type { FactoryTask, FactoryTaskStage } from '@runyard/contract/factories/factory-tasks';
 import type { RunState } from '@runyard/contract/runs/states';
 import type { UserProfile } from '@runyard/contract/wire/profiles';
@@ -16,7 +16,8 @@ import type { RunActor } from '../../../team/access/actor.ts';
 import { readProfiles } from '../../../team/access/profiles.ts';
 
 /**
- * SQL: tasks `t`, each with the run `s` that created it, its current run `r`, and whether that run was cancelled after the stage was set.
+ * FROM clause with tasks `t`, and for each task the run `s` that created it, its current run `r`, and whether `r` was cancelled after the
+ * stage of the task was set.
  */
 export const fromTasks = `
   FROM factory_tasks t
@@ -51,7 +52,7 @@ export const taskRow = {
   source: nullable(text()),
 };
 
-/** SQL: the columns of `taskRow` in `fromTasks`. */
+/** SQL of the columns of `taskRow`, for a statement with `fromTasks`. */
 export const taskColumns = `t.uid, t.factory_uid, t.conversation_id, t.run_id, t.title, t.description, ${stageOfTask} AS stage, t.created_at,
   ${changeOfTask} AS updated_at, s.creator_kind AS author_kind, s.creator_uid AS author_uid,
   s.metadata->>'ticket_source' AS ticket_source, s.metadata->>'ticket_id' AS ticket_id,
@@ -64,14 +65,14 @@ export const readByUid = defineStatement({
 });
 export type TaskRow = RowOf<typeof readByUid>;
 
-/** Parts of the items that a list returns only on request. */
+/** Which optional parts of a task to return. A list returns them only if the request wants them. */
 interface Parts {
   readonly ticket: boolean;
   readonly currentRun: boolean;
   readonly outputsOf?: (task: TaskRow) => NonNullable<FactoryTask['outputs']>;
 }
 
-/** Returns the items of the rows, in their order. */
+/** Converts rows to the form of the API, in the order of `rows`. */
 export async function toTasks(
   db: Queryable,
   teamId: string,

@@ -36,7 +36,7 @@ interface NewTask {
   readonly stage?: FactoryTaskStage | undefined;
 }
 
-/** Inserts a task of a factory that `keepFactory` keeps, and returns its UID; null if the conversation has a task. */
+/** Inserts a task and returns its UID. Returns null if the conversation already has a task. The caller has called `keepFactory`. */
 export async function insertTask(tx: Queryable, task: NewTask): Promise<string | null> {
   const { teamId, factoryUid, conversationId, runId, title, description, stage } = task;
   const values = [newUid(), factoryUid, teamId, conversationId, runId, title, description || null, stage ?? 'TRIAGE'];
@@ -44,7 +44,7 @@ export async function insertTask(tx: Queryable, task: NewTask): Promise<string |
   return made?.uid ?? null;
 }
 
-/** Reads the newest run of a conversation that no other run started. If there is no such run, reads the newest run. */
+/** Reads the newest run of a conversation among the runs that no other run started. If there is no such run, reads the newest run. */
 const readNewestRun = defineStatement({
   name: 'read_newest_run_for_task',
   text: `
@@ -59,7 +59,10 @@ const readUidOf = defineStatement({
   row: { uid: text(), factory_uid: text() },
 });
 
-/** Outcome of a create. `taken`: the conversation has the task with this UID. `child`: a run started all runs of the conversation. */
+/**
+ * Outcome of creating a task. `taken`: the conversation already has a task; `uid` names it. `child`: another run started all runs of
+ * the conversation.
+ */
 export type CreateTaskOutcome =
   | { readonly kind: 'created'; readonly uid: string }
   | { readonly kind: 'no_factory' | 'no_conversation' | 'child' }
@@ -147,7 +150,7 @@ const cancelStageOf = defineStatement({
 });
 
 /**
- * Writes the stage CANCELLED. `isRecorded`: the audit log has an entry already. Returns false if the team has no such
+ * Writes the stage CANCELLED. `isRecorded`: the audit log already has an entry for this cancel. Returns false if the team has no such
  * task in this factory.
  */
 export async function cancelStage(
@@ -182,12 +185,16 @@ export async function deleteTask(db: Database, by: Author, { factoryUid, taskUid
   });
 }
 
-/** `not_found` 404; `pending` 409, retryable; `not_supported` 422: the run is self-hosted, local or of a GitHub Action. */
+/**
+ * `not_found` becomes 404. `pending` becomes 409, and the client may try again. `not_supported` becomes 422: the run is self-hosted,
+ * local, or of a GitHub Action.
+ */
 type CancelTaskOutcome = 'cancelled' | 'not_found' | 'pending' | 'not_supported';
 
 /**
- * Cancels the current run of a task and all live runs below it, and writes the stage. If the process dies before it writes the stage,
- * readers still see CANCELLED, because the run is cancelled. If the run has ended, only the runs below it are cancelled.
+ * Cancels the current run of a task and all live descendants of the run, and then writes the stage CANCELLED. If the process dies
+ * before it writes the stage, readers still see CANCELLED, because the run is cancelled. If the run has already ended, only its
+ * descendants are cancelled.
  */
 export async function cancelTask(deps: ExecutionDeps, by: Author, place: TaskPlace): Promise<CancelTaskOutcome> {
   const task = await findTask(deps.db, { teamId: by.teamId, factoryUid: place.factoryUid }, place.taskUid);
@@ -197,7 +204,7 @@ export async function cancelTask(deps: ExecutionDeps, by: Author, place: TaskPla
   const hasEnded = outcome === 'already_ended' || (outcome === 'not_supported' && state !== null && isTerminal(state));
   if (!hasEnded && (outcome === 'pending' || outcome === 'not_supported')) return outcome;
   if (hasEnded && runId !== null) await cancelBelow(deps, runId);
-  // The cancel of the run is in the audit log already.
+  // If the run was cancelled, the audit log already has an entry.
   const isRecorded = outcome === 'cancelled' || outcome === 'wait_ended';
   return (await cancelStage(deps.db, by, place, { isRecorded })) ? 'cancelled' : 'not_found';
 }

@@ -1,4 +1,4 @@
-/** Compares the next times of random cron expressions with a search that checks each minute. */
+/** Compares the next times of random cron expressions with the results of a simple search, which checks each minute. */
 import { parseExpression } from '@runyard/contract/schedules/cron-expression';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { offsetAt } from './time-zone.ts';
 
 const minuteMs = 60_000;
 
-/** A field, and the values that it selects. */
+/** A field of a cron expression as text, and the values that it selects. */
 interface Field {
   readonly text: string;
   readonly values: ReadonlySet<number>;
@@ -16,7 +16,7 @@ interface Field {
 const range = (from: number, to: number, step = 1) =>
   Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, index) => from + index * step);
 
-/** Fields from `min` to `max`: all values, steps, and lists of values and ranges. */
+/** Makes random fields with values from `min` to `max`: all values, steps, and lists of values and ranges. */
 function fieldOf(min: number, max: number): fc.Arbitrary<Field> {
   const value = fc.integer({ min, max });
   const step = fc.integer({ min: 1, max: Math.ceil((max - min) / 2) });
@@ -38,7 +38,7 @@ function fieldOf(min: number, max: number): fc.Arbitrary<Field> {
 }
 
 const everyDay = { text: '*', values: new Set(range(0, 31)) };
-/** At least one of the two day fields is `*`. With two other fields, a day would have to match only one of them. */
+/** Makes the two day fields so that at least one of them is `*`. If both were restricted, a day would match if it matches only one of them. */
 const days = fc.oneof(
   fc.constant([everyDay, everyDay] as const),
   fieldOf(1, 31).map((field) => [field, everyDay] as const),
@@ -82,7 +82,7 @@ test('in UTC, the next time is the first minute that matches the fields', () => 
   );
 });
 
-test('in a time zone, the next time has a matching or a skipped local time, and each instant before it gives the same next time', () => {
+test('in a time zone, the next time has a local time that matches or that clocks skip, and every instant before it gives the same next time', () => {
   fc.assert(
     fc.property(
       patterns,
@@ -95,7 +95,7 @@ test('in a time zone, the next time has a matching or a skipped local time, and 
         expect(next).toBeGreaterThan(after);
         expect(nextTime(times, after + Math.floor((next - after) * part))).toBe(next);
         const local = next + offsetAt(timezone, next);
-        // Clocks are set forward by an hour at most.
+        // In these zones, clocks skip at most one hour.
         const isAfterChange = offsetAt(timezone, next) > offsetAt(timezone, next - 3 * 3_600_000);
         if (!isAfterChange) expect(pattern.matches(local)).toBe(true);
         else expect([0, 30, 60].some((skipped) => pattern.matches(local - skipped * minuteMs))).toBe(true);
@@ -105,7 +105,7 @@ test('in a time zone, the next time has a matching or a skipped local time, and 
   );
 });
 
-test('any text is either an expression with a next time, or is refused with a reason', () => {
+test('any text is either a valid expression with a next time, or refused with a reason', () => {
   const field = fc.oneof(
     fc.constantFrom('*', '0', '5', '1-5', '*/5', 'JAN', 'MON', '31'),
     fc.string({ unit: fc.constantFrom(...'0123456789*,-/'), minLength: 1, maxLength: 4 }),

@@ -18,7 +18,7 @@ const problemOf = (text: string): string => {
 };
 
 describe('an expression', () => {
-  test('fires when day of the month or day of the week match, if both are given', () => {
+  test('fires when the day of the month or the day of the week matches, if the expression restricts both', () => {
     expect(upcoming('0 0 13 * 5', '2026-11-10T00:00Z')).toEqual([
       '2026-11-13T00:00Z',
       '2026-11-20T00:00Z',
@@ -26,7 +26,7 @@ describe('an expression', () => {
     ]);
   });
 
-  test('continues in the next month after a month that does not have all of its days', () => {
+  test('skips a month that does not have the day, and fires in the next month that has it', () => {
     expect(upcoming('0 0 */5 * *', '2027-02-26T00:00Z')).toEqual([
       '2027-03-01T00:00Z',
       '2027-03-06T00:00Z',
@@ -38,7 +38,7 @@ describe('an expression', () => {
     ]);
   });
 
-  test('takes words, names, lists, ranges and steps', () => {
+  test('accepts words, names, lists, ranges and steps', () => {
     expect(upcoming('@daily', '2026-11-10T05:00Z', { count: 1 })).toEqual(['2026-11-11T00:00Z']);
     expect(upcoming('@Hourly', '2026-11-10T05:00Z', { count: 1 })).toEqual(['2026-11-10T06:00Z']);
     expect(upcoming('@weekly', '2026-11-10T05:00Z', { count: 1 })).toEqual(['2026-11-15T00:00Z']);
@@ -51,7 +51,7 @@ describe('an expression', () => {
     expect(upcoming('  0   0 * * 7 ', '2026-11-10T00:00Z', { count: 1 })).toEqual(['2026-11-15T00:00Z']);
   });
 
-  test('counts @every from its anchor, so that a late fire does not delay later fires', () => {
+  test('with @every counts the intervals from the anchor, so that a late fire does not delay later fires', () => {
     expect(upcoming('@every 1h30m', '2026-11-10T05:07Z', { anchor: '2026-11-10T00:00Z' })).toEqual([
       '2026-11-10T06:00Z',
       '2026-11-10T07:30Z',
@@ -88,7 +88,7 @@ describe('an expression', () => {
     expect(problemOf(text)).toMatch(problem);
   });
 
-  test('refuses every text quickly', () => {
+  test('that is invalid is refused quickly, even if the text is long', () => {
     const hostile = [
       `${'1,'.repeat(90)} * * * *`,
       `${'*'.repeat(190)} * * * *`,
@@ -106,7 +106,7 @@ describe('an expression', () => {
 describe('in a time zone', () => {
   const timezone = 'Europe/Berlin';
 
-  test('fires at the local time in summer and winter', () => {
+  test('an expression fires at the same local time in summer and winter', () => {
     expect(upcoming('0 9 1 * *', '2026-06-15T00:00Z', { timezone, count: 5 })).toEqual([
       '2026-07-01T07:00Z',
       '2026-08-01T07:00Z',
@@ -116,33 +116,33 @@ describe('in a time zone', () => {
     ]);
   });
 
-  test('delays a skipped local time by the skipped duration', () => {
+  test('an expression whose local time is skipped fires later, by the skipped duration', () => {
     expect(upcoming('30 2 * * *', '2026-03-28T12:00Z', { timezone })).toEqual([
       '2026-03-29T01:30Z',
       '2026-03-30T00:30Z',
       '2026-03-31T00:30Z',
     ]);
-    // Half an hour is skipped: 02:15 becomes 02:45.
+    // On this day clocks skip half an hour, so 02:15 becomes 02:45.
     expect(upcoming('15 2 * * *', '2026-10-03T00:00Z', { timezone: 'Australia/Lord_Howe', count: 2 })).toEqual([
       '2026-10-03T15:45Z',
       '2026-10-04T15:15Z',
     ]);
   });
 
-  test('fires once if a skipped local time is delayed to another local time of the expression', () => {
+  test('an expression fires once if its skipped local time is delayed to another of its local times', () => {
     expect(upcoming('30 2,3 * * *', '2026-03-28T23:00Z', { timezone })).toEqual([
       '2026-03-29T01:30Z',
       '2026-03-30T00:30Z',
       '2026-03-30T01:30Z',
     ]);
-    // 02:45 becomes 03:45, which is after 03:15 of the same night.
+    // The skipped time 02:45 becomes 03:45, which is after the time 03:15 of the same night.
     expect(upcoming('15,45 2-3 * * *', '2026-03-29T00:00Z', { timezone, count: 2 })).toEqual([
       '2026-03-29T01:15Z',
       '2026-03-29T01:45Z',
     ]);
   });
 
-  test('fires only at the first instant of a local time that occurs twice', () => {
+  test('an expression fires only at the first instant of a local time that occurs twice', () => {
     expect(upcoming('30 2 * * *', '2026-10-24T12:00Z', { timezone })).toEqual([
       '2026-10-25T00:30Z',
       '2026-10-26T01:30Z',
@@ -153,7 +153,7 @@ describe('in a time zone', () => {
     expect(upcoming('30 2 * * *', '2026-10-25T01:15Z', { timezone, count: 1 })).toEqual(['2026-10-26T01:30Z']);
   });
 
-  test('follows the elapsed time if the hour is not fixed', () => {
+  test('an expression without a fixed hour fires at the same intervals before and after clocks change', () => {
     expect(upcoming('*/30 * * * *', '2026-10-24T23:40Z', { timezone, count: 7 })).toEqual([
       '2026-10-25T00:00Z',
       '2026-10-25T00:30Z',

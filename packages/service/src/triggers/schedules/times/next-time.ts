@@ -11,13 +11,14 @@ export interface Times {
   readonly anchorMs: number;
 }
 
-/** Longest change of a clock. Within this time, a later local time can belong to an earlier instant. */
+/** The longest change of a zone's clocks. Local times that are less than this apart may belong to instants in the opposite order. */
 const changeMs = 3 * 3_600_000;
 
 /**
- * Returns the first time after an instant, milliseconds since 1970; null if there is none. If clocks skip a local time, the next time is
- * later by the skipped duration. If a local time occurs twice, the first of the two counts. This is "compatible" in ECMAScript's Temporal.
- * If the hour is `*` or has a step, the times follow elapsed hours instead: no time in a skipped hour, and all times in a repeated hour.
+ * Returns the first time of a schedule after an instant, both in milliseconds since 1970. Returns null if there is no such time. If
+ * clocks skip a local time of the schedule, the schedule fires later, by the skipped duration. If a local time occurs twice, the
+ * schedule fires only the first time. ECMAScript's Temporal calls this "compatible". If the hour is `*` or has a step, the schedule
+ * follows elapsed hours instead: it does not fire for a skipped hour, and fires in both occurrences of a repeated hour.
  */
 export function nextTime({ expression, timezone, anchorMs }: Times, afterMs: number): number | null {
   if (expression.kind === 'every') {
@@ -49,7 +50,7 @@ export function nextTime({ expression, timezone, anchorMs }: Times, afterMs: num
   return best;
 }
 
-/** Returns the next times in their order, at most `count`. */
+/** Returns the next times in their order, at most `count` of them. */
 export function nextTimes(times: Times, afterMs: number, count: number): number[] {
   const found: number[] = [];
   for (let last: number | null = afterMs; found.length < count; ) {

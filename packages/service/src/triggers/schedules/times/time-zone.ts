@@ -1,4 +1,7 @@
-/** Local times of IANA time zones. A local time is the number of milliseconds that UTC would have at the same clock reading. */
+/**
+ * Converts between instants and local times of IANA time zones. A local time is written in milliseconds since 1970, as if the zone's
+ * clocks showed UTC.
+ */
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
@@ -16,12 +19,12 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
     minute: 'numeric',
     second: 'numeric',
   });
-  // There are a few hundred zones, so the size of the map is limited.
+  // The map has at most a few hundred entries, because there are no more time zones.
   formats.set(timeZone, made);
   return made;
 }
 
-/** Returns how far the zone's clocks are ahead of UTC at an instant, milliseconds. */
+/** Returns how many milliseconds the zone's clocks are ahead of UTC at an instant. */
 export function offsetAt(timeZone: string, instant: number): number {
   if (timeZone === 'UTC') return 0;
   const parts = Object.fromEntries(
@@ -37,10 +40,10 @@ export function offsetAt(timeZone: string, instant: number): number {
 /** A change of the clocks is searched for within this distance from a local time. */
 const dayMs = 24 * 3_600_000;
 
-/** Instants of a local time: usually one; two when clocks are set back; none when clocks are set forward. */
+/** The instants at which the zone's clocks show a local time: usually one; two if clocks are set back over this time; none if clocks skip it. */
 export interface Instants {
   readonly instants: readonly number[];
-  /** If clocks skip this time: the instant reached with the offset before the change. */
+  /** Set if clocks skip the local time: the instant that the local time would be with the offset before the change. */
   readonly shifted: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The owners of starts: schedules of teams, and automations. The differences of the two are data, so that the engine has
- * one path for both.
+ * An owner is what an event starts: a schedule of a team, or an automation. An `Owner` has the differences between the two kinds as
+ * data, so that the same code starts the runs of both.
  */
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { Fault } from '../../../platform/fault.ts';
@@ -20,27 +20,28 @@ import { contentOf, faultOfSchedule, requestOf } from '../../schedules/run-of-sc
 import type { ScheduleRow } from '../../schedules/schedule-row.ts';
 import type { StartPolicy } from './start.ts';
 
-/** The submission of the run for an event. */
+/** The submission that creates the run for an event. */
 type SubmissionOfEvent = RunSubmission & { readonly request: RunAgentRequest };
 
-/** The owner of starts, with the facts that its runs need from other domains. */
+/** A schedule or an automation, with the data from other domains that its runs need. */
 export interface Owner extends StartPolicy {
   readonly kind: Lane['kind'];
   /** Id of the schedule, or UID of the automation. */
   readonly owner: string;
-  /** Why the owner starts nothing until a person enables it again; null: the owner is enabled. A paused schedule has no times. */
+  /** Why the automation is disabled and starts no runs; null: it is enabled. Always null for a schedule, because a paused schedule has no times. */
   readonly disabled: string | null;
-  /** Why the editor starts nothing; null: the editor may start runs of the team. */
+  /** Why the last editor of the owner may not start runs of the team; null: the editor may. */
   readonly editorProblem: string | null;
-  /** Returns the submission for an event, or a text with the reason why there is none. */
+  /** Returns the submission for an event, or a text that says why no run can be created. */
   submissionFor(event: EventOfRun): SubmissionOfEvent | string;
-  /** Returns the fault with the name that the member has in the schedule or automation. */
+  /** Returns a fault of a run's request, with the name that the wrong member has in the schedule or automation. */
   nameOf(fault: Fault): Fault;
 }
 
 /**
- * Whether temporary failures, such as an outage, count towards the pause. After such a failure a later event may start a run without a
- * change of the owner. A schedule also counts the problems of the automation that it triggers.
+ * Whether temporary failures, such as an outage, are among the failures that pause a schedule or disable an automation. After a
+ * temporary failure, a later event may start a run although nobody has changed the owner. The schedules of automations also count
+ * them.
  */
 export const countsPassing = { schedule: true, automation: false } as const;
 
@@ -51,7 +52,7 @@ export const scheduleOfRun = ({ id, name, cron_schedule }: ScheduleRow): Schedul
   cronSchedule: cron_schedule,
 });
 
-/** Returns a schedule of the team as an owner. */
+/** Makes an owner from a schedule of a team. */
 function ownerFromSchedule(row: ScheduleRow, mayStart: boolean): Owner {
   const actor = { teamId: row.team_id, creator: { kind: row.editor_kind, uid: row.editor_uid } };
   const who = row.editor_kind === 'user' ? 'The person' : 'The agent key';
@@ -75,13 +76,13 @@ function ownerFromSchedule(row: ScheduleRow, mayStart: boolean): Owner {
   };
 }
 
-/** Returns the revisions that the runs of an automation execute. */
+/** Returns the revisions of the automation and the definition that the runs of the automation execute. */
 const contentsOf = ({ uid, factory_uid, revision }: AutomationRow, agent: AgentOfRun): ContentRevision[] => [
   { kind: 'automation', uid, revision },
   { kind: 'definition', uid: factory_uid, revision: agent.revision },
 ];
 
-/** Returns an automation as an owner. `agent`: the agent that gets the runs; null if the factory has no agent with this name. */
+/** Makes an owner from an automation. `agent`: the agent that executes the runs; null if the factory has no agent with the name in the automation. */
 export function ownerFromAutomation(row: AutomationRow, mayStart: boolean, agent: AgentOfRun | null): Owner {
   const actor = { teamId: row.team_id, creator: editorOf(row) };
   return {
@@ -105,7 +106,7 @@ export function ownerFromAutomation(row: AutomationRow, mayStart: boolean, agent
   };
 }
 
-/** Reads the facts that the owners of starts need, and returns the owners by schedule id and automation UID. */
+/** Reads the data that the owners need, and returns the owners by the ids of the schedules and the UIDs of the automations. */
 export async function readOwners(
   tx: Queryable,
   schedules: readonly ScheduleRow[],

@@ -1,4 +1,4 @@
-/** Decides about events and prepares their runs. The callers write the runs and starts in the same transaction. */
+/** Decides which events start a run, and prepares these runs. The callers write the runs and starts in the same transaction. */
 
 import { maxWaitingFires } from '@runyard/contract/limits';
 import type { OverlapPolicy } from '@runyard/contract/schedules/schedules';
@@ -17,16 +17,16 @@ import type { StartOutcome } from '../../history/write.ts';
 import { reasonOf } from '../../schedules/run-of-schedule.ts';
 import type { Owner } from './owner.ts';
 
-/** When runs of one lane may be live at the same time. */
+/** The rules for how many runs of one lane may be live at the same time. */
 export interface StartPolicy {
   readonly overlap: OverlapPolicy;
-  /** Null: any number for `allow`, else 1. */
+  /** Largest number of live runs. Null: no limit with the policy `allow`, and 1 with the others. */
   readonly max_live_runs: number | null;
 }
 
-/** The decision about an event. */
+/** What to do with an event. */
 type Decision =
-  /** Creates a run. `cancelsPrevious`: the new run replaces older live runs, which are cancelled. */
+  /** Create a run. `cancelsPrevious`: the new run replaces older live runs, which are then cancelled. */
   | { readonly kind: 'start'; readonly cancelsPrevious: boolean }
   | { readonly kind: 'skip'; readonly reason: string }
   | { readonly kind: 'wait'; readonly reason: string };
@@ -35,7 +35,10 @@ type Decision =
 export const liveLimitOf = ({ overlap, max_live_runs }: StartPolicy): number | null =>
   max_live_runs ?? (overlap === 'allow' ? null : 1);
 
-/** Decides by the overlap policy, from the number of live runs in the lane and the number of starts that wait for their end. */
+/**
+ * Decides what to do with an event, from the overlap policy and two numbers: of live runs in the lane, and of starts that wait for the
+ * end of these runs.
+ */
 export function decide(policy: StartPolicy, { live, waiting }: Load): Decision {
   const limit = liveLimitOf(policy);
   if (limit === null || (live < limit && waiting === 0)) return { kind: 'start', cancelsPrevious: false };
@@ -43,7 +46,7 @@ export function decide(policy: StartPolicy, { live, waiting }: Load): Decision {
   switch (policy.overlap) {
     case 'allow':
     case 'skip':
-      // The waiting starts wait because of an earlier policy, so they do not delay this start.
+      // Starts can wait here only because the policy was `queue` before. They do not delay this start.
       return live < limit ? { kind: 'start', cancelsPrevious: false } : { kind: 'skip', reason };
     case 'queue':
       return waiting < maxWaitingFires
@@ -58,31 +61,31 @@ export interface StartDeps extends SubmitDeps {
   readonly db: Database;
 }
 
-/** An event for one owner. If its policy limits the live runs, the transaction has locked the owner. */
+/** An event for one owner. If the policy of the owner limits the live runs, the transaction has locked the owner. */
 export interface Candidate {
   readonly owner: Owner;
   readonly event: EventOfRun;
   readonly lane: string | null;
 }
 
-/** Why a run could not be created. `passing`: a later event may start a run without a change of the owner. */
+/** Why a run could not be created. `passing`: the failure is temporary, so a later event may start a run although nobody has changed the owner. */
 export interface Failure {
   readonly outcome: 'failed';
   readonly reason: string;
   readonly passing: boolean;
 }
 
-/** The outcome of an event. The run of `started` must be written before the transaction ends. */
+/** The outcome of an event. For `started`, the caller must write the run before the transaction ends. */
 export type Started =
   | { readonly outcome: 'started'; readonly run: PreparedRun; readonly cancelsPrevious: boolean }
-  /** `isWithheld`: a content of the run waits for an acceptance. */
+  /** `isWithheld`: no run was created, because a content of the run must first be accepted by a person. */
   | { readonly outcome: 'skipped' | 'waiting'; readonly reason: string; readonly isWithheld?: true }
   | Failure;
 
-/** Returns whether a later event may start a run without a change of the owner. */
+/** Returns whether a refusal is temporary. */
 const isPassing = ({ kind }: PrepareRefusal): boolean => !['invalid', 'forbidden', 'not_available'].includes(kind);
 
-/** Prepares the run of an owner for an event. An editor who has left the team or became a viewer starts no run. */
+/** Prepares the run of an owner for an event. Fails if the last editor of the owner has left the team or has become a viewer. */
 export async function prepareStart(
   deps: SubmitDeps,
   tx: Queryable,
@@ -102,7 +105,7 @@ export async function prepareStart(
 }
 
 /**
- * Returns the failure to count for a result. Returns null if a run was created, and undefined if no run was tried.
+ * Returns the failure to record for an outcome. Returns null if a run was created, and undefined if the policy allowed no attempt.
  */
 export function resultOf(started: Started, countsPassing: boolean): CountedFailure | null | undefined {
   switch (started.outcome) {
@@ -120,7 +123,7 @@ export function resultOf(started: Started, countsPassing: boolean): CountedFailu
 export const runsOf = (started: readonly Started[]): PreparedRun[] =>
   started.flatMap((each) => (each.outcome === 'started' ? [each.run] : []));
 
-/** Returns the outcome in the form of the history. */
+/** Returns the outcome in the form in which the table `starts` has it. */
 export const outcomeOf = (started: Started): StartOutcome =>
   started.outcome === 'started'
     ? { outcome: 'started', runId: started.run.run.id, cancelsPrevious: started.cancelsPrevious }
@@ -140,9 +143,10 @@ async function readLimitedLoads(tx: Queryable, candidates: readonly Candidate[])
 const noLoad: Load = { live: 0, waiting: 0 };
 
 /**
- * Decides about events by the policies of their owners, and prepares the runs of events that start. Returns the outcomes in the order of
- * the events. Each event counts the runs and waiting starts of the events before it in its lane. The loads stay correct, because the
- * lock of the owner prevents other starts in its limited lanes.
+ * Decides for each event what its owner's policy allows, and prepares the runs of the events that start one. Returns the outcomes in
+ * the order of the events. For each event, counts also the runs and waiting starts of the earlier events of this call in the same
+ * lane. No other transaction can start runs in these lanes meanwhile, because this transaction has locked the owners whose policy
+ * limits the live runs.
  */
 export async function startAll(deps: SubmitDeps, tx: Queryable, candidates: readonly Candidate[]): Promise<Started[]> {
   const loads = await readLimitedLoads(tx, candidates);
@@ -165,8 +169,8 @@ export async function startAll(deps: SubmitDeps, tx: Queryable, candidates: read
       }
     }
   };
-  // Handles the starts of one lane one after the other, and the lanes in parallel. Waits for all lanes even after a failure, because none
-  // of them may use the transaction after its end.
+  // Handle the events of one lane one after the other, and the lanes in parallel. Even after a failure, wait for all lanes, because no
+  // lane may use the transaction after its end.
   const started: Started[] = [];
   const lanes = Map.groupBy(candidates.entries(), ([index, each]) => (loads.has(keyOf(each)) ? keyOf(each) : index));
   const taken = await Promise.allSettled(

@@ -1,4 +1,4 @@
-/** Deliveries that are written together, on a real database. */
+/** Tests with a real database how deliveries are written together. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Automation } from '@runyard/contract/automations/automations';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -30,7 +30,7 @@ beforeEach(async () => {
   batches.length = 0;
 });
 
-/** Creates a webhook that feeds an automation. */
+/** Creates a webhook and an automation that reads its deliveries. */
 const createFeeding = async () => {
   const webhook = await create();
   const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [webhook.uid] } }];
@@ -39,7 +39,7 @@ const createFeeding = async () => {
   return webhook;
 };
 
-describe('deliveries at once', () => {
+describe('deliveries that arrive at the same time', () => {
   test('need fewer transactions than there are deliveries', async () => {
     const webhook = await createFeeding();
     const sent = await Promise.all(Array.from({ length: 40 }, (_, n) => send(webhook, { body: `${n}` })));
@@ -48,7 +48,7 @@ describe('deliveries at once', () => {
     expect(batches.length).toBeLessThan(30);
   });
 
-  test('are written in one transaction if one turn of the event loop brings them', async () => {
+  test('are written in one transaction if they arrive in one turn of the event loop', async () => {
     const { uid } = await create();
     const known = await openWebhookDirectory(db, service.deps.vault).then(async (directory) => {
       const webhook = await directory.find(uid);
@@ -76,7 +76,7 @@ describe('deliveries at once', () => {
     expect(transactions).toBe(1);
   });
 
-  test('succeed even if one of them fails', async () => {
+  test('succeed even if another delivery of the batch fails', async () => {
     const webhook = await createFeeding();
     fails = (body) => body === '"bad"';
     const bodies = Array.from({ length: 20 }, (_, n) => (n === 7 ? '"bad"' : `${n}`));
@@ -88,7 +88,7 @@ describe('deliveries at once', () => {
     expect((await labels(webhook))[0]).toBe('ACCEPTED');
   });
 
-  test('of a webhook that starts nothing do not wait for deliveries that start runs', async () => {
+  test('do not wait for deliveries that start runs, if no automation reads their webhook', async () => {
     const [slow, quick] = [await createFeeding(), await create()];
     let release: () => void = () => undefined;
     wait = new Promise((resolve) => {
@@ -102,7 +102,7 @@ describe('deliveries at once', () => {
   });
 });
 
-test('an automation that is created later gets deliveries at once, and a deleted one delays no delivery', async () => {
+test('a new automation gets the next delivery of an existing webhook, and deleting the automation delays no delivery', async () => {
   const webhook = await create();
   expect((await send(webhook, { body: '1' })).status).toBe(202);
   expect(batches).toEqual([]);
@@ -111,7 +111,7 @@ test('an automation that is created later gets deliveries at once, and a deleted
   const createdAutomation = await service.request<Automation>('POST', `/factory/${factory.uid}/automations`, { body });
   expect((await send(webhook, { body: '2' })).status).toBe(202);
   expect(batches).toEqual([1]);
-  // A duplicate reaches no automation.
+  // A duplicate starts nothing, so it is not in a batch of deliveries that may start runs.
   expect((await send(webhook, { body: '2' })).status).toBe(202);
   expect(batches).toEqual([1]);
   await service.request('DELETE', `/factory/${factory.uid}/automations/${createdAutomation.body.uid}`);
@@ -119,7 +119,7 @@ test('an automation that is created later gets deliveries at once, and a deleted
   expect(await labels(webhook)).toEqual(['ACCEPTED', 'DUPLICATE', 'ACCEPTED', 'ACCEPTED']);
 });
 
-test('a webhook keeps its hint when it is read again, and loses the hint when it has changed', async () => {
+test('the directory keeps the hint of a webhook when it reads the webhook again, and forgets the hint when the webhook has changed', async () => {
   const { uid } = await create();
   let nowMs = 0;
   const directory = await openWebhookDirectory(db, service.deps.vault, () => nowMs);
@@ -133,7 +133,7 @@ test('a webhook keeps its hint when it is read again, and loses the hint when it
   directory.close();
 });
 
-test('a gate runs a limited number of calls at once, queues further ones in order, and refuses calls when the queue is full', async () => {
+test('a gate runs a limited number of calls at once, queues further calls in their order, and refuses calls if the queue is full', async () => {
   const gate = makeGate({ concurrent: 2, waiting: 2 });
   const started: number[] = [];
   const ends: (() => void)[] = [];
@@ -156,7 +156,7 @@ test('a gate runs a limited number of calls at once, queues further ones in orde
   expect(await Promise.all(results)).toEqual([1, 2, 3, 4, 'busy']);
 });
 
-test('a gate runs the next call after a failed one', async () => {
+test('a gate runs the next call after a call that failed', async () => {
   const gate = makeGate({ concurrent: 1, waiting: 1 });
   const failed = gate(async () => Promise.reject(new Error('broken')));
   const next = gate(async () => 'done');

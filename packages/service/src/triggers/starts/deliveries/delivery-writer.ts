@@ -1,4 +1,7 @@
-/** Writes deliveries that arrive together in one transaction, because a commit, a lock and a round trip cost more than a row. */
+/**
+ * Writes deliveries that arrive together in one transaction, because a commit, a lock and a round trip to the database cost more than
+ * one more row.
+ */
 import { untilArrived } from '../../../platform/store/database/batched.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
@@ -11,19 +14,19 @@ import {
 import { type StartDeliveries, writeStarting } from './start-deliveries.ts';
 
 /**
- * Limits the connections to the database that the ingress uses, so that a flood of deliveries leaves connections for other work. Runs work
- * when there is room. `busy`: too many calls wait already.
+ * Limits how many database connections the ingress uses, so that a flood of deliveries leaves connections for other work. Runs `work`
+ * when fewer than the allowed number of calls are in progress. `busy`: too many calls already wait.
  */
 export type Gate = <T>(work: () => Promise<T>) => Promise<T | 'busy'>;
 
-/** Creates a gate: `concurrent` calls at a time, in their order, and at most `waiting` that wait. */
+/** Creates a gate. It runs `concurrent` calls at a time, in the order in which they came, and lets at most `waiting` calls wait. */
 export function makeGate({ concurrent, waiting }: { readonly concurrent: number; readonly waiting: number }): Gate {
   let running = 0;
   const queue: (() => void)[] = [];
   return async (work) => {
     if (running >= concurrent) {
       if (queue.length >= waiting) return 'busy';
-      // The first waiting call takes over the place of the call that ends.
+      // The call that ends passes its place on to the first waiting call, so `running` does not change.
       await new Promise<void>((resolve) => queue.push(resolve));
     } else running += 1;
     try {
@@ -36,22 +39,31 @@ export function makeGate({ concurrent, waiting }: { readonly concurrent: number;
   };
 }
 
-/** Writes a delivery; it is committed when the promise resolves. `busy`: too many deliveries wait already. */
+/** Writes a delivery, and resolves when the transaction has committed. `busy`: too many deliveries already wait. */
 export type DeliveryWriter = (delivery: CheckedDelivery) => Promise<Written | NotWritten | 'busy'>;
 
 /**
- * Number of batches of deliveries with runs that are written at the same time: while one batch waits for the disk, the other uses the
- * processors.
+ * How many batches of one team with deliveries that may start runs are written at the same time. While one batch waits for the disk,
+ * the other uses the processors.
  */
 const startingAtOnce = 2;
-/** Concurrent batches of the other deliveries: one, because two would find each other's webhooks locked. */
+/**
+ * How many batches of other deliveries are written at the same time. Only one, because each of two batches would wait for webhooks
+ * that the other has locked.
+ */
 const writingAtOnce = 1;
-/** Smallest number of waiting deliveries for which a second batch runs at the same time. Two small batches take longer than one large batch. */
+/**
+ * A second batch is written at the same time only if at least this many deliveries wait, because two small batches take longer than
+ * one large batch.
+ */
 const minBeside = 16;
-/** Largest number of deliveries in one transaction, and of bytes of their bodies. */
+/** Limits of one batch: number of deliveries, and bytes of their bodies. */
 const maxDeliveries = 64;
 const maxBytes = 1024 * 1024;
-/** Maximum number of deliveries that wait for a batch. Deliveries that may start runs count for each team, all other deliveries count together. */
+/**
+ * Largest number of deliveries that wait for a batch: for each team of deliveries that may start runs, and for all teams together of
+ * other deliveries.
+ */
 const maxWaiting = 512;
 
 interface Waiting<Result> {
@@ -62,7 +74,7 @@ interface Waiting<Result> {
 
 type Write<Result> = (deliveries: readonly CheckedDelivery[]) => Promise<readonly (Result | undefined)[]>;
 
-/** Takes the first deliveries that fit into one transaction; at least one. */
+/** Takes the first deliveries that fit into one batch, but at least one. */
 function takeBatch<Result>(waiting: Waiting<Result>[]): Waiting<Result>[] {
   let bytes = 0;
   const end = waiting.findIndex(({ delivery }, index) => {
@@ -73,8 +85,8 @@ function takeBatch<Result>(waiting: Waiting<Result>[]): Waiting<Result>[] {
 }
 
 /**
- * Creates a queue that writes deliveries in batches: a batch begins when all arrived requests are handled and `gate` has a free place. If a
- * batch fails, its deliveries are written one by one, so that only the bad delivery fails.
+ * Creates a queue that writes deliveries in batches. A batch begins when the process has handled all requests that have arrived, and
+ * `gate` has a free place. If a batch fails, its deliveries are written one by one, so that only the bad delivery fails.
  */
 function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onEmpty: () => void) {
   const waiting: Waiting<Result>[] = [];
@@ -98,7 +110,7 @@ function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onE
   const drain = async (): Promise<void> => {
     while (mayWrite()) {
       await untilArrived(() => waiting.length, maxDeliveries);
-      // Another batch may have taken the deliveries, either before this point or while this batch waited for the gate.
+      // Check again, because another batch may have taken the deliveries while this loop waited.
       if (!mayWrite()) break;
       if ((await gate(async () => writeBatch(takeBatch(waiting)))) === 'busy')
         for (const each of waiting.splice(0)) each.resolve('busy');
@@ -121,9 +133,9 @@ function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onE
 }
 
 /**
- * Creates the writer of a process. Deliveries of webhooks that feed no automation, and duplicates, need one statement. Deliveries that may
- * start runs have a queue for each team, so that no team waits for the runs of another team. `startingGate` limits the deliveries that
- * may start runs to fewer connections than `gate`.
+ * Creates the delivery writer of a process. Duplicates, and deliveries of webhooks that no automation reads, need only one statement.
+ * Deliveries that may start runs have a queue for each team, so that no team waits for the runs of another team. They must pass two
+ * gates: `startingGate` allows them fewer connections than `gate` allows for all deliveries.
  */
 export function makeDeliveryWriter(
   db: Database,

@@ -1,4 +1,7 @@
-/** Accepts a delivery: does the checks in the order of completions.md, and writes it in one transaction, alone or with others. */
+/**
+ * Accepts or refuses a delivery. Does the checks in the order of completions.md, and writes the delivery in one transaction, alone or
+ * with other deliveries.
+ */
 import { createHmac, randomUUIDv7 } from 'node:crypto';
 import { maxWebhookBytes } from '@runyard/contract/limits';
 import { defaultDuplicateWindowSeconds } from '@runyard/contract/webhooks/webhook-rules';
@@ -27,17 +30,20 @@ export interface IngestDeps {
 }
 
 /**
- * Whether a sender has proved itself before its body is read. `open`: the body decides, because it is signed. `wrong`: it has no or a wrong
- * token, or no signature.
+ * What the request proves about its sender before the body is read. `right`: it has the right token. `open`: it has a signature, which
+ * can be checked only with the body. `wrong`: it has no token or a wrong token, or no signature.
  */
 export type Proof = 'right' | 'open' | 'wrong';
 
-/** The result of reading a body. `too_slow`, `cut`: it did not arrive completely. `busy`: there is no memory for it now. */
+/** The result of reading a body. `too_slow`, `cut`: the body did not arrive completely. `busy`: there is no memory for the body now. */
 export type DeliveredBody =
   | {
       readonly kind: 'body';
       readonly bytes: Buffer;
-      /** Counts the body among the bodies of senders with a proof. Absent: the body is already counted there. */
+      /**
+       * Called when the signature was right. The body then no longer uses the memory for senders that have proved nothing. Absent: the
+       * body does not use that memory.
+       */
       readonly prove?: () => void;
     }
   | { readonly kind: 'too_large' | 'too_slow' | 'cut' | 'busy' };
@@ -47,20 +53,20 @@ export interface IngestRequest extends Credentials {
   readonly uid: string;
   /** The query of the URL, without its question mark. */
   readonly query: string;
-  /** Announced size in bytes; undefined: the body comes in chunks. */
+  /** Size of the body as the request announces it, in bytes; undefined: the body comes in chunks. */
   readonly announcedBytes: number | undefined;
-  /** Reads at most 256 KB of the body. Bodies of senders with a proof use memory that other senders cannot use. */
+  /** Reads the body, of which at most 256 KB are accepted. A part of the memory is only for senders that have proved who they are. */
   readBody(proof: Proof): Promise<DeliveredBody>;
 }
 
 /**
- * `accepted`, `duplicate`: 202. `handshake`: 200 with the text that a provider expects when it checks the URL. Every
- * other outcome is a refusal.
+ * `accepted` and `duplicate` become 202. `handshake` becomes 200 with the text that a provider expects when it checks the URL. All
+ * other outcomes are refusals.
  */
 export type IngestOutcome =
   | { readonly kind: 'accepted' | 'duplicate'; readonly deliveryId: string }
   | { readonly kind: 'handshake'; readonly answer: Extract<HandshakeAnswer, { kind: 'answer' }> }
-  /** 404: unknown, disabled or deleted. */
+  /** 404: the webhook is unknown, disabled or deleted. */
   | { readonly kind: 'not_found' }
   /** 429 */
   | { readonly kind: 'rate_limited'; readonly retryAfterMs: number }
@@ -75,10 +81,13 @@ export type IngestOutcome =
   /** 408 */
   | { readonly kind: 'too_slow' };
 
-/** Each change of the webhook while a delivery is checked needs one more round. */
+/** If the webhook changes while a delivery is checked, the check begins again. After this many rounds, the delivery is refused as `busy`. */
 const maxRounds = 5;
 
-/** Accepts a delivery. All changes are committed when it returns. `nowMs` is the time for checking the age of signatures. */
+/**
+ * Accepts or refuses a delivery. All changes are committed when the function returns. `nowMs` returns the time with which the age of a
+ * signature is checked.
+ */
 export async function ingest(deps: IngestDeps, request: IngestRequest, nowMs: () => number): Promise<IngestOutcome> {
   let body: DeliveredBody | undefined;
   for (let round = 0; round < maxRounds; round += 1) {
@@ -101,7 +110,7 @@ function proofOf(webhook: KnownWebhook, request: IngestRequest): Proof {
   return hasToken ? 'right' : 'wrong';
 }
 
-/** A refused delivery. `why`: shown in the log. */
+/** A refused delivery. `why`: the reason that the log of the webhook shows. */
 interface Refused {
   readonly label: Exclude<WebhookDeliveryLabel, 'ACCEPTED' | 'DUPLICATE'>;
   readonly sizeBytes: number;
@@ -126,7 +135,7 @@ async function take(
   if (!authenticate(webhook, request, bytes, nowMs())) return await refuse({ label: 'REJECTED_AUTH', sizeBytes });
   body.prove?.();
   const query = queryOfHandshake(webhook, request.query);
-  // A provider that sends its handshake in the query sends no body, so the log gets the query.
+  // If a provider sends the handshake in the query, it sends no body. Then store the query as the payload.
   const received = query === undefined ? bytes : Buffer.from(JSON.stringify({ [query.name]: query.value }));
   const payload = await readPayload({ headers: query === undefined ? headers : {}, body: received, sender });
   if (payload.kind === 'too_large') return await tooLarge(maxWebhookBytes + 1);
@@ -167,15 +176,18 @@ async function take(
     : { kind: written.kind, deliveryId: id };
 }
 
-/** Returns the log's text about a too large delivery. */
+/** Returns the reason that the log shows for a delivery which is too large. */
 const whyTooLarge = ({ sender }: KnownWebhook): string =>
   `a delivery has at most ${maxWebhookBytes} bytes, also when it is decompressed. ${sender?.ifTooLarge ?? 'Configure the sender so that it sends less'}`;
 
-/** Number of bytes for the log. A body in chunks was not read to its end. */
+/**
+ * Returns the number of bytes that the log shows for a delivery which is too large. The size of a body in chunks is not known, because
+ * it was not read to its end.
+ */
 const sizeOf = ({ announcedBytes = maxWebhookBytes + 1 }: IngestRequest): number =>
   Math.min(announcedBytes, Number.MAX_SAFE_INTEGER);
 
-/** Writes a refused delivery to the log. A delivery whose sender is not verified counts against a separate budget. */
+/** Writes a refused delivery to the log of the webhook. Refused deliveries have a separate budget if the sender was not verified. */
 async function reject(
   deps: IngestDeps,
   webhook: KnownWebhook,
@@ -202,15 +214,15 @@ function refusalOf(refused: NotWritten | 'busy' | null): IngestOutcome | 'change
   return refused.kind === 'changed' ? 'changed' : { kind: 'rate_limited', retryAfterMs: refused.waitMs };
 }
 
-/** The answer that a provider expects, or the step that a person has to do. */
+/** `answer`: the answer that a provider expects. `confirm`: `reason` tells a person what to do to confirm the webhook. */
 type HandshakeAnswer =
   | { readonly kind: 'answer'; readonly type: 'application/json' | 'text/plain'; readonly text: string }
   | { readonly kind: 'confirm'; readonly reason: string };
 
-/** Longest value that an answer repeats. */
+/** Largest number of characters of a value that an answer repeats. */
 const maxLength = 4_000;
 
-/** Returns the value in the query of a handshake; undefined if the request is not such a handshake. */
+/** Returns the value in the query of a handshake. Returns undefined if the request is not a handshake in the query. */
 function queryOfHandshake({ sender }: KnownWebhook, query: string): { name: string; value: string } | undefined {
   const handshake = sender?.handshake;
   if (handshake === undefined || !('query' in handshake)) return undefined;
@@ -218,7 +230,7 @@ function queryOfHandshake({ sender }: KnownWebhook, query: string): { name: stri
   return value === null || value.length > maxLength ? undefined : { name: handshake.query, value };
 }
 
-/** Returns how a handshake is answered; undefined if the body is a delivery. The HMAC is made with the current secret. */
+/** Returns how to answer a handshake. Returns undefined if the body is a normal delivery. An HMAC in the answer uses the current secret. */
 function answerHandshake({ sender, secrets }: KnownWebhook, body: unknown): HandshakeAnswer | undefined {
   const handshake = sender?.handshake;
   if (handshake === undefined || 'query' in handshake) return undefined;

@@ -1,4 +1,4 @@
-/** Tests deliveries that arrive while the automations that they start change. No two transactions wait for each other. */
+/** Tests that a delivery and a concurrent change of the automations that it starts cause no deadlock. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Factory } from '@runyard/contract/factories/factories';
 import { expect, test, vi } from 'vitest';
@@ -29,7 +29,7 @@ const author: Author = {
   keyId: null,
 };
 
-/** Counts how often transactions of this database began. A transaction that is retried after a deadlock counts once more. */
+/** Returns a database that counts how often transactions begin. A transaction that is repeated after a deadlock counts twice. */
 function counting(): { readonly counted: Database; begun(): number } {
   let begun = 0;
   const transaction = <T>(work: (tx: Transaction) => Promise<T>) =>
@@ -40,7 +40,7 @@ function counting(): { readonly counted: Database; begun(): number } {
   return { counted: { ...db, transaction }, begun: () => begun };
 }
 
-/** Waits until a transaction of this database waits for a lock, or until `other` has ended. */
+/** Waits until any transaction waits for a lock, or until `other` has ended. */
 async function waitForLock(other: Promise<unknown>): Promise<void> {
   let hasEnded = false;
   const note = () => {
@@ -61,7 +61,7 @@ async function waitForLock(other: Promise<unknown>): Promise<void> {
 interface Others {
   readonly counted: Database;
   readonly factoryUid: string;
-  /** UIDs of two automations, the greater UID first: a delivery locks them in the reverse order. */
+  /** UIDs of two automations, the greater UID first. A delivery locks the automations in the reverse order. */
   readonly uids: readonly [string, string];
 }
 
@@ -108,7 +108,7 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
     await create([on(webhook), at()], { overlap: 'skip' }),
   ];
   const [less = '', greater = ''] = made.map(({ uid }) => uid).toSorted((a, b) => (a < b ? -1 : 1));
-  // The earlier definition named both automations, the one with the greater UID first.
+  // Store an earlier definition that names both automations, the automation with the greater UID first.
   await db.query(
     `INSERT INTO factory_definitions (factory_uid, version, files, uids, applied_by_uid) VALUES ($1, 1, '[]', $2, 'x')`,
     [factory.uid, JSON.stringify({ webhooks: {}, automations: { a: greater, b: less } })],
@@ -118,7 +118,8 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
   const reached = Promise.withResolvers<void>();
   const go = Promise.withResolvers<void>();
   /**
-   * Stops a delivery between its two locks: it has read the automations, which prevents their deletion, and will lock them next.
+   * Stops the delivery between its two locks: it has read the automations with a weak lock, which prevents their deletion, and will take
+   * the strong locks next.
    */
   const start = startDeliveriesWith(deps);
   const startSlowly: typeof start = (tx, feeding) =>

@@ -19,7 +19,10 @@ export interface ReplayDeps {
   readonly startDeliveries: StartDeliveries;
 }
 
-/** Evaluates a delivery again, as a new delivery that passes all checks except authentication, in the transaction of the caller. */
+/**
+ * Creates a new delivery with the payload of a stored one, in the transaction of the caller. The new delivery must pass all checks
+ * except authentication.
+ */
 export async function replayDelivery(
   tx: Queryable,
   { directory, startDeliveries }: ReplayDeps,
@@ -30,7 +33,7 @@ export async function replayDelivery(
   const original = await readWebhookDelivery(tx, webhookUid, deliveryId);
   if (!original) return { kind: 'not_found' };
   if (!original.payload) return { kind: 'no_payload' };
-  // Another process may have changed the webhook after this process read it; the second attempt reads it again.
+  // Another process may have changed the webhook since this process read it. In this case, the second attempt reads the webhook again.
   for (const _ of ['known', 'read again']) {
     const webhook = await directory.find(webhookUid);
     if (!webhook) return { kind: 'disabled' };

@@ -1,4 +1,7 @@
-/** Deliveries that one transaction accepts together: each delivery counts the earlier ones in its lane. */
+/**
+ * Tests deliveries that one transaction accepts together. For each delivery, the runs of earlier deliveries of the transaction in the
+ * same lane count too.
+ */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxWaitingFires } from '@runyard/contract/limits';
 import type { RunState } from '@runyard/contract/runs/states';
@@ -21,7 +24,7 @@ beforeEach(async () => {
   await reset();
 });
 
-/** Creates an automation and delivers all payloads to it in one transaction. Returns the UIDs of the automation and of the webhook. */
+/** Creates an automation with a webhook. Returns both, and a function that delivers all payloads to the automation in one transaction. */
 async function deliver(members: Record<string, unknown>, payloads: readonly unknown[]) {
   const webhook = await createWebhook();
   const { uid } = await create([on(webhook)], members);
@@ -44,7 +47,7 @@ const outcomes = async (uid: string) =>
     )
   ).map(({ outcome, cancels }) => (cancels ? `${outcome}, cancels` : outcome));
 
-/** The states of the runs, in the order of their starts. */
+/** Returns the states of the automation's runs, in the order of their starts. */
 const states = async (uid: string) =>
   (
     await db.query<{ state: RunState }>(
@@ -53,25 +56,25 @@ const states = async (uid: string) =>
     )
   ).map(({ state }) => state);
 
-describe('deliveries of one transaction', () => {
+describe('several deliveries of one transaction', () => {
   const same = (count: number) => Array.from({ length: count }, () => ({ id: 1 }));
   test.each<[string, Record<string, unknown>, unknown[], string[]]>([
-    ['allow starts each', { overlap: 'allow' }, same(3), ['started', 'started', 'started']],
-    ['skip starts the first', { overlap: 'skip' }, same(3), ['started', 'skipped', 'skipped']],
+    ['start a run each with the policy allow', { overlap: 'allow' }, same(3), ['started', 'started', 'started']],
+    ['start only the first run with the policy skip', { overlap: 'skip' }, same(3), ['started', 'skipped', 'skipped']],
     [
-      'skip starts the first of each lane',
+      'start the first run of each lane with the policy skip',
       { overlap: 'skip', concurrency_key: 'id' },
       [{ id: 1 }, { id: 2 }, { id: 1 }, { id: '1' }],
       ['started', 'started', 'skipped', 'started'],
     ],
     [
-      'queue lets some wait',
+      'start one run with the policy queue, and a limited number of the others wait',
       { overlap: 'queue' },
       same(maxWaitingFires + 2),
       ['started', ...Array(maxWaitingFires).fill('waiting'), 'skipped'],
     ],
     [
-      'cancel_previous cancels the previous run for each start',
+      'start a run each with the policy cancel_previous, and cancel the previous one',
       { overlap: 'cancel_previous' },
       same(3),
       ['started', 'started, cancels', 'started, cancels'],
@@ -84,7 +87,7 @@ describe('deliveries of one transaction', () => {
     expect((await log(webhook, '?limit=100')).flatMap(({ runs = [] }) => runs)).toHaveLength(started.length);
   });
 
-  test('leave the last run of a lane live if each cancels the previous run', async () => {
+  test('leave only the last run of a lane live if each run cancels the previous one', async () => {
     const { uid, write } = await deliver({ overlap: 'cancel_previous' }, same(3));
     await write();
     await cancelReplaced(deps);
@@ -92,7 +95,7 @@ describe('deliveries of one transaction', () => {
     expect(await outcomes(uid)).toEqual(['started', 'started', 'started']);
   });
 
-  test('start all waiting runs in their order when the policy becomes allow', async () => {
+  test('that wait start their runs in their order when the policy becomes allow', async () => {
     const { uid, write } = await deliver({ overlap: 'queue' }, same(4));
     await write();
     await db.query(`UPDATE automations SET overlap = 'allow' WHERE uid = $1`, [uid]);
@@ -100,7 +103,7 @@ describe('deliveries of one transaction', () => {
     expect(await outcomes(uid)).toEqual(['started', 'started', 'started', 'started']);
   });
 
-  test('that cannot start a run are recorded as failed starts, and count as failures', async () => {
+  test('are recorded as failed starts and count as failures if they cannot start a run', async () => {
     const { uid, write } = await deliver({ overlap: 'skip' }, same(2));
     await db.query(`UPDATE automations SET agent = 'gone' WHERE uid = $1`, [uid]);
     await write();

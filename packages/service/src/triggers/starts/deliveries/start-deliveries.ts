@@ -24,19 +24,20 @@ import { countsPassing, ownerFromAutomation } from '../decide/owner.ts';
 import { type Candidate, outcomeOf, resultOf, runsOf, type Started, startAll } from '../decide/start.ts';
 
 /**
- * Starts the runs of the automations that match deliveries of one team, all in the transaction. Returns for each delivery whether an
- * automation selects its webhook. It writes the outcomes into `rows`, and may store these rows together with the runs.
+ * Starts the runs of the automations that match accepted deliveries of one team, in the transaction. Returns for each delivery whether
+ * an automation selects its webhook. Adds the outcomes to `rows`. If it writes runs, it also stores these rows, in the same statement.
  */
 type StartAccepted = (deliveries: readonly AcceptedDelivery[], rows: DeliveryRows) => Promise<readonly boolean[]>;
 
 /**
- * Reads the automations for deliveries that the transaction may accept, and returns the function that starts the accepted deliveries.
- * The first statement is sent at once. After a rollback, the same deliveries may be passed again. An error of the function rolls the
- * deliveries back, and their senders get an error.
+ * Reads the automations for deliveries that the transaction may accept, and returns the function that starts the runs of those that it
+ * accepts. Sends its first statement at once, so that the caller can send others with it. If the transaction is rolled back, the
+ * caller may pass the same deliveries again. If the returned function throws, the deliveries are rolled back, and their senders get an
+ * error.
  */
 export type StartDeliveries = (tx: Transaction, deliveries: readonly FeedingDelivery[]) => Promise<StartAccepted>;
 
-/** Returns the function that starts the runs of deliveries in one transaction. */
+/** Makes the function that starts the runs of deliveries. */
 export function startDeliveriesWith(deps: SubmitDeps): StartDeliveries {
   return async (tx, feeding) => {
     const fed = await readFedBy(tx, feeding);
@@ -46,8 +47,9 @@ export function startDeliveriesWith(deps: SubmitDeps): StartDeliveries {
 }
 
 /**
- * If two deliveries arrive at once, the second counts the run of the first. Every transaction locks in the order of the
- * UIDs. Automations that allow overlap are not locked, so their deliveries do not wait for each other.
+ * Locks automations whose policy limits the live runs. If two deliveries arrive at once, the second transaction waits and then counts
+ * the run of the first. All transactions lock automations in the order of the UIDs. Automations that allow overlap are not locked, so
+ * their deliveries do not wait for each other.
  */
 const lockOverlaps = defineStatement({
   name: 'lock_overlaps_of_automations',
@@ -55,7 +57,7 @@ const lockOverlaps = defineStatement({
   row: { uid: text() },
 });
 
-/** Writes runs, starts and deliveries, which are the parameters from $4 on. */
+/** Writes runs, their starts (parameter $4) and their deliveries ($5 to $7). */
 const insertRunsAndStarts = defineInsertRuns(
   'insert_runs_and_starts_of_deliveries',
   `start AS (${insertStarts('$4')}
@@ -154,8 +156,8 @@ function outcomeInLog({ row, mismatch }: Matched, started: Started | undefined):
 }
 
 /**
- * Counts the failures of each automation in the order of the deliveries. The statements come last and in the order of the UIDs,
- * because every transaction locks the automations in this order.
+ * Counts the failures of each automation in the order of the deliveries. Sends the statements at the end of the transaction and in the
+ * order of the automations' UIDs, because all transactions lock automations in this order.
  */
 function countResults(
   tx: Transaction,
@@ -180,7 +182,7 @@ export async function writeStarting(
   deliveries: readonly CheckedDelivery[],
 ): Promise<(Written | NotWritten)[]> {
   const candidates = deliveries.filter(({ startsNothing }) => !startsNothing).map(toAccepted);
-  // Their statements are sent together, and the server executes them in order.
+  // Send the statements of both calls together. The server executes them in this order.
   const [kinds, startAccepted] = await Promise.all([
     takeDeliveries(tx, deliveries),
     candidates.length > 0 ? startDeliveries(tx, candidates) : undefined,

@@ -1,4 +1,4 @@
-/** Schedule triggers of automations. */
+/** Tests the schedule triggers of automations. */
 import type { Automation } from '@runyard/contract/automations/automations';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -25,8 +25,8 @@ const runOf = async (id = '') => (await service.request<RunItem>('GET', `/agent/
 const end = (id = '') => db.query(`UPDATE runs SET state = 'SUCCEEDED' WHERE id = $1`, [id]);
 const nextRun = ({ schedules }: Automation, name?: string) => schedules?.find((each) => each.name === name)?.next_run;
 
-describe('a time of an automation', () => {
-  test('starts one run, which names automation and schedule and acts as the editor', async () => {
+describe('a schedule trigger that is due', () => {
+  test('starts one run, which names the automation and the schedule and has the rights of the editor', async () => {
     const made = await create([at({ name: 'nightly', cron: ' 0  3 * * * ', timezone: 'europe/berlin' })]);
     const [schedule] = made.schedules ?? [];
     expect(schedule).toMatchObject({ name: 'nightly', timezone: 'Europe/Berlin', last_ran: null });
@@ -48,7 +48,7 @@ describe('a time of an automation', () => {
     expect(listed.body.runs.map(({ run_id }) => run_id)).toEqual([fire?.run_id]);
   });
 
-  test('starts one run with any number of processes, and once for all missed times', async () => {
+  test('starts only one run, even with several processes and several missed times', async () => {
     const uids = await Promise.all(
       Array.from({ length: 5 }, async () => (await create([at({ cron: '@every 5m' })])).uid),
     );
@@ -63,7 +63,7 @@ describe('a time of an automation', () => {
     }
   });
 
-  test('does not wait for a change of the automation, and fires after it', async () => {
+  test('is skipped while another transaction changes the automation, and fires in the next round', async () => {
     const { uid } = await create([at()]);
     await makeDue(uid);
     await db.transaction(async (tx) => {
@@ -86,7 +86,7 @@ describe('a time of an automation', () => {
 });
 
 describe('while a run of the automation is live', () => {
-  test('the policy skip starts no run, whether a delivery or a time started the live run', async () => {
+  test('the policy skip starts no run, no matter whether a delivery or a schedule started the live run', async () => {
     const webhook = await createWebhook();
     const { uid } = await create([on(webhook), at()], { overlap: 'skip' });
     await send(webhook, { body: '{"n": 1}' });
@@ -100,7 +100,7 @@ describe('while a run of the automation is live', () => {
     expect(await outcomes(uid)).toEqual(['started', 'skipped']);
   });
 
-  test('two schedules that are due together do not overlap either', async () => {
+  test('the policy skip starts only one run for two schedules that are due together', async () => {
     const { uid } = await create([at({ name: 'a', cron: '@daily' }), at({ name: 'b', cron: '@daily' })], {
       overlap: 'skip',
     });
@@ -114,7 +114,7 @@ describe('while a run of the automation is live', () => {
     await fireNow(uid);
     await startWaiting(deps);
     expect(await outcomes(uid)).toEqual(['waiting', 'started']);
-    // Each time has one row.
+    // Each time that has fired has exactly one row in `starts`.
     expect(await db.query('SELECT outcome FROM starts WHERE automation_uid = $1 ORDER BY id', [uid])).toEqual([
       { outcome: 'started' },
       { outcome: 'waiting' },
@@ -141,7 +141,7 @@ describe('while a run of the automation is live', () => {
 });
 
 describe('a change of an automation takes effect at once', () => {
-  test('a disabled schedule has no next time, and an enabled one has its next time', async () => {
+  test('the schedule of a disabled automation has no next time, and gets one when the automation is enabled', async () => {
     const made = await create([at()]);
     expect(nextRun(await change(made.uid, { enabled: false }))).toBeNull();
     await makeDue(made.uid);
@@ -150,7 +150,7 @@ describe('a change of an automation takes effect at once', () => {
     expect(nextRun(await change(made.uid, { enabled: true }))).toBe(nextRun(made));
   });
 
-  test('another expression changes the next time, and an unchanged schedule keeps its time and history', async () => {
+  test('a new expression changes the next time of a schedule, and an unchanged schedule keeps its next time and history', async () => {
     const { uid } = await create([at({ name: 'a', cron: '@every 90m' }), at({ name: 'b', cron: '@every 90m' })]);
     await fireNow(uid);
     const before = await read(uid);
@@ -164,7 +164,7 @@ describe('a change of an automation takes effect at once', () => {
     expect(nextRun(other, 'b')).not.toBe(nextRun(before, 'b'));
   });
 
-  test('the live run of a deleted schedule still counts for the overlap policy', async () => {
+  test('the live run of a deleted schedule still counts for the overlap policy of the automation', async () => {
     const { uid } = await create([at({ name: 'old', cron: '@daily' })], { overlap: 'skip' });
     await fireNow(uid);
     await change(uid, { triggers: [at({ name: 'new', cron: '@daily' })] });
@@ -185,7 +185,7 @@ describe('a change of an automation takes effect at once', () => {
   });
 });
 
-test('the history has pages, whose cursors work only for this list', async () => {
+test('the history of an automation has pages, and a cursor works only for the list for which it was made', async () => {
   const { uid } = await create([at()]);
   for (let n = 0; n < 3; n += 1) await fireNow(uid);
   const page = (query: string) =>

@@ -23,7 +23,7 @@ async function fireNow(id: string): Promise<void> {
 }
 
 describe('a schedule that is due', () => {
-  test('creates one run, which shows the schedule and acts as its creator', async () => {
+  test('creates one run, which shows the schedule and has the rights of its creator', async () => {
     const schedule = await create({ name: 'Report', metadata: { ticket: 'A-1' }, agent_config: { name: 'reporter' } });
     await makeDue(schedule.id, 5);
     expect(await fireDueSchedules(deps)).toBe(1);
@@ -43,13 +43,13 @@ describe('a schedule that is due', () => {
     });
     const listed = await service.request<{ runs: RunItem[] }>('GET', `/agent/runs?schedule_id=${schedule.id}`);
     expect(listed.body.runs.map(({ run_id }) => run_id)).toEqual([fire?.run_id]);
-    // The run keeps the schedule's name and expression as they were.
+    // The run still shows the name of the schedule after the schedule was deleted.
     await service.request('DELETE', `${scheduleBase}/${schedule.id}`);
     expect((await runOf(fire?.run_id)).schedule?.schedule_name).toBe('Report');
   });
 
   test('fires once for all times that it missed, and again at its next time', async () => {
-    // Its next time is always at least minutes away.
+    // With this expression, the next time is always minutes away, so the schedule cannot become due during the test.
     const schedule = await create({ cron_schedule: '@every 5m' });
     await makeDue(schedule.id, 3600);
     await fireDueSchedules(deps);
@@ -61,7 +61,7 @@ describe('a schedule that is due', () => {
     expect(history?.last_ran).not.toBeNull();
   });
 
-  test('fires once with any number of processes', async () => {
+  test('fires only once, even if several processes fire schedules', async () => {
     const ids = await insert({ teamId: service.teamId, count: 1_000 });
     const signal = AbortSignal.timeout(60_000);
     await Promise.all(Array.from({ length: 4 }, () => runSchedules(deps, signal)));
@@ -74,7 +74,7 @@ describe('a schedule that is due', () => {
     expect(counts).toEqual({ fires: 1_000, runs: 1_000, twice: 0 });
   });
 
-  test('changes nothing when its transaction is rolled back, and fires in the next round', async () => {
+  test('is unchanged if the transaction that fires it is rolled back, and fires in the next round', async () => {
     const schedule = await create();
     await makeDue(schedule.id);
     const broken = {
@@ -94,7 +94,7 @@ describe('a schedule that is due', () => {
     expect(await outcomes(schedule.id)).toEqual(['started']);
   });
 
-  test('does not repeat a time after the clock of the database was set back', async () => {
+  test('does not fire a time again after the clock of the database was set back', async () => {
     const schedule = await create({ cron_schedule: '@hourly' });
     await fireNow(schedule.id);
     await db.query(`UPDATE schedules SET last_due_at = now() + interval '3 hours' WHERE id = $1`, [schedule.id]);
@@ -105,7 +105,7 @@ describe('a schedule that is due', () => {
   });
 });
 
-describe('a run that cannot be created', () => {
+describe('a fire whose run cannot be created', () => {
   test('is in the history and in last_spawn_error, and does not delay other schedules', async () => {
     const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'gone soon' } },
@@ -125,7 +125,7 @@ describe('a run that cannot be created', () => {
     expect(await outcomes(good.id)).toEqual(['started']);
   });
 
-  test('pauses the schedule after the tenth failure in a row, and a success resets the count', async () => {
+  test('pauses the schedule if it is the tenth failure in a row, and a success resets the count', async () => {
     const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'comes and goes' } },
     });
@@ -153,7 +153,7 @@ describe('a run that cannot be created', () => {
     expect(resumed.body).toMatchObject({ enabled: true, last_spawn_error: null });
   });
 
-  test('is refused after the last editor of the schedule has left the team', async () => {
+  test('is refused if the last editor of the schedule has left the team', async () => {
     const key = await service.newKey({ role: 'member' });
     const schedule = await create({}, key);
     await db.query('DELETE FROM team_members m USING users u WHERE u.id = m.user_id AND u.uid = $1', [
@@ -163,14 +163,14 @@ describe('a run that cannot be created', () => {
     expect(await fires(schedule.id)).toMatchObject([
       { outcome: 'failed', reason: expect.stringContaining('may no longer start runs of the team') },
     ]);
-    // Another person edits it.
+    // After another person has edited the schedule, its runs can be created again.
     const body = { name: 'Nightly', cron_schedule: '0 3 * * *', prompt: 'Tidy up.', enabled: true };
     await service.request('PUT', `${scheduleBase}/${schedule.id}`, { body });
     await fireNow(schedule.id);
     expect(await outcomes(schedule.id)).toEqual(['started', 'failed']);
   });
 
-  test('is refused once the agent key that made the schedule is deleted or has expired', async () => {
+  test('is refused if the agent key that made the schedule was deleted or has expired', async () => {
     const key = await service.newKey({ kind: 'agent' });
     const schedule = await create({}, key);
     await fireNow(schedule.id);
@@ -181,9 +181,9 @@ describe('a run that cannot be created', () => {
     expect(await outcomes(schedule.id)).toEqual(['failed', 'started']);
   });
 
-  test('does not delay the other schedules if the service itself fails to create it', async () => {
+  test('does not delay other schedules if an internal error prevents the run', async () => {
     const [bad = '', lost = '', ...good] = await insert({ teamId: service.teamId, count: 6 });
-    // The API never stores such values: the first makes the create throw, the second the computation of the next time.
+    // The API never stores such values. The first makes the code that creates the run throw, the second the code that computes the next time.
     await db.query(`UPDATE schedules SET agent_config = '{"mcp_servers": {"a": null}}' WHERE id = $1`, [bad]);
     await db.query(`UPDATE schedules SET timezone = 'Mars/Olympus', cron_schedule = '@daily' WHERE id = $1`, [lost]);
     await fireDueSchedules(deps);
@@ -195,9 +195,9 @@ describe('a run that cannot be created', () => {
     for (const id of good) expect(await outcomes(id)).toEqual(['started']);
   });
 
-  test('does not delay the other schedules when its failure cannot be recorded', async () => {
+  test('does not delay other schedules if the failure cannot be recorded', async () => {
     const [bad = '', ...good] = await insert({ teamId: service.teamId, count: 3 });
-    // A start of this time exists already, so a second one cannot be recorded.
+    // A start for this time already exists, so the unique index refuses another one.
     await db.query(
       `INSERT INTO starts (schedule_id, due_at, outcome, reason) SELECT id, next_run_at, 'skipped', 'before' FROM schedules WHERE id = $1`,
       [bad],
@@ -218,14 +218,14 @@ describe('while a run of the schedule is live', () => {
     expect(await outcomes(schedule.id)).toEqual([second, 'started']);
   });
 
-  test('a limit allows that number of runs at once', async () => {
+  test('max_live_runs allows that number of runs at the same time', async () => {
     const schedule = await create({ overlap: 'allow', max_live_runs: 2 });
     for (let n = 0; n < 3; n += 1) await fireNow(schedule.id);
     expect(await outcomes(schedule.id)).toEqual(['skipped', 'started', 'started']);
     expect((await fires(schedule.id))[0]?.reason).toBe('2 of 2 runs are live');
   });
 
-  test('the policy queue starts the oldest waiting fire when the live run has ended, and limits the waiting fires', async () => {
+  test('the policy queue starts the oldest waiting fire after the live run has ended, and limits how many fires wait', async () => {
     const schedule = await create({ overlap: 'queue' });
     for (let n = 0; n < maxWaitingFires + 2; n += 1) await fireNow(schedule.id);
     expect(await outcomes(schedule.id)).toEqual(['skipped', ...Array(maxWaitingFires).fill('waiting'), 'started']);
@@ -248,7 +248,7 @@ describe('while a run of the schedule is live', () => {
       await service.request('POST', `/agent/runs/${first?.run_id}/cancel`);
     }
     const [bad, good] = schedules.map(({ id }) => id);
-    // The API never stores this value, which makes the create throw. The schedule comes first.
+    // The API never stores this value. It makes the code that creates the run throw. With `last_ran_at` NULL, this schedule is tried first.
     await db.query(
       `UPDATE schedules SET agent_config = '{"mcp_servers": {"a": null}}', last_ran_at = NULL WHERE id = $1`,
       [bad],
@@ -282,12 +282,12 @@ test('a team with 10,000 due schedules does not delay the schedules of another t
   const [mine = ''] = await insert({ teamId: service.otherTeamId, count: 1, dueSeconds: 0 });
   await fireDueSchedules(deps);
   expect(await db.query('SELECT outcome FROM starts WHERE schedule_id = $1', [mine])).toEqual([{ outcome: 'started' }]);
-  // One batch of the large team fired in the same round.
+  // In the same round, the team with many schedules fired only its share of a batch.
   const [other] = await db.query<{ fires: number }>(
     'SELECT count(*) AS fires FROM starts f JOIN schedules s ON s.id = f.schedule_id WHERE s.team_id = $1',
     [service.teamId],
   );
   expect(other?.fires).toBeLessThanOrEqual(100);
-  // A DELETE would also end the schedules' 10,000 revisions one by one.
+  // TRUNCATE is faster than DELETE here, which would also end the 10,000 revisions of the schedules one by one.
   await db.query('TRUNCATE schedules CASCADE');
 });

@@ -1,4 +1,4 @@
-/** Fires the schedules that are due: those of teams, and those of automations. */
+/** Fires the schedules that are due: the schedules of teams, and the schedules of automations. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -39,7 +39,7 @@ interface Fired {
   /** Null: there is no next time. */
   readonly nextRunAt: string | null;
   readonly result: StartOutcome;
-  /** Whether a failure counts towards the pause of the schedule. */
+  /** Whether the result is one of the failures that pause the schedule. */
   readonly counts: boolean;
 }
 
@@ -55,8 +55,8 @@ const record = defineStatement({
 });
 
 /**
- * Records fires, and ends the waiting starts of schedules that are paused now. Throws if another process changed the
- * time of a schedule.
+ * Records fires, and ends the waiting starts of schedules that are paused because of them. Throws if another process has changed the
+ * next time of one of the schedules.
  */
 async function recordFires(tx: Queryable, fired: readonly Fired[]): Promise<void> {
   if (fired.length === 0) return;
@@ -86,7 +86,7 @@ export interface FireDeps extends StartDeps {
   readonly log: Logger;
 }
 
-/** Fires a batch of schedules that are due, with their runs, in one transaction. Returns how many. */
+/** Fires a batch of due schedules and creates their runs in one transaction. Returns the number of schedules. */
 export async function fireDueSchedules(deps: FireDeps): Promise<number> {
   let claimed: readonly DueSchedule[] = [];
   try {
@@ -111,7 +111,7 @@ export async function fireDueSchedules(deps: FireDeps): Promise<number> {
   return claimed.length;
 }
 
-/** Fires one schedule. An unexpected error counts as a failure of its schedule, so that the other schedules are not delayed. */
+/** Fires one schedule. If this throws an unexpected error, records a failure of the schedule, so that the schedule does not delay others again. */
 async function fireAlone(deps: FireDeps, id: string): Promise<void> {
   try {
     await deps.db.transaction(async (tx) => await fireClaimed(deps, tx, await claimDueSchedule(tx, id)));
@@ -133,14 +133,14 @@ async function fireAlone(deps: FireDeps, id: string): Promise<void> {
   }
 }
 
-/** Returns the first time after now. Times that passed in between are skipped. Returns null if there is no such time. */
+/** Returns the next time of a schedule that is in the future. Skips times that were missed. Returns null if there is no such time. */
 function nextOf(schedule: DueSchedule): string | null {
   const { next_run_at: dueAt, claimed_at: claimedAt } = schedule;
   const next = nextTime(timesOf(schedule), Math.max(Date.parse(claimedAt), Date.parse(dueAt)));
   return next === null ? null : new Date(next).toISOString();
 }
 
-/** Handles a schedule whose times may be impossible to compute, such as one with a time zone that Node.js no longer knows. */
+/** Returns the next time, or null if it cannot be computed. For example, Node.js may no longer know the time zone. */
 function nextOrNone(schedule: DueSchedule): string | null {
   try {
     return nextOf(schedule);
@@ -150,8 +150,9 @@ function nextOrNone(schedule: DueSchedule): string | null {
 }
 
 /**
- * Skips automations that another transaction has locked: their schedules fire in a later round. The transaction holds locks of schedules. A
- * change of an automation locks the schedules after the automation, so waiting here could cause a deadlock.
+ * Locks automations, except those that another transaction has locked. The schedules of these automations fire in a later round.
+ * Waiting for them could cause a deadlock: this transaction has locked schedules, and a transaction that changes an automation locks
+ * first the automation and then its schedules.
  */
 const lockFired = defineStatement({
   name: 'lock_automations_of_due_schedules',
@@ -161,8 +162,8 @@ const lockFired = defineStatement({
 });
 
 /**
- * Locks the automations of schedules. `free`: the schedules without an automation, and the schedules whose automation is now locked by this
- * transaction.
+ * Locks the automations of due schedules. Returns in `free` the schedules that can fire: those without an automation, and those whose
+ * automation this transaction has locked.
  */
 async function lockAutomations(tx: Transaction, due: readonly DueSchedule[]) {
   const uids = new Set(due.flatMap(({ automation_uid: uid }) => uid ?? []));
@@ -171,7 +172,7 @@ async function lockAutomations(tx: Transaction, due: readonly DueSchedule[]) {
   return { automations, free: due.filter(({ automation_uid: uid }) => uid === null || locked.has(uid)) };
 }
 
-/** A schedule that fires, and the row of its automation, if any. */
+/** A schedule that fires, with the row of its automation if it belongs to one. */
 interface Firing {
   readonly schedule: DueSchedule;
   readonly automation?: AutomationRow;
@@ -225,7 +226,7 @@ async function fireClaimed(deps: FireDeps, tx: Transaction, due: readonly DueSch
 
 type Fire = Firing & { readonly started: Started };
 
-/** Counts the results of automations, which are locked. Returns the UIDs of automations that are disabled now. */
+/** Counts the results of the locked automations. Returns the UIDs of the automations that are disabled now. */
 async function countOfAutomations(tx: Transaction, fires: readonly Fire[]): Promise<Set<string>> {
   const stopped = new Set<string>();
   const ofAutomation = Map.groupBy(fires, ({ automation }) => automation);
@@ -239,7 +240,7 @@ async function countOfAutomations(tx: Transaction, fires: readonly Fire[]): Prom
   return stopped;
 }
 
-/** A round waits for a time that is closer than this. This time is longer than the pause between two rounds. */
+/** If the next schedule is due within this time, the round waits for it. This is longer than the pause between two rounds. */
 const horizonMs = 1_500;
 
 /** Selects a row if a round would fire a schedule or wait for one. */
@@ -249,17 +250,17 @@ export const dueSchedules = defineStatement({
   row: {},
 });
 
-/** If a batch has this many schedules, more schedules may be due. */
+/** If a batch has fired this many schedules, the next batch begins without a pause, because more schedules may be due. */
 const manyDue = batchSize / 4;
 /**
- * Shortest pause between two batches, unless many schedules are due. Schedules that become due in the pause fire together, which costs
+ * Shortest pause between two batches if the first one was small. Schedules that become due during the pause fire together, which costs
  * less.
  */
 const pauseMs = 50;
 
 /**
- * Fires the due schedules, and waits for the next time if it is close, so that schedules fire within milliseconds of their time. Uses only
- * the database's clock, so processes with different clocks agree.
+ * Fires the due schedules. If the next time of a schedule is close, waits for it, so that schedules fire within milliseconds of their
+ * time. Uses only the clock of the database, because the clocks of the processes may differ.
  */
 export async function runSchedules(deps: FireDeps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {

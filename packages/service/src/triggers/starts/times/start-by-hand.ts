@@ -10,10 +10,10 @@ import { contentOf, requestOf } from '../../schedules/run-of-schedule.ts';
 import { lockSchedule } from '../../schedules/schedules.ts';
 import { scheduleOfRun } from '../decide/owner.ts';
 
-/** Reasons why no run was started: 404, or the outcome of the submission. */
+/** Why no run was started: there is no such schedule (404), or the submission of the run was refused. */
 export type StartFailure = { readonly kind: 'not_found' } | SubmitRefusal;
 
-/** Starts a run of a schedule now, as the requesting person. The times of the schedule do not change. */
+/** Starts a run of a schedule now, with the rights of the person who requests it. The times of the schedule do not change. */
 export async function startByHand(
   deps: SubmitDeps,
   tx: Queryable,

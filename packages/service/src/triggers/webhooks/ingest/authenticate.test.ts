@@ -13,7 +13,7 @@ import { hasRecentMember, verifySignature } from './authenticate.ts';
 
 const now = 1_700_000_000;
 
-/** The schemes that sign, each with a fixed form. */
+/** The signature schemes with a fixed form. */
 type Signing = Exclude<SignatureSchemeName, 'hmac' | (typeof unsignedSchemeNames)[number]>;
 
 const verify = (
@@ -21,7 +21,7 @@ const verify = (
   { headers, body, secrets, at = now }: { headers: IncomingHttpHeaders; body: string; secrets: string[]; at?: number },
 ) => verifySignature(schemes[scheme], { headers, body: Buffer.from(body) }, secrets, at * 1000);
 
-/** Requests as the providers document them, or as their own libraries sign them. */
+/** For each scheme a request that the provider documents, or that a library of the provider has signed. */
 const vectors: Record<Signing, { headers: IncomingHttpHeaders; body: string; secret: string; at?: number }> = {
   standard_webhooks: {
     // The test vector of the libraries of Standard Webhooks and Svix.
@@ -61,7 +61,7 @@ const vectors: Record<Signing, { headers: IncomingHttpHeaders; body: string; sec
     secret: 'client-secret',
   },
   pagerduty: {
-    // developer.pagerduty.com: "v1=" and the HMAC of the body, one for each secret.
+    // developer.pagerduty.com: the header has "v1=" and the HMAC of the body for each secret.
     headers: { 'x-pagerduty-signature': `v1=${'0'.repeat(64)},v1=${hmac('sha256', 'pd', '{"event":{}}')}` },
     body: '{"event":{}}',
     secret: 'pd',
@@ -153,7 +153,7 @@ const givenBy = ({ headers, body, secret, at }: (typeof vectors)['github']) => (
 describe.each(all)('%s', (scheme, vector) => {
   const given = givenBy(vector);
 
-  test('accepts the request of its provider, also if the matching secret is the second one', () => {
+  test('accepts the request of its provider, even if the matching secret is the second of two', () => {
     expect(verify(scheme, given)).toBe(true);
     const older = 'whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
     expect(verify(scheme, { ...given, secrets: [older, vector.secret] })).toBe(true);
@@ -186,8 +186,8 @@ test.each(timed)(
   },
 );
 
-describe('signatures of the libraries of the providers', () => {
-  test('are accepted for Standard Webhooks with both names of the headers, among other signatures, and without whsec_ in the secret', () => {
+describe('signatures that libraries of the providers make', () => {
+  test('are accepted for Standard Webhooks with both sets of header names, beside other signatures, and with a secret without whsec_', () => {
     const secret = 'MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
     const body = '{"ä": 1}';
     const signature = new StandardWebhook(secret).sign('msg_1', new Date(now * 1000), body);
@@ -210,7 +210,7 @@ describe('signatures of the libraries of the providers', () => {
     expect(verify('github', { headers, body, secrets: ['secret'] })).toBe(true);
   });
 
-  test('are accepted for Stripe among other signatures, and are refused under the scheme v0', () => {
+  test('are accepted for Stripe beside other signatures, and are refused if they are marked as v0', () => {
     const body = '{"id":"evt_2"}';
     const header = Stripe.webhooks.generateTestHeaderString({ payload: body, secret: 'whsec_a', timestamp: now });
     const [time, signature] = header.split(',');
@@ -223,7 +223,7 @@ describe('signatures of the libraries of the providers', () => {
   });
 });
 
-test('a dot in the id of Standard Webhooks is refused, because it could move text into the id', () => {
+test('an id of Standard Webhooks with a dot is refused, because a sender could move text from the timestamp into the id', () => {
   const secret = 'MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
   const old = now - 1_000;
   const signature = new StandardWebhook(secret).sign('a', new Date(old * 1000), `${now}.5`);
@@ -231,7 +231,7 @@ test('a dot in the id of Standard Webhooks is refused, because it could move tex
   expect(verify('standard_webhooks', { headers, body: '5', secrets: [secret] })).toBe(false);
 });
 
-test('at most ten signatures are compared', () => {
+test('only the first ten signatures of a request are compared', () => {
   const body = '{}';
   const right = `v1=${hmac('sha256', 'pd', body)}`;
   const check = (before: number) => {
@@ -241,7 +241,7 @@ test('at most ten signatures are compared', () => {
   expect([check(9), check(10)]).toEqual([true, false]);
 });
 
-test('a time in the body is compared in milliseconds', () => {
+test('a time in the body is read as milliseconds', () => {
   const isRecent = (webhookTimestamp: unknown) => hasRecentMember(schemes.linear, { webhookTimestamp }, now * 1000);
   expect([-300_000, 0, 300_000].map((ms) => isRecent(now * 1000 + ms))).toEqual([true, true, true]);
   expect([now * 1000 - 300_001, now * 1000 + 300_001, now, `${now * 1000}`, undefined].map(isRecent)).not.toContain(
@@ -249,12 +249,12 @@ test('a time in the body is compared in milliseconds', () => {
   );
 });
 
-describe('a signature scheme that a person describes', () => {
+describe('a signature scheme in the settings of a webhook', () => {
   const body = '{"a":1}';
   const check = (signature: HmacSignature, headers: IncomingHttpHeaders, at = now) =>
     verifySignature(hmacScheme(signature), { headers, body: Buffer.from(body) }, ['secret'], at * 1000);
 
-  test('has a header, a prefix, a hash and an encoding', () => {
+  test('can have any header, prefix, hash and encoding', () => {
     const digest = createHmac('sha512', 'secret').update(body).digest('base64');
     const signature = { header: 'X-Acme-Signature', prefix: 'v1=', algorithm: 'sha512', encoding: 'base64' } as const;
     expect(check(signature, { 'x-acme-signature': `v1=${digest}` })).toBe(true);
@@ -262,7 +262,7 @@ describe('a signature scheme that a person describes', () => {
     expect(check({ header: 'X-Acme-Signature' }, { 'x-acme-signature': hmac('sha256', 'secret', body) })).toBe(true);
   });
 
-  test('signs a time and an id if its description has them', () => {
+  test('includes a time and an id in the signed text if its settings name them', () => {
     const signature = {
       header: 'X-Signature',
       signed: '{id}.{timestamp}.{body}',

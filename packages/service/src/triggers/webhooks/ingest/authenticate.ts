@@ -1,4 +1,4 @@
-/** Checks that a request comes from the sender of its webhook: token, signature, and the signed time and event. */
+/** Checks that a request comes from the sender of its webhook: checks the token or the signature, and the signed time and event. */
 import { createHash, hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { SchemeHeaders, SignatureScheme } from '@runyard/contract/webhooks/signature-schemes/scheme';
@@ -6,8 +6,8 @@ import { type SignedParts, signatureOf, signedBytes } from '@runyard/contract/we
 import type { KnownWebhook } from './directory.ts';
 
 /**
- * Returns the member of a value that a path with dots names; a number in the path is an index in a list. Returns undefined if there is no
- * such member.
+ * Returns the member of a value at a path with dots, such as `data.items.0`. A number in the path is an index in a list. Returns
+ * undefined if there is no such member.
  */
 export function memberAt(value: unknown, path: string): unknown {
   let found = value;
@@ -18,20 +18,23 @@ export function memberAt(value: unknown, path: string): unknown {
   return found;
 }
 
-/** Returns a member that is text or a number, as text; undefined if it is neither. */
+/** Returns the member at a path as text, if it is text or a number; otherwise undefined. */
 export function memberText(value: unknown, path: string): string | undefined {
   const found = memberAt(value, path);
   if (typeof found === 'string') return found;
-  // A larger number has lost digits, so two different numbers could become equal.
+  // Numbers that are not safe integers may have lost digits, so two different ids could become equal.
   return Number.isSafeInteger(found) ? String(found) : undefined;
 }
 
 const hashOf = (text: string): Buffer => hash('sha256', text, 'buffer');
 
-/** Compares two texts in a time that reveals neither the place of a difference nor the length of the second. */
+/** Compares two texts. The time that this takes reveals neither where the texts differ nor how long the right one is. */
 const isSameSecret = (given: string, right: string): boolean => timingSafeEqual(hashOf(given), hashOf(right));
 
-/** Largest number of signatures that are compared. A rotation needs two signatures, and each further signature costs a comparison. */
+/**
+ * Largest number of signatures that are compared. While a secret is replaced, a sender sends two signatures. A hostile request could
+ * have many, and each costs a comparison.
+ */
 const maxSignatures = 10;
 
 /** The parts of a delivery that a signature covers. */
@@ -46,25 +49,25 @@ const headerOf = (headers: IncomingHttpHeaders, name: string | undefined): strin
   return typeof value === 'string' ? value : undefined;
 };
 
-/** Returns the headers of the scheme that the sender used; undefined if there is no signature. */
+/** Returns which of the scheme's sets of header names the sender has used; undefined if there is no signature. */
 const headersIn = ({ headers: sets }: SignatureScheme, headers: IncomingHttpHeaders): SchemeHeaders | undefined =>
   sets.find(({ signature }) => headerOf(headers, signature) !== undefined);
 
-/** Returns whether there is a signature, right or wrong. */
+/** Returns whether the request has a signature. Does not check it. */
 const hasSignature = (scheme: SignatureScheme, headers: IncomingHttpHeaders): boolean =>
   headersIn(scheme, headers) !== undefined;
 
-/** Returns the provider's own id of a delivery, from the set of headers whose signature was verified. */
+/** Returns the id that the provider gave a delivery. Reads it from the same set of headers as the signature. */
 export function providerId(scheme: SignatureScheme, headers: IncomingHttpHeaders): string | undefined {
   const names = headersIn(scheme, headers);
   return headerOf(headers, names?.id) || headerOf(headers, names?.olderId);
 }
 
-/** Returns the parts of the signature header. */
+/** Returns the parts of the signature header, which may contain several signatures. */
 const partsOf = ({ separator }: SignatureScheme, header: string): string[] =>
   (separator === undefined ? [header] : header.split(separator)).map((part) => part.trim());
 
-/** Returns the signed id and timestamp, as the sender wrote them. */
+/** Returns the id and the timestamp that the signature covers, unchanged, and the body. */
 function signedParts(scheme: SignatureScheme, { headers, body }: SignedRequest): SignedParts {
   const used = headersIn(scheme, headers);
   const { timestampPrefix: before } = scheme;
@@ -78,8 +81,8 @@ function signedParts(scheme: SignatureScheme, { headers, body }: SignedRequest):
 }
 
 /**
- * Returns the SHA-256 of the byte strings that the signature of a request covers, and of their lengths, so that two different lists never
- * have the same hash.
+ * Returns the SHA-256 of all byte strings that the signature of a request covers. The hash includes their lengths, so that two
+ * different lists of strings never have the same hash.
  */
 export function hashOfSigned(scheme: SignatureScheme, request: SignedRequest): Buffer {
   const hash = createHash('sha256');
@@ -89,8 +92,8 @@ export function hashOfSigned(scheme: SignatureScheme, request: SignedRequest): B
 }
 
 /**
- * Returns whether one of the signatures was made with one of the secrets, over the raw body, and is not too old. `nowMs` is the
- * time in milliseconds. Signatures are compared in constant time.
+ * Returns whether one of the request's signatures was made with one of the secrets over the raw body, and is not too old. `nowMs`: the
+ * present time in milliseconds. Compares signatures in constant time.
  */
 export function verifySignature(
   scheme: SignatureScheme,
@@ -121,7 +124,7 @@ export function verifySignature(
   return isRight;
 }
 
-/** Returns whether the time in a verified body is recent, if the scheme has a time in the body. */
+/** Returns whether the time in a verified body is recent. Returns true if the scheme has no time in the body. */
 export function hasRecentMember(
   { timestampMember, maxAgeSeconds }: SignatureScheme,
   value: unknown,
@@ -133,8 +136,8 @@ export function hasRecentMember(
 }
 
 /**
- * Returns false if the id contains a text that separates the signed parts, such as a dot. With such an id, text could move from one
- * part to another without a change of the signed bytes.
+ * Returns false if the id contains a text that separates the signed parts, such as a dot. With such an id, an attacker could move text
+ * from one part to another, and the signed bytes would stay the same.
  */
 const isClearId = ({ signed }: SignatureScheme, id: string | undefined): boolean =>
   id !== undefined && !signed.some((part) => !/^\{\w+\}$/.test(part) && id.includes(part));
@@ -142,7 +145,10 @@ const isClearId = ({ signed }: SignatureScheme, id: string | undefined): boolean
 /** RFC 3339 in UTC. */
 const utc = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
 
-/** Refuses times that are too far in the future too, because a sender could otherwise sign requests for later. */
+/**
+ * Returns whether a time is near the present. Times that are too far in the future are refused too, because otherwise a sender could
+ * sign requests for later.
+ */
 function isRecent(timestamp: string | undefined, maxAgeSeconds: number, nowMs: number): boolean {
   if (timestamp === undefined) return false;
   const seconds = utc.test(timestamp)
@@ -153,7 +159,7 @@ function isRecent(timestamp: string | undefined, maxAgeSeconds: number, nowMs: n
   return Math.abs(nowMs / 1000 - seconds) <= maxAgeSeconds;
 }
 
-/** Returns the name of the event in a signed body, in the spelling of the header; undefined if the body names no event. */
+/** Returns the name of the event that a signed body shows, in the form in which the header has it; undefined if the body shows no event. */
 function eventInBody({ eventMember, eventMembers = {} }: SignatureScheme, body: unknown): string | undefined {
   if (eventMember !== undefined) {
     const name = memberAt(body, eventMember);
@@ -165,9 +171,10 @@ function eventInBody({ eventMember, eventMembers = {} }: SignatureScheme, body: 
 }
 
 /**
- * Returns why the event in the header cannot be right: the body, which is signed, is of another event. Undefined: header and body agree, or
- * the body does not show its event. Without this check, a recorded delivery could be replayed as another event. `header`: the header that
- * the webhook names instead of the header of the scheme. The event names in this header may differ from those in `eventMember`.
+ * Returns why the event in the header must be wrong: the signed body shows another event. Returns undefined if the header and the body
+ * agree, or if the body does not show an event. Without this check, an attacker could send a recorded delivery again as another event,
+ * because the signature does not cover the header. `header`: the header with the event, if the settings of the webhook name another
+ * header than the scheme. The names in such a header may differ from those in the body, so they are not compared with `eventMember`.
  */
 export function faultOfEvent(
   sender: SignatureScheme,
@@ -182,19 +189,19 @@ export function faultOfEvent(
   return `the header ${header} names the event ${event}, but the signed body is of another one`;
 }
 
-/** Credentials of a sender outside of the body. */
+/** The parts of a request, except the body, that show who the sender is. */
 export interface Credentials {
   readonly headers: IncomingHttpHeaders;
-  /** Segment of the path after the UID; undefined: there is no such segment. */
+  /** The part of the URL's path after the UID; undefined: there is no such part. */
   readonly urlToken: string | undefined;
 }
 
-/** RFC 6750, 2.1: the name of the scheme is case-insensitive. */
+/** A header with a bearer token (RFC 6750, 2.1). The name of the scheme is case-insensitive. */
 const bearer = /^bearer +([\x21-\x7e]{1,1000}) *$/i;
-/** RFC 7617, 2. */
+/** A header with a user name and a password (RFC 7617, 2). */
 const basic = /^basic +([A-Za-z0-9+/]{1,4000}={0,2}) *$/i;
 
-/** Returns the token of a header Authorization. With Basic it is the password, because many senders support no other form. */
+/** Returns the token in an Authorization header. With the scheme Basic, the password is the token, because many senders support no other scheme. */
 function tokenOf(authorization = ''): string {
   const password = basic.exec(authorization)?.[1];
   if (password === undefined) return bearer.exec(authorization)?.[1] ?? '';
@@ -204,10 +211,10 @@ function tokenOf(authorization = ''): string {
 }
 
 const isOneOf = (given: string, secrets: readonly string[]): boolean =>
-  // Compares with all secrets, so that the duration reveals nothing.
+  // Compare with all secrets even after a match, so that the duration reveals nothing.
   secrets.map((secret) => isSameSecret(given, secret)).includes(true);
 
-/** Returns whether the sender sent the right token; undefined if the webhook has no token, and the body decides. */
+/** Returns whether the sender sent the right token. Returns undefined if the webhook uses signatures, which can be checked only with the body. */
 export function checkToken(webhook: KnownWebhook, { headers, urlToken }: Credentials): boolean | undefined {
   switch (webhook.authMode) {
     case 'token': {
@@ -220,11 +227,11 @@ export function checkToken(webhook: KnownWebhook, { headers, urlToken }: Credent
   }
 }
 
-/** Returns whether the request has a signature of the scheme, right or wrong. */
+/** Returns whether the request has a signature of the webhook's scheme. Does not check it. */
 export const isSigned = ({ sender }: KnownWebhook, { headers, urlToken }: Credentials): boolean =>
   sender !== null && urlToken === undefined && hasSignature(sender, headers);
 
-/** Returns true if the request comes from the sender for which the webhook was created. */
+/** Returns whether the token or the signature of the request is right. */
 export function authenticate(webhook: KnownWebhook, credentials: Credentials, body: Buffer, nowMs: number): boolean {
   const hasToken = checkToken(webhook, credentials);
   if (hasToken !== undefined) return hasToken;

@@ -1,4 +1,4 @@
-/** Stores the enabled webhooks with their decrypted secrets in this process. */
+/** Keeps the enabled webhooks that were read recently, with their decrypted secrets, in the memory of this process. */
 import type { SignatureScheme } from '@runyard/contract/webhooks/signature-schemes/scheme';
 import { schemeOf } from '@runyard/contract/webhooks/signature-schemes/schemes';
 import type { WebhookRules } from '@runyard/contract/webhooks/webhook-rules';
@@ -19,7 +19,7 @@ import {
 import { purposeOfSecret } from '../../../team/stored-secrets/sealed-rows.ts';
 import { openWebhookSecret } from './secrets.ts';
 
-/** Channel that notifies all processes of a changed or deleted webhook; the payload is its UID. A trigger sends it. */
+/** Channel on which a trigger notifies all processes that a webhook was changed or deleted. The payload is the UID of the webhook. */
 export const webhooksChannel = 'runyard_webhooks';
 
 /** An enabled webhook. */
@@ -30,18 +30,19 @@ export interface KnownWebhook {
   readonly name: string;
   readonly authMode: WebhookAuthMode;
   readonly scheme: SignatureSchemeName | null;
-  /** The scheme of the webhook's own definition; null: it has no such definition. */
+  /** How the senders of the webhook sign: the scheme of the provider, or the scheme in the settings of the webhook. Null: they do not sign. */
   readonly sender: SignatureScheme | null;
   readonly rules: WebhookRules;
   readonly deliveryIdHeader: string | null;
-  /** A delivery is written only if this is still the version in the database. */
+  /** A delivery is written only if the webhook still has this version in the database. */
   readonly version: number;
   /** Returns the secrets that are accepted now. */
   secrets(): readonly string[];
-  /** Times of `performance.now()` until which the database has no room for another delivery or rejection. */
+  /** Until these times of `performance.now()`, the budget of the webhook allows no further delivery or rejection. */
   readonly fullUntil: { deliveries: number; rejections: number };
   /**
-   * `feedsAutomations`: whether the last delivery reached an automation. The database decides each time; this hint saves a statement.
+   * `feedsAutomations`: whether an automation read the last delivery. This is only a hint, which saves a statement if it is right; the
+   * database decides for each delivery.
    */
   readonly hints: { feedsAutomations: boolean };
 }
@@ -49,7 +50,10 @@ export interface KnownWebhook {
 export interface WebhookDirectory {
   /** Returns an enabled webhook that the process has read recently; undefined if it has not. */
   known(uid: string): KnownWebhook | undefined;
-  /** Returns the enabled webhook; null: unknown, disabled or deleted. All cases need the same statements. */
+  /**
+   * Returns the enabled webhook; null: the webhook is unknown, disabled or deleted. A sender cannot distinguish these cases by the
+   * time, because all need the same statements.
+   */
   find(uid: string): Promise<KnownWebhook | null>;
   /** Removes the entry of a webhook, because the database has another version of the webhook. */
   forget(uid: string): void;
@@ -82,7 +86,7 @@ const readEnabled = defineStatement({
   },
 });
 
-/** Returns the secret of the webhook, or the team's secret that it uses. */
+/** Returns the current secret: the secret of the webhook itself, or the team's secret that the webhook uses. Empty: there is none. */
 function currentSecrets(vault: Vault, row: RowOf<typeof readEnabled>): string[] {
   if (row.team_secret_id !== null && row.sealed_value !== null)
     return [vault.open(purposeOfSecret(row.team_secret_id), row.sealed_value)];
@@ -123,14 +127,16 @@ interface Entry {
 
 const maxKnown = 10_000;
 /**
- * Time for which an entry is used. A notice reports a change within milliseconds, and nothing is accepted with an old version. The
- * limit matters only for a process that has lost its listening connection without an error: an old entry could make it answer 429.
+ * An entry is used for this time. A notice reports a change within milliseconds, and no delivery is accepted with an old version. So
+ * the limit matters only for a process that has lost its listening connection without an error: an old entry could make this process
+ * answer 429.
  */
 const knownMs = 5_000;
 
 /**
- * Opens the directory. A notice removes a webhook from the directory when any process changes the webhook. `now` is in milliseconds of a
- * clock that is never set back: otherwise an old entry and its 429 would be used until the clock has caught up.
+ * Opens the directory. When any process changes a webhook, a notice removes the webhook from the directory. `now` returns milliseconds
+ * of a clock that is never set back. With another clock, an old entry would be used until the clock has reached the earlier time
+ * again.
  */
 export async function openWebhookDirectory(
   db: Database,
@@ -139,7 +145,7 @@ export async function openWebhookDirectory(
 ): Promise<WebhookDirectory> {
   const known = new Map<string, Entry>();
   const reads = new Map<string, Promise<KnownWebhook | null>>();
-  // Drops a row that was read before a change.
+  // Counts the notices of changes. If a notice arrives while a row is read, the row may be old, so the directory does not keep it.
   let generation = 0;
   const forget = (uid?: string): void => {
     generation += 1;
@@ -153,7 +159,7 @@ export async function openWebhookDirectory(
     const before = generation;
     const [row] = await from.query(readEnabled, [uid]);
     if (!row) return null;
-    // The hints of an entry that is old, but was not changed, are still right.
+    // If the webhook has not changed, keep the hints of its old entry.
     const webhook = toKnown(vault, row, now, known.get(uid)?.webhook.hints);
     if (before === generation) {
       if (known.size >= maxKnown) known.clear();

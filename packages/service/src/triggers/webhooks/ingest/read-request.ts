@@ -1,4 +1,4 @@
-/** Reads a request of a sender: its payload, the name of its event, its identity and the headers to store. */
+/** Reads a request of a sender: the payload, the name of the event, the identity of the delivery and the headers to store. */
 import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -13,8 +13,8 @@ import type { KnownWebhook } from './directory.ts';
 type ParsedPayload = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string };
 
 /**
- * Parses the JSON of a delivery: any value in UTF-8 (RFC 8259, 8.1). The parser of V8 does not recurse, so only the size of the body limits
- * the nesting. `sender`: its members that contain JSON as text are replaced by their values.
+ * Parses the JSON of a delivery, which may be any value in UTF-8 (RFC 8259, 8.1). The nesting needs no limit, because the parser of V8
+ * does not recurse. `sender`: the scheme, which may name members that contain JSON as text. Their values are parsed too.
  */
 export function parsePayload(body: Buffer, sender: SignatureScheme | null = null): ParsedPayload {
   if (body.length === 0) return { ok: false, why: 'the body is empty' };
@@ -41,7 +41,7 @@ function unwrap(value: unknown, member: string): void {
   if (typeof inner === 'object' && inner !== null) Reflect.set(value, member, inner);
 }
 
-/** The JSON of a delivery in the form that is stored, and its value. */
+/** The JSON of a delivery: the bytes to store, and the parsed value. */
 type ReadPayload =
   | { readonly kind: 'json'; readonly json: Buffer; readonly value: unknown }
   | { readonly kind: 'not_json'; readonly why: string }
@@ -58,7 +58,10 @@ interface Received {
 const unzip = promisify(gunzip);
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Decodes a body: it may be compressed, have a byte order mark, or be in a field of a form if the scheme has one. */
+/**
+ * Reads the JSON in a body. The body may be compressed or begin with a byte order mark. If the scheme names a form field, the JSON may
+ * be in this field of a form.
+ */
 export async function readPayload({ headers, body, sender }: Received): Promise<ReadPayload> {
   const decoded = await decode(headers['content-encoding'], body);
   if (!Buffer.isBuffer(decoded)) return decoded;
@@ -79,7 +82,7 @@ function fieldOf(form: Buffer, name: string): Buffer | undefined {
   return value === null ? undefined : Buffer.from(value);
 }
 
-/** Decompresses a body. The result may not exceed the largest size of a body. */
+/** Decompresses a body. The result must not be larger than the largest allowed body. */
 async function decode(
   encoding: string | undefined,
   body: Buffer,
@@ -99,22 +102,22 @@ async function decode(
   }
 }
 
-/** Returns a hint for the sender's settings if the content type of the body is not JSON; otherwise an empty text. */
+/** Returns advice for the settings of the sender if the content type of the body is not JSON; otherwise an empty text. */
 function adviceFor(type: string): string {
   const isJson = type === '' || type === 'application/json' || type.endsWith('+json') || type.startsWith('text/plain');
   if (isJson || !/^[a-z0-9.+/-]{1,100}$/.test(type)) return '';
   return `, but ${type}; choose JSON (the content type application/json) in the settings of the sender`;
 }
 
-/** Two deliveries of a webhook with the same identity count as one. */
+/** Identifies a delivery. If a webhook gets two deliveries with the same identity, the second is a duplicate. */
 export interface Identity {
-  /** The identity in the form of the log. */
+  /** The identity as the log shows it. */
   readonly text: string;
   /** 32 bytes. */
   readonly hash: Buffer;
 }
 
-/** Ids of senders that the log shows unchanged. The log shows other ids as a hash. */
+/** Matches the ids of senders that the log shows unchanged. The log shows other ids as a hash. */
 const visibleText = /^[\x21-\x7e]{1,200}$/;
 
 const sha256 = (data: string | Buffer): Buffer => hash('sha256', data, 'buffer');
@@ -125,9 +128,9 @@ const identityOf = (kind: 'header' | 'body' | 'replay', text: string): Identity 
 });
 
 /**
- * Returns the identity of a delivery: the first value that exists of the webhook's configured header, the provider's header, the
- * sender's header, a member of the body that the webhook or its scheme configures, and the hash of the received body. `value`: the
- * parsed body. interface.md, "Ingress rules", 3.
+ * Returns the identity of a delivery (interface.md, "Ingress rules", 3). It is the first of these values that exists: the header in
+ * the settings of the webhook; the header of the provider; the two general headers for delivery ids; the member of the body that the
+ * webhook or its scheme names; the hash of the received body. `value`: the parsed body.
  */
 export function identify(webhook: KnownWebhook, headers: IncomingHttpHeaders, body: Buffer, value?: unknown): Identity {
   const { deliveryIdHeader, sender, rules } = webhook;
@@ -147,8 +150,9 @@ export function identify(webhook: KnownWebhook, headers: IncomingHttpHeaders, bo
 }
 
 /**
- * Returns the hash of the signed bytes of a delivery, if the signature does not cover its id: a recorded delivery could
- * be sent again under another id. Returns null if the signature covers the id, or nothing is signed.
+ * Returns the hash of the signed bytes of a delivery if the signature does not cover the id. With this hash, a recorded delivery that
+ * an attacker sends again under another id is found to be a duplicate. Returns null if the signature covers the id, or nothing is
+ * signed.
  */
 export function signedHashOf(
   { authMode, sender }: KnownWebhook,
@@ -159,10 +163,10 @@ export function signedHashOf(
   return sender.signed.includes('{id}') ? null : hashOfSigned(sender, { headers, body });
 }
 
-/** Names of events. The log and the envelope of a run show them. */
+/** Matches the names of events that are accepted, because the log and the prompts of runs show them. */
 const eventName = /^[A-Za-z0-9._:/-](?:[ A-Za-z0-9._:/-]{0,98}[A-Za-z0-9._:/-])?$/;
 
-/** Returns the name of the event from the header that the webhook or its scheme configures; null if there is none. */
+/** Returns the name of the event in the header that the webhook or its scheme names; null if there is no name. */
 export function eventOf({ rules, sender }: KnownWebhook, headers: IncomingHttpHeaders): string | null {
   const header = rules.event_header ?? sender?.eventHeader;
   const name = header === undefined ? undefined : headers[header];
@@ -175,12 +179,12 @@ export const identityOfReplay = (deliveryId: string): Identity => identityOf('re
 /** Headers by their names in lower case. */
 export type EventHeaders = Readonly<Record<string, string>>;
 
-/** Values that may be stored: printable ASCII, and short, so that all headers of a delivery are small compared with its payload. */
+/** Matches header values that may be stored: printable ASCII, and short, so that the stored headers are small compared with the payload. */
 const storable = /^[\x20-\x7e]{1,200}$/;
 
 /**
- * Returns the headers of a delivery that identify its event. Only listed headers are stored, so that the log never contains a credential or
- * signature of a sender.
+ * Returns the headers of a delivery to store, which identify the delivery and its event. Only the listed headers are stored, so that
+ * the log never contains a credential or a signature of a sender.
  */
 export function eventHeadersOf(
   { sender, rules, deliveryIdHeader }: Pick<KnownWebhook, 'sender' | 'rules' | 'deliveryIdHeader'>,

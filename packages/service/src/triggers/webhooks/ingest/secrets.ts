@@ -21,20 +21,20 @@ export interface Authentication {
 }
 
 const minTokenLength = 16;
-/** RFC 3986, 2.3: characters that a URL may contain without an escape. */
+/** The characters that a URL may contain without escapes (RFC 3986, 2.3). */
 const urlSafe = /^[A-Za-z0-9._~-]+$/;
-/** RFC 6750, 2.1 allows fewer; senders may use every character that a header can contain. */
+/** The characters that a token may contain: all that a header can contain. RFC 6750, 2.1 allows fewer, but not all senders follow it. */
 const printable = /^[\x21-\x7e]+$/;
 
-/** Returns whether the provider creates the secret, so that the request must contain it. */
+/** Returns whether the provider creates the secret of the webhook. If so, the service cannot make it, and a person must enter it. */
 export const isMadeByProvider = ({ auth_mode, signature_scheme }: Authentication): boolean =>
   auth_mode === 'signature' && signature_scheme !== 'standard_webhooks';
 
-/** Creates a secret of 256 random bits in the form of the mode. */
+/** Creates a secret of 256 random bits, in the form that the authentication mode needs. */
 export const newWebhookSecret = ({ auth_mode }: Authentication): string =>
   auth_mode === 'signature' ? `whsec_${randomBytes(32).toString('base64')}` : randomBytes(32).toString('base64url');
 
-/** Returns why a secret cannot be used with the mode; null if it can. */
+/** Returns why a secret cannot be used with the authentication mode; null if it can. */
 export function secretFault({ auth_mode, signature_scheme }: Authentication, secret: string): string | null {
   if (auth_mode === 'signature') {
     if (signature_scheme === 'gitlab') return printable.test(secret) ? null : 'must be printable ASCII without spaces';
@@ -52,14 +52,17 @@ export function secretFault({ auth_mode, signature_scheme }: Authentication, sec
   return urlSafe.test(secret) ? null : 'must be URL-safe: only characters of [A-Za-z0-9._~-]';
 }
 
-/** Purpose in the encryption of a secret: a value that is copied to another webhook cannot be decrypted there. */
+/**
+ * Returns the `purpose` with which the secret of a webhook is encrypted. It contains the UID, so an encrypted secret that is copied to
+ * another webhook cannot be decrypted there.
+ */
 export const sealPurpose = (uid: string): string => `webhook ${uid}`;
 
 /** Encrypts the secret of a webhook. */
 export const sealWebhookSecret = (vault: Vault, uid: string, secret: string): Buffer =>
   vault.seal(sealPurpose(uid), secret);
 
-/** Decrypts the secret of a webhook. Throws if it was encrypted with another key; the message names only the webhook. */
+/** Decrypts the secret of a webhook. If the secret was encrypted with a key that is missing here, throws an error that names only the webhook. */
 export function openWebhookSecret(vault: Vault, uid: string, sealed: Buffer): string {
   try {
     return vault.open(sealPurpose(uid), sealed);
@@ -68,13 +71,13 @@ export function openWebhookSecret(vault: Vault, uid: string, sealed: Buffer): st
   }
 }
 
-/** The secrets of webhooks: the current secret, and the previous one while it is still accepted. */
+/** The statements that encrypt the secrets of webhooks again: the current secret, and the previous secret while it is still accepted. */
 export const sealedWebhooks = defineSealedRows({
   table: 'webhooks',
   id: 'uid',
   sealed: 'sealed_secret',
   earlier: { sealed: 'previous_sealed_secret', until: 'previous_secret_until' },
-  // The new version makes all processes drop the secrets that they decrypted with the old key.
+  // Because of the new version, all processes read the webhook again.
   alsoSets: 'version = version + 1',
   purpose: sealPurpose,
 });
@@ -89,7 +92,10 @@ const readSealed = defineStatement({
 
 type Row = RowOf<typeof readSealed>;
 
-/** Returns the secrets of the webhooks of a factory, by UID; null for a webhook without a secret, or with one that cannot be decrypted. */
+/**
+ * Returns the secrets of the webhooks of a factory, by the UID of the webhook. Null: the webhook has no secret, or the secret cannot
+ * be decrypted.
+ */
 export async function readWebhookSecrets(
   db: Queryable,
   vault: Vault,
@@ -116,8 +122,7 @@ const readUsers = defineStatement({
 });
 
 /**
- * Returns why a secret of the team cannot have the value: a webhook that uses it needs another form. Returns null if it
- * can.
+ * Returns why a secret of the team cannot get this value: a webhook that uses the secret needs another form. Returns null if it can.
  */
 export async function faultOfWebhookSecret(
   db: Queryable,

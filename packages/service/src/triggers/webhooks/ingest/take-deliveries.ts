@@ -1,4 +1,4 @@
-/** Decides which deliveries a transaction accepts, and makes their rows for the statement that writes them. */
+/** Decides which deliveries a transaction accepts, and prepares their rows, which another statement may write. */
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
 import type { AutomationOutcome, SignatureSchemeName } from '@runyard/contract/webhooks/webhooks';
 import { bytesArray } from '../../../platform/store/database/bytes-array.ts';
@@ -17,18 +17,21 @@ export interface AcceptedDelivery {
   readonly factoryUid: string;
   readonly teamId: string;
   readonly scheme: SignatureSchemeName | null;
-  /** The name of the event, from the header that the webhook or its scheme configures; null: there is none. */
+  /** The name of the event, from the header that the webhook or its scheme names; null: there is no name. */
   readonly event: string | null;
-  /** The JSON as it was received. The run gets it as a file, unchanged. */
+  /** The bytes of the JSON as they were received. The run gets them unchanged, as a file. */
   readonly body: Buffer;
-  /** The parsed body. Numbers beyond a double are infinite; names may be any text, `__proto__` too. */
+  /** The parsed body. Numbers that are too large for a double are infinite. Names of members may be any text, even `__proto__`. */
   readonly payload: unknown;
 }
 
-/** The members of a delivery that select the automations of its webhook. */
+/** The members of a delivery that decide which automations may read it. */
 export type FeedingDelivery = Pick<AcceptedDelivery, 'webhookUid' | 'factoryUid' | 'scheme'>;
 
-/** Locks the rows of the webhooks in one order. The lock of a row also protects the budget of its webhook. */
+/**
+ * Locks the rows of the webhooks, in the order of their UIDs to prevent deadlocks. No other transaction can use the budgets of these
+ * webhooks meanwhile.
+ */
 const lockWebhooks = defineStatement({
   name: 'lock_webhooks_of_deliveries',
   text: `
@@ -42,8 +45,9 @@ const lockWebhooks = defineStatement({
 });
 
 /**
- * Runs as a separate statement after the locks, so that it sees rows that other transactions wrote while the locks waited. `same_bytes`: an
- * accepted delivery with the same signed bytes; NULL: an accepted delivery with the same identity.
+ * Finds out which deliveries are duplicates. This is a separate statement after the locks, so that it sees rows that other
+ * transactions wrote while this transaction waited for the locks. `same_bytes`: the earlier accepted delivery with the same signed
+ * bytes; NULL: the earlier delivery has the same identity.
  */
 const findAccepted = defineStatement({
   name: 'find_accepted_webhook_deliveries',
@@ -65,20 +69,23 @@ interface Delivery {
   readonly sameBytes?: SignedBytes;
 }
 
-/** A duplicate, and the reason; null: a delivery with the same identity was accepted. */
+/** A duplicate. `reason`: why it is a duplicate; null: a delivery with the same identity was accepted. */
 interface Duplicate {
   readonly label: 'DUPLICATE';
   readonly reason: string | null;
 }
 
-/** `changed`: the webhook has another version now. `full`: the budget of the webhook is used up. */
+/**
+ * The decision about a delivery. `changed`: the webhook now has another version than when the delivery was authenticated. `full`: the
+ * budget of the webhook is used up.
+ */
 type Taken = 'ACCEPTED' | Duplicate | 'changed' | 'full';
 
 /**
- * Locks the webhooks of the deliveries until the transaction ends, and decides about each delivery in their order. A delivery is
- * accepted only if its webhook still has the version that authenticated the delivery. So nothing is accepted with the version before a
- * disable, a rotation or a delete, even without a notice. The partial unique index ensures that only one of several deliveries with
- * the same identity is accepted.
+ * Locks the webhooks of the deliveries until the transaction ends, and decides about the deliveries in their order. A delivery is
+ * accepted only if its webhook still has the version with which the delivery was authenticated. So no delivery is accepted with an old
+ * secret or for a disabled or deleted webhook, even if this process missed the notice of the change. A partial unique index ensures
+ * that only one of several deliveries with the same identity is accepted.
  */
 export async function takeDeliveries(tx: Queryable, deliveries: readonly Delivery[]): Promise<Taken[]> {
   const uids = [...new Set(deliveries.map(({ webhook }) => webhook.uid))];
@@ -115,8 +122,8 @@ export async function takeDeliveries(tx: Queryable, deliveries: readonly Deliver
 const perMinute = maxWebhookDeliveriesPerMinute;
 
 /**
- * Returns the SQL of two common table expressions that write deliveries and reduce the budgets of their webhooks, which the transaction has
- * locked. The arguments name the parameters that `DeliveryRows.take` returns.
+ * Returns the SQL of two common table expressions: the first writes deliveries, the second counts them in the budgets of their
+ * webhooks. The transaction has locked these webhooks. The arguments name the SQL parameters with the values of `DeliveryRows.take`.
  */
 export const insertDeliveryRows = (rows: string, payloads: string, budgets: string): string => `
     webhook_delivery AS (
@@ -140,29 +147,29 @@ const insert = defineStatement({
   row: {},
 });
 
-/** Ids of the runs that a delivery has started, and the outcome of each automation that selects its webhook. */
+/** The ids of the runs that a delivery has started, and its outcome for each automation that selects its webhook. */
 interface OutcomeOfDelivery {
   readonly id: string;
   readonly runs: readonly string[];
   readonly outcomes: readonly AutomationOutcome[];
 }
 
-/** A delivery that the transaction takes. */
+/** A delivery that the transaction writes, as accepted or as a duplicate. */
 export interface TakenDelivery {
   readonly delivery: CheckedDelivery;
   readonly label: 'ACCEPTED' | 'DUPLICATE';
-  /** The reason that the log shows; null: there is none. */
+  /** The reason that the log shows; null: the log shows no reason. */
   readonly reason: string | null;
 }
 
 /**
- * Deliveries to write. A statement that starts the runs of deliveries writes their rows with `insertDeliveryRows`, so that each row is
- * written only once.
+ * The rows of the deliveries to write. If a statement writes the runs of deliveries, it also writes these rows, with
+ * `insertDeliveryRows`. So each row is written once, together with its outcomes.
  */
 export interface DeliveryRows {
-  /** Adds the outcomes of deliveries that are not written yet. */
+  /** Adds outcomes to rows that are not written yet. */
   note(outcomes: readonly OutcomeOfDelivery[]): void;
-  /** Returns the parameters of `insertDeliveryRows` for the deliveries that no statement has taken yet. */
+  /** Returns the values of the SQL parameters of `insertDeliveryRows`, for all rows that were not taken before. */
   take(): [rows: string, payloads: Buffer, budgets: string];
 }
 
@@ -198,7 +205,7 @@ function budgetsOf(taken: readonly TakenDelivery[]) {
   return [...budgets.values()];
 }
 
-/** Returns the rows of the deliveries, and the function that writes the rows that no other statement wrote. */
+/** Returns the rows of the deliveries, and a function that writes those which no other statement has taken. */
 export function makeDeliveryRows(deliveries: readonly TakenDelivery[]): {
   readonly rows: DeliveryRows;
   writeRest(tx: Transaction): void;

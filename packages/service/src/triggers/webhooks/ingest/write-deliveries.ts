@@ -1,4 +1,4 @@
-/** Writes deliveries that start no run and that passed all checks except the check of their identity. */
+/** Writes deliveries that start no run. They have passed all checks except the check for duplicates, which this file does. */
 
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
 import { bytesArray } from '../../../platform/store/database/bytes-array.ts';
@@ -7,24 +7,24 @@ import { defineStatement, float, nullable, text } from '../../../platform/store/
 import type { KnownWebhook } from './directory.ts';
 import type { EventHeaders, Identity } from './read-request.ts';
 
-/** The signed bytes of a delivery, and the time in which equal bytes count as a duplicate. */
+/** The hash of a delivery's signed bytes. Another delivery with the same hash within `windowSeconds` seconds is a duplicate. */
 export interface SignedBytes {
   /** SHA-256 */
   readonly hash: Buffer;
   readonly windowSeconds: number;
 }
 
-/** Returns why a delivery with the same signed bytes as an earlier delivery counts as a duplicate. */
+/** Returns the reason for treating a delivery as a duplicate because an earlier delivery had the same signed bytes. */
 export const explainSameBytes = (earlierId: string, windowSeconds: number | string): string =>
   `the delivery ${earlierId} had the same signed bytes. The signature does not cover the id, so equal bytes count once in ${windowSeconds} s (duplicate_window_seconds)`;
 
-/** SQL: the text of `explainSameBytes`, from two SQL expressions. */
+/** Returns SQL for the text of `explainSameBytes`. The arguments are SQL expressions. */
 const explainSameBytesSql = (earlierId: string, windowSeconds: string): string =>
   explainSameBytes(`' || ${earlierId} || '`, `' || ${windowSeconds} || '`).replace(/^/, "'").replace(/$/, "'");
 
 /**
- * SQL: the last accepted delivery of the webhook with the same signed bytes, within the window; NULL if there is no such delivery.
- * `i` has the columns webhook_uid, signed_hash and window_seconds.
+ * Returns SQL for the id of the webhook's last accepted delivery within the window that had the same signed bytes; NULL if there is no
+ * such delivery. `i`: a row with the columns webhook_uid, signed_hash and window_seconds.
  */
 export const findSameBytes = (i: string): string => `(
   SELECT d.id FROM webhook_deliveries d WHERE d.webhook_uid = ${i}.webhook_uid AND d.signed_hash = ${i}.signed_hash AND d.label = 'ACCEPTED'
@@ -33,8 +33,8 @@ export const findSameBytes = (i: string): string => `(
 const perMinute = maxWebhookDeliveriesPerMinute;
 
 /**
- * SQL: whether a trigger of the automation selects a webhook. The automation is `a`; `isGithub` says whether GitHub signs for the
- * webhook. A delivery that starts nothing needs only this statement as its transaction.
+ * Returns an SQL condition: a trigger of the automation `a` selects a webhook. `isGithub`: an SQL condition which is true if the
+ * webhook has the signature scheme of GitHub.
  */
 export const selectsWebhook = (webhookUid: string, isGithub: string): string => `
   EXISTS (SELECT FROM jsonb_array_elements(a.triggers) t WHERE
@@ -42,20 +42,21 @@ export const selectsWebhook = (webhookUid: string, isGithub: string): string => 
     OR t ->> 'provider' = 'github' AND ${isGithub})`;
 
 /**
- * `HELD`: automations select the webhook, another transaction has locked it, it was deleted, or the delivery reports a push to a factory
- * with a source. `CHANGED`: the webhook has another version now. `FULL`: its budget is used up.
+ * `HELD`: the delivery was not written, because an automation selects its webhook, another transaction has locked the webhook, the
+ * webhook was deleted, or the delivery reports a push and the factory has a source. `CHANGED`: the webhook has another version now.
+ * `FULL`: the budget of the webhook is used up.
  */
 type InsertOutcome = 'ACCEPTED' | 'DUPLICATE' | 'HELD' | 'CHANGED' | 'FULL';
 
 /**
- * The statement locks the rows of the webhooks in one order. The lock of a row also protects the budget of its webhook. $2: the versions
- * with which the deliveries were
- * authenticated, so that nothing is accepted after a disable, a rotation or a delete, even if the notice about it did not arrive. The
- * partial unique index decides which of several deliveries with one identity is accepted. Of the deliveries that may start something,
- * only duplicates are written. Deliveries of a webhook that another transaction has locked are not written, because that transaction
- * may wait long for the runs that it starts. Returns one row for each delivery, in their order. The subqueries of $1 hide the
- * length of the arrays. Without them, PostgreSQL makes a new plan for each batch of fewer than ten deliveries, because it expects such
- * plans to be cheaper.
+ * Checks and writes deliveries that start nothing, in one statement, which is its own transaction. Returns one row for each delivery,
+ * in their order. The statement locks the rows of the webhooks in the order of their UIDs, so no other transaction uses the budgets of
+ * these webhooks meanwhile. $2: the versions with which the deliveries were authenticated. A delivery is refused if its webhook now
+ * has another version. So no delivery is accepted with an old secret or for a disabled webhook, even if this process missed the notice
+ * of the change. A partial unique index decides which of several deliveries with the same identity is accepted. Deliveries that may
+ * start a run are written only if they are duplicates. Deliveries of a webhook that another transaction has locked are not written,
+ * because that transaction may take long to create runs. The subqueries of $1 hide the length of the arrays. Without them, PostgreSQL
+ * makes a new plan for each batch of fewer than ten deliveries, because it expects such plans to be cheaper.
  */
 const insertUnheld = defineStatement({
   name: 'insert_webhook_deliveries_that_start_nothing',
@@ -115,38 +116,38 @@ const insertUnheld = defineStatement({
   row: { outcome: text<InsertOutcome>(), wait_ms: nullable(float) },
 });
 
-/** A delivery that passed all checks except the check of its identity. */
+/** A delivery that has passed all checks except the check for duplicates. */
 export interface CheckedDelivery {
   readonly webhook: KnownWebhook;
   readonly id: string;
   readonly body: Buffer;
   readonly payload: unknown;
   readonly identity: Identity;
-  /** Name of the event; null: no header has one. */
+  /** Name of the event; null: no header names the event. */
   readonly event: string | null;
-  /** Stored beside the payload. */
+  /** The headers that are stored with the payload. */
   readonly headers: EventHeaders;
   readonly replayOf?: string;
-  /** Hash of the signed bytes, if equal bytes count as a duplicate for some time. Absent: equal bytes never count as a duplicate. */
+  /** Set if another delivery with the same signed bytes is a duplicate for some time. Absent: only the identity shows duplicates. */
   readonly sameBytes?: SignedBytes;
-  /** True: the provider only checks the URL. */
+  /** True: the request is a check of the URL by the provider, so it starts no run. */
   readonly startsNothing?: true;
-  /** Advice to a person, for the log. */
+  /** Advice to a person, which the log shows. */
   readonly reason?: string;
 }
 
 export type Written = { readonly kind: 'accepted' | 'duplicate' };
 
 /**
- * `changed`: the webhook has another version now. `full`: its budget is used up; `waitMs` is the time until the budget allows a delivery
- * again.
+ * `changed`: the webhook has another version now. `full`: the budget of the webhook is used up. `waitMs`: the time until the budget
+ * allows a delivery again.
  */
 export type NotWritten = { readonly kind: 'changed' } | { readonly kind: 'full'; readonly waitMs: number };
 
-/** `held`: the delivery needs a separate transaction, because it may start a run or its webhook is locked. */
+/** `held`: the delivery was not written. It needs another transaction, because it may start a run or its webhook is locked. */
 type Inserted = Written | NotWritten | { readonly kind: 'held' };
 
-/** Writes deliveries in one statement, except deliveries that may start a run. */
+/** Writes deliveries with one statement. Does not write deliveries that may start a run. */
 export async function insertAll(db: Queryable, deliveries: readonly CheckedDelivery[]): Promise<Inserted[]> {
   const column = <T>(of: (delivery: CheckedDelivery) => T): T[] => deliveries.map(of);
   const rows = await db.query(insertUnheld, [

@@ -1,4 +1,7 @@
-/** Writes refused deliveries to the log. One statement checks the webhook, counts the delivery against its budget and writes it. */
+/**
+ * Writes refused deliveries to the log of their webhook. One statement checks the version of the webhook, checks and updates its
+ * budget, and writes the delivery.
+ */
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
 import type { WebhookDeliveryLabel } from '@runyard/contract/webhooks/webhooks';
 import type { Queryable } from '../../../platform/store/database/database.ts';
@@ -8,15 +11,15 @@ import type { NotWritten } from './write-deliveries.ts';
 
 const perMinute = maxWebhookDeliveriesPerMinute;
 
-/** SQL: whether the column has fewer than the allowed number of times of the last minute. */
+/** Returns an SQL condition: the column, a list of times, has fewer than the allowed number of times in the last minute. */
 const hasRoom = (column: string): string =>
   `(cardinality(${column}) < ${perMinute} OR ${column}[cardinality(${column}) - ${perMinute - 1}] <= clock_timestamp() - interval '1 minute')`;
 
-/** SQL: the column with the present time, without the times that do not count any more. */
+/** Returns SQL for the column with the present time added and without the oldest times, which are not needed any more. */
 const withNow = (column: string): string =>
   `(${column} || clock_timestamp())[greatest(1, cardinality(${column}) - ${perMinute - 2}):]`;
 
-/** SQL: milliseconds until the budget allows a delivery; zero or less: it does now. */
+/** Returns SQL for the milliseconds until the budget allows a delivery. Zero or less: the budget allows one now. */
 const waitMs = (column: string): string =>
   `CASE WHEN cardinality(${column}) < ${perMinute} THEN 0
     ELSE extract(epoch FROM ${column}[cardinality(${column}) - ${perMinute - 1}] + interval '1 minute' - clock_timestamp())::float8 * 1000 END`;
@@ -34,8 +37,8 @@ const insertInvalid = defineStatement({
 });
 
 /**
- * Writes a delivery of an unverified sender. It counts against another budget than accepted deliveries, but is also refused when the budget
- * of accepted deliveries is used up.
+ * Writes a refused delivery whose sender was not verified. Such deliveries have their own budget, `recent_rejected`. They are also not
+ * written if the budget of accepted deliveries, `recent`, is used up.
  */
 const insertRejected = defineStatement({
   name: 'insert_rejected_webhook_delivery',
@@ -61,13 +64,16 @@ const readRefusal = defineStatement({
 export interface RefusedDelivery {
   readonly id: string;
   readonly sizeBytes: number;
-  /** Reason for the log, as text; null: the label is enough. */
+  /** The reason that the log shows; null: the label alone shows the reason. */
   readonly reason: string | null;
 }
 
 type Checked = Pick<KnownWebhook, 'uid' | 'version' | 'fullUntil'>;
 
-/** Returns why nothing was written. Notes the time until which the process can refuse deliveries without asking the database. */
+/**
+ * Returns why a delivery was not written. If a budget is used up, stores in `webhook` until when, so that the process can refuse
+ * deliveries without a query.
+ */
 export async function explainRefusal(
   db: Queryable,
   webhook: Checked,
@@ -83,7 +89,7 @@ export async function explainRefusal(
   return { kind: 'full', waitMs: Math.max(deliveries, of === 'rejection' ? rejections : 0, 1) };
 }
 
-/** Writes a refused delivery; returns null after writing it. */
+/** Writes a refused delivery. Returns null, or the reason why it was not written. */
 export async function writeRejection(
   db: Queryable,
   webhook: Checked,

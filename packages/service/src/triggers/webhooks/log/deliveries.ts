@@ -1,4 +1,4 @@
-/** The log of a webhook. */
+/** Reads the deliveries in the log of a webhook, and records later outcomes. */
 import type {
   AutomationOutcome,
   ListWebhookDeliveriesQuery,
@@ -23,7 +23,7 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import type { EventHeaders } from '../ingest/read-request.ts';
 
-/** Columns of a delivery in a list. */
+/** The columns of a delivery that a list shows. */
 export const deliveryRow = {
   id: uuid,
   label: text<WebhookDeliveryLabel>(),
@@ -39,7 +39,7 @@ export const deliveryRow = {
 
 const columns = Object.keys(deliveryRow).join(', ');
 
-/** SQL of the columns of a delivery `d`, except the checks of its outcomes, which would make pages large. */
+/** SQL of the columns of a delivery `d`. The outcomes have no `checks`, because these would make pages large. */
 export const deliveryColumns = Object.keys(deliveryRow)
   .map((name) =>
     name === 'outcomes'
@@ -88,13 +88,13 @@ export const toDelivery = (found: RowOf<typeof readPage>): WebhookDelivery => ({
   ...(found.outcomes.length === 0 ? {} : { automations: found.outcomes }),
 });
 
-/** Number of deliveries that are searched for the last payloads. */
+/** Only this many of the newest deliveries are searched for payloads. */
 const maxLookedAt = 5_000;
 
-/** An id after those of all deliveries. */
+/** An id that is greater than the ids of all deliveries. */
 export const newest = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** Returns one page of the log, newest first. Returns null if the cursor was made for another list. */
+/** Returns one page of the log of a webhook, newest delivery first. Returns null if the cursor was made for another list. */
 export async function listWebhookDeliveries(
   db: Queryable,
   signer: CursorSigner,
@@ -121,11 +121,11 @@ export async function listWebhookDeliveries(
   };
 }
 
-/** A delivery with the received bytes; null: it was not accepted, or the bytes are no longer stored. */
+/** A delivery with its payload. `payload`: null if the delivery was not accepted or its payload is no longer stored. */
 export interface StoredDelivery {
   readonly delivery: WebhookDelivery;
   readonly payload: Buffer | null;
-  /** The provider's name of the event. */
+  /** The name that the provider gave the event. */
   readonly event: string | null;
   readonly headers: EventHeaders;
 }
@@ -142,7 +142,7 @@ export async function readWebhookDelivery(
   return { delivery: toDelivery(found), payload, event, headers: headers ?? {} };
 }
 
-/** The payload of a delivery, and the webhook that took it. */
+/** The payload of a delivery, and the webhook that received it. */
 export interface StoredPayload {
   readonly webhookUid: string;
   readonly scheme?: SignatureSchemeName | null;
@@ -151,7 +151,7 @@ export interface StoredPayload {
 }
 
 /**
- * Returns the payload of a delivery to any webhook of a factory; null if there is no delivery with this id, or its payload is not stored.
+ * Returns the payload of a delivery to any webhook of the factory. Returns null if there is no delivery with this id, or its payload is not stored.
  */
 export async function readPayloadOfDelivery(
   db: Queryable,
@@ -166,8 +166,8 @@ export async function readPayloadOfDelivery(
 }
 
 /**
- * $3: bytes of all payloads. Reads only the newest deliveries that can have a payload, because many rejected deliveries may be between
- * them.
+ * Reads the newest stored payloads of a webhook: at most $2, with at most $3 bytes together. Searches only the newest deliveries,
+ * because there may be very many rejected deliveries between those with a payload.
  */
 const readLast = defineStatement({
   name: 'read_last_payloads_of_webhook',
@@ -190,7 +190,7 @@ export const readLastPayloads = (
   { count, maxBytes }: { readonly count: number; readonly maxBytes: number },
 ): Promise<PayloadInLog[]> => db.query(readLast, [webhookUid, count, maxBytes]);
 
-/** Replaces the outcome of one automation, and adds its run. */
+/** In a delivery of the log, replaces the outcome for one automation and adds the id of its run. */
 const noteLater: Statement = {
   name: 'note_later_outcome_of_webhook_delivery',
   text: `
@@ -201,7 +201,7 @@ const noteLater: Statement = {
     WHERE id = $1`,
 };
 
-/** Records in the log the later outcome of an automation that made the delivery wait. */
+/** Records in the log the final outcome of a delivery that had to wait for an automation. */
 export async function noteLaterOutcome(tx: Queryable, deliveryId: string, outcome: AutomationOutcome): Promise<void> {
   const { automation_id: automation, run_id: runId = null } = outcome;
   await tx.query(noteLater, [deliveryId, automation, runId, JSON.stringify(outcome)]);

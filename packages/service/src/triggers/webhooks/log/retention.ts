@@ -3,12 +3,12 @@ import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, text } from '../../../platform/store/database/statement.ts';
 import { idAt } from '../../../platform/store/database/uuid.ts';
 
-/** interface.md, "Limits": at least 50 deliveries. */
+/** The newest deliveries of each webhook that are never deleted (interface.md, "Limits": at least 50 deliveries). */
 const keptDeliveries = 50;
 
 /**
- * Deletes rejected deliveries after 7 days. Deletes accepted deliveries and duplicates, which keep their identities reserved, after 30
- * days. Never deletes the latest 50.
+ * Deletes rejected deliveries after 7 days, and accepted deliveries and duplicates after 30 days. While an accepted delivery is
+ * stored, another delivery with the same identity is a duplicate. Never deletes the newest 50 deliveries of a webhook.
  */
 export const oldDeliveries: RowRule = {
   table: 'webhook_deliveries',
@@ -17,20 +17,23 @@ export const oldDeliveries: RowRule = {
     ORDER BY newer.id DESC OFFSET ${keptDeliveries - 1} LIMIT 1)`,
 };
 
-/** Deliveries of webhooks that were deleted. */
+/** Deletes the deliveries of webhooks that were deleted. */
 export const deliveriesOfNoWebhook: RowRule = {
   table: 'webhook_deliveries',
   isOver: `id < ${idAt('1 minute')} AND NOT EXISTS (SELECT FROM webhooks WHERE uid = webhook_deliveries.webhook_uid)`,
 };
 
-/** Webhooks whose counted bytes are above the limit. */
+/** Finds webhooks whose stored payloads have more than $1 bytes. */
 const readLarge = defineStatement({
   name: 'read_webhooks_with_large_logs',
   text: 'SELECT uid FROM webhooks WHERE payload_bytes > $1',
   row: { uid: text() },
 });
 
-/** Deletes the oldest payloads beyond the limit, with their headers, but keeps the latest 50, and counts the remaining bytes. */
+/**
+ * Deletes the oldest payloads of a webhook, with their headers, until at most $2 bytes are left. Keeps the newest 50. Stores the
+ * number of bytes that are left.
+ */
 const trim = defineStatement({
   name: 'trim_payloads_of_webhook',
   text: `
@@ -50,7 +53,10 @@ const trim = defineStatement({
   row: { count: integer },
 });
 
-/** Deletes payloads of logs that exceed `maxBytes`, until nine tenths of `maxBytes` are left. Returns the number of deleted payloads. */
+/**
+ * If the payloads of a webhook have more than `maxBytes` bytes, deletes the oldest ones until nine tenths of `maxBytes` are left.
+ * Returns the number of deleted payloads of all webhooks.
+ */
 export async function trimPayloads(db: Database, maxBytes: number): Promise<number> {
   let trimmed = 0;
   for (const { uid } of await db.query(readLarge, [maxBytes])) {

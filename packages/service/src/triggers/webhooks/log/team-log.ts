@@ -1,4 +1,4 @@
-/** The deliveries to all webhooks of a team. */
+/** Lists the deliveries to all webhooks of a team. */
 import type {
   ListTeamDeliveriesQuery,
   ListTeamDeliveriesResponse,
@@ -9,17 +9,20 @@ import type { Queryable, Statement } from '../../../platform/store/database/data
 import { defineStatement, type RowOf, text, uuid } from '../../../platform/store/database/statement.ts';
 import { deliveryColumns, deliveryRow, newest, toDelivery } from './deliveries.ts';
 
-/** Maximum number of deliveries that are read for one page. Only one filter uses an index; the other filters need the rows. */
+/**
+ * Largest number of deliveries that are read for one page. Only one filter of a request uses an index; for the other filters, the rows
+ * must be read.
+ */
 export const maxLookedAt = 10_000;
 /**
- * The time in the id is from the clock of the process that received the delivery, and `received_at` is from the
- * database's clock.
+ * The largest expected difference between the time in a delivery's id, which the clock of a service process gives, and `received_at`,
+ * which the clock of the database gives.
  */
 const maxClockDifferenceMs = 5 * 60_000;
 
 export const teamDeliveryRow = { ...deliveryRow, webhook_uid: text(), webhook_name: text(), factory_uid: text() };
 
-/** SQL of the columns of a delivery `d` with its webhook `w`. */
+/** SQL of the columns of a delivery `d` and its webhook `w`. */
 export const teamDeliveryColumns = `${deliveryColumns}, d.webhook_uid, w.name AS webhook_name, w.factory_uid`;
 
 export const toTeamDelivery = (found: RowOf<typeof pages.team.read>): TeamWebhookDelivery => ({
@@ -30,14 +33,15 @@ export const toTeamDelivery = (found: RowOf<typeof pages.team.read>): TeamWebhoo
 });
 
 /**
- * Defines the statements that read pages from the index of `columns`. The values of the columns are the parameters from $3 on; the ids
- * are before $1 and not before $2. The statements compare whole rows, not single columns. With conditions on single columns, the
- * planner could prefer the primary key, and would read the deliveries of all teams to find the deliveries of a team that has few.
+ * Defines the statements that read pages with the index on `columns` and the id. Parameters: the ids are less than $1 and at least $2;
+ * the values of the columns begin at $3. The statements compare whole rows, `(column, id) < (value, $1)`, and not single columns. With
+ * conditions on single columns, PostgreSQL could use the primary key. For a team with few deliveries, it would then read the
+ * deliveries of all teams.
  */
 function pagesBy(index: string, columns: readonly string[], isIndexed = 'true') {
   const names = [...columns, 'id'].join(', ');
   const values = columns.map((_, n) => `$${n + 3}`).join(', ');
-  // Both queries have the same order, so the outer query does not have to sort the rows of the inner query.
+  // The inner and the outer query have the same order, so PostgreSQL does not sort the rows again.
   const order = [...columns, 'id'].map((name) => `${name} DESC`).join(', ');
   const lookedAt = `
       FROM webhook_deliveries WHERE ${isIndexed} AND (${names}) < (${values}, $1) AND (${names}) >= (${values}, $2)
@@ -64,8 +68,8 @@ function pagesBy(index: string, columns: readonly string[], isIndexed = 'true') 
       row: teamDeliveryRow,
     }),
     /**
-     * Finds the last delivery that a page with few deliveries has looked at, if there are more. No row: the delivery belongs to another
-     * team.
+     * If a page has found too few deliveries among the first `maxLookedAt`, finds the last delivery that it has read, where the next
+     * page begins. Returns no row if there are no more deliveries, or if that delivery belongs to another team.
      */
     readEnd: defineStatement({
       name: `read_end_of_deliveries_of_team_by_${index}`,
@@ -85,7 +89,7 @@ const pages = {
 
 type Filters = Omit<ListTeamDeliveriesQuery, 'limit' | 'cursor'>;
 
-/** Returns the index that matches the filters best, with the values of its columns. */
+/** Returns the statements with the index that fits the filters best, and the values of the columns of this index. */
 function indexFor(teamId: string, { webhook_uid: webhookUid, event, label }: Filters) {
   if (webhookUid !== undefined) return { ...pages.webhook, values: [webhookUid] };
   if (event !== undefined) return { ...pages.event, values: [teamId, event] };
@@ -93,13 +97,13 @@ function indexFor(teamId: string, { webhook_uid: webhookUid, event, label }: Fil
   return { ...pages.team, values: [teamId] };
 }
 
-/** Returns the smallest UUIDv7 of a time. */
+/** Returns the smallest UUIDv7 of a time, which is in milliseconds since 1970. */
 const idAtTime = (ms: number): string => {
   const hex = Math.max(0, ms).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 };
 
-/** Returns one page, newest first. Returns null if the cursor was made for another list. */
+/** Returns one page of deliveries, newest first. Returns null if the cursor was made for another list. */
 export async function listTeamDeliveries(
   db: Queryable,
   signer: CursorSigner,
@@ -130,12 +134,12 @@ export async function listTeamDeliveries(
   };
 }
 
-/** Channel of notices about new deliveries and outcomes, without a payload. A trigger notifies it. */
+/** Channel on which a trigger sends a notice for each new delivery or outcome. The notices have no payload. */
 export const deliveriesChannel = 'runyard_webhook_deliveries';
 
 /**
- * Removes from the deliveries in a copied database the transaction numbers that this database has not assigned yet. Part of the
- * transaction in which `edges/live/epoch.ts` renews the epoch.
+ * In a database that was copied, sets the transaction numbers of deliveries to 0 if this database has not assigned these numbers yet.
+ * `edges/live/epoch.ts` does this in the transaction in which it renews the epoch.
  */
 export const forgetFutureTransactionsOfDeliveries: Statement = {
   name: 'forget_future_transactions_of_deliveries',

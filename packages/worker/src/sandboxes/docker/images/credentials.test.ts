@@ -21,7 +21,7 @@ const read = async (registry: string) => {
   return found && JSON.parse(Buffer.from(found.header, 'base64url').toString());
 };
 
-test('gives a registry only its own credentials', async () => {
+test('readCredentials returns only the credentials of the requested registry', async () => {
   await write({
     auths: {
       'ghcr.io': auth('ann:one:with-colon'),
@@ -43,13 +43,16 @@ test.each([
   [{ auths: { 'ghcr.io': {} }, credsStore: 'desktop' }, 'ghcr.io', /kept by a program \(desktop\)/],
   [{ credHelpers: { 'gcr.io': 'gcloud' } }, 'gcr.io', /kept by a program \(gcloud\)/],
   [{ auths: { 'ghcr.io': auth('hunter2') } }, 'ghcr.io', /no user and password/],
-])('refuses %j without showing it', async (content, registry, message) => {
-  await write(content);
-  const error = await read(registry).catch((caught: Error) => caught);
-  expect(error.message).toMatch(message);
-  expect(error.message).not.toContain('hunter2');
-});
+])(
+  'readCredentials refuses the file content %j, and the error does not show the content',
+  async (content, registry, message) => {
+    await write(content);
+    const error = await read(registry).catch((caught: Error) => caught);
+    expect(error.message).toMatch(message);
+    expect(error.message).not.toContain('hunter2');
+  },
+);
 
-test('says that the file is missing', async () => {
+test('readCredentials rejects with ENOENT if the file is missing', async () => {
   await expect(read('ghcr.io')).rejects.toThrow('cannot be read (ENOENT)');
 });

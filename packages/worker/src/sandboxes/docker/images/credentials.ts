@@ -19,16 +19,15 @@ const DockerConfig = z.object({
   credHelpers: z.record(z.string(), z.string()).optional(),
 });
 
-/** Name under which `docker login` keeps the credentials of Docker Hub. */
+/** `docker login` stores the credentials of Docker Hub under this name. */
 const dockerHub = 'index.docker.io';
 
 /** Returns the registry of a key in `auths`. The key may be a URL with a path. */
 const registryOf = (key: string): string => key.replace(/^https?:\/\//, '').split('/', 1)[0] ?? '';
 
 /**
- * Returns the credentials for a registry. Undefined: the setting names no file, or the file has no credentials for this registry. Rejects
- * with a
- * `SandboxError` that names the fault, but no content of the file.
+ * Returns the credentials for a registry. Returns undefined if the setting names no file, or if the file has no credentials for this
+ * registry. Rejects with a `SandboxError` that describes the fault without any content of the file.
  */
 export async function readCredentials(
   file: string | undefined,
@@ -58,7 +57,7 @@ export async function readCredentials(
   const { identitytoken } = entry;
   const value = { username, password, serveraddress: registry, ...(identitytoken ? { identitytoken } : {}) };
   return {
-    // Makes base64url with padding, because engines ignore a header without padding, and base64url of Node has none.
+    // Makes base64url with padding by hand, because engines ignore a header without padding, and Node's base64url has no padding.
     header: Buffer.from(JSON.stringify(value)).toString('base64').replaceAll('+', '-').replaceAll('/', '_'),
     secrets: [entry.auth, password, identitytoken ?? ''].filter((secret) => secret !== ''),
   };

@@ -1,7 +1,7 @@
 import { type Engine, EngineError, type EngineFacts } from '../../engine/engine.ts';
 import { type ContainerImage, noLinks, volumesFault } from './image.ts';
 
-/** An image that the engine has. `fault`: the reason if no sandbox may use the image. */
+/** An image that the engine has. `fault` is set if no sandbox may use the image, and has the reason. */
 export interface FoundImage extends ContainerImage {
   readonly bytes: number;
   readonly fault?: { readonly reason: string; readonly message: string };
@@ -15,7 +15,7 @@ interface Inspected {
   readonly Config?: { readonly Env?: string[] | null; readonly Volumes?: Record<string, object> | null } | null;
 }
 
-/** Names of architectures in images, by the names that engines use. */
+/** Names that images use for architectures. The keys are the names that engines use. */
 const architectures: Readonly<Record<string, string>> = { x86_64: 'amd64', aarch64: 'arm64' };
 
 /** Returns the engine's image with this name; undefined if the engine has no such image. */
@@ -43,8 +43,8 @@ export async function findImage(engine: Engine, facts: EngineFacts, name: string
 }
 
 /**
- * Returns the first path in the image that is a forbidden link; undefined if there is no such link. Creates a container to read the paths,
- * and never starts it.
+ * Returns the first path of `noLinks` that is a link in the image. Returns undefined if none is a link. To read the paths, creates a
+ * container of the image, but never starts this container.
  */
 export async function findLink(
   engine: Engine,
@@ -56,7 +56,7 @@ export async function findLink(
   const { Id } = await engine.call<{ Id: string }>('POST', '/containers/create', {
     query: { name },
     json,
-    // No time limit, because some storage drivers copy the whole image.
+    // The request has no time limit, because some storage drivers copy the whole image to create a container.
     answerMs: 0,
   });
   try {

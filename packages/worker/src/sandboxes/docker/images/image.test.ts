@@ -8,7 +8,7 @@ test.each([
   [['/a/../opt/runyard/agent'], 'where the sandbox has files'],
   [['relative'], 'where the sandbox has files'],
   [Array.from({ length: 40 }, (_, n) => `/v${n}`), '40 volumes'],
-])('decides about the volumes %j', (volumes, fault) => {
+])('volumesFault accepts or refuses the volumes %j', (volumes, fault) => {
   if (fault === undefined) expect(volumesFault(volumes)).toBeUndefined();
   else expect(volumesFault(volumes)).toContain(fault);
 });

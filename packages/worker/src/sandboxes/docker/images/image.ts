@@ -4,9 +4,12 @@ import { inside } from '../../bubblewrap/arguments.ts';
 
 /** Facts of the engine about the image of a sandbox. */
 export interface ContainerImage {
-  /** Digest of the image's content. The container is started by this digest, because the name may mean another image by then. */
+  /**
+   * Digest of the image's content. The container is created with this digest and not with the name, because the name may mean another
+   * image at that time.
+   */
   readonly id: string;
-  /** `NAME=value` of its variables. */
+  /** The environment variables of the image, as `NAME=value`. */
   readonly env: readonly string[];
   /** Folders for which the image declares volumes. */
   readonly volumes: readonly string[];
@@ -14,7 +17,7 @@ export interface ContainerImage {
 
 /** Runyard's own folders, in which an image may not declare a volume. */
 export const ownFolders = ['/opt/runyard', '/run/runyard', inside.workspace, inside.home, harnessFolderInside];
-/** Folders of the kernel and of the engine. */
+/** Folders of the kernel and of the engine, in which an image may not declare a volume either. */
 const systemFolders = ['/', '/proc', '/sys', '/dev', '/etc', '/sbin', '/tmp'];
 
 const mostVolumes = 32;
@@ -36,8 +39,9 @@ export function volumesFault(volumes: readonly string[]): string | undefined {
 }
 
 /**
- * Paths of an image that must not be links. The engine mounts folders at the targets of links. So a link could make the engine mount a
- * folder that commands can write over the agent's own files, or put the agent's socket into a folder that commands can rename.
+ * Paths of an image that must not be links. If a path is a link, the engine mounts the sandbox's folder at the target of the link. So
+ * a link could make the engine mount a folder to which commands can write over the agent's own files. Or a link could put the agent's
+ * socket into a folder that commands can rename.
  */
 export const noLinks = [
   ...['/tmp', inside.workspace, '/home', inside.home, '/opt', inside.runtime, harnessFolderInside],

@@ -15,7 +15,7 @@ let server: Server;
 let pulls: ServerResponse[];
 let hasImage = false;
 let record: string[];
-/** Path that is a link in the image. */
+/** If this is set, the path is a link in the fake image. */
 let link = '';
 
 beforeEach(async () => {
@@ -82,7 +82,7 @@ const pullsSeen = async (count: number): Promise<void> => {
   while (pulls.length < count) await new Promise((resolve) => setImmediate(resolve));
 };
 
-test('pulls an image once for several runs, and continues the pull while at least one run waits for it', async () => {
+test('an image is pulled once for several runs, and the pull continues while at least one of them waits', async () => {
   const images = open();
   const first = new AbortController();
   const one = images.provide(name, watcher(), first.signal);
@@ -97,7 +97,7 @@ test('pulls an image once for several runs, and continues the pull while at leas
   expect(record).toEqual([`use ${name}`, `use ${name}`, `begins ${name}`, `release ${name}`, `has ${name} sha256:1`]);
 });
 
-test('forgets a pull that has failed, and does not record an image that the engine already had', async () => {
+test('a failed pull is not recorded, and neither is an image that the engine already had', async () => {
   const images = open();
   const failing = images.provide(name, watcher(), new AbortController().signal);
   await pullsSeen(1);
@@ -112,7 +112,7 @@ test('forgets a pull that has failed, and does not record an image that the engi
 });
 
 test.each(['/workspace', '/opt/runyard', '/run', '/run/runyard', '/etc'])(
-  'refuses an image if %s is a link in it',
+  'an image in which %s is a link is refused',
   async (name) => {
     hasImage = true;
     link = name;

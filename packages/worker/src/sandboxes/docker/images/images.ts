@@ -1,4 +1,4 @@
-/** The images for the sandboxes of a worker: finds them in the engine, pulls missing images, refuses harmful ones. */
+/** Provides the images for the sandboxes of a worker: finds images in the engine, pulls missing images, and refuses harmful images. */
 
 import { type ImageName, readImageName } from '@runyard/contract/runs/image-names';
 import type { Engine, EngineFacts } from '../../engine/engine.ts';
@@ -14,20 +14,23 @@ export interface ImagesRequest {
   /** Registries whose images may be used. */
   readonly registries: readonly string[];
   readonly maxBytes: number;
-  /** Returns the operator's credentials for a registry. Reads them again for each pull. */
+  /** Returns the operator's credentials for a registry. Called for each pull, because the operator may change the file. */
   readonly credentialsFor: (registry: string) => Promise<RegistryCredentials | undefined>;
-  /** Labels of the containers, by which the next worker finds and removes them. */
+  /**
+   * Labels of containers that are created only to read an image. By these labels, the next worker finds and removes containers that are
+   * left.
+   */
   readonly labels: Readonly<Record<string, string>>;
   readonly newContainerName: () => string;
   readonly pulled: PulledImages;
 }
 
-/** An image for one sandbox. The image stays in the engine until it is released. */
+/** An image for one sandbox. The worker does not remove the image from the engine before `release` is called. */
 export interface ProvidedImage extends FoundImage {
   release(): void;
 }
 
-/** Is called for each step of a pull, for the timeline of the run. */
+/** Gets the steps of a pull, which the timeline of the run shows. */
 export interface PullWatcher {
   started(): void;
   progress(progress: PullProgress): void;
@@ -35,11 +38,14 @@ export interface PullWatcher {
 }
 
 export interface Images {
-  /** Returns the image for a sandbox. Rejects with a `SandboxError` that has the next step, or with the reason of `signal`. */
+  /**
+   * Returns the image for a sandbox. Rejects with a `SandboxError` that names the next step or, if `signal` is aborted, with the reason
+   * of `signal`.
+   */
   provide(given: string, watcher: PullWatcher, signal: AbortSignal): Promise<ProvidedImage>;
 }
 
-/** A pull for which several runs may wait. It continues until the last of these runs has stopped waiting. */
+/** A pull for which several runs may wait. It is stopped if the last of these runs stops waiting. */
 interface Pull {
   readonly done: Promise<void>;
   readonly watchers: Set<PullWatcher>;
@@ -50,7 +56,7 @@ interface Pull {
 export function openImages(request: ImagesRequest): Images {
   const { engine, facts, registries, maxBytes, pulled } = request;
   const pulls = new Map<string, Pull>();
-  /** Ids of images without harmful links. The content of an id never changes. */
+  /** Ids of images that were checked and have no harmful links. One check is enough, because the content of an image id never changes. */
   const checked = new Set<string>();
 
   const startPull = (name: ImageName): Pull => {
@@ -97,7 +103,7 @@ export function openImages(request: ImagesRequest): Images {
       signal.removeEventListener('abort', abort);
       current.watchers.delete(watcher);
       if (current.watchers.size === 0) {
-        // A new run must not join a pull that is about to end.
+        // Forgets the pull first, so that no new run joins a pull that is being stopped.
         forget(name, current);
         current.stop.abort(new Error('no run waits for it any more'));
       }

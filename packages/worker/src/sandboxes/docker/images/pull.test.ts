@@ -51,7 +51,7 @@ const line = (content: object): string => `${JSON.stringify(content)}\r\n`;
 const part = (id: string, current: number, total: number): string =>
   line({ id, status: 'Downloading', progressDetail: { current, total } });
 
-test('adds up the parts of an image, also if a line arrives in pieces', async () => {
+test('the progress is the sum over all parts of the image, also if a line of the answer arrives in pieces', async () => {
   answer = (response) => {
     const text = part('a', 10, 100) + part('b', 1, 50) + part('a', 100, 100) + line({ status: 'Status: done' });
     response.write(text.slice(0, 30));
@@ -73,14 +73,17 @@ test.each([
   ['no matching manifest for linux/amd64 in the manifest list entries', 'image_wrong_architecture'],
   ['write /data: no space left on device', 'image_no_space'],
   ['dial tcp: connection refused', 'image_not_pulled'],
-])('reads %j as %s, in the answer and as a status', async (text, reason) => {
-  answer = (response) => response.end(line({ errorDetail: { message: text }, error: text }));
-  await expect(pull()).rejects.toMatchObject({ phase: 'prepare', reason });
-  answer = (response) => response.writeHead(500).end(JSON.stringify({ message: text }));
-  await expect(pull()).rejects.toMatchObject({ phase: 'prepare', reason, message: expect.stringContaining(text) });
-});
+])(
+  'pullImage rejects the engine error %j with the reason %s, in the answer and with an error status',
+  async (text, reason) => {
+    answer = (response) => response.end(line({ errorDetail: { message: text }, error: text }));
+    await expect(pull()).rejects.toMatchObject({ phase: 'prepare', reason });
+    answer = (response) => response.writeHead(500).end(JSON.stringify({ message: text }));
+    await expect(pull()).rejects.toMatchObject({ phase: 'prepare', reason, message: expect.stringContaining(text) });
+  },
+);
 
-test('stops the pull of an image that is too large, and the pull for a run that has ended', async () => {
+test('pullImage stops the pull if the image is too large or the signal is aborted', async () => {
   answer = (response) => response.write(part('a', 1, 2000));
   await expect(pull(1000)).rejects.toMatchObject({ reason: 'image_too_large' });
   await closed;
@@ -93,7 +96,7 @@ test('stops the pull of an image that is too large, and the pull for a run that 
   await closed;
 });
 
-test('ignores the bytes that other programs write during a pull, and stops when the disk gets full', async () => {
+test('pullImage ignores bytes that other programs write during a pull, but stops when the disk is nearly full', async () => {
   const gigabyte = 2 ** 30;
   let free = 90 * gigabyte;
   let looks = 0;
@@ -118,14 +121,14 @@ test('ignores the bytes that other programs write during a pull, and stops when 
   await closed;
 });
 
-test('sends credentials in their header, and removes them from messages of a registry', async () => {
+test('pullImage sends credentials in the header X-Registry-Auth and removes them from error messages of a registry', async () => {
   answer = (response) => response.end(line({ error: 'denied: hunter2 is wrong' }));
   const credentials = { header: 'SEALED', secrets: ['hunter2'] };
   await expect(pull(1000, undefined, { credentials })).rejects.toThrow(/denied: \[removed\] is wrong/);
   expect(askedWith).toBe('SEALED');
 });
 
-test('reports an engine that stops in the middle of a pull', async () => {
+test('pullImage rejects if the engine breaks off its answer', async () => {
   answer = (response) => {
     response.write(part('a', 1, 2));
     setImmediate(() => response.destroy());

@@ -11,9 +11,9 @@ interface Space {
   readonly total: number;
 }
 
-/** Free disk space below which every pull stops, in bytes. */
+/** If the free disk space is less than this number of bytes, every pull stops. */
 const leastFree = 512 * 1024 * 1024;
-/** Upper bound of the free disk space that a large pull must leave, in bytes. */
+/** A large pull must leave a tenth of the disk free, but never more than this number of bytes. */
 const mostKept = 8 * 1024 * 1024 * 1024;
 
 /** Returns the free and total space on the disk of a folder; undefined if this process cannot see the folder. */
@@ -23,9 +23,9 @@ async function readSpace(folder: string): Promise<Space | undefined> {
 }
 
 /**
- * Returns whether a pull must stop because the disk is nearly full. A pull must leave a tenth of the disk free once more than `maxBytes` of
- * the disk were used since its start. This does not show that the image is too large, because other pulls and programs write to the disk
- * too; the image's size is checked after the pull.
+ * Returns whether a pull must stop because the disk is nearly full. If more than `maxBytes` of the disk were used since the start of
+ * the pull, the pull must leave a tenth of the disk free. The used space does not prove that the image is too large, because other
+ * pulls and programs write to the disk too. So the size of the image is checked after the pull.
  */
 export function isNearlyFull(before: Space, now: Space, maxBytes: number): boolean {
   if (now.free < leastFree) return true;
@@ -35,14 +35,14 @@ export function isNearlyFull(before: Space, now: Space, maxBytes: number): boole
 /** Progress of a pull. */
 export interface PullProgress {
   readonly downloadedBytes: number;
-  /** Bytes of the parts with a known size. */
+  /** Sum of the sizes of those parts whose size is known. */
   readonly totalBytes: number;
 }
 
 export interface PullRequest {
   readonly engine: Engine;
   readonly name: ImageName;
-  /** Maximum bytes of an image, packed and unpacked. */
+  /** Most bytes of an image. The limit applies to the packed and to the unpacked image. */
   readonly maxBytes: number;
   /** Folder of the engine's images. */
   readonly rootFolder: string;
@@ -50,7 +50,7 @@ export interface PullRequest {
   readonly signal: AbortSignal;
   /** The operator's credentials for the image's registry. */
   readonly credentials?: RegistryCredentials | undefined;
-  /** Replaced in tests. */
+  /** Reads the space of a disk. Tests pass another function. */
   readonly spaceOf?: (folder: string) => Promise<Space | undefined>;
 }
 
@@ -64,13 +64,15 @@ interface Line {
 
 const spaceCheckMs = 500;
 /**
- * Time without a message of the engine after which a pull has failed. The engine sends messages while bytes arrive and while it
- * unpacks.
+ * If the engine sends no message for this time, the pull has failed. A working engine sends messages while it downloads and unpacks.
  */
 const silenceMs = 600_000;
 const longestLine = 1024 * 1024;
 
-/** Pulls an image. Rejects with a `SandboxError` that has the reason. The engine stops the pull when its request is aborted. */
+/**
+ * Pulls an image. Rejects with a `SandboxError` that has the reason. If `signal` is aborted, aborts the request, and the engine stops the
+ * pull.
+ */
 export async function pullImage(request: PullRequest): Promise<void> {
   const { engine, name, maxBytes, signal } = request;
   const withoutSecrets = (text: string): string =>
@@ -124,7 +126,7 @@ const sum = (parts: ReadonlyMap<string, { current: number; total: number }>, whi
 const failed = (reason: string, name: ImageName, message: string): SandboxError =>
   new SandboxError('prepare', reason, `the image ${name.full} could not be pulled: ${message}`);
 
-/** Returns the failure of an image that is too large. */
+/** Returns the error about an image that is too large. */
 export const tooLarge = (name: ImageName, maxBytes: number): SandboxError =>
   failed(
     'image_too_large',
@@ -133,8 +135,8 @@ export const tooLarge = (name: ImageName, maxBytes: number): SandboxError =>
   );
 
 /**
- * Returns the meaning of an engine's error text about a pull. Only the text shows the fault, because the answer already has status 200 when
- * a pull begins.
+ * Returns the error for an engine's message about a failed pull. Finds the kind of fault in the text, because the status is already
+ * 200 when a pull begins.
  */
 function refusal(name: ImageName, text: string): SandboxError {
   const reasonText = text.trim().slice(0, 300);

@@ -10,7 +10,7 @@ import { openPulledImages, type PulledImages } from './pulled.ts';
 let folder = '';
 let server: Server;
 let now = 0;
-/** Images of the engine by name, and the images that have a container. */
+/** The images in the fake engine by name, and the ids of images that have a container. */
 let images: Map<string, { Id: string; Size: number }>;
 let withContainer: Set<string>;
 
@@ -48,7 +48,7 @@ const open = (
     now: () => (now += 1),
   });
 
-/** Records an image in the engine, like a pull. */
+/** Does the same as a pull: adds the image to the fake engine and to the record. */
 async function pull(pulled: PulledImages, name: string, bytes: number): Promise<void> {
   await pulled.begins(name);
   images.set(name, { Id: `id of ${name}`, Size: bytes });
@@ -56,7 +56,7 @@ async function pull(pulled: PulledImages, name: string, bytes: number): Promise<
 }
 const left = () => [...images.keys()].sort();
 
-test('removes the images that were not used for the longest time, and keeps the images that the engine had before', async () => {
+test('tidy removes the least recently used images, and keeps images that the worker has not pulled', async () => {
   images.set('operator/box:1', { Id: 'its own', Size: 1000 });
   const pulled = open();
   for (const name of ['ghcr.io/a:1', 'ghcr.io/b:1', 'ghcr.io/c:1']) await pull(pulled, name, 40);
@@ -66,7 +66,7 @@ test('removes the images that were not used for the longest time, and keeps the 
   expect(left()).toEqual(['ghcr.io/a:1', 'ghcr.io/c:1', 'operator/box:1']);
 });
 
-test('keeps an image that a run is about to use or that has a container, and removes it after its release', async () => {
+test('tidy keeps an image while a run is about to use it or a container uses it, and removes it later', async () => {
   const pulled = open(50);
   for (const name of ['a', 'b', 'c']) await pull(pulled, name, 40);
   const releaseA = await pulled.use('a');
@@ -83,7 +83,7 @@ test('keeps an image that a run is about to use or that has a container, and rem
   expect(left()).toEqual(['b']);
 });
 
-test('stores its record for the next worker, which also finds pulls that did not end', async () => {
+test('the next worker reads the record, and also finds images of pulls that an earlier worker did not finish', async () => {
   const first = open(0);
   await pull(first, 'a', 80);
   await first.begins('killed');
@@ -97,7 +97,7 @@ test('stores its record for the next worker, which also finds pulls that did not
   expect(left()).toEqual(['failed', 'killed']);
 });
 
-test('does not remove an image whose name the operator has given to another image', async () => {
+test('tidy does not remove an image that the operator has pulled or tagged under the same name', async () => {
   const pulled = open(50);
   await pull(pulled, 'a', 80);
   images.set('a', { Id: 'pulled by the operator', Size: 80 });
@@ -105,7 +105,7 @@ test('does not remove an image whose name the operator has given to another imag
   expect(left()).toEqual(['a']);
 });
 
-test('reports that a record cannot be read, and keeps the images in it', async () => {
+test('a record that cannot be read is reported, and no image of this record is removed', async () => {
   const warnings: object[] = [];
   images.set('ghcr.io/a:1', { Id: 'a', Size: 1000 });
   await writeFile(path.join(folder, 'pulled-images.json'), '[{');

@@ -1,7 +1,7 @@
 /**
- * The images that this worker has pulled. Images that the engine had before belong to the operator and are not listed. A file of the data
- * folder names the images, because a pulled image cannot get labels of Runyard. When all pulled images together are too large, the least
- * recently used images are removed.
+ * Records the images that this worker has pulled. If all pulled images together are too large, removes the least recently used images.
+ * Images that the engine already had belong to the operator; they are not recorded and never removed. The record is a file in the data
+ * folder, because a pulled image cannot get labels of Runyard.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { type Engine, EngineError } from '../../engine/engine.ts';
 const pulledSchema = z.object({
   /** Full name, with tag or digest. */
   name: z.string(),
-  /** Absent: the pull has begun, and its end was not recorded. */
+  /** Absent if the pull has begun and its end was not recorded. */
   id: z.string().optional(),
   bytes: z.number(),
   /** Milliseconds since 1970. */
@@ -24,7 +24,7 @@ const fileSchema = z.array(pulledSchema);
 export interface PulledRequest {
   readonly engine: Engine;
   readonly stateRoot: string;
-  /** Maximum bytes of all pulled images together. 0: no image is removed. */
+  /** Most bytes of all pulled images together. If it is 0, no image is removed. */
   readonly maxBytes: number;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   readonly now: () => number;
@@ -33,13 +33,16 @@ export interface PulledRequest {
 export interface PulledImages {
   /** Records that a pull begins. The engine does not have the image yet. */
   begins(name: string): Promise<void>;
-  /** Forgets a pull that has failed. */
+  /** Removes the record of a pull that has failed. */
   failed(name: string): Promise<void>;
-  /** Records the image of a pull that has ended. */
+  /** Records the image of a pull that was successful. */
   has(name: string, image: { readonly id: string; readonly bytes: number }): Promise<void>;
-  /** Keeps the image of this name until the returned function is called. The engine itself refuses to remove images of containers. */
+  /**
+   * Prevents the removal of the image with this name until the returned function is called. The engine itself would only refuse to
+   * remove an image that has a container.
+   */
   use(name: string): Promise<() => void>;
-  /** Removes the least recently used images until the rest is within the limit. */
+  /** Removes the least recently used images until all pulled images together are within the limit. */
   tidy(): Promise<void>;
 }
 
@@ -63,7 +66,7 @@ export function openPulledImages({ engine, stateRoot, maxBytes, log, now }: Pull
   let images = read(stateRoot, log);
   const uses = new Map<string, number>();
   let turn: Promise<void> = Promise.resolve();
-  /** Runs pieces of work one after the other. */
+  /** Runs functions one after the other, in the order of the calls. */
   const inTurn = (work: () => Promise<void>): Promise<void> => {
     turn = turn.then(work).catch((error: Error) => {
       log.warn({ error: error.message }, 'the record of the images that this worker has pulled could not be kept');
@@ -80,7 +83,7 @@ export function openPulledImages({ engine, stateRoot, maxBytes, log, now }: Pull
     images = [...images.filter((other) => other.name !== name), ...(image === undefined ? [] : [image])];
   };
 
-  /** Returns the image that the name means in the engine now. */
+  /** Returns the image that has this name in the engine now. */
   const inspect = async (name: string): Promise<{ id: string; bytes: number } | undefined> => {
     try {
       const found = await engine.call<{ Id: string; Size?: number }>('GET', `/images/${encodeURI(name)}/json`);
@@ -92,8 +95,8 @@ export function openPulledImages({ engine, stateRoot, maxBytes, log, now }: Pull
   };
 
   /**
-   * Compares the record with the engine, which may have lost images or may use their names for other images. A pull in progress is not
-   * changed.
+   * Corrects the record, because the engine may have lost images or may use their names for other images. Does not change the record
+   * of a pull in progress.
    */
   const compare = async (): Promise<void> => {
     for (const image of images) {
@@ -108,8 +111,8 @@ export function openPulledImages({ engine, stateRoot, maxBytes, log, now }: Pull
     try {
       await engine.call('DELETE', `/images/${encodeURI(name)}`, { answerMs: 0 });
     } catch (error) {
-      // The engine has a container of the image (409), or no longer has the image (404). The next comparison removes a missing image from
-      // the record.
+      // 409: a container uses the image. 404: the engine no longer has the image, and the next call of `compare` removes it from the
+      // record.
       if (error instanceof EngineError && (error.status === 409 || error.status === 404)) return;
       throw error;
     }
@@ -147,7 +150,7 @@ export function openPulledImages({ engine, stateRoot, maxBytes, log, now }: Pull
         await save();
       }),
     async use(name) {
-      // Waits until a removal in progress has ended.
+      // Runs in turn, so that no removal of images is in progress while this use is recorded.
       await inTurn(async () => void uses.set(name, (uses.get(name) ?? 0) + 1));
       let isOver = false;
       return () => {

@@ -1,6 +1,6 @@
 import { needs, objectOf, type RequestRules, type Verdict } from './rules.ts';
 
-/** Tools that the harness itself executes, and the searches in the tools of the request. */
+/** Tools that the harness itself executes, and tools with which the model only searches the tools of the request. */
 const ownTools =
   /^(?:custom|(?:bash|text_editor|memory|computer|computer_toolset|browser_toolset|tool_search_tool_(?:bm25|regex))(?:_\d+)?)$/;
 
@@ -12,7 +12,8 @@ const hosted: readonly (readonly [RegExp, Verdict])[] = [
   [/^advisor/, { never: 'a tool that sends further requests to a model' }],
 ];
 
-/** Anthropic Messages, also the counting of tokens: the members of MessageCreateParams in @anthropic-ai/sdk 1.14.0, beta included. */
+/** The rules of Anthropic Messages and of its counting of tokens. The members are those of MessageCreateParams in @anthropic-ai/sdk 1.14.0,
+ * beta included. */
 export const anthropicRules: RequestRules = {
   members: new Set([
     ...['model', 'max_tokens', 'messages', 'system', 'tools', 'tool_choice', 'stream', 'stop_sequences', 'metadata'],
@@ -50,7 +51,7 @@ export const anthropicRules: RequestRules = {
     if (name !== 'source' || objectOf(value) === undefined) return undefined;
     const { type } = objectOf(value) ?? {};
     if (type === 'file') return 'stored_content';
-    // A search result has a text in `source`. Kinds that are not known may be addresses.
+    // The `source` of a search result is a text, not an object. A `source` of an unknown kind may be an address.
     return type === 'base64' || type === 'text' || type === 'content' ? undefined : 'url_content';
   },
   free: new Set(['input', 'inputschema', 'inputexamples', 'citations']),

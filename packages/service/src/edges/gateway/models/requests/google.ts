@@ -1,7 +1,7 @@
 import type { ProviderTool } from '@runyard/contract/environments/provider-tool-names';
 import { needs, objectOf, plainName, type RequestRules, type Verdict } from './rules.ts';
 
-/** Members of a tool, in lower case without `_`. The harness itself executes the first two. */
+/** Members of a tool, in lower case without `_`. The harness itself executes the tools of the first two members. */
 const tools: Readonly<Record<string, Verdict>> = {
   functiondeclarations: 'passes',
   computeruse: 'passes',
@@ -22,7 +22,7 @@ const tools: Readonly<Record<string, Verdict>> = {
 const both = (...names: readonly string[]): string[] =>
   names.flatMap((name) => [name, name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]);
 
-/** Google generateContent and countTokens: the members that @google/genai 3.3.0 sends to the Gemini API. */
+/** The rules of Google's generateContent and countTokens. The members are those that @google/genai 3.3.0 sends to the Gemini API. */
 export const googleRules: RequestRules = {
   members: new Set([
     ...both('model', 'contents', 'systemInstruction', 'tools', 'toolConfig', 'safetySettings', 'generationConfig'),

@@ -18,8 +18,8 @@ function note(judgement: Judgement, verdict: Verdict, place: string): boolean {
 }
 
 /**
- * Judges a member of the body that the rules do not pass. Returns true if the member may stay, false if it has no effect, `unknown` if its
- * name must be recorded.
+ * Judges a member of the body that the rules do not pass. Returns true if the member may stay. Returns false if the caller must remove the
+ * member: false if the member has no effect, `unknown` if the removal must be recorded.
  */
 export function judgeMember(
   judgement: Judgement,
@@ -61,7 +61,8 @@ export function judgeTools(
   return { kept, removed };
 }
 
-/** Judges the references of messages to things outside of the request. Notes only the first use of each tool. */
+/** Notes the provider tools that the content of messages needs, for example for a URL or a stored file, each tool only once. Also judges
+ * tools inside messages. */
 export function judgeContent(judgement: Judgement, rules: RequestRules, value: unknown, place: string): void {
   if (Array.isArray(value)) {
     for (const each of value) judgeContent(judgement, rules, each, place);
@@ -75,7 +76,7 @@ export function judgeContent(judgement: Judgement, rules: RequestRules, value: u
     if (tool !== undefined && !judgement.uses.some((use) => use.tool === tool))
       judgement.uses.push({ tool, place: `${place} (${name})` });
     if (rules.free.has(plain)) continue;
-    // A message can add tools. The schemas of these tools may have members with any name.
+    // A message can add tools. Do not judge their schemas as content, because the members of a schema may have any name.
     const tools =
       plain === 'tools' && Array.isArray(inner) ? inner : plain === 'tool' && objectOf(inner) ? [inner] : null;
     if (tools === null) judgeContent(judgement, rules, inner, place);

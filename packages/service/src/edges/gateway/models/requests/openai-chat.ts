@@ -39,10 +39,10 @@ const ofCompatible = [
   ...['best_of', 'vl_high_resolution_images'],
 ];
 
-/** Members that make a server search the web: OpenAI, xAI, Qwen, OpenRouter. */
+/** Members of OpenAI, xAI, Qwen and OpenRouter that make a server search the web. */
 const searches = new Set(['web_search_options', 'search_parameters', 'enable_search', 'search_options', 'plugins']);
 
-/** OpenAI chat completions, at OpenAI and at compatible endpoints. */
+/** The rules of OpenAI chat completions, at OpenAI and at compatible endpoints. */
 export const openAiChatRules: RequestRules = {
   members: new Set([...ofOpenAi, ...ofCompatible]),
   reference: (name) => {
@@ -63,7 +63,7 @@ export const openAiChatRules: RequestRules = {
   },
   inContent: (name, value) => {
     if (name === 'fileid' && typeof value === 'string') return 'stored_content';
-    // The id of the sound of an earlier answer.
+    // `audio.id` refers to the sound of an earlier answer, which the provider has stored.
     if (name === 'audio' && typeof objectOf(value)?.id === 'string') return 'stored_content';
     if (!name.endsWith('url') && name !== 'filedata') return undefined;
     const inner = objectOf(value);

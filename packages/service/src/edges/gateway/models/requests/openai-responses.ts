@@ -1,6 +1,6 @@
 import { isAddress, isEmpty, needs, objectOf, type RequestRules, type Verdict } from './rules.ts';
 
-/** Tools that the harness itself executes, and the searches in the tools of the request. */
+/** Tools that the harness itself executes, and tools with which the model only searches the tools of the request. */
 const ownTools = new Set([
   ...['function', 'custom', 'local_shell', 'apply_patch', 'computer', 'computer_use', 'computer_use_preview'],
   ...['tool_search', 'namespace'],
@@ -14,7 +14,7 @@ const hosted: readonly (readonly [RegExp, Verdict])[] = [
   [/^mcp/, needs('mcp')],
 ];
 
-/** OpenAI Responses: the members of ResponseCreateParams in openai 7.57.0, and `client_metadata` of Codex. */
+/** The rules of OpenAI Responses. The members are those of ResponseCreateParams in openai 7.57.0, and `client_metadata` of Codex. */
 export const openAiResponsesRules: RequestRules = {
   members: new Set([
     ...['model', 'input', 'instructions', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_tool_calls', 'stream'],
@@ -53,7 +53,7 @@ export const openAiResponsesRules: RequestRules = {
     if (name === 'fileid' && typeof value === 'string') return 'stored_content';
     if (name === 'containerid' && typeof value === 'string') return 'code_execution';
     if (name === 'type' && value === 'item_reference') return 'stored_content';
-    // An item that has only an id is a reference too.
+    // An item with an id and without type and role is also a reference to a stored item.
     if (name === 'id' && isEmpty(within.type) && isEmpty(within.role)) return 'stored_content';
     if (name === 'environment' && !isEmpty(value) && objectOf(value)?.type !== 'local') return 'code_execution';
     return name.endsWith('url') && isAddress(value) ? 'url_content' : undefined;

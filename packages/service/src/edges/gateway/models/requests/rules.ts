@@ -1,8 +1,8 @@
 import type { ProviderTool } from '@runyard/contract/environments/provider-tool-names';
 
 /**
- * How the gateway treats a part of a request. A rule passes the member, removes it as `unknown`, passes it only if the environment allows a
- * provider tool, or refuses it for the reason in `never`.
+ * How the gateway treats a part of a request: `passes` forwards the part, and `unknown` removes it. `needs` refuses the request unless the
+ * environment allows this provider tool. `never` is the reason why the request is refused in every environment.
  */
 export type Verdict = 'passes' | 'unknown' | { readonly needs: ProviderTool } | { readonly never: string };
 
@@ -22,11 +22,12 @@ export interface RequestRules {
   readonly content: ReadonlySet<string>;
   /** Judges a tool, in the list of tools or in a message. */
   tool(tool: unknown): Verdict;
-  /** Returns the tool that a member of a message or of its parts needs. `name`: in lower case without `_`; `within`: the object. */
+  /** Returns the provider tool that a member in the content of messages needs. `name`: the member's name in lower case without `_`;
+   * `within`: the object that has the member. */
   inContent(name: string, value: unknown, within: Readonly<Record<string, unknown>>): ProviderTool | undefined;
   /**
-   * Names, in lower case without `_`, of members whose values are texts, or arguments of the program's own tools; the check skips these
-   * values.
+   * Names, in lower case without `_`, of members that the check skips, because their values are texts, or arguments of the harness's own
+   * tools.
    */
   readonly free: ReadonlySet<string>;
 }

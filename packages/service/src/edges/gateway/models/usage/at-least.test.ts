@@ -21,7 +21,7 @@ describe('the estimate of a prompt', () => {
     expect(await estimate(`12345678 ${image}`, `${'A'.repeat(500)} 1234567 `, image)).toBe(5);
   });
 
-  test('lets other work run in between, even if the words are almost as long as images', async () => {
+  test('lets other work run between two slices, even if the text has words that are almost as long as images', async () => {
     const text = `${'x'.repeat(999)} `.repeat(8_000);
     const estimated = estimate(text);
     expect(await turnsDuring(estimated)).toBeGreaterThan(text.length / 1024 / 1024);

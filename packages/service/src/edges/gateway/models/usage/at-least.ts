@@ -5,13 +5,13 @@ import type { TokenCounts } from '../../../../team/models/price.ts';
 const isBase64 = Uint8Array.from({ length: 256 }, (_, byte) =>
   Number(/[A-Za-z0-9+/=_-]/.test(String.fromCharCode(byte))),
 );
-/** Longer runs of base64 are images and files. The size of such a run does not show its tokens. */
+/** A longer sequence of base64 characters is an image or a file. Its size does not show how many tokens it takes. */
 const longestWord = 999;
 const bytesPerToken = 4;
 /** Bytes of one slice. A slice takes about 1 ms; other work runs between two slices. */
 const sliceBytes = 256 * 1024;
 
-/** Bytes of text so far; `word`: bytes of base64 at the end, which are not counted yet. */
+/** `text`: bytes of text so far. `word`: bytes of base64 at the end, which `text` does not include yet, because more may follow. */
 interface Count {
   text: number;
   word: number;

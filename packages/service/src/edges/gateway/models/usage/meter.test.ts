@@ -110,7 +110,7 @@ describe.each(protocols)('the usage meter of $name', ({ dialect, reader }) => {
   });
 });
 
-describe('the usage of Anthropic', () => {
+describe('the usage meter of Anthropic', () => {
   it('counts cache writes that live for an hour separately', () => {
     const creation = { ephemeral_5m_input_tokens: 3, ephemeral_1h_input_tokens: 4 };
     const usage = {
@@ -142,7 +142,7 @@ describe('the usage of Anthropic', () => {
   });
 });
 
-describe('the usage of OpenAI', () => {
+describe('the usage meter of OpenAI', () => {
   it('counts the usage of an answer that failed or stopped early', () => {
     const usage = { input_tokens: 5, output_tokens: 6 };
     for (const type of ['response.failed', 'response.incomplete']) {
@@ -153,14 +153,14 @@ describe('the usage of OpenAI', () => {
     }
   });
 
-  it('never goes below zero', () => {
+  it('never counts less than zero tokens', () => {
     const usage = { input_tokens: 5, output_tokens: 6, input_tokens_details: { cached_tokens: 50 } };
     expect(openAiResponsesUsage.body({ usage })).toMatchObject({ input: 0, cacheRead: 50 });
   });
 });
 
-describe('the usage of Google', () => {
-  it('counts the prompts of its own tools as input, and uses the last chunk of an unfinished array', () => {
+describe('the usage meter of Google', () => {
+  it("counts the prompts of Google's own tools as input, and uses the last chunk of an unfinished array", () => {
     const chunk = (candidates: number) => ({
       usageMetadata: { promptTokenCount: 10, toolUsePromptTokenCount: 5, candidatesTokenCount: candidates },
     });

@@ -16,7 +16,7 @@ export interface UsageMeter {
 const maxBytes = 16 * 1024 * 1024;
 const newline = 10;
 
-/** Almost all lines are shorter. A larger buffer is not kept for the next line. */
+/** Almost all lines are shorter than this. A buffer that has grown beyond this size is not used again for the next line. */
 const usualBytes = 64 * 1024;
 
 /**

@@ -18,8 +18,8 @@ function read(seen: TokenCounts, usage: unknown): TokenCounts {
 }
 
 /**
- * Chat completions: if `stream_options.include_usage` is set, the chunk after the last choice has the counts; servers that count in each
- * chunk send totals.
+ * Reads the usage of chat completions. If `stream_options.include_usage` is set, the chunk after the last choice has the counts. Servers
+ * that send counts in each chunk send totals.
  */
 export const openAiChatUsage: UsageReader = {
   event: (seen, event) => read(seen, member(event, 'usage')),

@@ -107,7 +107,7 @@ export function countTools(protocol: Protocol, tools: ReadonlySet<ProviderTool>)
           break;
       }
     },
-    // A chat completion searches once, and does not report the search.
+    // A chat completion with a web search searches exactly once, and does not report the search.
     calls: () => (protocol === 'openai-chat' && hasAnswer && tools.has('web_search') ? { web_search: 1 } : counts),
   };
 }
