@@ -79,7 +79,7 @@ describeSupervised('up', (here) => {
   });
 });
 
-describeSupervised('programs that a run started', (here) => {
+describeSupervised('programs that the command `run` started', (here) => {
   const call = (args: string[], input = '') =>
     runCommand([runyard, ...args], { cwd: here.folder, env: here.env, input });
   // End each output with a full stop. Otherwise the service would delay the last characters, because they may be the beginning of its
@@ -128,7 +128,7 @@ describeSupervised('programs that a run started', (here) => {
     expect(running.output()).toContain('CANCELLED');
   });
 
-  test('are stopped by `down` during live runs only with an option, and the runs that this ends are marked as retryable', {
+  test('are not stopped by `down` while a run is live, except with `--wait` or `--force`; a run that `--force` ends is retryable', {
     timeout: 300_000,
   }, async () => {
     const asked = await call(['run', '--approval', 'ask', '-'], '```sh\necho asked\n```');

@@ -17,7 +17,7 @@ export interface Authority {
   readonly folder: string;
 }
 
-/** Makes a certificate authority and its certificate for `localhost`, in files with the names that the configurations use. */
+/** Makes a certificate authority, and a certificate for `localhost` that it signs. The certificate and its key have the file names that the nginx and Caddy configurations in `deploy` expect. */
 export function makeAuthority(folder: string): Authority {
   mkdirSync(folder, { recursive: true });
   const file = (name: string) => path.join(folder, name);

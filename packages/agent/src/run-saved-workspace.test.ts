@@ -54,7 +54,7 @@ describe('the workspace', () => {
     expect(fake.shutdowns).toEqual(['cancelled']);
   });
 
-  test('is restored instead of a new setup and is not saved again without changes', async () => {
+  test('is restored without a new setup, and is not saved again if nothing changed', async () => {
     const { bytes, workspace } = await archived();
     await start(
       { ...sh('cat file; ls'), ...setup, ...keeps, workspace },

@@ -6,7 +6,7 @@ import { maxDefinitionFileBytes, maxDefinitionFiles } from '@runyard/contract/li
 import type { DefinitionFile } from '@runyard/definitions/read-files';
 import { Failure } from '../failure.ts';
 
-/** Most levels of folders that are read. */
+/** Maximum number of folder levels below the definition's folder. Deeper folders are refused. */
 const maxDepth = 12;
 
 /**

@@ -37,7 +37,7 @@ test('the console message about a refused worker name contains the name and the 
   );
 });
 
-test('the console message about a missing WebSocket names the proxy settings only if the detail of the service does not name them', () => {
+test('the console message about a WebSocket request that a proxy broke names the proxy settings, unless the service already named them', () => {
   expect(withoutWebSocket(404, '')).toContain('proxy_set_header Upgrade $http_upgrade');
   expect(withoutWebSocket(426, 'The request has no header Upgrade.')).toBe(': The request has no header Upgrade.');
   expect(withoutWebSocket(502, '')).toBe('');

@@ -31,7 +31,7 @@ export const deleteTranscriptChunks = (relation: string): string =>
 /** Names the parameters of the statement that stores transcript lines. */
 interface ChunkParameters {
   readonly executionId: string;
-  /** Number of the last event of the agent whose lines the row contains. */
+  /** Number of the last agent event in the row. The row contains the lines of this event and of the events that are stored together with it. */
   readonly lastSeq: string;
   readonly lines: string;
 }

@@ -39,7 +39,7 @@ async function countComposed(): Promise<number> {
   return rows[0].count;
 }
 
-test('makes blobs of the whole transcripts that follow many broken transcripts, and makes none of broken transcripts', async () => {
+test('the composer makes a blob of each complete transcript, even after more than a page of broken transcripts, and no blob of a broken transcript', async () => {
   await addEnded(25, 1_000);
   await addEnded(25, 3);
   const messages: string[] = [];

@@ -23,7 +23,7 @@ export const automationRow = {
   name: text(),
   prompt: text(),
   enabled: boolean,
-  /** Name of the agent of the factory that executes the runs; null: the foreman. */
+  /** Name of the agent that executes the runs. It is one of the factory's agents; null: the foreman. */
   agent: nullable(text()),
   triggers: json<AutomationTrigger[]>(),
   config: nullable(json<AmbientAgentConfig>()),

@@ -42,10 +42,10 @@ export interface BubblewrapStart {
 
 /**
  * Starts bwrap with an empty environment. bwrap first waits for its options at descriptor 3, which `release` sends. This has two
- * reasons. bwrap can be moved into its cgroup before it makes the sandbox. And bwrap can be started ahead of time, because the fork of
- * a worker takes milliseconds (`bench/sandbox.md`). If the worker dies before `release`, the pipe closes, and bwrap ends because it
- * has no options. This function must be called on the main thread: because of `--die-with-parent`, bwrap ends when the thread that
- * started it ends.
+ * reasons. First, bwrap can be moved into its cgroup before it makes the sandbox. Second, bwrap can be started before a run is
+ * assigned. This saves time, because forking the worker takes milliseconds (`bench/sandbox.md`). If the worker dies before `release`,
+ * the pipe closes, and bwrap ends because it has no options. This function must be called on the main thread: because of
+ * `--die-with-parent`, bwrap ends when the thread that started it ends.
  */
 export async function startBubblewrap(start: BubblewrapStart): Promise<BubblewrapProcess> {
   const user = start.uid === undefined ? {} : { uid: start.uid, gid: start.uid };

@@ -1,5 +1,5 @@
-/** A pool of self-hosted workers counts as a content of the runs that name the pool, because the pool's machines see the secrets of these
- * runs. */
+/** A pool of self-hosted workers is treated like stored content that a run executes, such as an environment: a run depends on who owns
+ * the pool and whether the run's executor accepted it, because the pool's machines see the secrets of the run. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { RunItem } from '@runyard/contract/runs/runs';

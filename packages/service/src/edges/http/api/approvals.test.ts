@@ -322,7 +322,7 @@ describe('an agent key', () => {
     expect((await answer(runId, service.key)).status, 'a person answers').toBe(200);
   });
 
-  test('answers a run that names the key; timeline, conversation and stream show the key even if the agent reports otherwise', async () => {
+  test('may answer a run whose `approvals_from` contains the key; timeline, conversation and stream show the key as the author, even if the agent reports another author', async () => {
     const key = await service.newKey({ kind: 'agent' });
     const uid = await uidOf(key);
     const { runId, runToken } = await blockedRun({ approvals_from: [uid] });

@@ -44,7 +44,7 @@ const taken: AgentEventBody = { type: 'follow_up_taken', follow_up_id: 'f' };
 const request = { request_id: 'q', kind: 'question' as const, title: 'Which?' };
 const blocked: AgentEventBody = { type: 'blocked', step_id: 's', request: { ...request, resume: { id: 1 } } } as never;
 
-/** Describes an action in a few words, and rows by the types of their events. */
+/** Returns a short text for an action. For `store_events`, the text lists the event type of each row. */
 function summary(action: EventAction): string {
   switch (action.kind) {
     case 'store_events':

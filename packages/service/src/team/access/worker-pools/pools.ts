@@ -170,7 +170,7 @@ async function lockOwn(tx: Queryable, { teamId, role, creator }: Principal, name
   return isOwn || isAtLeast(role, 'admin') ? pool : 'not_owner';
 }
 
-/** Lets the keys of a person, an agent identity or an agent key connect to a pool. */
+/** Lets a principal connect workers to a pool. `uid` names a person or an agent identity, whose keys may then connect, or a single agent key that has no identity. */
 export async function addConnector(
   db: Database,
   principal: Principal,

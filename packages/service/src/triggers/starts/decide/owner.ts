@@ -40,8 +40,8 @@ export interface Owner extends StartPolicy {
 
 /**
  * Whether temporary failures, such as an outage, are among the failures that pause a schedule or disable an automation. After a
- * temporary failure, a later event may start a run although nobody has changed the owner. The schedules of automations also count
- * them.
+ * temporary failure, a later event may start a run although nobody has changed the owner. When the schedule of an automation fires, a
+ * temporary failure counts for the schedule (`schedule`), but not for the automation (`automation`).
  */
 export const countsPassing = { schedule: true, automation: false } as const;
 
