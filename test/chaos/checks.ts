@@ -111,6 +111,20 @@ const followups: Check = {
   plants: [`UPDATE followups SET message = 'lost' WHERE id = (SELECT id FROM followups LIMIT 1)`],
 };
 
+/** The commands of a follow-up read a file that the first turn of the run wrote (`load.ts`), and the run fails without this file. */
+const withStoredFiles = `EXISTS (SELECT FROM executions e WHERE e.run_id = r.id AND e.id <> r.current_execution_id
+     AND e.workspace_blob IS NOT NULL AND NOT e.workspace_is_checkpoint)`;
+
+const files = ofRows(
+  'a follow-up finds the files that an earlier execution of the run stored at the end of a turn',
+  `SELECT r.state = 'FAILED' AS is_fault, r.id || ' did not find the files of its earlier execution' AS line
+   FROM runs r JOIN followups f ON f.run_id = r.id WHERE ${withStoredFiles}`,
+  [
+    `UPDATE runs SET state = 'FAILED' WHERE id =
+       (SELECT r.id FROM runs r JOIN followups f ON f.run_id = r.id WHERE r.state = 'SUCCEEDED' AND ${withStoredFiles} LIMIT 1)`,
+  ],
+);
+
 const cancels = ofRows(
   'each acknowledged cancel ended its run',
   `SELECT r.state <> 'CANCELLED' AND NOT EXISTS (SELECT FROM followups f WHERE f.run_id = r.id) AS is_fault, r.id || ' is ' || r.state AS line
@@ -268,6 +282,7 @@ export const checks: readonly Check[] = [
   deliveries,
   fires,
   followups,
+  files,
   cancels,
   overlaps,
   starts,

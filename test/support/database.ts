@@ -27,7 +27,8 @@ export async function setup(): Promise<() => Promise<void>> {
     };
   }
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-test-postgres-'));
-  const server = await startEmbeddedPostgres({ dataDir: folder, log: silentLog });
+  // All test files that run at the same time use this server, and each service that they start has a pool of its own.
+  const server = await startEmbeddedPostgres({ dataDir: folder, log: silentLog, maxConnections: 300 });
   await saveWork(server.url);
   process.env.TEST_DATABASE_URL = server.url;
   return async () => {

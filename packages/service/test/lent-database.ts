@@ -40,7 +40,7 @@ export function lend(kept: Database, listener: Listener): Database {
 
 /**
  * How many connections of a database stay open between tests. The number is small because each test process keeps several databases,
- * and the server accepts 100 connections of all processes together.
+ * and all test processes share the connections of one server.
  */
 const keptConnections = 4;
 

@@ -20,7 +20,6 @@ const settings: Record<string, string> = {
   fsync: 'on',
   synchronous_commit: 'on',
   full_page_writes: 'on',
-  max_connections: '100',
   io_method: 'sync',
   max_parallel_workers_per_gather: '0',
   jit: 'off',
@@ -61,6 +60,7 @@ export interface PostmasterOptions {
   /** File descriptor of the folder's lock. All processes of the server inherit it. */
   readonly lockFd: number;
   readonly log: StoreLog;
+  readonly maxConnections: number;
 }
 
 export interface Postmaster {
@@ -72,9 +72,10 @@ export interface Postmaster {
 
 /** Starts the server, and resolves when it answers a query. */
 export async function startPostmaster(options: PostmasterOptions): Promise<Postmaster> {
-  const { native, cluster, account, socketFolder, lockFd, log } = options;
+  const { native, cluster, account, socketFolder, lockFd, log, maxConnections } = options;
   const configuration = {
     ...settings,
+    max_connections: String(maxConnections),
     shared_buffers: `${sharedBuffersMb(usableMemory())}MB`,
     unix_socket_directories: socketFolder,
   };

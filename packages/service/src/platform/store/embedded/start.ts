@@ -33,6 +33,8 @@ export interface EmbeddedOptions {
   /** Folder that only this server uses. It is created if it does not exist. The server's account does not need access to its parent folders. */
   readonly dataDir: string;
   readonly log: StoreLog;
+  /** Connections that the server accepts at the same time. Default: 100. */
+  readonly maxConnections?: number;
 }
 
 /**
@@ -40,7 +42,11 @@ export interface EmbeddedOptions {
  * calling `stop`, the guard of the server stops it. If another process uses the folder, throws an error that names this process. Also
  * throws if PostgreSQL cannot run.
  */
-export async function startEmbeddedPostgres({ dataDir, log }: EmbeddedOptions): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres({
+  dataDir,
+  log,
+  maxConnections = 100,
+}: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const folder = path.resolve(dataDir);
   const clusterFolder = path.join(folder, 'cluster');
   await ensureFolder(folder);
@@ -53,7 +59,7 @@ export async function startEmbeddedPostgres({ dataDir, log }: EmbeddedOptions): 
     socketFolder = await makeSocketFolder(account);
     await writeOwner(folder, { ...thisProcess(), socketFolder });
     const cluster = await ensureCluster(folder, native, account);
-    const options = { native, cluster, account, socketFolder, lockFd: lock.fd, log };
+    const options = { native, cluster, account, socketFolder, lockFd: lock.fd, log, maxConnections };
     const keptServer = keepRunning(await startPostmaster(options), () => startPostmaster(options), log);
     const made = socketFolder;
     const stopAll = async () => {
