@@ -118,6 +118,25 @@ describe('the workspace', () => {
     expect(fake.workspaces.map(({ turn }) => turn)).toEqual([1]);
   });
 
+  test('is restored when the service can read the archive again, in one step and without a notice', async () => {
+    const { bytes, workspace } = await archived();
+    let refusals = 4;
+    await start(
+      { ...sh('cat file'), ...keeps, workspace },
+      {
+        prepare: (fake) => {
+          fake.files.set(place, bytes);
+          fake.fault = ({ path }) => (path === place && refusals-- > 0 ? { status: 503 } : undefined);
+        },
+      },
+    );
+    await ended();
+    expect(refusals).toBeLessThan(0);
+    expect(output()).toBe('kept');
+    expect(of('setup_step_finished')).toMatchObject([{ kind: 'workspace' }]);
+    expect(of('notice')).toEqual([]);
+  });
+
   test.each([
     ['broken', (bytes: Buffer) => bytes.subarray(0, bytes.length - 9)],
     ['another one', () => Buffer.from('no archive at all')],

@@ -27,33 +27,46 @@ const maxErrorBytes = 64 * 1024;
 /** Maximum wait after the service's `Retry-After`. */
 const longestRetryAfterMs = 60_000;
 
+/** Returns whether a request is repeated after an answer with this status. */
+export const isRepeated = (status: number): boolean => status >= 500 || status === 408 || status === 429;
+
+/** Returns the milliseconds to wait after `failures` failed tries in a row (1: the first try has just failed). */
+export function waitBeforeNext(
+  failures: number,
+  retryAfter?: string,
+  { firstRetryMs = 100, maxRetryMs = 5_000 }: RetryOptions = {},
+): number {
+  const waitMs = backoffMs({ firstMs: firstRetryMs, longestMs: maxRetryMs }, failures);
+  return Math.max(waitMs, Math.min(retryAfterMs(retryAfter) ?? 0, longestRetryAfterMs));
+}
+
 /**
  * Returns a function that repeats a request until the service answers it, and resolves with the body of the answer. It rejects with
  * `Superseded`, `ServiceRefusal`, `AnswerTooLarge`, `UnreadableBody`, or the reason of an aborted `signal`.
  */
 export function retryingCall(
   connection: ServiceConnection,
-  { firstRetryMs = 100, maxRetryMs = 5_000 }: RetryOptions,
+  retry: RetryOptions,
 ): (options: RetriedRequest) => Promise<Buffer> {
   return async ({ request: makeRequest, maxBytes, signal, finalStatuses = [] }) => {
-    for (let attempt = 0; ; attempt++) {
+    for (let attempt = 1; ; attempt++) {
       signal?.throwIfAborted();
       const request = makeRequest();
-      let waitMs = backoffMs({ firstMs: firstRetryMs, longestMs: maxRetryMs }, attempt + 1);
+      let retryAfter: string | undefined;
       try {
         const answer = await connection.call(request, (status) => (status < 300 ? maxBytes : maxErrorBytes));
         const { status, body } = answer;
         if (status >= 200 && status < 300) return body;
         if (status === 401)
           throw new Superseded('the run token is no longer valid: the execution was ended or superseded');
-        if (finalStatuses.includes(status) || (status < 500 && status !== 408 && status !== 429))
+        if (finalStatuses.includes(status) || !isRepeated(status))
           throw new ServiceRefusal(status, request.path, body.toString());
-        waitMs = Math.max(waitMs, Math.min(retryAfterMs(answer.retryAfter) ?? 0, longestRetryAfterMs));
+        retryAfter = answer.retryAfter;
       } catch (error) {
         if (finalErrors.some((kind) => error instanceof kind)) throw error;
         signal?.throwIfAborted();
       }
-      await delay(waitMs, signal);
+      await delay(waitBeforeNext(attempt, retryAfter, retry), signal);
     }
   };
 }
