@@ -1,7 +1,7 @@
 /**
  * Measures the parts of the agent's start in sandboxes of the bubblewrap backend, beginning with the assignment to the worker. The
- * agent sends its requests through the relay to a fake service. Each part is measured with and without the compiled code that the
- * worker's rehearsal of the agent stores.
+ * agent sends its requests through the relay to a fake service. Each part is measured with and without compiled code. The worker stores
+ * this code when it makes the agent's folder: it then runs the agent once as a rehearsal.
  */
 import { cp, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -21,7 +21,10 @@ import { makeAgentRuntime, openGround, specify } from './sandbox-ground.ts';
 import { inTurns, spread, spreadColumns } from './turns.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 30);
-/** After an assignment, the backend prepares the next sandbox. This must not happen during a measurement. */
+/**
+ * Pause before a measurement. After an assignment, the backend prepares the next sandbox, and this work must have ended before the
+ * measurement begins.
+ */
 const restMs = 300;
 
 const place = await openGround();

@@ -16,8 +16,8 @@ import { inTurns, spread, spreadColumns } from './turns.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 200);
 /**
- * Number of ended runs. Because of them, the waiting executions are only a small part of the table, as in a database that is in use for
- * long.
+ * Number of ended runs. Because of these runs, the waiting executions are only a small part of the table, as in a database that has been
+ * in use for a long time.
  */
 const ended = 20_000;
 const limit = 100;
@@ -34,7 +34,10 @@ interface Queue {
   readonly full: number;
   /** Number of pools. Each pool has an equal share of the waiting executions; only assignments of the first pool are measured. */
   readonly pools: number;
-  /** Number of assignments before the measured assignments. Their dead rows cannot be removed while an older transaction is open. */
+  /**
+   * Number of assignments before the measured assignments. PostgreSQL cannot remove the dead rows that they leave while an older
+   * transaction is open.
+   */
   readonly earlier?: number;
   /** True: a transaction, like the transaction of an export or of pg_dump, began before the `earlier` assignments and stays open. */
   readonly isRead?: true;
@@ -99,7 +102,7 @@ async function openQueue({ name, waiting, teams: teamCount, full, pools, earlier
   await add(ended, 'SUCCEEDED', 'ended');
   await add(waiting, 'QUEUED', 'queued');
   if (full > 0) await add(limit * full, 'INPROGRESS', 'running', teams.slice(0, full));
-  // Make all other teams served later than the teams at their limit, so that each assignment reads the teams at their limit first.
+  // Make the teams at their limit those that have waited longest for an assignment, so that each assignment reads these teams first.
   await db.query(`UPDATE teams SET served_at = clock_timestamp() WHERE NOT id = ANY($1::uuid[])`, [
     teams.slice(0, full),
   ]);

@@ -74,8 +74,8 @@ const idColumns = ['id', 'current_execution_id', 'conversation_id'];
 /**
  * Creates copies of the tables in the schema `bench`, with the same columns, constraints and indexes, but without triggers and foreign
  * keys. Returns a function that writes the rows of the run `runId` to these copies, with new ids and in one transaction. The function
- * also writes the rows that triggers of the service write. If a delivery started the run, the function also reduces the budget of the
- * next webhook.
+ * also writes the rows that triggers of the service write. If a delivery started the run, the function also counts the delivery against
+ * the budget of a webhook, of another webhook at each call.
  */
 export async function copyRows(
   connectionString: string,

@@ -1,6 +1,7 @@
 /**
  * Chaos test: three services, four workers, PostgreSQL and an S3 server run in network namespaces under load, with faults that a seed
- * chooses. Afterwards, each promise is checked. `bin/chaos --minutes 10 --seed 7`. Needs root, bubblewrap, PostgreSQL, iproute2 and iptables.
+ * chooses. Afterwards, the test checks that nothing was lost, done twice or left over. `bin/chaos --minutes 10 --seed 7`. Needs root,
+ * bubblewrap, PostgreSQL, iproute2 and iptables.
  */
 import { parseArgs } from 'node:util';
 import { slowRate } from '../test/chaos/network.ts';

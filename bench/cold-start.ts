@@ -18,7 +18,7 @@ let memory: (string | number)[][] = [];
 
 for (let round = 0; round < rounds; round += 1) {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-bench-cold-start-'));
-  // `bin/runyard` keeps compiled code in the same folder.
+  // Node keeps compiled code in this folder. A service that `bin/runyard` starts also has this folder in its data folder.
   const env = { NODE_COMPILE_CACHE: path.join(dataDir, 'cache/node') };
   const started = performance.now();
   const system = await startSystem({ workers: [], dataDir, env });

@@ -5,10 +5,13 @@ export interface Copies {
   readonly count: number;
   readonly state: string;
   readonly phase: string;
-  /** Teams to which the copies belong: the same number for each team, and for each pool of a team. */
+  /** Teams to which the copies belong. All teams get the same number of copies, and all pools of a team get the same number of its copies. */
   readonly teams: readonly string[];
   readonly pools: readonly string[];
-  /** Worker connections to which the copies are assigned, the same number to each. Absent: the copies are assigned to no connection. */
+  /**
+   * Worker connections to which the copies are assigned. Each connection gets the same number of copies. Absent: the copies are assigned
+   * to no connection.
+   */
   readonly connections?: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 /**
- * Measures creates per second through `POST /api/v1/agent/runs`. In turns, on the same database, it measures a bare server that makes
- * one INSERT for each create and a bare server that writes the same rows to tables with the same indexes. Then it repeats the
- * measurement without the indexes of `runs`.
+ * Measures creates per second through `POST /api/v1/agent/runs`. For comparison, measures two bare servers on the same database, in turns
+ * with the service: one makes one INSERT for each create, the other writes the same rows as the service to tables with the same indexes.
+ * Then measures the service and the first bare server again, without the indexes of `runs`.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -51,8 +51,8 @@ try {
     return { ...round, server: each('server'), database: each('database') };
   };
   /**
-   * Sends creates for up to ten seconds before the first round, because on a busy machine V8 needs more than two to optimize a server's
-   * code.
+   * Sends creates for up to ten seconds before the first round, because on a busy machine V8 needs more than two seconds to optimize a
+   * server's code.
    */
   const warmUp = async (url: string): Promise<void> => {
     for (let count = 0, tries = 0; count < 2000 && tries < 5; tries += 1) count += (await load(url, 2)).creates;
@@ -117,7 +117,7 @@ try {
   await system.stop();
 }
 
-/** All indexes of `runs` except its primary key. */
+/** Drops all indexes of the table `runs` except the primary key. */
 async function dropIndexesOfRuns(connectionString: string): Promise<void> {
   const client = new pg.Client({ connectionString });
   await client.connect();

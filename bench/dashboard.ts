@@ -27,19 +27,19 @@ const streamCount = Number(process.env.BENCH_STREAM ?? 100_000);
 const repetitions = Number(process.env.BENCH_REPETITIONS ?? 7);
 const presses = Number(process.env.BENCH_KEYS ?? 60);
 /**
- * Number of pages, of 200 messages each, that the benchmark scrolls back in the long run. Together they have about a tenth of the run's
- * events.
+ * Number of pages, of 200 messages each, by which the benchmark scrolls back in the long run. Together these pages have about a tenth of
+ * the run's events.
  */
 const pagesBack = Math.max(1, Math.min(10, Math.floor(eventCount / 2_000)));
 /** Number of events that the agent sends in one request. */
 const batchSize = 200;
 /**
- * The goals in milliseconds. `open`: the first paint, and the opening of a run. `key`: the time from a key to its paint, a task, and a
- * frame.
+ * The goals in milliseconds. `open`: for the first paint, and for the opening of a run. `key`: for the time from a key press to the paint
+ * that shows its effect, for the longest task, and for a frame.
  */
 const goals = { open: 1_000, key: 100 };
 
-/** The last text of the long run, the selector of this text, and the selector of a row of the list. */
+/** These three constants are the last text of the long run, the selector of this text, and the selector of a row of the list. */
 const lastWords = 'The very last words';
 const end = `text=${lastWords}`;
 const row = 'tbody tr[data-index] a';
@@ -108,7 +108,7 @@ async function startRun(system: System, db: Database, key: string, title: string
     vault: makeVault(Buffer.alloc(32)),
     random: () => 0.5,
   };
-  // The connection must belong to a process in `service_instances`. Otherwise the service ends its executions.
+  // The connection must belong to a process in `service_instances`. Otherwise the service ends the executions of the connection.
   const [connection] = await db.query<{ id: string }>(
     `INSERT INTO worker_connections (id, service_instance_id, worker_id, instance_id, slots)
      SELECT gen_random_uuid(), id, 'bench-' || $1, 'one', 1 FROM service_instances RETURNING id`,
@@ -146,8 +146,8 @@ async function startRun(system: System, db: Database, key: string, title: string
 
 const rows: (string | number)[][] = [];
 /**
- * Adds a row with the median and the worst time of the sample. `most`: the goal in milliseconds. `processor`: processor time of the
- * page's thread.
+ * Adds a row with the median and the worst time of the sample. `most`: the goal, a time in milliseconds below which the worst time must
+ * be. `processor`: processor time of the page's thread.
  */
 function addRow(
   title: string,
@@ -178,7 +178,7 @@ async function openPage(key: string | null) {
   return { page, cdp, processorTime: await openProcessorTime(cdp), close: () => context.close() };
 }
 
-/** Opens the address in fresh profiles. Adds rows for the first paint and for the paint that shows the selector. */
+/** Opens the address in fresh profiles. Adds rows for the first paint and for the paint that shows the element of the selector. */
 async function measureOpenings(name: string, key: string | null, address: string, selector: string): Promise<void> {
   const first: number[] = [];
   const shown: number[] = [];
@@ -266,7 +266,7 @@ async function measureRun(key: string, runId: string): Promise<void> {
   await close();
 }
 
-/** Measures keys, frames, tasks and memory of a tab while the events come. */
+/** Measures keys, frames, tasks and memory of a tab while the agent of the run sends events. */
 async function measureStream(key: string, run: Awaited<ReturnType<typeof startRun>>): Promise<void> {
   const { page, cdp, processorTime, close } = await openPage(key);
   await page.goto(`/runs/${run.runId}`);

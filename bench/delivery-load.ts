@@ -26,7 +26,7 @@ export interface DeliveryLoad {
 
 const padding = 'It fails in the linker. '.repeat(40);
 
-/** Sends deliveries for `seconds`. Each delivery goes to the next webhook of the list. */
+/** Sends deliveries for `seconds` seconds. Each delivery goes to the next webhook of the list. */
 export async function loadWithDeliveries(load: DeliveryLoad): Promise<DeliveryRound> {
   const { urls, secret, callers, seconds, perSecond, isRepeated } = load;
   const agent = new http.Agent({ keepAlive: true, maxSockets: callers });

@@ -1,4 +1,7 @@
-/** Measures three ways to make the file system of a sandbox: `mkfs.ext4` for each sandbox, `cp` of an image, and the worker's template. */
+/**
+ * Measures three ways to make the file system of a sandbox: run `mkfs.ext4` for each sandbox, copy an image with `cp`, or write the
+ * template that the worker keeps in memory.
+ */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
@@ -41,7 +44,10 @@ const ways = {
   },
 };
 
-/** Returns the processor time of this process and of its ended children, ms (proc(5), fields 14 to 17 of stat, in steps of 10 ms). */
+/**
+ * Returns the milliseconds of processor time that this process and its ended children have used (proc(5), fields 14 to 17 of stat, in
+ * steps of 10 ms).
+ */
 function processorMs(): number {
   const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)?.split(' ').slice(11, 15) ?? [];
   return fields.reduce((sum, ticks) => sum + Number(ticks) * 10, 0);

@@ -19,7 +19,8 @@ export async function withDockerSystem<T>(
   const system = await startSystem({
     env: { RUNYARD_SANDBOX: 'docker', RUNYARD_DOCKER_HOST: engine.host, RUNYARD_DOCKER_IMAGE: image },
   });
-  // The engine's process for a container has the container's folder as its working folder. This folder is below the folder of the engine.
+  // `processesBelow` finds processes by their working folders. The working folder of the engine's process for a container is the folder
+  // of the container, which is below the folder of the engine.
   const folder = path.dirname(engine.host.slice('unix://'.length));
   try {
     return await work(system, () => processesBelow(folder, 'containerd-shim'));

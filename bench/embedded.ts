@@ -77,7 +77,7 @@ function postmasterOf(folder: string): [pid?: number, state?: string] {
   }
 }
 
-/** Kills these processes, then the service, and starts it again. */
+/** Kills the processes that `alsoKill` returns, then the service, and starts the service again. */
 async function startAfterKill(folder: string, what: string, alsoKill: () => number[], running: Start): Promise<Start> {
   await moreRows(running, 100);
   for (const pid of alsoKill()) {

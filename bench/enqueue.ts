@@ -1,6 +1,6 @@
 /**
- * Measures the cost of event subscriptions for creates in a team without subscriptions: the statement that inserts runs, with and without
- * the part that enqueues deliveries.
+ * Measures how much time event subscriptions cost for the creates of a team that has no subscription. For this, measures the statement
+ * that inserts runs with and without the part that enqueues deliveries to subscriptions.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';

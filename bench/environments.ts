@@ -1,6 +1,6 @@
 /**
- * Measures the preparation of an environment with a repository of 10,000 files: the first time, with the repository's mirror, and
- * prepared.
+ * Measures the preparation of an environment with a repository of 10,000 files in three cases: the first preparation, a preparation with
+ * the mirror of the repository, and a run that gets a prepared workspace.
  */
 import { createHash } from 'node:crypto';
 import { startFakeGitHost } from '../test/fakes/git-host.ts';
@@ -42,8 +42,8 @@ try {
   };
 
   /**
-   * Starts a run in the environment. Returns the milliseconds of the setup, of keeping the prepared workspace for later runs, and whether
-   * the run reused a prepared workspace.
+   * Starts a run in the environment. Returns how many milliseconds the setup took, how many milliseconds it took to keep the prepared
+   * workspace for later runs, and whether the run reused a prepared workspace.
    */
   const prepare = async (environment_id: string, config: object = {}) => {
     const runId = await system.createRun('```sh\ntest -s sums\n```', { config: { environment_id, ...config } });

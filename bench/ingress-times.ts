@@ -1,6 +1,6 @@
 /**
- * Measures answer times of the ingress to senders that guess: whether the times reveal more about a URL or a credential than the status
- * does.
+ * Measures how long the ingress takes to answer senders that guess a URL or a credential. The times must not reveal more about a guess
+ * than the status of the answer.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import http from 'node:http';
@@ -11,10 +11,10 @@ import { startSystem } from '../test/support/system.ts';
 import { percentile, report } from './report.ts';
 
 const turns = Number(process.env.BENCH_TURNS ?? 600);
-/** Reset the budgets after this number of turns, because a webhook records only 60 refused credentials a minute. */
+/** After this number of turns, the benchmark resets the counts of refused credentials, because a webhook allows only 60 of them a minute. */
 const turnsOfBudget = 10;
 
-/** A kind of guess. The other kinds of its group are compared with the first kind. */
+/** A kind of guess. The benchmark compares each kind of a group with the first kind of the group. */
 interface Guess {
   readonly group: string;
   readonly name: string;
@@ -38,7 +38,7 @@ const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
 const body = JSON.stringify({ action: 'failed', padding: 'It fails in the linker. '.repeat(40) });
 const hmac = (secret: string): string => createHmac('sha256', secret).update(body).digest('hex');
 
-/** Returns the text with another last character. */
+/** Returns the text with a wrong last character. */
 const misspelt = (text: string): string => text.slice(0, -1) + (text.endsWith('0') ? '1' : '0');
 /** Returns random letters and digits, as many as the text has. */
 const unlike = (text: string): string =>
@@ -67,7 +67,10 @@ function timed({ send, status }: Guess): Promise<number> {
   });
 }
 
-/** Returns the share of pairs in which the second sample is slower; at 0.5, the times reveal nothing. */
+/**
+ * Compares each time of `one` with each time of `other`. Returns the share of these pairs in which the time of `other` is longer; 0.5
+ * means that the times reveal nothing.
+ */
 function shareOfSlower(one: readonly number[], other: readonly number[]): number {
   const slower = other.reduce((sum, time) => sum + one.filter((each) => each < time).length, 0);
   return slower / (one.length * other.length);

@@ -21,7 +21,7 @@ const factories = 12;
 const webhooksOfFactory = 20;
 const floodRounds = 6;
 
-/** Milliseconds of processor time for one delivery. `database`: PostgreSQL with its background processes. */
+/** Milliseconds of processor time for one delivery. `database`: the time of PostgreSQL, including its background processes. */
 interface CpuTimes {
   readonly server: number;
   readonly database: number;
@@ -158,7 +158,7 @@ try {
   const [flooded = ''] = ourUrls;
   const quiet: number[] = [];
   const during: number[] = [];
-  // Measure without and with deliveries in turns, so that a slow moment of the machine affects both alike. A webhook accepts 60
+  // Measure without and with deliveries in turns, so that a slow moment of the machine affects both measurements alike. A webhook accepts 60
   // deliveries in a minute. Each round sends 10 a second for 3 s, so the second round uses up this budget, and later rounds send
   // deliveries above the budget.
   for (let round = 0; round < floodRounds; round += 1) {

@@ -4,7 +4,7 @@ import type { Database } from '../packages/service/src/platform/store/database/d
 
 export interface Seeded {
   readonly teamId: string;
-  /** Ids of runs that are ancestors of other runs. */
+  /** Ids of some runs that have descendants. */
   readonly ancestors: string[];
   /** Words of prompts, the most frequent first. */
   readonly vocabulary: string[];
@@ -136,10 +136,13 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
 
 const timeAt = (i: string, count: string) =>
   `(now() - interval '1 minute' - (${count}::int - (${i})) * (interval '180 days' / ${count}::int))`;
-/** Returns a UUID version 7 that contains this time. */
+/** Returns an SQL expression for a UUID version 7 that contains the time of the run with the number `i`. */
 const idAt = (i: string, count: string) =>
   `(lpad(to_hex((extract(epoch FROM ${timeAt(i, count)}) * 1000)::bigint), 12, '0') || '7000' || '8000' || lpad(to_hex(${i}), 12, '0'))::uuid`;
-/** Returns the arguments with which `replaceAll` replaces `bench_id(i)` and `bench_time(i)`. `count` is the placeholder of the number of runs. */
+/**
+ * Returns the arguments with which `replaceAll` puts SQL in place of `bench_id(i)` and `bench_time(i)`. `count` is the SQL placeholder of
+ * the number of runs.
+ */
 const placesOf = (count: string): [RegExp, (text: string, what: string, i: string) => string] => [
   /bench_(id|time)\((.*?)\)(?=[,\]]| AS)/g,
   (_, what, i) => (what === 'id' ? idAt(i, count) : timeAt(i, count)),
@@ -157,7 +160,7 @@ async function dropIndexes(client: pg.ClientBase): Promise<string> {
   return rows.map(({ definition }) => definition).join(';\n');
 }
 
-/** Writes for all runs the rows that the triggers index_new_runs and index_run_artifacts write for a changed run. */
+/** The triggers index_new_runs and index_run_artifacts write these rows for a changed run. This statement writes them for all runs. */
 const fillFacets = `
   INSERT INTO run_facets (run_id, facet, team_id, updated_hour)
   SELECT r.id, 'metadata:' || m.key || '=' || m.value, r.team_id, run_hour(r.updated_at) FROM runs r, jsonb_each_text(r.metadata) m

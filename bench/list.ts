@@ -25,10 +25,10 @@ const repetitions = Number(options.repetitions);
 /** The goals: largest allowed p99 in milliseconds. */
 const goals = { single: 20, words: 60, together: 200 };
 
-/** Number of first pages that are measured for each sort. */
+/** For each sort without a filter, this many pages are measured, beginning with the first page. */
 const sortedPages = 20;
 
-/** Ids of the PostgreSQL processes of the connections to the measured database. They must run on this machine. */
+/** Ids of the PostgreSQL processes of the connections to the measured database. These processes must run on this machine. */
 let backends: number[] = [];
 /** Returns the milliseconds of processor time that this process and the PostgreSQL processes of its connections have used. */
 const spent = () => cpuMsOf([process.pid, ...backends]);
@@ -36,8 +36,8 @@ const spent = () => cpuMsOf([process.pid, ...backends]);
 const signer = { sign: () => 'signature', verify: () => true };
 
 /**
- * Returns the milliseconds of processor time of each repetition. With `pages`, each repetition reads the page after the page of the
- * last repetition; after this number of pages, it begins again with the first page.
+ * Returns the milliseconds of processor time of each repetition. With `pages`, each repetition reads the next page of the list; after
+ * `pages` pages, the next repetition reads the first page again.
  */
 async function measure(
   db: Database,
@@ -75,7 +75,7 @@ const goalOf = (title: string): number =>
 const judge = (sample: number[], goal: number): string =>
   percentile(sample, 0.99) < goal ? `${goal}` : `${goal}: **missed**`;
 
-/** Opens a database with the runs. Returns the database and the function that closes it. */
+/** An open database that contains the runs. `remove` closes the database, and deletes it unless BENCH_KEEP keeps it. */
 interface Filled {
   readonly name: string;
   readonly db: Database;

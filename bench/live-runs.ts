@@ -92,8 +92,8 @@ async function openLive(size: number) {
       const renewAll = async () => {
         for (const id of some) await renewLeases(db, id, test.deps.timing);
       };
-      // After a checkpoint, PostgreSQL writes the whole page at the first change of each page. This would make the first measurements
-      // slower.
+      // Renew all leases once before the measurement, because after a checkpoint, the first change of each page writes the whole page to
+      // the log. These pages must not be counted.
       await renewAll();
       const before = await position();
       await renewAll();

@@ -1,6 +1,6 @@
 /**
- * Preloaded into a measured process: on SIGUSR2 it collects garbage, waits until the memory is stable, and writes its memory to the file
- * BENCH_MEMORY_FILE.
+ * A measured process loads this module before its program. On SIGUSR2, the process collects garbage, waits until its memory is stable,
+ * and writes the size of the memory to the file that BENCH_MEMORY_FILE names.
  */
 import { renameSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';

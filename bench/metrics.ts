@@ -49,7 +49,7 @@ try {
   const kinds: readonly (readonly [string, Record<string, string>])[] = [
     ['without', {}],
     ['metrics, scraped every 5 s', listen(ports[0])],
-    // A second service without metrics, to show how much two equal services differ.
+    // Measure a second service without metrics, to show how much the results of two equal services differ.
     ['without, again', {}],
     ['metrics, and traces of 1 %', { ...listen(ports[1]), ...traces }],
   ];
@@ -69,7 +69,8 @@ try {
   };
   for (const service of services) await load(service);
   const results: Measured[][] = services.map(() => []);
-  // Begin each round with another service, because the database still has work from the last service when the next one is measured.
+  // Begin each round with another service. While a service is measured, the database still has work from the service before it, so the
+  // order must change.
   for (let round = 0; round < rounds; round += 1) {
     for (let turn = 0; turn < services.length; turn += 1) {
       const index = (round + turn) % services.length;

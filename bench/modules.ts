@@ -1,6 +1,6 @@
 /**
- * Measures the cost of loading a module at the agent's start: in a separate process, bundled like the agent, with compiled code from an
- * earlier start.
+ * Measures how long it takes to load a module at the agent's start. Each module is bundled like the agent, and loaded in a separate
+ * process with compiled code from an earlier start.
  */
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

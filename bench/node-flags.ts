@@ -53,7 +53,7 @@ async function withStreams(system: System): Promise<number> {
   }
 }
 
-/** One number for each combination of flags. */
+/** One number for each entry of `variants`, which is a combination of flags. */
 type Each = Record<string, number>;
 const systems: Record<string, System> = {};
 const each = async (measure: (system: System) => number | Promise<number>): Promise<Each> => {

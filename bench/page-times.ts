@@ -1,9 +1,9 @@
-/** Measures times in a web page: paints, frames, long tasks, and the time from a key to the paint that shows its effect. */
+/** Measures times in a web page: paints, frames, long tasks, and the time from a key press to the paint that shows the effect. */
 import type { BrowserContext, CDPSession, Page } from 'playwright-core';
 
-/** Measurements of a page since the last call of `readPace`, in milliseconds. */
+/** Measurements of a page since the last call of `readPace`. All numbers are milliseconds. */
 export interface Pace {
-  /** For each key: the time from the key to the paint of the next frame. */
+  /** For each key press: the time from the key press to the paint of the next frame. */
   readonly keys: number[];
   /** Times between two frames. */
   readonly frames: number[];
@@ -59,7 +59,10 @@ export async function untilShown(page: Page, selector: string): Promise<number> 
 /** Returns the duration of the longest task, or 0 if no task was longer than 50 ms. */
 export const longestOf = ({ tasks }: Pace): number => Math.max(0, ...tasks);
 
-/** Returns a function that reads the processor time of the page's thread since its last call, milliseconds. */
+/**
+ * Returns a function. Each call of this function returns the milliseconds of processor time that the page's thread has used since the
+ * call before.
+ */
 export async function openProcessorTime(cdp: CDPSession): Promise<() => Promise<number>> {
   await cdp.send('Performance.enable', { timeDomain: 'threadTicks' });
   let before = 0;

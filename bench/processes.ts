@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { memoryOf } from './report.ts';
 
 /**
- * Returns the ids of the processes whose working folder is below `folder` and whose command line contains `named`: PostgreSQL's processes
- * and its guard.
+ * Returns the ids of the processes whose working folder is below `folder` and whose command line contains `named`. In a data folder,
+ * these are the processes of PostgreSQL and its guard.
  */
 export function processesBelow(folder: string, named = ''): number[] {
   return readdirSync('/proc').flatMap((name) => {

@@ -13,7 +13,7 @@ export interface Readers {
   stop(): Promise<void>;
 }
 
-/** Throws if this number of streams needs more open files than a process may have. */
+/** Returns how many files a process may open. Throws if this number of streams needs more open files. */
 export function checkOpenFiles(streams: number): number {
   const limit = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]);
   if (limit >= streams + 500) return limit;
@@ -53,10 +53,10 @@ export const probedEnvironment = (file: string): Record<string, string> => ({
 });
 
 export interface ProbedMemory {
-  /** Bytes of live objects in the heap, and resident bytes of the process. */
+  /** Bytes of live objects in the heap. `rss`: resident bytes of the process. */
   readonly heapUsed: number;
   readonly rss: number;
-  /** Returns how many bytes of memory the kernel uses for the TCP sockets of this network namespace. */
+  /** Bytes of memory that the kernel uses for the TCP sockets of this network namespace. */
   readonly sockets: number;
 }
 

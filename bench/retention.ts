@@ -1,4 +1,7 @@
-/** Measures the nightly sweep over many old runs, and how much time it saves because each batch starts where the last batch ended. */
+/**
+ * Measures the nightly sweep over many old runs, and how much time the sweep saves because each of its batches starts where the batch
+ * before it ended.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -70,7 +73,7 @@ async function sweep({ db, log }: TestExecutions['deps'], days: { detail: number
 }
 
 /**
- * Runs the batches of a sweep on two databases in turns. On the database `behind`, each batch begins where the last batch ended. On
+ * Runs the batches of a sweep on two databases in turns. On the database `behind`, each batch begins where the batch before it ended. On
  * the database `beginning`, each batch searches for old runs from the beginning. Returns the sum of the milliseconds of all batches,
  * for each database.
  */

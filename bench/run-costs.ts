@@ -12,7 +12,7 @@ export interface RunCosts {
   readonly all: number;
   readonly service: number;
   readonly worker: number;
-  /** Processor time of supervisors, bwrap and agents. If the sandboxes are containers, also of the programs of the container engine. */
+  /** Processor time of supervisors, bwrap and agents. If the sandboxes are containers, this includes the programs of the container engine. */
   readonly sandbox: number;
   /** The part of `sandbox` that the supervisors themselves use, without the processes that they start. */
   readonly supervisor: number;
@@ -24,7 +24,7 @@ export interface RunCosts {
 
 const tickMs = 10;
 
-/** Returns the processor time in milliseconds of a process, and of its ended children. */
+/** Returns two processor times in milliseconds: that of a process itself, and that of its children that have ended. */
 function timesOf(pid: number): { own: number; children: number } {
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = text
@@ -98,8 +98,8 @@ function spent(system: System, inContainers: boolean) {
 }
 
 /**
- * Returns a function that returns the processor time of the system's supervisors. Call this function often: for an ended supervisor,
- * it only knows the time from its last call.
+ * Returns a function that returns the processor time of the system's supervisors. Call this function often: for a supervisor that has
+ * ended, it can only count the time that it read at its last call before the end.
  */
 function watchSupervisors(system: System): () => number {
   const worker = system.worker().pid ?? 0;
@@ -140,7 +140,7 @@ export async function runCosts(system: System, runs: number, inContainers = fals
       await delay(200);
     }
   const seconds = (performance.now() - began) / 1000;
-  // Wait until the last sandboxes are removed and the pool is filled.
+  // Wait until the last sandboxes are removed and the pool of waiting sandboxes is full again.
   await delay(1000);
   const after = spent(system, inContainers);
   const of = (name: keyof typeof after) => (after[name] - before[name]) / runs;
@@ -162,8 +162,8 @@ const pssOf = (pids: Iterable<number>): number =>
   );
 
 /**
- * Returns the proportional memory in MB that a run uses while it sleeps. `holders` returns processes other than the worker whose
- * descendants are sandboxes; it is called before and during the run.
+ * Returns the proportional memory in MB that a run uses while it sleeps. `holders` returns processes that have sandboxes as descendants,
+ * in addition to the worker. The function calls `holders` before and during the run.
  */
 export async function memoryOfRun(system: System, holders: () => number[] = () => []): Promise<number> {
   const worker = system.worker().pid ?? 0;

@@ -15,7 +15,7 @@ import type { SandboxSpecification } from '../packages/worker/src/sandboxes/sand
 
 const log = { info: () => {}, warn: (fields: object, message: string) => console.error(message, fields) };
 
-/** Creates a ground with the default limits of sandboxes. Throws if bubblewrap is missing. */
+/** Prepares a temporary folder in which sandboxes with the default limits can be started. Throws if bubblewrap is missing. */
 export async function openGround(gvisor?: Gvisor): Promise<TemporaryGround> {
   const program = await findBubblewrap();
   const parsed = parseSettings({});
@@ -28,7 +28,10 @@ export function specify(ground: BubblewrapGround): SandboxSpecification {
   return { executionId: 'bench', taskId: 'bench', limits: ground.limits, isLimited: false, files: [] };
 }
 
-/** Makes the folder of the agent, bundled and rehearsed in the same way as by a worker at its start. Returns the folder's path. */
+/**
+ * Makes the folder of the agent in the same way as a worker at its start: bundles the agent, and runs it once as a rehearsal. Returns the
+ * folder's path.
+ */
 export async function makeAgentRuntime(ground: BubblewrapGround): Promise<string> {
   const entry = path.resolve(import.meta.dirname, '../packages/agent/src/main.ts');
   return await makeRuntime({

@@ -1,6 +1,6 @@
 /**
  * Measures the cost of a bubblewrap sandbox: bwrap alone, Runyard's init, a process that was started ahead of time, and gVisor. Also
- * measures two facts that the backend depends on.
+ * measures two facts on which the backend depends: whether a process of the sandbox outlives bwrap, and how much memory Node needs.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,11 +26,11 @@ import { inTurns, spread, spreadColumns, timed } from './turns.ts';
 const rounds = Number(process.env.BENCH_ROUNDS ?? 60);
 const tries = 20;
 /**
- * Size of this process. It is as large as a worker, because the time of a fork depends on it: a fork copies the page tables of its
- * process.
+ * Size of this process. The process must be as large as a worker, because a fork copies the page tables of the process, so a fork of a
+ * larger process takes longer.
  */
 const workerMb = 150;
-/** Pause before a measurement. In this time, the backend has prepared the next sandbox. */
+/** Pause before a measurement. During this pause, the backend prepares the next sandbox. */
 const refilledMs = 300;
 
 const place = await openGround();

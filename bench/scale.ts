@@ -40,7 +40,7 @@ interface Measured {
   readonly service: number;
   readonly database: number;
   readonly logBytes: number;
-  /** Average number of connections that wait for each reason. */
+  /** For each reason to wait, the average number of connections that waited for it. */
   readonly waits: ReadonlyMap<string, number>;
 }
 
@@ -150,7 +150,7 @@ async function deliveries(paths: readonly string[]): Promise<number> {
   return count;
 }
 
-/** Writes events while streams of all processes together read them. An operation is the receipt of one event. */
+/** Writes events that the streams of all processes receive. One operation is the receipt of one event by one stream. */
 async function measureStreams(): Promise<Measured> {
   const runs = await db.query<{ id: string; execution: string }>(
     'SELECT id, current_execution_id AS execution FROM runs ORDER BY id LIMIT $1',
@@ -205,7 +205,8 @@ try {
       }),
   };
   for (let round = -1; round < rounds; round += 1) {
-    // Use 1, 2, 4 processes in one round and 4, 2, 1 in the next, so that services start half as often.
+    // Use 1, 2, 4 processes in one round and 4, 2, 1 in the next, so that fewer services must start: a round begins with as many services
+    // as the round before it ended with.
     for (const count of round % 2 === 0 ? processCounts : processCounts.toReversed()) {
       await setServices(count);
       for (const operation of operations) {

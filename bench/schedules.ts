@@ -41,7 +41,7 @@ try {
    */
   const measure = async (spreadSeconds: number) => {
     const ids: string[] = [];
-    // Choose planned times that are so late that all schedules exist before the first schedule is due.
+    // Set the planned times so late that all schedules exist before the first schedule is due.
     for (const [n, teamId] of teamIds.entries()) {
       const dueSeconds = -20 + n * 0.01;
       ids.push(...(await insert({ teamId, count: count / teams, dueSeconds, spreadSeconds })));

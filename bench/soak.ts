@@ -1,6 +1,6 @@
 /**
- * Soak test: the installation of `chaos.ts` under the same load without faults; its memory, open files, processes and rows must not grow
- * with time.
+ * Soak test: runs the installation of `chaos.ts` under the same load, but without faults. Its memory, open files, processes and rows must
+ * not grow with time.
  */
 import { readdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -20,8 +20,8 @@ const seed = Number(values.seed ?? 1);
 const parts = 4;
 const samplesOfPart = 10;
 /**
- * Largest ratio of the last quarter to the second quarter that counts as flat. The first quarter is not compared, because caches fill in
- * it.
+ * A value counts as flat if its median in the last quarter of the test is at most this many times its median in the second quarter. The
+ * first quarter is not compared, because caches fill during that time.
  */
 const growthLimit = 1.15;
 
@@ -58,8 +58,7 @@ async function soak(place: Place): Promise<void> {
   const ofTables = [...(rows.at(-1)?.counts ?? [])].flatMap(([table, last]) => {
     if (last < 20) return [];
     const counts = rows.map(({ counts }) => counts.get(table) ?? 0);
-    // Compare the growth: a table that stores rows for each run may not store more rows for a run in the second half than in the first
-    // half.
+    // Compare the growth for each new run: in the second half, a table may not store more rows for a run than in the first half.
     const perRun = (from: number, to: number) =>
       ((counts[to] ?? 0) - (counts[from] ?? 0)) / Math.max(1, (rows[to]?.runs ?? 0) - (rows[from]?.runs ?? 0));
     return [[`rows of ${table}`, ...counts, isFlat(perRun(0, 1), perRun(2, 3), 0.2)]];

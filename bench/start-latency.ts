@@ -1,6 +1,6 @@
 /**
- * Measures the time from a create until the agent works on the prompt, with and without a warm pool, in turns on two systems. Then
- * measures the cost of trivial runs: runs per second, processor time of each program, and memory of a waiting sandbox.
+ * Measures the time from a create until the agent works on the prompt, in turns on two systems: one with a pool of waiting sandboxes, and
+ * one without. Then measures the cost of trivial runs: runs per second, processor time of each program, and memory of a waiting sandbox.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { findGvisor } from '../packages/worker/src/sandboxes/gvisor/find-gvisor.ts';
@@ -12,7 +12,7 @@ import { memoryOfRun, memoryOfWaiting, type RunCosts, runCosts } from './run-cos
 const count = Number(process.env.BENCH_RUNS ?? 60);
 /** Number of runs with gVisor, and of runs in containers. There are fewer of these runs, because they take longer. */
 const slowerCount = Math.ceil(count / 4);
-/** Number of runs before the measured runs. They only warm the caches of the programs. */
+/** Number of runs before the measured runs. These first runs only fill the caches of the programs. */
 const warmUp = 5;
 /** Time for a run to end and for the pool to be filled again. */
 const restMs = 600;
@@ -26,8 +26,8 @@ interface Timeline {
 }
 
 /**
- * For each run: milliseconds from the request that creates the run to the event. `inWorker`: milliseconds that the worker needs for the
- * start.
+ * Each list has one number for each run: the milliseconds from the request that creates the run to the event. `inWorker` instead has the
+ * milliseconds that the worker needs to start the sandbox.
  */
 interface Samples {
   readonly spawned: number[];

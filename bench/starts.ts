@@ -1,6 +1,6 @@
 /**
- * Measures processor time and wall time of the starts of all programs, as ratios to Node alone; with BENCH_BEFORE, also the starts of
- * another checkout.
+ * Measures how much processor time and wall time all programs need to start, as ratios to a start of Node alone. With BENCH_BEFORE, also
+ * measures the programs of another checkout.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -34,7 +34,7 @@ interface Cost {
   readonly wall: number;
 }
 
-/** Answers the client commands in place of a service. */
+/** Stands in for the service: gives the client commands an empty list of runs. */
 const service = http.createServer((_, response) => {
   response.setHeader('content-type', 'application/json');
   response.end('{"runs":[],"page_info":{"has_next_page":false}}');
@@ -86,7 +86,7 @@ interface Started extends Cost {
   stop(): Promise<void>;
 }
 
-/** Starts Node with these arguments. `isReady` gets its output. */
+/** Starts Node with these arguments. `isReady` gets the output of this process and returns true when the program is ready. */
 async function toReady(
   args: readonly string[],
   env: Record<string, string>,

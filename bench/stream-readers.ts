@@ -12,7 +12,10 @@ interface Open {
 
 const now = () => performance.timeOrigin + performance.now();
 const sent = /"sent":(\d+(?:\.\d+)?)/g;
-/** Largest number of sockets that connect at the same time. More could overflow the queue of the listening socket. */
+/**
+ * Largest number of sockets that connect at the same time. More sockets at the same time could overflow the queue of the server's
+ * listening socket.
+ */
 const atOnce = 100;
 
 let lags: number[] = [];

@@ -1,5 +1,6 @@
 /**
- * Measures live streams on one service process: memory for each stream, and the delay of an event, over many runs, few runs and the team.
+ * Measures live streams on one service process: the memory of each stream and the delay of an event. The streams are those of many runs,
+ * those of a few runs, and those of the team.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -28,8 +29,8 @@ const warmUp = 200;
 const kb = (bytes: number, count: number) => (bytes / count / 1024).toFixed(1);
 
 /**
- * Writes `perSecond` events a second for `seconds` seconds, each event for another run. An event contains the time just before its
- * transaction began.
+ * Writes `perSecond` events a second for `seconds` seconds, each event for another run. Each event contains the time at which this
+ * function began to write it.
  */
 async function trickle(db: Database, runs: readonly { id: string; execution: string }[]): Promise<number> {
   const started = performance.now();

@@ -28,7 +28,7 @@ export async function inTurns<Way extends string>(
   return samples;
 }
 
-/** Columns that `spread` fills. */
+/** Titles of the columns for the numbers that `spread` returns. */
 export const spreadColumns = ['p50', 'p99', 'best'] as const;
 
 /** Returns median, 99th percentile and best of a sample, each with this number of decimals. */

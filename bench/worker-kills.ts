@@ -1,4 +1,7 @@
-/** Kills the worker of runs every few seconds. Measures how the runs end, whether a run starts twice, and the memory of a supervisor. */
+/**
+ * Kills the worker every few seconds while it executes runs. Measures how the runs end, whether a run starts twice, and the memory of a
+ * supervisor.
+ */
 import { killWorkers } from '../test/support/killed-workers.ts';
 import { startSystem } from '../test/support/system.ts';
 import { median, report } from './report.ts';

@@ -1,10 +1,9 @@
 # Compiles the programs that check deploy/: helm, kubeconform and the checker of compose-go. bin/test-long sources this
 # file after bin/prepare.sh.
 
-# Sets $deploy_tools to a folder with these programs and the schemas of Kubernetes. The first time, compiles the programs from modules
-# of the Go module proxy, which needs Go and some minutes of processor time. Fails without Go. RUNYARD_DEPLOY_CACHE is the cache; default:
-# runyard/deploy in the user's
-# cache folder.
+# Sets $deploy_tools to a folder with these programs and the schemas of Kubernetes. The first call compiles the programs from modules of
+# the Go module proxy, which needs Go and some minutes of processor time. The call fails if Go is missing. RUNYARD_DEPLOY_CACHE names the
+# folder in which the compiled programs stay; default: runyard/deploy in the user's cache folder.
 ensure_deploy_tools() {
   deploy_tools=${RUNYARD_DEPLOY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/runyard/deploy}/1
   [ ! -e "$deploy_tools/schemas" ] || return 0

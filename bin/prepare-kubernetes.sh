@@ -2,8 +2,8 @@
 
 # Sets $kubernetes to a folder with etcd, the network plugins (cni) and Kubernetes (API server, controllers, scheduler, kubelet). Gets
 # etcd and the plugins from the Debian archive. Compiles Kubernetes once from the Go module proxy into a cache, which needs Go 1.24 or
-# newer, 6 GB of disk and many minutes of processor time. RUNYARD_KUBERNETES_CACHE is the cache; default: runyard/kubernetes in the user's cache
-# folder.
+# newer, 6 GB of disk and many minutes of processor time. RUNYARD_KUBERNETES_CACHE names the folder of this cache; default:
+# runyard/kubernetes in the user's cache folder.
 ensure_kubernetes() {
   [ "$(id -u)" = 0 ] || die "only root can start a node"
   for needed in containerd runc busybox; do

@@ -33,8 +33,9 @@ find_node() {
   node=node
 }
 
-# Succeeds if node_modules has exactly the packages of package-lock.json. Compares the lockfile with a copy of it. If the copy differs or
-# is missing, for example because somebody ran npm by hand, compares the version of each package.
+# Succeeds if node_modules has exactly the packages of package-lock.json. Compares the lockfile with the copy that was stored after the
+# last successful installation or check. If this copy differs or is missing, for example because somebody ran npm by hand, compares the
+# version of each package.
 is_installed() {
   [ -f "$root/node_modules/.package-lock.json" ] || return 1
   cmp -s "$root/package-lock.json" "$root/node_modules/.runyard-lock.json" && return 0
@@ -102,7 +103,8 @@ is_built() {
 }
 
 # Builds the dashboard if necessary. A failure does not stop the command, because the service also works without the dashboard; its pages
-# then say that the dashboard is missing. If this user cannot write to the installation, the dashboard of the installation is used.
+# then say that the dashboard is missing. If this user cannot write to the installation, builds nothing, and the service uses the
+# dashboard that is there.
 ensure_built() {
   is_built && return 0
   { [ -w "$dashboard" ] && { [ -w "$root/.runyard" ] || { [ ! -e "$root/.runyard" ] && [ -w "$root" ]; }; }; } || return 0

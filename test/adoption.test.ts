@@ -43,7 +43,7 @@ const processesWith = (text: string): { pid: number; args: string[] }[] =>
     });
 
 describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) } }, (system) => {
-  /** Starts a run and waits until its agent is in the middle of its turn. Returns the run and its sandbox. */
+  /** Starts a run and waits until the agent is in the middle of a turn. Returns the run and its sandbox. */
   const begin = async (name: string): Promise<{ runId: string; sandbox: string; workspace: string }> => {
     const runId = await system.createRun(prompt(name));
     const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
@@ -91,7 +91,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
       const agents = both.map(({ runId }) => agentOf(runId));
       const ended = new Promise((resolve) => system.worker().once('exit', resolve));
       system.worker().kill(signal);
-      // At SIGTERM, the worker exits without waiting for the runs, which wait for this test.
+      // The worker must exit at SIGTERM although both runs are in progress: they wait until the test creates the file `go`.
       await ended;
       system.startWorker();
       await eventually(

@@ -1,6 +1,6 @@
 /**
  * Tests hostile commands of a run, which have the same user as the agent. Each command attacks the agent, which must fail. As a
- * control, it attacks a program that it has started itself, which must succeed.
+ * control, the command attacks a program that it has started itself. This attack must succeed.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bubblewrapFeatures } from '../packages/worker/test/worker.ts';

@@ -16,7 +16,7 @@ function* filesBelow(folder: string): Generator<string> {
   }
 }
 
-test('each benchmark has a page with its last result and the command that repeats it', () => {
+test('each benchmark has a page with the last result and the command that repeats the benchmark', () => {
   expect(benchmarks()).toContain('creates.ts');
   for (const name of benchmarks()) {
     const page = path.join(root, 'bench', name.replace(/\.ts$/, '.md'));

@@ -187,8 +187,8 @@ test('a team is charged exactly the cost of its answers while processes are kill
   };
   await killAfter(1, 15);
   services[1] = await start(clocksMs[1] ?? 0);
-  // Set a limit that is nearly reached, so that the second kill comes near the end of the budget. There, each run has one open request
-  // at a time.
+  // Set a limit that is nearly reached, so that the second kill comes near the end of the budget. Near the end of a budget, the
+  // gateway lets each run have only one open request at a time.
   limit = (await spent()) + answerUsd * 30.5;
   await setLimit();
   await killAfter(2, 6);

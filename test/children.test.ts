@@ -142,8 +142,8 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
       const runs = await Promise.all(runIds.map((runId) => system.run(runId)));
       return runs.every(({ state }) => state === 'SUCCEEDED');
     });
-    // Executions in these phases are at most: a run and its waiting parent, and the same in the other tree, if that run begins in this
-    // moment.
+    // At most four executions are in these phases: a child and its waiting parent in one tree, and, if the child of another tree
+    // begins at this moment, this child and its waiting parent.
     expect(most).toBeLessThanOrEqual(4);
     expect((await Promise.all(runIds.map(below))).map((runs) => runs.length)).toEqual(runIds.map(() => 2));
   });

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 describe('the client', () => {
-  test('creates, reads, lists and cancels', async () => {
+  test('creates, reads, lists and cancels runs', async () => {
     const { run_id } = await client.createRun({ body: { prompt: 'Say hello', metadata: { a: 'b' } } });
     const run = await client.getRun({ params: { runId: run_id } });
     expect(run).toMatchObject({ run_id, source: 'CLI' });
@@ -69,7 +69,7 @@ describe('the client', () => {
     expect(seen.at(-1)).toBe('CANCELLED');
   });
 
-  test('ends the stream of an ended run at once if the caller names its last event', async () => {
+  test('ends the stream of an ended run at once if the caller passes the id of the last event of the run', async () => {
     const { run_id } = await client.createRun({ body: { prompt: 'Say hello' } });
     await client.cancelRun({ params: { runId: run_id } });
     let lastEventId = '';
@@ -85,7 +85,8 @@ describe('the client', () => {
     };
     const following = expect(follow()).rejects.toThrow('enough');
     const created: string[] = [];
-    // The stream has only events after its opening, so create runs until one of them appears in the stream.
+    // The stream contains only events that happen after it was opened. The test does not know this moment, so create runs until one of them
+    // appears in the stream.
     const create = async () => {
       created.push((await client.createRun({ body: { prompt: 'Say hello' } })).run_id);
       return created.some((id) => seen.has(id));
@@ -185,7 +186,7 @@ describe('over bad connections the client', () => {
     await fake.close();
   });
 
-  test('waits before a new connection as long as `retry` in the stream says, and stops at the comment `end`', async () => {
+  test('waits before a new connection for the time in the field `retry` of the stream, and stops when the stream sends the comment `end`', async () => {
     const times: number[] = [];
     const fake = await scripted(
       (_, response) => {

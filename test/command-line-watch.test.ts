@@ -49,7 +49,7 @@ function inTerminal(...args: string[]): RunningCommand & { type(text: string): v
 }
 const prompts = (count: number) => new RegExp(`(or say why: [\\s\\S]*?){${count}}$`);
 
-test('the command shows the first and the last lines of a long output, and the number of lines between them that it leaves out', async () => {
+test('`run` and `logs` show the first and the last lines of a long output, and the number of lines that they leave out', async () => {
   const ran = await call(['run', '-'], say('seq 1 30000'));
   const shown = await call(['logs', idIn(ran)]);
   for (const { output } of [ran, shown]) {
@@ -65,7 +65,7 @@ test('the command shows the first and the last lines of a long output, and the n
   expect(output).toContain('succeeded');
 });
 
-test('the command asks for an approval in a terminal; y approves, and any other text denies and is the reason', async () => {
+test('`run` asks for an approval in a terminal: y approves, and any other text denies and becomes the reason', async () => {
   const asked = inTerminal('run', 'ask.md', '--approval', 'ask');
   await asked.sees(prompts(1));
   expect(asked.output()).not.toContain('│ one-1');
@@ -78,7 +78,7 @@ test('the command asks for an approval in a terminal; y approves, and any other 
   expect(asked.output()).not.toContain('│ two-2');
 });
 
-test('the command removes its question from the terminal when another person answers, and cancels the run at Ctrl-C', async () => {
+test('`run` removes its question from the terminal when another person answers, and cancels the run at Ctrl-C', async () => {
   const asked = inTerminal('run', 'ask.md', '--approval', 'ask');
   await asked.sees(prompts(1));
   const runId = uuid.exec(asked.output())?.[0] ?? '';
@@ -91,7 +91,7 @@ test('the command removes its question from the terminal when another person ans
   expect(await stateOf(runId)).toBe('CANCELLED');
 });
 
-test('the command exits with 3 without a terminal when the run is BLOCKED, and `approve` and `deny --follow` continue the run', async () => {
+test('`run` without a terminal exits with 3 when the run is BLOCKED, and `approve` and `deny` with `--follow` continue the run', async () => {
   const ran = await call(['run', 'ask.md', '--approval', 'ask']);
   expect(ran.code).toBe(3);
   const runId = idIn(ran);
@@ -114,18 +114,23 @@ test.each([
   ['SIGHUP', [], 'CANCELLED'],
   ['SIGINT', [], 'CANCELLED'],
   ['SIGTERM', ['--detach-on-signal'], 'INPROGRESS'],
-] as const)('leaves at %s %j a run that is %s, and exits with 130', async (signal, options, state) => {
-  const running = startCommand([runyard, 'run', 'sleep.md', ...options], { cwd: folder, env });
-  await running.sees('│ begun');
-  running.child.kill(signal);
-  expect(await running.exited).toBe(130);
-  const runId = uuid.exec(running.output())?.[0] ?? '';
-  expect(running.output()).toMatch(new RegExp(`${state === 'CANCELLED' ? 'cancelling the run' : 'the run'} ${runId}`));
-  expect(await stateOf(runId)).toBe(state);
-  await call(['cancel', runId]);
-});
+] as const)(
+  'after %s, `run` with the options %j exits with 130, and the state of the run is %s',
+  async (signal, options, state) => {
+    const running = startCommand([runyard, 'run', 'sleep.md', ...options], { cwd: folder, env });
+    await running.sees('│ begun');
+    running.child.kill(signal);
+    expect(await running.exited).toBe(130);
+    const runId = uuid.exec(running.output())?.[0] ?? '';
+    expect(running.output()).toMatch(
+      new RegExp(`${state === 'CANCELLED' ? 'cancelling the run' : 'the run'} ${runId}`),
+    );
+    expect(await stateOf(runId)).toBe(state);
+    await call(['cancel', runId]);
+  },
+);
 
-test('the command cancels the run and reports this when the program that reads its output ends', async () => {
+test('`run` cancels the run and reports this when the program that reads the output ends', async () => {
   const piped = await runCommand(['sh', '-c', `{ ${runyard} run sleep.md; echo "exit $?" >&2; } | head -n 1`], {
     cwd: folder,
     env,

@@ -64,7 +64,7 @@ describeSupervised('a command', (here) => {
       await up.sees('Ctrl-C stops everything.');
     });
 
-    test('uses its own settings, or exits with 1 and prints the settings in which the running programs differ', async () => {
+    test('uses its own settings, or exits with 1 and prints each setting that is different in the running programs', async () => {
       const call = (args: string[], more: Record<string, string>) =>
         runCommand([runyard, ...args], { cwd: here.folder, env: { ...here.env, ...more } });
       const dead = { RUNYARD_BASE_URL: 'http://127.0.0.1:9' };
@@ -107,7 +107,7 @@ describeSupervised('a command', (here) => {
       }
     });
 
-    test('a second up prints the address of the first up, and a second run uses this address', async () => {
+    test('uses the running programs if it is `run`, and prints their address and exits with 1 if it is another `up`', async () => {
       const second = await runCommand([runyard, 'up'], { cwd: here.folder, env: here.env });
       expect(second.code).toBe(1);
       expect(second.output).toContain(`runyard is running already (process ${up.child.pid}, ${here.origin()})`);

@@ -44,7 +44,7 @@ describe.skipIf(typeof started === 'string')(
      */
     const attempt = (script: string) => probe.attempt(`set +e\nexec 2>&1\n${script}\necho end`);
 
-    test('reaches no file, process, environment, socket or network of the machine, nor the engine', async () => {
+    test('reaches no file, process, environment, socket or network of the machine, and does not reach the container engine', async () => {
       await using attacks = await openMachineAttacks(probe.it.worker.stateRoot);
       const outside = attacks.runOutside();
       for (const name of attacks.names) expect(outside).toContain(`REACHED ${name}\n`);

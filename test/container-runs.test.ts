@@ -157,7 +157,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     ['that needs credentials', 'team/private:1', /could not be pulled: its registry wants credentials/],
     ['of another architecture', 'team/arm:1', /does not exist for the architecture of the worker's machine/],
     ['that is too large', 'team/large:1', /larger than the 16 MB of RUNYARD_DOCKER_IMAGE_MB/],
-  ])('ends a run with an image %s, and says so', async (_, image, message) => {
+  ])('a run with an image %s ends, and the error names this reason', async (_, image, message) => {
     expect(await failure(`${registry.address}/${image}`)).toMatch(message);
   });
 
@@ -172,7 +172,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
       /asks for a volume at .*where the sandbox has files/,
     ],
     ['a link at a folder of the sandbox', [], /\/workspace is a link in it/],
-  ])('refuses an image with %s', async (what, changes, message) => {
+  ])('the worker refuses an image with %s', async (what, changes, message) => {
     const root = await engine.makeRoot();
     if (changes.length === 0) await symlink('/opt/runyard/agent/chunks', path.join(root, 'workspace'));
     const image = `hostile:${what.length}`;
@@ -222,8 +222,8 @@ describe.skipIf(typeof started === 'string')(name, () => {
     const [running = ''] = await engine.containers();
     const prefix = running.slice(0, running.lastIndexOf('-'));
     await killHard(system.worker());
-    // Create two containers. The first one looks like a container of this worker that has no record, because the worker was killed
-    // before it wrote the record: it must be removed. The second one belongs to another program and must stay.
+    // Create two containers. The first one must be removed: it looks like a container of this worker that has no record, because the
+    // worker was killed before it wrote the record. The second one must stay, because it belongs to another program.
     const owner = prefix.slice('/runyard-'.length);
     const left = { Image: 'box:1', Cmd: ['sleep', '100'], Labels: { 'runyard.owner': owner } };
     for (const container of [`runyard-${owner}-left`, 'of-someone-else'])

@@ -89,8 +89,8 @@ async function kill9(child: ChildProcess): Promise<void> {
 }
 
 /**
- * Returns the ids of the processes of PostgreSQL and of its guard, whose working folder is below `place`. With `named`, only processes
- * with this text in their command line.
+ * Returns the ids of the processes whose working folder is below `place`: those of PostgreSQL and its guard. With `named`, returns
+ * only processes whose command line contains this text.
  */
 function processesIn(place: string, named = ''): number[] {
   return readdirSync('/proc')
@@ -135,7 +135,7 @@ function killIfThere(pid: number): void {
   }
 }
 
-describe('kill -9 in the middle of writes', () => {
+describe('while rows are written, kill -9', () => {
   test('of the service loses no acknowledged row, ends the database of the service, and the next start is quick', async () => {
     note('first start on a fresh folder', (await startService()).startMs);
     for (let round = 1; round <= rounds; round += 1) {

@@ -147,7 +147,7 @@ describe.skipIf(!hasTools)(`the chart${skipped}`, () => {
   });
 
   test.each(Object.entries(sets))(
-    'with values %s has no pod that is root, can write its root, has a token that it does not need, or no limits',
+    'with values %s has no pod that runs as root, can write to its root file system, has a token that it does not need, or has no limits',
     (_, values) => {
       const pods = render(values).resources.flatMap((each) =>
         each.spec?.template === undefined ? [] : [{ name: each.metadata.name, pod: each.spec.template.spec }],

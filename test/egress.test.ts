@@ -64,7 +64,7 @@ describe.skipIf(sandboxProblem !== null)('a sandbox', () => {
     const prompt = `\`\`\`sh\n${script}\n\`\`\``;
     const id = await system.createRun(prompt, { config: { environment_id: uid } });
     const { state } = await system.until(id, hasEnded);
-    // Wait for the end of the sandbox, because the worker reports the number of denied connections after it.
+    // Wait for the end of the sandbox, because only then does the worker report the number of denied connections.
     const timelineOf = async () =>
       (await system.call<{ events: TimelineEvent[] }>('GET', `/agent/runs/${id}/timeline`)).events;
     let timeline = await timelineOf();

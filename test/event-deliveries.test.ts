@@ -1,6 +1,6 @@
 /**
- * Tests event deliveries with real service processes on one database. In the first test, the process is killed while it sends. In the
- * second test, two processes share the work.
+ * Tests event deliveries with real service processes on one database. In the first test, a process is killed while it sends an event. In
+ * the second test, two processes share the work.
  */
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';

@@ -11,7 +11,7 @@ import { contents, fill, type Place, usePlaces } from './support/transfer-places
 
 const { place, folder, file } = usePlaces();
 
-describe.runIf(systemPostgres)('a move to another kind of database', () => {
+describe.runIf(systemPostgres)('a move of all data', () => {
   let system: SystemServer;
   beforeAll(async () => {
     system = await startSystemPostgres(systemPostgres ?? '');

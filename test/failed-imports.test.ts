@@ -86,7 +86,7 @@ describe('a refused import leaves nothing in the target', () => {
   });
 
   test.each(['', 'PK\u0003\u0004', '{"some":"json"}\n', 'x'.repeat(3_000_000)])(
-    'if it is another kind of file',
+    'if the file is not an export',
     async (content) => {
       await writeFile(file(), content);
       await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(/not a Runyard backup|cut off/);
@@ -154,7 +154,7 @@ describe('an import of a file from an older version', () => {
   const add = async (folderOfMigrations: string, sql: string) =>
     await writeFile(path.join(folderOfMigrations, '9999_more.sql'), sql);
 
-  test('succeeds for the last version before the baseline migration', async () => {
+  test('succeeds if the file is from the last version before the baseline migration', async () => {
     const source = await place({ migrated: false });
     await migrateDatabase(source.db, { upTo: 23 });
     await fill(source);
@@ -168,7 +168,7 @@ describe('an import of a file from an older version', () => {
     expect(await contents(target)).toEqual(await contents(source));
   });
 
-  test('is refused for an earlier version than that, and the error names the version that can import the file', async () => {
+  test('is refused if the file is from an even older version, and the error names the version that can import the file', async () => {
     const source = await place();
     await exportDatabase({ ...source, to: file() });
     const replaced = await replacedMigrations(65);

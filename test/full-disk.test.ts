@@ -50,13 +50,13 @@ describe.skipIf(problem)(problem ? `with a full disk (skipped: ${problem})` : 'w
   const letGoOn = async () => {
     const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
     const sandboxes = path.join(JSON.parse(line).folder, 's');
-    // A sandbox that the worker is still creating has no workspace.
+    // Ignore errors, because a sandbox that the worker is still creating has no workspace.
     for (const id of await readdir(sandboxes))
       await writeFile(path.join(sandboxes, id, 'workspace/go'), '').catch(() => undefined);
   };
   const create = () => ask('POST', '/api/v1/agent/runs', { prompt: '```sh\ntrue\n```' });
 
-  test('refuses writes with 503 and a reason, serves reads, keeps sandboxes alive and recovers by itself', async () => {
+  test('the service refuses writes with 503 and a reason, serves reads, keeps sandboxes alive and recovers by itself', async () => {
     const pids = [system.service().pid, system.worker().pid];
     const running = await system.createRun('```sh\nwhile ! [ -e go ]; do sleep 0.2; done; echo went\n```');
     const ended = await system.createRun('```sh\necho done\n```');

@@ -123,8 +123,8 @@ describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandb
     const { RUNYARD_MODEL_BASE_URL: address = '', RUNYARD_MODEL_KEY: key = '' } = models.env;
     const withAddress = upWithModel.replace(/(?<=RUNYARD_MODEL_BASE_URL=)\S+/, address);
     expect(withAddress).toContain(address);
-    // Start Runyard once, with the settings of both `up` commands. This is possible because the runs of the page stay runbooks if
-    // there is a language model.
+    // Start Runyard once, with the settings of both `up` commands. This is possible because the runs of the page are runbooks even if
+    // a language model is available.
     const settings = up.replace('bin/runyard up\n', '');
     expect(settings).not.toBe(up);
     await start(settings + withAddress, { RUNYARD_CODE_HOST_URL: codeHost.template, RUNYARD_MODEL_KEY: key });

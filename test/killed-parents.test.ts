@@ -75,7 +75,7 @@ async function kill9(command: RunningCommand): Promise<void> {
 
 const ready = 'Ctrl-C stops everything.';
 
-test('after `up` was killed, the next `up` continues its runs, and `down` ends them', {
+test('after `up` was killed, the next `up` continues the runs in progress, and `down` ends such runs', {
   timeout: 240_000,
 }, async () => {
   const here = await openFolder('up');

@@ -26,7 +26,7 @@ describe.skipIf(problem !== null)(name, () => {
 
   beforeAll(async () => {
     const agent = path.resolve(import.meta.dirname, '../packages/agent/src/main.ts');
-    // Start the system only when the cluster has started. Both bundle programs with one shared bundler, and the start that finishes
+    // Start the system only when the cluster has started. Both starts bundle programs with one shared bundler, and the start that ends
     // first stops this bundler.
     cluster = await startTestCluster(agent);
     system = await startSystem({ workers: [] });

@@ -53,7 +53,7 @@ describe.skipIf(noBrowser)(`runyard login${noBrowser ? ` (skipped: ${noBrowser})
     return (await page.locator('pre').textContent()) ?? '';
   };
 
-  test('signs a person in with the browser of this machine and the identity provider, and its key ends when the person leaves the group', async () => {
+  test('signs a person in with the browser of this machine and the identity provider, and the key stops working when the person leaves the group', async () => {
     const { service, provider } = signOn;
     const script = path.join(browser().folder, 'browser');
     const seen = path.join(browser().folder, 'arguments');
@@ -65,7 +65,8 @@ describe.skipIf(noBrowser)(`runyard login${noBrowser ? ` (skipped: ${noBrowser})
     expect(given).not.toContain('state');
     const { searchParams } = new URL(addressIn(running));
     const port = searchParams.get('port');
-    // Send a wrong callback: another page or another user of the machine can find out only the port.
+    // Send a callback with a wrong `state`. Another page or another user of the machine could send it, because they can find out the port,
+    // but not the `state`.
     expect((await fetch(`http://127.0.0.1:${port}/?state=forged&sealed=x`)).status).toBe(404);
 
     await browser().context.addCookies([{ name: 'subject', value: 'ada', url: provider.issuer }]);
@@ -91,7 +92,7 @@ describe.skipIf(noBrowser)(`runyard login${noBrowser ? ` (skipped: ${noBrowser})
     expect([after.code, after.output]).toEqual([1, expect.stringContaining('authentication_required')]);
   });
 
-  test('signs in with a code from another browser, which is valid only for this call of the command, and logout deletes the key', async () => {
+  test('signs in with a code from another browser; the code is valid only for this call of the command, and logout deletes the key', async () => {
     const { service } = signOn;
     await signIn(page, service);
     const first = await startWithCode();

@@ -17,8 +17,8 @@ const limitMs = 240_000;
 let packages: NpmPackages;
 let service: TestService;
 /**
- * A proxy in front of the service. It adds an API key to the requests, because the conformance tests send none, and replaces its own
- * port in headers such as `Host` and `Origin` by the port of the service.
+ * A proxy in front of the service. The proxy adds an API key to the requests, because the conformance tests send none. In headers such
+ * as `Host` and `Origin`, the proxy replaces its own port by the port of the service.
  */
 const keyed = createServer((incoming, answer) => {
   const { hostname, port } = new URL(service.baseUrl);

@@ -12,9 +12,9 @@ import type { Watched, WatchedService } from './support/watch-service.ts';
 
 const mb = 1024 * 1024;
 /**
- * Limits for the service. `healthMs` is the longest processor time during one request to `/healthz`: a service that parsed one of
- * these bodies in one piece would need at least 20 s. `memoryMb`: the service needs 160 MB when it is idle, and 280 MB during this
- * test. It would need 350 to 455 MB if V8 let garbage grow to a multiple of the live objects.
+ * Limits for the service. `healthMs`: processor time of the service during one request to `/healthz`. A service that parsed one of the
+ * large bodies of this test in one piece would need at least 20 s. `memoryMb`: the service needs 160 MB when it is idle, and 280 MB during
+ * this test. It would need 350 to 455 MB if V8 let garbage grow to a multiple of the live objects.
  */
 const most = { memoryMb: 400, healthMs: 15_000 };
 /** Size of the conversation of the run, in events of 32 KB each. */

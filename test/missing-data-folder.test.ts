@@ -19,7 +19,7 @@ test.each([
   [['api', 'GET', '/agent/runs'], 1],
   [['factory', 'validate', '.'], 1],
   [['backup', 'never-written'], 1],
-] as const)('%j creates no data folder', async (words, code) => {
+] as const)('the command %j creates no data folder', async (words, code) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'runyard-missing-'));
   const env = { RUNYARD_DATA_DIR: path.join(folder, 'mistyped'), NODE_COMPILE_CACHE: '' };
   const ended = await runCommand([path.join(root, 'bin/runyard'), ...words], { cwd: folder, env });

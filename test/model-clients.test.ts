@@ -109,7 +109,7 @@ describeSystemWithModels('the clients of model providers', options, (system, mod
     ['google/gemini-2.5-pro', { 'google-genai': is, 'google-genai stream': is, 'google-genai v1': is }],
     ['local/fake-local', { 'openai chat': is, 'openai models': 'fake-local' }],
   ])(
-    '%s is asked unchanged, and gets all that the client sends',
+    'the model %s gets the requests of each client, and the gateway does not change them',
     async (model_id, expected) => {
       const hasPython = packages?.kind === 'ready';
       const command = hasPython
@@ -129,7 +129,7 @@ describeSystemWithModels('the clients of model providers', options, (system, mod
     180_000,
   );
 
-  test('the Python clients work too', ({ skip }) => {
+  test('the Python packages are installed, so that the tests of each model also use the Python clients', ({ skip }) => {
     if (packages?.kind !== 'ready') skip(packages?.reason);
   });
 });

@@ -36,7 +36,7 @@ afterAll(() => codeHost?.close());
  */
 const besideInstalling = async () => {
   installing = installPythonPackages(path.join(folder, 'requirements.txt'), 10);
-  // Ignore a failure here: the code that awaits this promise later reports it.
+  // Ignore a failure here, because the code that later awaits this promise reports the failure.
   installing.catch(() => undefined);
   codeHost = await startFakeGitHost();
   const skill = '---\nname: deploy\ndescription: Deploys.\n---\n```sh\necho deployed\n```\n';
@@ -119,7 +119,7 @@ describeSystem('the published Python clients', besideInstalling, (system) => {
       }
     }, 300_000);
 
-    test.for(namesIn('method_cases.py', 'case'))('answers %s in the types of the client', (name, { skip }) => {
+    test.for(namesIn('method_cases.py', 'case'))('gets an answer of the declared type: %s', (name, { skip }) => {
       if (missing !== undefined) skip(missing);
       const outcome = outcomes.get(name);
       if (outcome?.error && outcome.not_yet) skip(outcome.not_yet);

@@ -135,7 +135,7 @@ test('one cancel call of the client cancels a PENDING run as soon as the run is 
   expect(await cancelled).toBe(runId);
 });
 
-test('the client learns from the answer to too many calls when the next call is allowed', async () => {
+test('the client gets the time until the next allowed call when it makes too many calls', async () => {
   const lead = await service.startExecution({ mode: 'orchestrate' });
   const inside = new OzAPI({ apiKey: lead.runToken, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 0 });
   const child = await inside.post<{ run_id: string }>('/harness-support/child-runs', { body: { prompt: 'A part.' } });

@@ -32,7 +32,7 @@ test('the bill of materials lists every package that a user installs, and is the
     `pkg:npm/${place.split('node_modules/').at(-1)}@${version}`;
   expect(installed.map(purlOf).filter((purl) => !purls.has(purl))).toEqual([]);
   expect(installed.length).toBeGreaterThan(50);
-  // Leave out packages that users install too.
+  // A package can be in the lockfile twice: for development, and for users. Leave out such packages.
   const installedPurls = new Set(installed.map(purlOf));
   const dev = Object.entries(packages).filter(([, each]) => each.dev);
   const kept = dev.map(purlOf).filter((purl) => purls.has(purl) && !installedPurls.has(purl));
@@ -66,6 +66,6 @@ test.each([
     { kind: 'unknown', reason: '405 Method Not Allowed' },
   ],
   ['no answer', '', [], { kind: 'unknown', reason: 'npm audit printed no JSON' }],
-])('reads from npm audit %s', (_, printed, accepted, expected) => {
+])('the check of advisories reads the output of npm audit: %s', (_, printed, accepted, expected) => {
   expect(readAdvisories(printed, accepted)).toEqual(expected);
 });

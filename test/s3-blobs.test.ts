@@ -237,7 +237,7 @@ describe('a fake server', () => {
     ['too many requests', (_, answer) => void answer.writeHead(503).end('<Error><Code>SlowDown</Code></Error>')],
     ['nothing that is XML', (_, answer) => void answer.writeHead(403).end('<html>captive portal')],
     ['nothing', () => {}],
-  ])('causes a temporary failure by %s', async (_, answer) => {
+  ])('causes a temporary failure if it answers with %s', async (_, answer) => {
     await answering(answer, async (blobs) => {
       await expect(blobs.get('k')).rejects.toThrow(StoreUnavailable);
       await expect(put(blobs, 'k', Buffer.from('x'))).rejects.toThrow(StoreUnavailable);

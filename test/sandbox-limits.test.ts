@@ -71,15 +71,18 @@ describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandb
     expect(failure_reason).toBe('disk_limit');
   });
 
-  test.runIf(limitsDisk)('has workspace and home on an own disk, slightly larger than the limit', async () => {
-    const seen = await attempt('df --block-size=1 --output=size,target /workspace $HOME | tail -n 2');
-    const sizes = [...seen.matchAll(/^ *(\d+) \/(workspace|home)/gm)].map(([, size]) => Number(size));
-    expect(sizes).toHaveLength(2);
-    for (const size of sizes) {
-      expect(size).toBeGreaterThan(64 * 1024 * 1024);
-      expect(size).toBeLessThan(110 * 1024 * 1024);
-    }
-  });
+  test.runIf(limitsDisk)(
+    'has its workspace and home on a separate disk, which is slightly larger than the limit',
+    async () => {
+      const seen = await attempt('df --block-size=1 --output=size,target /workspace $HOME | tail -n 2');
+      const sizes = [...seen.matchAll(/^ *(\d+) \/(workspace|home)/gm)].map(([, size]) => Number(size));
+      expect(sizes).toHaveLength(2);
+      for (const size of sizes) {
+        expect(size).toBeGreaterThan(64 * 1024 * 1024);
+        expect(size).toBeLessThan(110 * 1024 * 1024);
+      }
+    },
+  );
 
   test('cannot create a file that is larger than the disk limit', async () => {
     const seen = await attempt('trap "" XFSZ; truncate -s 100000000 one; stat -c %s one');

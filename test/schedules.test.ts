@@ -70,7 +70,7 @@ test('three processes whose clocks differ by a minute fire each due time exactly
   await untilFired(ids);
   const { fires, runs, twice, early, late_ms } = await countFires(ids);
   expect({ fires, runs, twice, early }).toEqual({ fires: 300, runs: 300, twice: 0, early: 0 });
-  // The goal of bench/schedules.ts is 2 s on a quiet machine.
+  // This limit is far above the goal of 2 s in bench/schedules.ts, because other tests may run on this machine at the same time.
   expect(late_ms).toBeLessThan(60_000);
   const pending = await database.db.query('SELECT FROM schedules WHERE id = ANY ($1) AND next_run_at <= now()', [ids]);
   expect(pending).toEqual([]);

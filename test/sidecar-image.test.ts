@@ -92,7 +92,7 @@ describe.skipIf(typeof started === 'string')(name, { timeout: limitMs }, () => {
     expect(Size).toBeLessThan(160e6);
   });
 
-  test('the agent runs as with the docker backend, in an image without libraries, and the run cannot read the run token', async () => {
+  test('the agent, started like by the docker backend, runs in an image without libraries, and the run cannot read the run token', async () => {
     const look = 'for p in /proc/[0-9]*; do (tr "\\0" "\\n" <$p/environ; tr "\\0" " " <$p/cmdline; echo) || true; done';
     const printed = await play(
       `pwd; echo "$HOME"; ls -A ~ | wc -l; echo 42 >answer.txt; report-artifact answer.txt; ls /lib /usr 2>&1 || true; (${look}) | grep -a -e RUNYARD -e entrypoint -e main.cjs`,
@@ -109,7 +109,7 @@ describe.skipIf(typeof started === 'string')(name, { timeout: limitMs }, () => {
     expect(printed).not.toContain(fake.token);
   });
 
-  test('the agent runs as with the kubernetes backend, in an image with musl, and the user of the image cannot read the memory of the agent', async () => {
+  test('the agent, started like by the kubernetes backend, runs in an image with musl, and the user of the image cannot read the memory of the agent', async () => {
     const printed = await play(
       [
         'id -u; pwd; touch made && echo written',

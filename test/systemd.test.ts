@@ -33,7 +33,7 @@ test.skipIf(analyze !== null).each(units)(
     const file = path.join(folder, `${name}.service`);
     writeFileSync(file, unitOf(name));
     const { status, stderr } = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' });
-    // Ignore reports about options that the systemd of this machine does not know, because it is too old.
+    // Ignore reports about this option, because the systemd of this machine may be too old to know it.
     const faults = stderr.split('\n').filter((line) => line !== '' && !line.includes('DelegateSubgroup'));
     expect([status, faults]).toEqual([0, []]);
   },

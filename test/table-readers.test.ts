@@ -50,7 +50,7 @@ test.each([
   ['MERGE INTO event_stream_marks USING users ON true'],
   ['INSERT INTO event_stream_marks (id) SELECT id FROM users'],
   ['WITH named AS (SELECT 1) SELECT 1 FROM named UNION SELECT 1 FROM users'],
-])('rejects a read in a room that is not a reader: %s', async (text) => {
+])('the check rejects a read in a room that is not a declared reader: %s', async (text) => {
   expect(await faultsOf('edges/live/read.ts', sql(text))).toEqual([undeclared]);
 });
 
@@ -72,7 +72,7 @@ test.each([
   ['an import', "import { users } from '../people/users.ts';\n"],
   ['a string of the statement', sql("SELECT 'FROM users' FROM runs")],
   ['a regular expression before a quote', "const a = /['`]/.test(b) || c / d; // FROM users\nconst e = 'x';\n"],
-])('does not read %s', async (_, source) => {
+])('the check finds no read in %s', async (_, source) => {
   expect(await faultsOf('edges/live/read.ts', source)).toEqual([]);
 });
 
@@ -82,7 +82,7 @@ test.each([
   ['SELECT extract(epoch FROM users.at), a IS DISTINCT FROM users FROM runs r JOIN executions e USING (id)'],
   ['DELETE FROM event_stream_marks WHERE id IN (1, 2)'],
   [`SELECT 1 FROM users(1), \${relation} r`],
-])('does not take another name for a table: %s', async (text) => {
+])('the check finds no read of a table of another room in %s', async (text) => {
   expect(await faultsOf('edges/live/read.ts', sql(text))).toEqual([]);
 });
 

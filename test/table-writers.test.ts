@@ -41,7 +41,7 @@ test.each([
   ['WITH renewed AS (\n      UPDATE executions e\n      SET lease_until = now())\n    SELECT 1'],
   ['TRUNCATE executions'],
   ['MERGE INTO executions USING runs ON true'],
-])('rejects a write in another room: %s', async (text) => {
+])('the check rejects a write in a room that does not own the table: %s', async (text) => {
   expect(await faultsOf('edges/workers/rows.ts', sql(text))).toEqual([
     'It writes the table executions, which only executions writes',
   ]);
@@ -91,7 +91,7 @@ test('the check ignores columns in the FROM and WHERE of an UPDATE', async () =>
   expect(await faultsOf('runs/runs/name.ts', sql(text))).toEqual([]);
 });
 
-test('the check rejects a write to a table without an owner, and a statement that names its table at run time', async () => {
+test('the check rejects a write to a table without an owner, and a statement into which the code inserts the name of the table', async () => {
   expect(await faultsOf('runs/runs/things.ts', sql('INSERT INTO things (id) VALUES ($1)'))).toEqual([
     'It: the table things has no owner in test/checks/table-owners.ts',
   ]);

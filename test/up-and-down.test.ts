@@ -92,7 +92,7 @@ describeSupervised('programs that the command `run` started', (here) => {
     return runId as string;
   };
 
-  test('serve two concurrent first runs in pipelines, which end with their run, and use folders that only their owner can read', {
+  test('serve two concurrent first runs, hold no pipe of these commands open, and use folders that only their owner can read', {
     timeout: 240_000,
   }, async () => {
     here.withoutHeadStart();
@@ -118,7 +118,7 @@ describeSupervised('programs that the command `run` started', (here) => {
     expect(statSync(path.join(here.folder, 'data/bootstrap-key')).mode & 0o777).toBe(0o600);
   });
 
-  test('serve a `run` command, which at the first Ctrl-C cancels its run and exits with 130', async () => {
+  test('serve a `run` command that cancels the run at the first Ctrl-C and exits with 130', async () => {
     writeFileSync(path.join(here.folder, 'sleep.md'), '```sh\necho begun.\nsleep 300\n```\n');
     const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: here.folder, env: here.env });
     await running.sees('│ begun.');
@@ -177,7 +177,7 @@ describeSupervised('programs that the command `run` started', (here) => {
     expect(here.programs('service')).toHaveLength(1);
     const log = openSync(path.join(here.folder, 'data/logs/supervisor.log'), 'r');
     try {
-      // PostgreSQL may still write to the folder while it is removed.
+      // PostgreSQL may still write to the folder while the test removes the folder.
       rmSync(path.join(here.folder, 'data'), { recursive: true, force: true, maxRetries: 20 });
       await here.noProcessLeft();
       expect(readFileSync(log, 'utf8')).toContain('was removed: stopping');

@@ -51,7 +51,7 @@ function checkOut(folder: string): void {
     symlinkSync(path.join(folder, 'packages', name), path.join(own, name));
 }
 
-/** The older programs start from their sources. */
+/** The files with which the present programs start. The older programs start from their sources. */
 const presentFiles = { service: await programFile('service'), worker: await programFile('worker') };
 
 describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`, () => {

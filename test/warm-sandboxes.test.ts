@@ -105,7 +105,7 @@ describe.skipIf(!works || !asRoot)('a run in a sandbox whose agent already waite
     expect(told()?.wanted).toBe(2);
   });
 
-  test('is preceded by a waiting agent that knows no run, and has no token, file, descriptor or network', async () => {
+  test('gets an agent that, while it waited, knew no run and had no token, file, descriptor or network', async () => {
     await full();
     const known = await probe.attemptInNode((token) => `console.log(${JSON.stringify(token)}.length)`);
     expect(Number(known)).toBeGreaterThan(8);

@@ -94,7 +94,7 @@ test('killed services lose no delivery that they answered with 202, accept no de
     await more(20);
     const place = kill % services.length;
     await services[place]?.kill();
-    // Meanwhile, the other services accept the deliveries that the senders repeat.
+    // While this service is down, the other services accept the deliveries that the senders repeat.
     await more(senders);
     pause = Promise.withResolvers();
     services[place] = await start();

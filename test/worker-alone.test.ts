@@ -1,7 +1,7 @@
 /**
- * Tests how a worker ends that was started with the command `worker`: it leaves its runs to the next worker, finishes them or ends
- * them. The tests run at the same time, because one test waits for a long run. Each worker has another name, and gets only the runs
- * that name it.
+ * Tests the end of a worker that was started with the command `worker`. Such a worker leaves its runs to the next worker, finishes the runs
+ * or ends the runs. The tests run at the same time, because one test waits for a long run. Each worker has another name, and gets only the
+ * runs that name it.
  */
 import path from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
@@ -32,7 +32,7 @@ describe.concurrent('a worker that was started alone', () => {
     await vi.waitFor(() => expect(processesOf(path.join(here.folder, 'worker'))).toEqual([]), { timeout: 60_000 });
   });
 
-  test('finishes its current runs before it ends at `down`, which waits longer for it than for other programs', {
+  test('finishes its current runs before it ends at `down`, because `down` waits longer for a worker than for other programs', {
     timeout: 180_000,
   }, async () => {
     const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'drained'), RUNYARD_WORKER_NAME: 'drained' };

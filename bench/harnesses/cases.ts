@@ -198,8 +198,8 @@ async function oddPrompt(ground: Ground): Promise<string> {
 }
 
 async function refusal(ground: Ground): Promise<string> {
-  // Fail this many requests and not only one, because programs also send requests outside of the turn, and programs of the last case may
-  // still send some.
+  // Make up to 1,000 requests fail and not only one, because a program also sends requests outside of the turn, and the program of the
+  // case before this case may still send requests.
   ground.models.misbehave({ kind: 'status', status: 400, message: 'the provider refuses this' }, 1_000);
   const id = await begin(ground, [{ shell: 'true' }]);
   const run = await untilEnded(ground, id);

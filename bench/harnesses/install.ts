@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import type { HarnessPreset } from '@runyard/contract/agent/harness-presets/preset';
 import { findProgram } from '../../packages/worker/src/harnesses/find-program.ts';
 
-/** Installs the tested version of a program into `prefix`, unless it is there. Returns the version. */
+/** Installs the tested version of a program into `prefix`, unless this version is already there. Returns the version. */
 export async function install(preset: HarnessPreset, prefix: string): Promise<string> {
   const { package: name, version } = preset.program;
   const found = await findProgram(preset, prefix);

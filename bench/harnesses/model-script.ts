@@ -1,6 +1,6 @@
 import type { FakeConversation, FakeToolCall, FakeTurn } from '../../test/fakes/models.ts';
 
-/** A step of the fake model: a shell command, a file to write, or a call of any other tool of the program, by its name. */
+/** A step of the fake model: a shell command, a file to write, or a call of another tool of the program, with the name of this tool. */
 export type Step =
   | { readonly shell: string }
   | { readonly write: string; readonly text: string }

@@ -42,8 +42,8 @@ export const grounds: Readonly<Record<string, (folder: string, marks: string) =>
   command: async (folder) => {
     const runs = path.join(folder, 'runs');
     await mkdir(runs);
-    // The dispatch command starts the agent with the payload's variables; of its own environment it passes on only the variables of the
-    // machine's user. So this script sets RUNYARD_DATA_DIR.
+    // The dispatch command starts the agent with the variables of the payload. From its own environment, the command passes on only the
+    // variables of the machine's user, so it does not pass on RUNYARD_DATA_DIR. This script sets RUNYARD_DATA_DIR instead.
     const agent = path.join(folder, 'runyard-agent');
     await writeFile(agent, `#!/bin/sh\nRUNYARD_DATA_DIR=${folder}/agent exec ${launcher} "$@"\n`, { mode: 0o755 });
     return {

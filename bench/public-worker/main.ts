@@ -17,7 +17,7 @@ import { grounds } from './grounds.ts';
 import { recordResult } from './results.ts';
 
 const [program = '', ...names] = process.argv.slice(2);
-/** Time limit of each wait. It is longer than the service needs to notice that an agent is gone, if the worker does not report it. */
+/** Time limit of each wait. The limit is longer than the time in which the service notices an ended agent that the worker does not report. */
 const runLimitMs = 600_000;
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
@@ -100,7 +100,7 @@ async function testBackend(name: string): Promise<void> {
   };
 
   const answer = 'report-artifact --help >/dev/null && echo "$((2 * 3)) of 6"';
-  /** A prompt that prints the answer only in its second attempt. The first attempt lasts until its agent ends. */
+  /** Returns a script that prints the answer only in the second attempt of the run. The first attempt sleeps until its agent is ended. */
   const waits = (mark: string) => `test -e ${mark} || { touch ${mark}; sleep 900; }; ${answer}`;
   const play = async () => {
     await untilDone(await create(answer));

@@ -17,8 +17,8 @@ export interface DebianPackage {
 const database = '/var/lib/dpkg';
 
 /**
- * Dependencies that the image leaves out, because only people or an installation need them: documentation, questions during installation,
- * dpkg itself, and the Perl parts of git.
+ * Dependencies that the image leaves out, because no program in the image needs them: packages for documentation, for questions during an
+ * installation, dpkg itself, and the Perl parts of git.
  */
 const notNeeded = new Set(['debconf', 'dpkg', 'git-man', 'liberror-perl', 'openssl', 'perl']);
 
@@ -95,14 +95,15 @@ export function filesOf(packages: readonly DebianPackage[]): TarEntry[] {
 
 function entryOf(file: string, owner: string, sum: string | undefined): TarEntry[] {
   const found = lstatSync(file, { throwIfNoEntry: false });
-  // Skips folders, which are created for their files, and files that dpkg has moved because two packages have the same file.
+  // Skip folders, because the image gets the folder of each file anyway. Also skip missing files: if two packages have the same file,
+  // dpkg may have moved the file of one package.
   if (found === undefined || found.isDirectory()) return [];
   const name = file.slice(1);
   if (found.isSymbolicLink()) return [{ name, mode: 0o777, content: { link: readlinkSync(file) } }];
   const bytes = readFileSync(file);
   if (sum !== undefined && createHash('md5').update(bytes).digest('hex') !== sum)
     throw new Error(`${file} is not as the package ${owner} has it: apt reinstall ${owner}`);
-  // Removes set-user-id bits, so that no program in an image gains rights.
+  // Remove set-user-id bits, so that no program in an image gains rights.
   return [{ name, mode: found.mode & 0o755, content: { bytes } }];
 }
 

@@ -16,7 +16,7 @@ export type ImageKind = (typeof imageKinds)[number];
 
 /** User and group of both images. */
 export const imageUser = 10001;
-/** Besides /tmp, the only folder to which the programs write. */
+/** The programs write only to this folder and to /tmp. */
 export const dataFolder = '/var/lib/runyard';
 
 const node = '/usr/local/bin/node';

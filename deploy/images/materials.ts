@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { uuidOf } from '../../test/release/sbom.ts';
 import type { Image } from './images.ts';
 
-/** Returns the document in the format CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json/). It depends only on the arguments. */
+/** Returns the document in the format CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json/). Equal arguments give an equal document. */
 export function materialsOf({ kind, debian, npm }: Image, version: string, digest: string): object {
   const distribution = /^VERSION_ID="?([\d.]+)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? '';
   const component = (purl: string, more: object) => ({ type: 'library', 'bom-ref': purl, purl, ...more });

@@ -51,7 +51,7 @@ export function npmPackages(root: string): NpmPackage[] {
   return found.filter(({ name }) => !name.startsWith('@types/')).sort((a, b) => (a.place < b.place ? -1 : 1));
 }
 
-/** Returns where Node finds a package that the package at `from` imports. */
+/** Returns the folder in which Node finds the package `name` when code of the package at `from` imports it. */
 function placeOf(packages: Readonly<Record<string, LockedPackage>>, from: string, name: string): string | undefined {
   for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')))) {
     const place = `${folder === '' ? '' : `${folder}/`}node_modules/${name}`;

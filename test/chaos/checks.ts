@@ -253,7 +253,7 @@ function parseId(id: string): { readonly run: string; readonly seq: string } | u
 }
 
 /**
- * By table, a condition that matches rows with unfinished work. A process that dies leaves such rows, and other processes must finish
+ * For each table, a condition that matches rows with unfinished work. A process that dies leaves such rows, and other processes must finish
  * this work. So no row may match after a time without faults.
  */
 const temporary: Readonly<Record<string, string>> = {

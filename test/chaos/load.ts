@@ -48,7 +48,7 @@ interface Answer {
 }
 
 const patienceMs = 5_000;
-/** The longest fault makes far fewer tries of a request fail. */
+/** Maximum number of tries of a request. Even during the longest fault, far fewer tries fail. */
 const mostTries = 100;
 const webhookSecret = 'chaos-secret-of-the-webhooks';
 const webhookCount = 6;

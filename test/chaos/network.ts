@@ -31,8 +31,8 @@ const ignoring = (work: () => void) => {
 };
 
 /**
- * Makes the bridge that connects the nodes. The process must be alone in new network and mount namespaces: they end with the process,
- * and the bridge ends with them.
+ * Makes the bridge that connects the nodes. The process must be alone in new network and mount namespaces. The namespaces end with the
+ * process, and then the system removes the bridge.
  */
 export function makeBridge(): void {
   mkdirSync('/run/netns', { recursive: true });

@@ -29,7 +29,7 @@ export function leftProcesses(): string[] {
   });
 }
 
-/** Returns folders and disks of sandboxes, mounts in the folders of the nodes, and network namespaces that belong to no node. */
+/** Returns a line for each folder and disk of a sandbox, each mount in the folder of a node, and each network namespace without a node. */
 export function leftSandboxes({ programs }: Installation): string[] {
   const nodes = programs.map(({ node }) => node);
   const mounts = readFileSync('/proc/self/mounts', 'utf8')
@@ -65,8 +65,8 @@ export interface BlobCounts {
 }
 
 /**
- * Runs the nightly sweep of blobs with a clock that is far enough ahead to remove all blobs without a row. Returns a fault for each
- * blob without a row and each row without its blob.
+ * Runs the nightly sweep of blobs with a clock that is far enough ahead to remove all blobs without a row. Then returns a fault for
+ * each remaining blob without a row and for each row whose blob is missing.
  */
 export async function sweepBlobs(db: Database, blobs: BlobStore): Promise<BlobCounts> {
   const columns = [skillBlobs, ...fileBlobs, ...executionBlobs];

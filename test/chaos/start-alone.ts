@@ -21,8 +21,8 @@ export interface Place {
 }
 
 /**
- * Calls `work` in new network, mount and process namespaces: starts this program again there, with the arguments `options`, and exits
- * with its exit code. If the code is not 0, the folder with the logs is not removed.
+ * Calls `work` in new network, mount and process namespaces. For this, starts this program again in such namespaces, with the
+ * arguments `options`, and exits with the exit code of the second program. If the code is not 0, the folder with the logs is not removed.
  */
 export async function startAlone(options: readonly string[], work: (place: Place) => Promise<void>): Promise<void> {
   const { [rootVariable]: root, [weedVariable]: weed } = process.env;
@@ -33,7 +33,8 @@ export async function startAlone(options: readonly string[], work: (place: Place
   const made = await mkdtemp(path.join(tmpdir(), 'runyard-chaos-'));
   await chmod(made, 0o711);
   const namespaces = ['--net', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
-  // Let a shell be process 1 instead of the program, because process 1 becomes the parent of every process whose parent has ended.
+  // Let a shell be process 1 instead of the program. Process 1 becomes the parent of every process whose parent has ended, and a shell,
+  // unlike Node, removes such a process when it ends.
   const shell = ['sh', '-c', '"$@"; exit $?', 'sh', process.execPath, process.argv[1] ?? '', ...options];
   const child = spawn('unshare', [...namespaces, ...shell], {
     stdio: 'inherit',

@@ -63,8 +63,8 @@ export async function canSeeDoubles(): Promise<boolean> {
 type Process = readonly [pid: string, namespace: string];
 
 /**
- * Returns, by the name of the run, the processes that execute its commands, each with its process namespace. Each sandbox has its own
- * process namespace.
+ * Returns, for the name of each run, the processes that execute commands of the run, and the process namespace of each process. Each
+ * sandbox has its own process namespace.
  */
 function commandsAtWork(): Map<string, Process[]> {
   const found = new Map<string, Process[]>();

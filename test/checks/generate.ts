@@ -1,6 +1,6 @@
 /**
- * Writes the generated pages and tables: `bin/generate`. With `--check` it changes nothing, names each file that differs from its source, and
- * exits with 1.
+ * Program: writes the generated pages and tables. Started by bin/generate. With `--check`, the program changes no file. It names each
+ * file that differs from its expected text, and exits with 1 if there is one.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

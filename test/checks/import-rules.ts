@@ -21,8 +21,8 @@ export const packageRules: Readonly<Record<string, readonly string[]>> = {
 export interface Floor {
   readonly name: string;
   /**
-   * The rooms of the floor, from the top to the bottom, several on one line. A room may import only rooms on lower lines and rooms of
-   * lower floors.
+   * The lines of the floor, from the top to the bottom. Each line is a list of rooms: folders or files of the floor. A room may import
+   * only rooms on lower lines and rooms of lower floors.
    */
   readonly rooms: readonly (readonly string[])[];
 }

@@ -10,7 +10,10 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-/** Shell script that runs the server. It ends the server and removes the folder when this process closes its input or is killed. */
+/**
+ * Shell script that runs the server. When this process closes the input of the script or is killed, the script ends the server and removes
+ * the folder.
+ */
 const guard =
   '"$@" & server=$!; cat >/dev/null; kill -INT "$server" 2>/dev/null; wait "$server"; cd / && rm -rf "$OLDPWD"';
 

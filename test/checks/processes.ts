@@ -10,12 +10,12 @@ export interface Finished {
   readonly cpuMs: number;
 }
 
-/** Ids of the running process groups. This process ends them when a signal ends it. */
+/** Ids of the running process groups. When a signal ends this process, this process first ends the groups. */
 const groups = new Set<number>();
 
 /**
- * Processor time of all children that had ended when the last command ended. The difference to the present time is the time of the
- * current command, because the system adds a child's time when the child ends.
+ * Processor time of all child processes that had ended when the last command ended. The system adds the time of a child process when
+ * it ends. So the processor time after the current command, minus this value, is the time of the current command.
  */
 let countedMs = 0;
 

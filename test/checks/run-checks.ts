@@ -70,7 +70,7 @@ const limitMinutes = filter === '' ? 28 : 60;
 
 interface VitestOptions {
   readonly env?: NodeJS.ProcessEnv;
-  /** Test files that run at the same time. */
+  /** Number of test files that run at the same time. */
   readonly workers: number;
   /** True: prints the output only when all files have run, so that it does not mix with the output of another Vitest process. */
   readonly showsOutputAtEnd?: boolean;
@@ -141,8 +141,8 @@ async function onPostgresServer(files: readonly string[]): Promise<void> {
     try {
       await vitest(`database tests on PostgreSQL ${server.version}`, files, {
         env: { TEST_DATABASE_URL: server.url },
-        // Each worker loads all modules again. In a full run, one worker is enough, because the tests that run beside these tests take
-        // longer.
+        // Each worker loads all modules again. In a full run, one worker is enough, because all other tests run at the same time and
+        // take longer.
         workers: isWhole ? 1 : processors,
         showsOutputAtEnd: true,
       });
@@ -165,8 +165,8 @@ async function onPostgresServer(files: readonly string[]): Promise<void> {
 const processors = Math.max(2, Math.min(4, availableParallelism()));
 
 /**
- * Number of test files that run at the same time. It is twice the number of processors, because a file spends half of its time waiting
- * for programs and the database. Each further test process would take 10 seconds of processor time to load all modules.
+ * Number of test files that run at the same time. It is about twice the number of processors, because a file spends half of its time
+ * waiting for programs and the database. Each further test process would take 10 seconds of processor time to load all modules.
  */
 const together = 2 * processors + 1;
 
@@ -178,7 +178,7 @@ if (isWhole) {
   await check('types (tsc)', [tool('tsc'), '--noEmit', '--checkers', String(processors)]);
   await check('types of the dashboard (tsc)', [tool('tsc'), '--noEmit', '-p', 'packages/dashboard']);
   await check('lint and format (biome)', [tool('biome'), 'ci', ...(process.stdout.isTTY ? [] : ['--colors=off']), '.']);
-  // Each of these two programs uses one processor.
+  // Run these two programs at the same time, because each of them uses only one processor.
   await Promise.all([
     check('dead code (knip)', [tool('knip'), '--no-progress']),
     check('generated pages', [path.join(root, 'bin/generate'), '--check']),

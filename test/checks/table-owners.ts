@@ -80,8 +80,8 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   factory_definitions: { owner: 'definitions' },
   factory_tasks: { owner: 'factory-runs' },
   factory_sources: { owner: 'definitions', readers: ['webhooks'] },
-  // When a run is retried or continued, `executions` also makes the follow-ups available again that the ended execution took and did
-  // not answer.
+  // When a run is retried or continued, `executions` also updates follow-ups: those that the ended execution took and did not answer
+  // become available again.
   followups: {
     owner: 'runs',
     readers: ['harness-support', 'files', 'executions'],

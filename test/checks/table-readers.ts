@@ -1,11 +1,11 @@
 /**
- * Finds reads of a table by a room that is neither the owner of the table nor a declared reader, or that is on a floor below the
- * owner. A room that needs such a read calls a function of the owner. A room below the owner's floor cannot import this function, so
- * the owner registers it with that room.
+ * Finds reads of a table by a room that is neither the owner of the table nor a declared reader, or that is on a floor below the owner. A
+ * room that needs such a read calls a function of the owner. A room below the owner's floor cannot import this function, so the owner
+ * registers it with that room.
  *
- * A read belongs to the file that contains the SQL text. So if the owner of a table exports an SQL fragment, this is a read of the
- * owner, even if another room uses the fragment in a statement. The check skips a name that the code inserts (`FROM ${relation}`): it
- * is the name of a part of the same statement, or the owner has passed the name of its own table.
+ * A read belongs to the file that contains the SQL text. So if the owner of a table exports an SQL fragment that reads the table, the check
+ * counts this as a read by the owner, even if another room uses the fragment in a statement. The check skips a name that the code inserts
+ * (`FROM ${relation}`): it is the name of a part of the same statement, or the owner has passed the name of its own table.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

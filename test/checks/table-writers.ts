@@ -44,7 +44,8 @@ function readColumns(text: string): string[] {
     if (word === '${' || word === '(' || word === '{') depth += 1;
     else if (word === ')' || word === '}') depth -= 1;
     if (depth < 0) break;
-    // The next word can begin an assignment after a comma, or after inserted code at the start, which may end in a comma.
+    // After a comma, the next word can begin an assignment. The same is true after inserted code (`${…}`) at the start of an assignment,
+    // because the inserted code may end in a comma.
     if (depth === 0) isStart = word === ',' || (isStart && word === '}');
   }
   return columns;

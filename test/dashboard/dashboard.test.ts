@@ -225,7 +225,8 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByRole('link', { name: 'One of many' }).first().waitFor();
     await page.getByText('100 runs loaded.').waitFor();
     expect(await page.locator('tbody tr').count()).toBeLessThan(60);
-    // Scroll several times, because the page knows the heights of rows only after it has rendered them, so the end of the list moves.
+    // The page knows the heights of rows only after it has rendered them. So the end of the list moves, and one scroll to the end is not
+    // enough.
     const toEnd = () => page.locator('#main').evaluate((main) => main.scrollTo({ top: main.scrollHeight }));
     await expect.poll(() => toEnd().then(() => page.locator('.more').textContent())).toContain('200 runs loaded.');
     expect(await page.locator('tbody tr').count()).toBeLessThan(80);

@@ -39,7 +39,7 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     return { webhook, automation, send, address: `${service.baseUrl}/factories/${hooks.factory.uid}` };
   };
 
-  test('show why they did not match, appear in the list at once, and are not inserted while one delivery is open', async () => {
+  test('show why they matched no automation, and appear in the list at once, or after a click while another delivery is open', async () => {
     const { webhook, send, address } = await start();
     const first = await send('resolved', 'markup <b>');
     await page.goto(`${address}/webhooks/${webhook.uid}`);

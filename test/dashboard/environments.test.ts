@@ -28,7 +28,7 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
   const environments = async () =>
     (await service.request<{ environments: Stored[] }>('GET', '/agent/environments')).body.environments;
 
-  test('shows a fault at its field, creates an environment, and changes only the edited fields', async () => {
+  test('shows a fault at the wrong field, creates an environment, and changes only the edited fields', async () => {
     await page.goto(`${service.baseUrl}/environments?new=true`);
     await page.getByLabel('Name', { exact: true }).fill('billing');
     await page.getByLabel('repository 1', { exact: true }).fill('acme/billing');

@@ -133,7 +133,7 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     expect(complaints).toEqual([]);
   });
 
-  test('an event subscription shows the state of its deliveries, and the audit log shows its creation', async () => {
+  test('an event subscription shows the state of its deliveries, and the audit log shows that the subscription was created', async () => {
     const receiver: Server = createServer((_request, response) => response.writeHead(500).end()).listen(0, '127.0.0.1');
     await new Promise((resolve) => receiver.once('listening', resolve));
     const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;

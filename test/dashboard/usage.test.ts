@@ -67,7 +67,7 @@ describe.skipIf(noBrowser)(`the usage screen${noBrowser ? ` (skipped: ${noBrowse
     expect(complaints).toEqual([]);
   });
 
-  test('shows members only the cost of their own runs, and this cost by automation', async () => {
+  test('shows members only the cost of their own runs, in total and for each automation', async () => {
     const key = await service.newKey({ role: 'member' });
     const { body } = await service.request<{ user: { uid: string } }>('GET', '/session', { key });
     await service.deps.db.query(

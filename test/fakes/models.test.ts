@@ -92,7 +92,7 @@ describe.each(Object.entries(models))('the fake %s endpoint', (_name, model) => 
     expect(result.steps[0]?.usage).toMatchObject({ inputTokens: 147, outputTokens: 30 });
   });
 
-  it('calls a tool by default that runs the command in the prompt', async () => {
+  it('with the default script, calls the tool that runs the command in the prompt', async () => {
     fake.script((await import('./models/turns.ts')).defaultScript);
     ran.length = 0;
     const prompt = 'Please:\n```sh\nls -l\n```\nthanks';
@@ -124,7 +124,7 @@ describe.each(Object.entries(models))('the fake %s endpoint', (_name, model) => 
     expect(failure).toMatchObject({ statusCode: 401 });
   });
 
-  it.each(['cut', 'error_event'] as const)('a stream with %s makes the real SDK fail', async (kind) => {
+  it.each(['cut', 'error_event'] as const)('makes the real SDK fail if the stream has the fault %s', async (kind) => {
     fake.misbehave({ kind, afterPieces: 4 });
     const errors: unknown[] = [];
     const onError = ({ error }: { error: unknown }): void => void errors.push(error);
@@ -140,7 +140,7 @@ describe.each(Object.entries(models))('the fake %s endpoint', (_name, model) => 
   });
 });
 
-it('notices when the client closes its connection', async () => {
+it('the fake of the models notices when a client closes the connection', async () => {
   fake.misbehave({ kind: 'silent' });
   const abort = new AbortController();
   const count = fake.requests.length + 1;

@@ -57,8 +57,8 @@ export interface FakeModels {
   readonly env: Readonly<Record<string, string>>;
   readonly requests: readonly FakeModelRequest[];
   /**
-   * Sets the answers of the model. `script` is a list, of which the model gives the answers of each conversation in order, or a
-   * function that returns the next answer.
+   * Sets the answers of the model. `script` is a list of answers, or a function that returns the next answer. In each conversation,
+   * the model gives the answers of a list in order, from the first one.
    */
   script(script: FakeScript): void;
   /** Causes this fault in the next `times` requests (default 1) to any provider. */

@@ -27,7 +27,7 @@ export interface FakeContainer {
   output(): Promise<string>;
 }
 
-/** `kubernetesSidecarMaterializationScript` of the worker. */
+/** A copy of `kubernetesSidecarMaterializationScript` in the sources of oz-agent-worker. */
 const copyScript = [
   'tar',
   ...['target', 'proc', 'sys', 'dev', '.dockerenv', 'var/run/secrets', 'run/secrets'].map(
@@ -35,7 +35,7 @@ const copyScript = [
   ),
   '-C / -cf - . | tar --no-same-owner --no-same-permissions -C /target -xf -',
 ].join(' ');
-/** `kubernetesTaskWrapperScript` of the worker. */
+/** A copy of `kubernetesTaskWrapperScript` in the sources of oz-agent-worker. */
 const wrapperScript = `if [ -f "$OZ_ENVIRONMENT_FILE" ]; then
   set -a
   . "$OZ_ENVIRONMENT_FILE"

@@ -14,14 +14,14 @@ export interface FakePublicWorkerRun {
   readonly runToken: string;
   /** The agent program and its arguments before `agent run`, from the worker's setting `backend.direct.oz_path`. */
   readonly program: readonly [string, ...string[]];
-  /** `backend.direct.workspace_root`. */
+  /** The worker's setting `backend.direct.workspace_root`: the folder in which each run gets a folder of its own. */
   readonly workspaceRoot: string;
-  /** `backend.direct.target_dir`: the folder to use instead of a new folder for the run. */
+  /** The worker's setting `backend.direct.target_dir`: the folder to use instead of a new folder for the run. */
   readonly targetDir?: string;
-  /** Home of the machine's user. */
+  /** Home folder of the machine's user. */
   readonly home: string;
   readonly temporaryFolder: string;
-  /** `backend.direct.environment`. */
+  /** The worker's setting `backend.direct.environment`: additional environment variables of the agent. */
   readonly env?: Readonly<Record<string, string>>;
   /** Arguments that the service adds. */
   readonly arguments?: readonly string[];

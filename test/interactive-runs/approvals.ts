@@ -239,7 +239,8 @@ export const describeApprovals = (system: System, models: FakeModels) =>
     describe('an ACP harness', () => {
       const fixture = path.join(import.meta.dirname, '../../packages/agent/test/scripted-agent.mjs');
       const source = readFileSync(fixture).toString('base64');
-      // The harness waits for its program, because the agent starts the harness while it still writes the attachments.
+      // The program of the harness is an attachment. The command waits for this file, because the agent starts the harness before it has
+      // written all attachments.
       const create = () =>
         system.createRun('Go.', {
           config: {
@@ -261,7 +262,7 @@ export const describeApprovals = (system: System, models: FakeModels) =>
         [{ decision: 'deny' }, '\\"optionId\\":\\"no\\"', 'deny by person'],
       ] as const;
       test.each(isLong ? decisions : decisions.slice(0, 1))(
-        'gets for the decision %j the option of that kind',
+        'gets the option that belongs to the decision %j',
         async (body, option, decision) => {
           const runId = await create();
           expect((await blocked(runId)).blocked_on).toMatchObject({ kind: 'permission', title: 'echo hi' });

@@ -143,14 +143,15 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
       ['that gets the conversation because it loads no session', 'remembers-not'],
     ] as const;
     test.each(isLong ? sessions : sessions.slice(0, 2))(
-      'continues in a new sandbox an external harness %s',
+      'an external harness %s continues in a new sandbox',
       async (_name, mode) => {
         const fixture = path.resolve(import.meta.dirname, '../../packages/agent/test/scripted-agent.mjs');
         const data = (await readFile(fixture)).toString('base64');
         const { uid } = await system.call<{ uid: string }>(
           'POST',
           '/agent/environments',
-          // This setup command fails if the harness's program, which is an attachment, is not there yet. So the harness can start.
+          // The program of the harness is an attachment. This setup command fails if the attachment is not there yet. So after a successful
+          // setup, the harness can start.
           { config: { name: 'E', setup_commands: ['test -e attachments/agent.mjs'] } },
           201,
         );
@@ -181,7 +182,7 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
       expect(await textOf(runId)).toContain('workspace_not_restored');
     });
 
-    test('begins the next run of a conversation with the files of the last run, but in another environment with a notice instead of the files', async () => {
+    test('begins the next run of a conversation with the files of the last run, or, if the next run has another environment, with a notice instead', async () => {
       const runId = await system.createRun(block('echo kept-$((1+1)) > file; echo tool > ~/.tool'), {
         config: runbook,
       });

@@ -69,7 +69,7 @@ export const describeFollowUps = (system: System, models: FakeModels) =>
         expect(types.filter((type) => type === 'followup_received')).toHaveLength(2);
       });
 
-      test('continues a run whose sandbox has ended in a new execution, and the agent knows the conversation', async () => {
+      test('continues a run in a new execution if the sandbox of the run has ended, and the agent knows the conversation', async () => {
         const runId = await create('echo the-word-is-$((40+2))', { idle_timeout_minutes: 0 });
         const first = await system.until(runId, (run) => hasEnded(run) && run.is_sandbox_running === false);
         const before = models.requests.length;

@@ -73,7 +73,7 @@ export const describeDebugWindow = (system: System, models: FakeModels) =>
     );
 
     test.each(kindsOfTurn(1))(
-      'let the agent ask in a follow-up and run approved actions, and readers of the stream get the events of both ($kind)',
+      'let the agent ask for approval in a follow-up and run the approved action, and readers of the stream get the events of both ($kind)',
       async ({ config, say }) => {
         const { uid } = await system.call<{ uid: string }>(
           'POST',

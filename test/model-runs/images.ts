@@ -8,7 +8,7 @@ import { type FakeModels, fakeModelKeys } from '../fakes/models.ts';
 import { eventually, type System } from '../support/system.ts';
 
 export const describeImages = (system: System, models: FakeModels) =>
-  describe('images', () => {
+  describe('the system (images)', () => {
     const png = (text: string) => Buffer.from(`\x89PNG\r\n\x1a\n${text}`, 'latin1').toString('base64');
     const attachment = (file_name: string, data: string) => ({
       file_name,

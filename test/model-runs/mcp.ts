@@ -173,7 +173,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
           { url: 'REMOTE', headers: { authorization: 'wrong' } },
           /refused the stored headers with status 401/,
         ],
-      ])('fails the run with its name: %s', async (_, server, message) => {
+      ])('fails the run, and the error names the server: %s', async (_, server, message) => {
         const given = 'url' in server && server.url === 'REMOTE' ? { ...server, url: remote?.url } : server;
         const ended = await system.untilEnded(await run({ broken: given }));
         expect(ended).toMatchObject({

@@ -7,7 +7,7 @@ import type { FakeModels } from '../fakes/models.ts';
 import type { System } from '../support/system.ts';
 
 export const describeModels = (system: System, models: FakeModels) =>
-  describe('language models', () => {
+  describe('the system (language models)', () => {
     test('an overloaded provider gets the request again, and the run succeeds', async () => {
       models.misbehave({ kind: 'status', status: 429, retryAfterSeconds: 1 }, 1);
       const run = await system.untilEnded(

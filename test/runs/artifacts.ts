@@ -18,7 +18,7 @@ bin/gh pr create --fill --head topic
 `;
 
 export const describeArtifacts = (system: System) =>
-  describe('artifacts', () => {
+  describe('the system (artifacts)', () => {
     let runId: string;
     beforeAll(async () => {
       runId = await system.createRun(prompt);

@@ -10,7 +10,7 @@ const rot13 = (text: string) =>
   });
 
 export const describeEndToEnd = (system: System) =>
-  describe('end to end in a sandbox', () => {
+  describe('the system (runs in a sandbox)', () => {
     interface Timeline {
       events: { event_type: string; payload?: Record<string, unknown>; execution_id?: number }[];
     }
@@ -88,7 +88,7 @@ export const describeEndToEnd = (system: System) =>
       await system.until(runId, (item) => item.is_sandbox_running === false);
     });
 
-    test('works with the published client, which creates a run and reads it until it is done', async () => {
+    test('works with the published client, which creates a run and reads the run until it has ended', async () => {
       const client = new OzAPI({ apiKey: system.key, baseURL: `${system.baseUrl()}/api/v1` });
       const { run_id } = await client.agent.run({ prompt: '```sh\necho from the published client\n```', title: 'SDK' });
       const done = await eventually('end of the run', async () => {

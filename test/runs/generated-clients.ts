@@ -1,6 +1,6 @@
 /**
- * Clients that well-known generators make from the OpenAPI document create, read and list against a real service: that of one generator, in
- * `bin/test-long` of three.
+ * Tests clients that well-known generators make from the OpenAPI document. The clients create, read and list objects of a real
+ * service. `bin/test` tests the client of one generator, and `bin/test-long` the clients of three generators.
  */
 import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
@@ -40,13 +40,13 @@ const expected = {
   keys: true,
 };
 
-/** A name without case and separators: generators have conventions of their own. */
+/** Returns a name in lower case and without underscores, because each generator writes names in another way. */
 const bare = (name: string): string => name.replaceAll('_', '').toLowerCase();
 
 const modulesOf = (folder: string, pattern: string): string[] =>
   globSync(pattern, { cwd: folder }).map((file) => bare(path.basename(file, '.py')));
 
-/** Returns the operations of a document, and the schemas that are types of their own in Python. */
+/** Returns the names of the operations of a document, and of the schemas for which the Python client has a type. */
 function namesIn(document: string): { readonly operations: string[]; readonly models: string[] } {
   const { paths, components } = JSON.parse(document) as {
     paths: Record<string, Record<string, { operationId: string }>>;
@@ -88,25 +88,29 @@ export const describeGeneratedClients = (system: System) =>
       await rm(pythonFolder, { recursive: true, force: true });
     });
 
-    test.runIf(isLong)('of openapi-python-client creates, reads and lists', { timeout: limitMs }, async ({ skip }) => {
-      if (python.kind === 'missing') return skip(python.reason);
-      const cwd = pythonFolder;
-      await cp(source, cwd, { recursive: true });
-      await writeFile(path.join(cwd, 'openapi.json'), document);
-      await python.start(
-        [
-          ...['-m', 'openapi_python_client', 'generate', '--path', 'openapi.json'],
-          ...['--meta', 'none', '--output-path', 'client', '--config', 'python.yaml'],
-        ],
-        { cwd },
-      );
-      // The generator leaves out the parts that it cannot read, and continues.
-      const { operations, models } = namesIn(document);
-      expect(modulesOf(path.join(cwd, 'client'), 'api/*/*.py')).toEqual(expect.arrayContaining(operations));
-      expect(modulesOf(path.join(cwd, 'client'), 'models/*.py')).toEqual(expect.arrayContaining(models));
-      const read = await python.start([path.join(cwd, 'drive.py')], { cwd, env: env() });
-      expect(JSON.parse(read)).toEqual({ ...expected, environment: 'python' });
-    });
+    test.runIf(isLong)(
+      'of openapi-python-client creates, reads and lists objects',
+      { timeout: limitMs },
+      async ({ skip }) => {
+        if (python.kind === 'missing') return skip(python.reason);
+        const cwd = pythonFolder;
+        await cp(source, cwd, { recursive: true });
+        await writeFile(path.join(cwd, 'openapi.json'), document);
+        await python.start(
+          [
+            ...['-m', 'openapi_python_client', 'generate', '--path', 'openapi.json'],
+            ...['--meta', 'none', '--output-path', 'client', '--config', 'python.yaml'],
+          ],
+          { cwd },
+        );
+        // Compare the names, because the generator ends without an error even if it has left out parts of the document that it cannot read.
+        const { operations, models } = namesIn(document);
+        expect(modulesOf(path.join(cwd, 'client'), 'api/*/*.py')).toEqual(expect.arrayContaining(operations));
+        expect(modulesOf(path.join(cwd, 'client'), 'models/*.py')).toEqual(expect.arrayContaining(models));
+        const read = await python.start([path.join(cwd, 'drive.py')], { cwd, env: env() });
+        expect(JSON.parse(read)).toEqual({ ...expected, environment: 'python' });
+      },
+    );
 
     const all = [
       {
@@ -125,8 +129,9 @@ export const describeGeneratedClients = (system: System) =>
     const generators = isLong ? all : all.slice(0, 1);
 
     /**
-     * Generates the clients once, and compiles them with their drivers: the types of each must fit. The repository's compiler needs a
-     * quarter of the time of the one that the generators come with.
+     * Resolves when the clients are generated and compiled together with the programs that use them, so that the types must fit. This
+     * happens once for all tests. The compiler is that of the repository, which needs a quarter of the time of the compiler that the
+     * generators bring.
      */
     let compiling: Promise<void> | undefined;
     const compile = async (folder: string): Promise<void> => {
@@ -142,7 +147,7 @@ export const describeGeneratedClients = (system: System) =>
     };
 
     test.for(generators)(
-      'of $generator compiles, creates, reads and lists',
+      'of $generator compiles, and creates, reads and lists objects',
       { timeout: limitMs },
       async ({ driver }, { skip }) => {
         if (node.kind === 'missing') return skip(node.reason);

@@ -19,8 +19,8 @@ const startLimitMs = 150_000;
 const stopLimitMs = 60_000;
 
 /**
- * Returns an object with the members of the object that `get` returns. Closures can refer to it before that object exists, but can use
- * its members only when the tests run.
+ * Returns a stand-in for the object that `get` returns, with the same members. Closures can refer to the stand-in before the real
+ * object exists, but can use the members only when the tests run.
  */
 export function later<T extends object>(get: () => T | undefined): T {
   return new Proxy({} as T, {

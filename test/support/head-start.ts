@@ -131,7 +131,10 @@ async function letUsersPass(dataDir: string): Promise<void> {
   }
 }
 
-/** Puts the agent's runtime that `keepRuntime` stored under this name into a data folder without a runtime. The worker checks its stamp. */
+/**
+ * Puts the agent's runtime that `keepRuntime` stored under this name into a data folder without a runtime. The worker checks the stamp of
+ * the runtime.
+ */
 export async function giveRuntime(dataDir: string, name = 'runtime'): Promise<void> {
   const made = placeOf(name);
   if (made === undefined) return;
@@ -152,6 +155,6 @@ export async function keepRuntime(dataDir: string, name = 'runtime'): Promise<vo
   const making = `${made}.${randomBytes(4).toString('hex')}`;
   await copyTree(folder, making, '-l')
     .then(() => rename(making, made))
-    // The folders are on different file systems, or another process was faster.
+    // This fails if the folders are on different file systems, or if another process has already stored the runtime.
     .catch(() => rm(making, { recursive: true, force: true }));
 }

@@ -46,7 +46,7 @@ export async function keepPackages(
   }
   if (!isWritable) return { folder: making, remove };
   await removeUnused(caches);
-  // Another test run may have been faster.
+  // The rename fails if another test run has stored the folder meanwhile. Then use that folder.
   await rename(making, place).catch(remove);
   return await keep();
 }
@@ -54,7 +54,7 @@ export async function keepPackages(
 async function removeUnused(caches: string): Promise<void> {
   for (const name of await readdir(caches)) {
     const folder = path.join(caches, name);
-    // Another test run may remove it at the same time.
+    // Ignore an error, because another test run may remove the folder at the same time.
     const found = await stat(folder).catch(() => undefined);
     if (found && Date.now() - found.mtimeMs > unusedLimitMs) await rm(folder, { recursive: true, force: true });
   }

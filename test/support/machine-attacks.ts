@@ -1,6 +1,6 @@
 /**
- * Scripts of the shell that try to reach things of the machine around a sandbox. Outside of a sandbox each prints `REACHED` and its
- * name.
+ * Shell scripts that try to reach files, processes and sockets of the machine from inside a sandbox. Outside of a sandbox, each script
+ * prints `REACHED` and its name.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

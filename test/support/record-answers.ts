@@ -1,6 +1,6 @@
 /**
- * Setup of every test file: records answers and the processor time of the file. Vitest runs this module for each file of a process. It
- * may also load the imported modules again for each file, so this module imports little.
+ * Setup of every test file: records answers and the processor time of the file. Vitest runs this module for each file of a process.
+ * Vitest may also load the imported modules again for each file, so this module imports little.
  */
 import { afterAll } from 'vitest';
 import { answersVariable, recordAnswers } from './answers-of-process.ts';
@@ -17,7 +17,7 @@ const folder = process.env[answersVariable];
 if (folder) recordAnswers(folder);
 
 const before = readProcessorTime();
-// The hooks of the test file end before this hook.
+// The measured time includes the hooks of the test file, because these hooks end before this hook.
 // biome-ignore lint/correctness/noEmptyPattern: vitest wants a pattern of the fixtures that a hook uses
 afterAll(({}, file) => {
   const after = readProcessorTime();

@@ -36,8 +36,8 @@ const movedClock = (ms: number): string =>
     };`)}`;
 
 /**
- * What the services of a database share, by the URL of the database: the folder of the blobs and the secrets key. `users` is the
- * number of these services.
+ * For the URL of each database, the folder of blobs and the secrets key that all services of the database share. `users` is the number
+ * of these services.
  */
 const shared = new Map<string, { readonly folder: string; readonly key: string; users: number }>();
 
@@ -91,7 +91,7 @@ export async function startService({ databaseUrl, key, clockAheadMs, env }: Serv
     return await readFile(path.join(dataDir, 'service.json'), 'utf8').catch(() => null);
   });
   const { base_url: origin } = JSON.parse(file) as { base_url: string };
-  // A service that waits for its database has written the file too. Until it has the database, it answers 503.
+  // A service writes the file even if it still waits for its database. Until the database answers, the service answers 503.
   await eventually('readiness of the service', () =>
     fetch(`${origin}/readyz`).then(
       (answer) => answer.ok,

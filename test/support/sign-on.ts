@@ -1,4 +1,4 @@
-/** Test support: a service with a real identity provider, whose rules manage one team. */
+/** Test support: a service with a real identity provider. The sign-on rules of the service manage one team. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

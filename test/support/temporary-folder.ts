@@ -32,7 +32,7 @@ export function placeOfRuns(): string {
       .findLast(([, at]) => at === inMemory);
     const { bavail, bsize } = statfsSync(inMemory);
     const holdsPrograms = mount?.[2] === 'tmpfs' && !/\b(ro|noexec)\b/.test(mount[3] ?? '');
-    // The tests need 2 GB of this file system at most. The other memory is for their programs.
+    // The files of the tests need at most 2 GB of this file system. The rest of the required memory is for the programs of the tests.
     return holdsPrograms && bavail * bsize > 6 * gigabyte && freemem() > 10 * gigabyte ? inMemory : tmpdir();
   } catch {
     return tmpdir();

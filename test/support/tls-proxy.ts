@@ -17,7 +17,10 @@ export interface Authority {
   readonly folder: string;
 }
 
-/** Makes a certificate authority, and a certificate for `localhost` that it signs. The certificate and its key have the file names that the nginx and Caddy configurations in `deploy` expect. */
+/**
+ * Makes a certificate authority, and a certificate for `localhost` that this authority signs. The certificate and its key have the file
+ * names that the nginx and Caddy configurations in `deploy` expect.
+ */
 export function makeAuthority(folder: string): Authority {
   mkdirSync(folder, { recursive: true });
   const file = (name: string) => path.join(folder, name);
@@ -65,7 +68,9 @@ export interface TlsProxy {
 const nginxFile = ['/usr/sbin/nginx', '/usr/bin/nginx', '/usr/local/sbin/nginx'].find(existsSync);
 const caddyFile = ['/usr/bin/caddy', '/usr/local/bin/caddy'].find(existsSync);
 
-/** The proxies whose configurations are in `deploy`. `problem` is the reason why the proxy cannot run on this machine, or null if it can. */
+/**
+ * The proxies whose configurations are in `deploy`. `problem` is the reason why the proxy cannot run on this machine, or null if it can.
+ */
 export const proxies = {
   nginx: {
     problem: nginxFile === undefined ? 'there is no nginx' : null,
@@ -78,7 +83,10 @@ export const proxies = {
   },
 } as const;
 
-/** Replaces the names, ports and files of a configuration by the values of the test. Throws if the configuration does not contain one of them. */
+/**
+ * Replaces the names, ports and files of a configuration by the values of the test. Throws if the configuration does not contain one of
+ * them.
+ */
 function adapt(text: string, replacements: Readonly<Record<string, string>>): string {
   let result = text;
   for (const [from, to] of Object.entries(replacements)) {

@@ -1,6 +1,6 @@
 /**
  * Program of a thread that watches a service while a test attacks the service. The thread has its own event loop. Its `workerData` is
- * a `WatchedService`. It answers each message with a `Watched`, which covers the time since the start of the thread.
+ * a `WatchedService`. The thread answers each message with a `Watched`, which covers the time since the start of the thread.
  */
 import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
@@ -34,7 +34,7 @@ setInterval(() => {
 }, 20);
 
 /**
- * Returns the processor time of the process in hundredths of a second, see proc(5). Unlike the duration of an answer, it hardly
+ * Returns the processor time of the process in hundredths of a second, see proc(5). Unlike the duration of an answer, this time hardly
  * depends on other programs of the machine.
  */
 function processorMs(): number {

@@ -38,7 +38,7 @@ describe('parseRunArguments', () => {
     });
   });
 
-  test('returns the image of the run if the worker cannot run images', () => {
+  test('returns the container image that the run needs if the worker cannot start containers', () => {
     const line = '--docker-image box:1 --task-id T --server-root-url http://x';
     expect(parse(line)).not.toHaveProperty('arguments.missingImage');
     expect(parse(`${line} --without-images --stop-with-parent`)).toMatchObject({
@@ -49,7 +49,7 @@ describe('parseRunArguments', () => {
     );
   });
 
-  test('takes missing values from the environment', () => {
+  test('takes values that the command line lacks from the environment variables', () => {
     expect(parse('--sandboxed', { TASK_ID: 'T', WARP_SERVER_ROOT_URL: 'http://x' })).toMatchObject({ ok: true });
   });
 

@@ -14,5 +14,8 @@ export const loadHttp = (): typeof Http => process.getBuiltinModule('node:http')
 /** Creates a hash; loads `node:crypto` on the first call, because most runs need no hash. */
 export const createHash = (algorithm: string): Hash => process.getBuiltinModule('node:crypto').createHash(algorithm);
 
-/** Returns the milliseconds of a clock that never goes back. Does not use `performance`, because its first use loads nine modules. */
+/**
+ * Returns the milliseconds of a clock that never goes back. Does not use `performance`, because the first use of `performance` loads nine
+ * modules.
+ */
 export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6;

@@ -48,8 +48,8 @@ async function main(argv: readonly string[]): Promise<number> {
 }
 
 /**
- * Variables that the processes of the run must not inherit. They are for the agent only: its connection to the service and its start
- * options.
+ * Variables that the processes of the run must not inherit. These variables are only for the agent: they define its connection to the
+ * service and its start options.
  */
 const ownVariables = [
   'RUNYARD_RUN_TOKEN',

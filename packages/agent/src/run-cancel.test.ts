@@ -57,7 +57,7 @@ describe('a cancel', () => {
     expect(await agent.exited).toBe(0);
   });
 
-  test('also happens on SIGTERM, and the agent then exits with 143', async () => {
+  test('is also caused by SIGTERM, and the agent then exits with 143', async () => {
     await start(sh('echo begun; sleep 600'));
     await fake.until(() => of('action_output').length === 1);
     await cancelled(() => agent.child.kill('SIGTERM'));

@@ -41,7 +41,7 @@ interface Placed {
   env?: Record<string, string>;
 }
 
-/** Runs the task; resolves when the agent has ended successfully. */
+/** Starts an agent with the task, and waits until the agent has ended successfully. */
 async function play(task: Partial<AgentTask>, { targetDir, env = {} }: Placed = {}): Promise<void> {
   fake = await startFakeHarnessSupport({ task: { ...keeps, ...task } });
   agent = startAsPublicWorker({

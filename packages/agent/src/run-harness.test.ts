@@ -92,7 +92,7 @@ describe('an external harness', () => {
     });
   });
 
-  test('has to wait with its output while the service does not answer, but loses no output', async () => {
+  test('is blocked in writing output while the service does not answer, and no output is lost', async () => {
     let refuse = true;
     await start(scripted('flood'), {
       prepare: (fake) => {

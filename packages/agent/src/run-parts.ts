@@ -26,7 +26,7 @@ export interface RunPartsOptions {
   readonly workspace: string;
   readonly ownFolders: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Unix socket of the worker's proxy. */
+  /** Unix socket of the worker's proxy for the hosts that the environment allows. */
   readonly egressSocket: string | undefined;
   readonly harnessStartMs: number;
 }

@@ -36,7 +36,7 @@ describe('a runbook', () => {
     expect(agent.stderr()).toBe('');
   });
 
-  test('reports a command whose line is cut in the middle of an emoji', async () => {
+  test('reports a command even if its line must be cut in the middle of an emoji', async () => {
     const command = `echo ${'x'.repeat(73)}\u{1F600}${'y'.repeat(20)}`;
     await start(sh(command));
     await ended();
@@ -84,7 +84,7 @@ describe('a runbook', () => {
     expect(fake.text(), 'the summary').toContain(`exit ${expected}`);
   });
 
-  test('runs a block of many lines with the same effects as the shell without the agent', async () => {
+  test('runs a block of many lines with the same effects as if a shell ran the block without the agent', async () => {
     const status =
       'set +e\nfalse\necho "status $?"\nset -e\nfalse && true\necho "still $?"\nx="a\nb"\necho "$x$LINENO"';
     await start({ prompt: `\`\`\`bash\n${status}\n\`\`\`\n\`\`\`bash\nset -x\ntrue\necho traced\n\`\`\`` });
@@ -130,7 +130,7 @@ describe('a runbook', () => {
     expect(fake.finished[0]?.error?.message).not.toMatch(/RUNYARD_|language model/);
   });
 
-  test('stays in the state SUCCEEDED if a later message has no command', async () => {
+  test('that has succeeded also succeeds for a later message without a command', async () => {
     const message = { type: 'follow_up', id: 'f1', position: 1, message: 'And a poem.' } as const;
     await start(sh('true'), {
       prepare: (service) => {
@@ -167,7 +167,7 @@ describe('a runbook', () => {
     );
   });
 
-  test('explains once per turn how to add a model', async () => {
+  test('explains how to add a model only once, and not again for each follow-up', async () => {
     const follow_up = (position: number) => ({ type: 'follow_up', id: `f${position}`, position }) as const;
     await start(
       { ...sh('true'), ...withoutModel },
@@ -187,7 +187,7 @@ describe('a runbook', () => {
     expect(fake.finished[2]).toEqual(expect.objectContaining({ success: true }));
   });
 
-  test('does not explain how to add a model if its parent run explains it', async () => {
+  test('does not explain how to add a model if another run started it, because that run explains it', async () => {
     await start({ ...sh('true'), ...withoutModel, ...child });
     await ended();
     expect(fake.text()).toContain('Ran 1 command');
@@ -239,7 +239,7 @@ describe('a runbook', () => {
     await eventually(() => !isRunning(pid));
   });
 
-  test('hides the run token and the relay: its processes have neither in their environment, arguments or descriptors', async () => {
+  test('hides the run token and the relay from its processes: neither is in their environment, arguments or descriptors', async () => {
     const look = 'for p in self $PPID; do tr "\\0" "\\n" </proc/$p/environ; tr "\\0" " " </proc/$p/cmdline; done; env';
     const descriptors = 'for n in 3 4 5 6 7 8 9; do (timeout 5 cat <&$n) 2>&1 || echo "$n closed"; done';
     await start(sh(look, descriptors));

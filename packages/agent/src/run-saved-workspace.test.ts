@@ -91,7 +91,7 @@ describe('the workspace', () => {
     expect(fake.workspaces.map(({ turn }) => turn)).toEqual([1]);
   });
 
-  test('is prepared anew, with a notice, if the run may not get the files of its conversation', async () => {
+  test('is set up again if the run may not get the files of its conversation, and a notice gives the reason', async () => {
     const workspace = { kind: 'missing' as const, reason: 'the environment has changed since' };
     await start({ ...sh('ls'), ...setup, ...keeps, workspace });
     await ended();
@@ -161,7 +161,7 @@ describe('the workspace', () => {
     expect(agent.stderr()).not.toContain('Error');
   });
 
-  test('is restored empty if it was empty', async () => {
+  test('of an earlier execution that left it empty is restored as an empty folder', async () => {
     await start({ ...sh('ls'), ...setup, ...keeps, workspace: { kind: 'empty' } });
     await ended();
     expect(output()).toBe('');

@@ -13,7 +13,7 @@ const granted = {
 };
 const forms = [token, 'an earlier value 42', 'Ab3/'.repeat(30), Buffer.from(token).toString('base64').slice(0, 20)];
 
-/** Returns everything that the agent sent or wrote. */
+/** Returns everything that the agent sent to the service or printed, as one text. */
 const reportedText = () => JSON.stringify([fake.events, fake.finished, fake.artifacts]) + agent.stderr();
 const leaks = () => forms.filter((form) => reportedText().includes(form));
 

@@ -71,7 +71,7 @@ test('after a failed setup, the agent can also ask a person', async () => {
   expect(fake.finished.map(({ success }) => success)).toEqual([false, true, false]);
 });
 
-test('after a failed setup, the agent does not use an earlier decision about the task', async () => {
+test('after a failed setup, the agent does not run the action that a person approved for an earlier sandbox', async () => {
   const action = { name: 'shell', category: 'command' as const, input: { command: 'touch it' }, fingerprint: 'f' };
   const request = {
     request_id: 'q1',

@@ -18,7 +18,7 @@ describe('a service that fails', () => {
     expect(fake.finished[0]?.success).toBe(true);
   });
 
-  test('has stored the start of the agent before the agent acts on the prompt', async () => {
+  test('gets and stores the start of the agent before the agent acts on the prompt', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'runyard-trouble-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const file = path.join(folder, 'made');
@@ -37,7 +37,7 @@ describe('a service that fails', () => {
     expect(existsSync(file)).toBe(true);
   });
 
-  test('stores no event twice if its acknowledgements are lost', async () => {
+  test('stores no event twice if its acknowledgements do not reach the agent', async () => {
     let requests = 0;
     await start(sh('for i in 1 2 3 4 5 6; do echo $i; sleep 0.05; done'), {
       prepare: (fake) => {
@@ -49,7 +49,7 @@ describe('a service that fails', () => {
     expect(fake.output(of('action')[0]!.action_id)).toBe('1\n2\n3\n4\n5\n6\n');
   });
 
-  test('gets a notice in place of an event that it refuses, and gets all other events unchanged', async () => {
+  test('gets a notice in place of an event that the service refused, and gets all other events unchanged', async () => {
     await start(sh('echo one', 'echo poison', 'echo three'), {
       prepare: (fake) => {
         fake.fault = ({ path, body }) => {
@@ -67,7 +67,7 @@ describe('a service that fails', () => {
     expect(of('action_result')).toHaveLength(3);
   });
 
-  test('stops the agent at once, with its commands and without a report, if the execution is superseded', async () => {
+  test('stops the agent and its commands at once, without a report, if the execution is superseded', async () => {
     await start(sh('echo $$; exec sleep 600'));
     await fake.until(() => of('action_output').length === 1);
     const pid = Number(of('action_output')[0]?.text);
@@ -80,7 +80,7 @@ describe('a service that fails', () => {
     expect(fake.shutdowns).toEqual([]);
   });
 
-  test('gets a report if it does not know the run, and the agent exits', async () => {
+  test('that does not know the run gets a report, and the agent exits', async () => {
     await start(sh('true'), {
       prepare: (fake) => {
         fake.fault = ({ path }) => (path.endsWith('/resolve-prompt') ? { status: 404 } : undefined);

@@ -27,7 +27,7 @@ export interface AgentRunOptions {
   timing?: Partial<typeof defaultTiming>;
 }
 
-/** All times after a cancel are shorter than 5 s, because the worker then kills the sandbox. */
+/** All times after a cancel are shorter than 5 s, because the worker kills the sandbox 5 s after the cancel. */
 const defaultTiming = {
   /**
    * Time for the harness to stop by itself after a cancel. The rest of the 5 s is enough for the last reports, even on a slow machine.
@@ -35,7 +35,7 @@ const defaultTiming = {
   harnessGraceMs: 3_000,
   /** Time for the harness to end its turn after a person has interrupted the turn. */
   interruptGraceMs: 10_000,
-  /** Time after a cancel at which the agent exits in any case. */
+  /** Time from a cancel until the agent exits in any case. */
   exitMs: 4_850,
   /** Timeout for each of `initialize`, `session/new` and `session/load`. */
   harnessStartMs: 60_000,

@@ -7,8 +7,8 @@ const unsafe = /[/\\:*?"<>|\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u
 
 /**
  * Returns a safe file name for each of `names`, in order: one path segment, not hidden, at most 255 bytes. All names
- * differ from each other and from the names in `existing`. This is necessary because a stranger may choose the name of an attachment:
- * the name may lead out of the folder, hide a file, or have control or bidirectional characters.
+ * differ from each other and from the names in `existing`. Safe names are necessary because a stranger may choose the name of an
+ * attachment: such a name may lead out of the folder, hide the file, or have control or bidirectional characters.
  */
 export function safeNames(names: readonly string[], existing: readonly string[] = []): string[] {
   const taken = new Set(existing.map((name) => name.toLowerCase()));

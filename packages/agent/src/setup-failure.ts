@@ -1,6 +1,6 @@
 import type { ErrorCode } from '@runyard/contract/wire/errors';
 
-/** The workspace could not be prepared, or the harness could not be started. The run fails before its first turn. */
+/** Thrown if the workspace could not be prepared or the harness could not be started. The run then fails before its first turn. */
 export class SetupFailure extends Error {
   override name = 'SetupFailure';
   readonly code: ErrorCode;

@@ -83,8 +83,8 @@ export function testFolder(): string {
 function testBin(workspace: string): string {
   const bin = join(workspace, '.bin');
   mkdirSync(bin, { recursive: true });
-  // The agent removes these variables from the environment of its commands. Without them, each command in the tests would compile all of
-  // its modules.
+  // The agent removes these variables from the environment of its commands. Without these variables, each command in the tests would
+  // compile all of its modules.
   const cache = Object.entries({ ...compiledCode(), [keepCodeVariable]: '1' })
     .map(([name, folder]) => `export ${name}='${folder}'\n`)
     .join('');

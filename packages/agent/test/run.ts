@@ -4,7 +4,7 @@ import { afterEach, expect } from 'vitest';
 import { type FakeHarnessSupport, startFakeHarnessSupport } from '../../../test/fakes/harness-support.ts';
 import { startTestAgent, type TestAgent } from './agent.ts';
 
-/** The service and the agent of the current test. Both are closed after the test. */
+/** The fake service and the agent of the current test. Both end after the test. */
 export let fake: FakeHarnessSupport;
 export let agent: TestAgent;
 

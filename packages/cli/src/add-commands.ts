@@ -11,8 +11,8 @@ export interface CommandList {
 }
 
 /**
- * Adds all commands to the program, but only their names and descriptions. Their options and subcommands are declared later, when a
- * command is loaded. After this, calls `onLoad` with the command.
+ * Adds all commands to the program, but only their names and descriptions. The options and subcommands of a command are declared later,
+ * when the command is loaded. Then calls `onLoad` with the command.
  */
 export function addCommands(program: Command, onLoad: (command: Command) => void): CommandList {
   const listed = new Map<Command, ListedCommand>();

@@ -7,9 +7,9 @@ import { requireSameSettings } from './same-settings.ts';
 import { addressSettings } from './supervise/running-settings.ts';
 
 /**
- * Creates a client of the service in RUNYARD_BASE_URL or, if this is not set, of the service that runs on the data folder. @throws
- * Failure if there is no service, if the address of the service differs from RUNYARD_HOST and RUNYARD_PORT, or if there is no key for
- * the service
+ * Creates a client of the service at RUNYARD_BASE_URL. If this setting is absent, creates a client of the service that runs on the data
+ * folder. @throws Failure if there is no service, if the address of the service differs from RUNYARD_HOST and RUNYARD_PORT, or if there is
+ * no key for the service
  */
 export function connect(context: Context, send?: typeof fetch): Client {
   requireSameSettings(context, addressSettings);

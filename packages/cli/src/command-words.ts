@@ -17,7 +17,7 @@ const commands: readonly (readonly [request: RegExp, command: string])[] = [
   [/GET \/teams\b/g, 'bin/runyard teams'],
 ];
 
-/** If an error reports that a thing does not exist, the message names the command that lists all things of this kind. By kind: */
+/** The commands that list all things of a kind. If an error reports that a thing does not exist, the message names the command for its kind. */
 const lists: Readonly<Record<string, string>> = {
   run: 'runs',
   environment: 'environments',
@@ -40,7 +40,7 @@ export function inCommandWords(text: string): string {
   return list === undefined ? advice : `${advice} See: bin/runyard ${list}`;
 }
 
-/** Options of `run`, by the member of the request that each option sets. */
+/** Options of `run`, each with the member of the request that the option sets. */
 const options: readonly (readonly [member: string, option: string])[] = [
   ['title', '--title'],
   ['metadata', '--metadata'],

@@ -14,11 +14,14 @@ test('readInput reads a file', () => {
   expect(readInput(path.join(folder, 'a.txt')).toString()).toBe('hello');
 });
 
-test.each([readInput, jsonFrom])('the error of %o says that the file is missing or is a folder', (read) => {
-  const missing = path.join(folder, 'missing');
-  expect(() => read(missing)).toThrow(`there is no file ${missing}`);
-  expect(() => read(folder)).toThrow(`${folder} is a folder; name a file`);
-});
+test.each([readInput, jsonFrom])(
+  'the error of the function %o says that the file is missing or is a folder',
+  (read) => {
+    const missing = path.join(folder, 'missing');
+    expect(() => read(missing)).toThrow(`there is no file ${missing}`);
+    expect(() => read(folder)).toThrow(`${folder} is a folder; name a file`);
+  },
+);
 
 /** A program that calls `readInput('-')` after Node has opened standard input. */
 const reader = path.join(folder, 'read.mjs');

@@ -30,8 +30,8 @@ program
     showHelpOf(program, names);
   });
 program.hook('preSubcommand', (_, command) => list.load(command));
-// For the help, takes the options and arguments of commands from the command list, because the modules of the commands are not loaded.
-// This is configured after all commands were added, because commands that are added later would inherit it.
+// For the help, takes the options and arguments of commands from the command list, because the modules of the commands are not loaded. The
+// help is configured after all commands were added, because a command that is added later would inherit this configuration.
 const { subcommandTerm } = new Help();
 program.configureHelp({
   subcommandTerm: (command) => (command.name() === 'help' ? subcommandTerm(command) : list.termOf(command)),

@@ -104,7 +104,7 @@ export async function allWebhooks(client: Client): Promise<(Webhook & { readonly
   return found;
 }
 
-/** Finds a webhook by its UID or name, and its factory. */
+/** Finds a webhook by UID or name. Also returns the factory of the webhook. */
 export async function findWebhook(client: Client, wanted: string): Promise<{ factoryUid: string; webhookUid: string }> {
   const webhooks = (await allWebhooks(client)).map((webhook) => ({ ...webhook, id: webhook.uid }));
   const found = pickNamed(webhooks, wanted, { one: 'webhook', several: 'webhooks', list: 'webhooks list' });
@@ -121,7 +121,7 @@ export async function allAutomations(client: Client): Promise<(Automation & { re
   return found;
 }
 
-/** Finds an automation by its UID or name, with its factory. */
+/** Finds an automation by UID or name. Also returns the factory of the automation. */
 export async function findAutomation(
   client: Client,
   wanted: string,

@@ -24,8 +24,8 @@ export function wholeNumberOrZero(text: string): number {
 }
 
 /**
- * Adds a hidden subcommand `list` to a command that lists things if it has no subcommand. Most groups have a subcommand `list`, so
- * people type the word everywhere. Options before and after the word belong to the command.
+ * Adds a hidden subcommand `list` to a command that lists things when it is called without a subcommand. Most groups have a subcommand
+ * `list`, so people type the word everywhere. Options before and after the word `list` belong to the command.
  */
 // biome-ignore lint/suspicious/noExplicitAny: commander has no type for parsed options
 export function addListWord(command: Command, list: (options: any) => Promise<void>): void {

@@ -11,13 +11,13 @@ type Listing = Pick<Client, 'listRuns'>;
 export const latest = 'latest';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** Number of runs in one answer, and largest number of requests. */
+/** `pageSize`: number of runs in one answer. `mostPages`: maximum number of requests. */
 const pageSize = 20;
 const mostPages = 10;
 const mostCandidates = 10;
 /**
- * A service process makes the id of a run with its own clock, but the database sets `created_at`. These two clocks may differ by this
- * time.
+ * A service process makes the id of a run with its own clock, but the database sets `created_at`. The clocks of the service process and of
+ * the database may differ by this time.
  */
 const clockSkewMs = 60_000;
 

@@ -88,7 +88,8 @@ export async function* follow<E>(
       silence.stop();
     }
     if (!hasEnded) {
-      // The service sets the first wait; later waits are longer. Jitter prevents all clients from reconnecting at the same time.
+      // The service can set the first wait (`retry`); later waits are longer. Jitter prevents all clients from reconnecting at the same
+      // time.
       const longest = Math.max(retryMs, maxDelayMs);
       const waitMs = backoffMs({ firstMs: retryMs, longestMs: longest }, failures + 1);
       onWait?.(waitMs);

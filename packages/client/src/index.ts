@@ -113,7 +113,10 @@ function pathOf(route: ClientRoute, params: AnyInput['params'] = {}): string {
   return apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => segment(name));
 }
 
-/** Returns the query string, `?` included. An array repeats its name; an object is written as `name[key]=value`. */
+/**
+ * Returns the query string, `?` included. For an array, each item is written as `name=value`; for an object, each member is written as
+ * `name[key]=value`.
+ */
 function queryText(query: Readonly<Record<string, unknown>> = {}): string {
   const pairs = Object.entries(query).flatMap(([name, value]): [string, string][] => {
     if (value === undefined) return [];
@@ -179,8 +182,8 @@ export function createClient(options: ClientOptions): Client {
     ...(options.userAgent === undefined ? {} : { 'user-agent': options.userAgent }),
     ...(options.strict ? { prefer: 'handling=strict' } : {}),
     ...(input.body === undefined ? {} : { 'content-type': 'application/json' }),
-    // Each repetition sends the same key. So a repeated create request has no second effect if the service has handled the first request
-    // and only its answer was lost.
+    // Each repetition sends the same `Idempotency-Key`. So a repeated create request has no second effect if the service has handled the
+    // first request and only the answer was lost.
     ...(route.isOnce ? { 'idempotency-key': randomKey() } : {}),
     ...input.headers,
   });

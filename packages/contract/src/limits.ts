@@ -141,7 +141,7 @@ export const maxEnvironmentGuests = 100;
 export const maxSecrets = 200;
 /** Maximum number of entries in the list of contents, such as prompts, that a person must accept before runs may execute them. */
 export const maxWaitingContents = 100;
-/** Maximum number of characters of all differences between revisions in the list of contents to accept. */
+/** Maximum number of characters that all differences between revisions have together in the list of contents to accept. */
 export const maxDifferenceLength = 1024 * 1024;
 /** Maximum number of bytes of a secret's value. */
 export const maxSecretBytes = 16 * 1024;
@@ -203,7 +203,7 @@ export const maxWorkerPools = 500;
 /** Maximum number of people and service accounts, in addition to the owner, whose keys may connect workers to one pool. */
 export const maxPoolConnectors = 100;
 
-/** Maximum number of earlier worker processes that a hello message may name as replaced. */
+/** Maximum number of earlier worker processes that a worker's hello message may list as replaced by the present process. */
 export const maxReplacedTokens = 16;
 
 /** Maximum number of characters of an id that an agent gives a step, a message or an action. */
@@ -217,16 +217,16 @@ export const maxAskedInputBytes = 64 * 1024;
 /** Maximum number of nesting levels of objects and lists in the input of an action about which an agent asks a person. */
 export const maxAskedInputDepth = 20;
 
-/** Maximum number of characters of `resume` in a request to a person. */
+/** Maximum number of characters of `resume`, the state that a harness stores with a request to a person. */
 export const maxResumeLength = 64 * 1024;
 
 /**
- * Maximum number of characters of a conversation that is given to a model as text. They are about 50,000 tokens, which a model can read
- * before its prompt.
+ * Maximum number of characters of a conversation that is given to a model as text. This number of characters is about 50,000 tokens,
+ * which a model can read before its prompt.
  */
 export const maxConversationTextLength = 200_000;
 
-/** Maximum number of bytes of a harness's memory. */
+/** Maximum number of bytes of a harness's memory, which is the conversation in the harness's own format. */
 export const maxMemoryBytes = 32 * 1024 * 1024;
 
 /** Maximum number of files of a factory definition. */

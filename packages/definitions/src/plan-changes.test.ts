@@ -11,7 +11,7 @@ function definition(files: Files = {}) {
 const automation = (text: string): Files => ({ 'automations/n/automation.md': `---\n${text}---\nDo it.\n` });
 const push = (more = ''): Files => automation(`triggers: [{provider: github, event: push${more}}]\n`);
 
-test('the plan of a new factory creates everything in its definition', () => {
+test('the plan of a new factory creates everything in the definition of the factory', () => {
   const { changes, refusals } = planChanges(undefined, definition({ ...push(), 'skills/a/SKILL.md': 'x' }));
   expect(refusals).toEqual([]);
   expect(changes).toEqual([
@@ -70,7 +70,7 @@ test('the plan shows a changed list as one change, with the whole old list and t
   ]);
 });
 
-test('the plan refuses to rename a webhook, but can replace a webhook by another one with a different secret', () => {
+test('the plan refuses to rename a webhook, but can replace a webhook by a webhook with a different secret', () => {
   const old = definition({ 'webhooks/old.yaml': 'secretName: S\n' });
   const renamed = planChanges(old, definition({ 'webhooks/new.yaml': 'secretName: S\nenabled: false\n' }));
   expect(renamed.refusals).toEqual([

@@ -8,7 +8,7 @@ export type DefinedKind = 'factory' | 'agent' | 'automation' | 'webhook' | 'runn
 
 /**
  * A member that differs. If `before` is absent, the current definition does not have the member. If `after` is absent, the new definition
- * does not have it.
+ * does not have the member.
  */
 export interface MemberChange {
   /** Path of the member, such as `agentDefaults.model`. A list counts as one member. */
@@ -48,8 +48,8 @@ export function planChanges(current: FactoryDefinition | undefined, next: Factor
 type Members = Readonly<Record<string, unknown>>;
 
 /**
- * Returns everything of one kind in the definition: its members, by its name. The factory has the fixed name `factory`, so that a changed
- * name of the factory is a changed member.
+ * Returns everything of one kind in the definition, such as all agents. The keys are the names of the agents, the values are their members.
+ * The factory has the fixed key `factory`, so that a changed name of the factory counts as a changed member.
  */
 function membersOf(definition: FactoryDefinition, kind: DefinedKind): Map<string, Members> {
   switch (kind) {

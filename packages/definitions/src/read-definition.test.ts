@@ -117,7 +117,7 @@ test('triggers of other providers are kept, and a notice says that they never fi
   ]);
 });
 
-test('each key that only the public service supports is kept, and reported with its place', () => {
+test('each key that only the public service supports is kept, and a notice reports its place in the file', () => {
   const top =
     'credentialStrategy: CREATOR\nintegrations: [{type: jira}]\ncloudProviders: {aws: {roleArn: r}}\nproviders: 1\n';
   const inFactory = readFilesOf(factory(top));

@@ -30,9 +30,9 @@ type FrontMatter =
   | {
       readonly ok: true;
       readonly yaml: string;
-      /** Lines of the file before the first line of `yaml`. */
+      /** Number of lines of the file before the first line of `yaml`. */
       readonly linesBefore: number;
-      /** The text behind the front matter, without blank lines around it. */
+      /** The text after the front matter, without blank lines around the text. */
       readonly body: string;
       /** Position at which the body begins, or would begin if it is empty. */
       readonly bodyStart: Position;
@@ -195,8 +195,8 @@ function readContents(placed: readonly PlacedFile[], faults: Faults): ReadFiles 
       continue;
     }
     yamlValues += yaml.values;
-    // Limits the number of values too, because the time to read a definition depends more on the number of values than on the bytes,
-    // and the service reads a definition for each comparison.
+    // Limits not only the bytes but also the number of values. The time to read a definition depends mainly on the number of values, and
+    // the service reads a definition for each comparison.
     if (yamlValues > maxDefinitionYamlValues) {
       faults.add(path, start, `the YAML of all files has at most ${maxDefinitionYamlValues} values together`);
       break;

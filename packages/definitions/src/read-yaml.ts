@@ -37,7 +37,7 @@ export type ReadYaml =
   | { readonly ok: true; readonly located: Located; readonly values: number }
   | { readonly ok: false; readonly faults: readonly YamlFault[] };
 
-/** Most levels of nested maps and lists in a file. */
+/** Maximum number of levels of nested maps and lists in a file. */
 const maxDepth = 32;
 const maxFaults = 20;
 

@@ -14,7 +14,7 @@ agentDefaults:
 `;
 export const foreman = '---\nagentType: FOREMAN\n---\nRoute the work.\n';
 
-/** Returns the smallest definition. The given files are added, or replace its files. */
+/** Returns the smallest definition and the given files. A given file replaces a file of the definition that has the same path. */
 export const withFiles = (files: Files = {}): Files => ({
   'factory.yaml': factoryYaml,
   'agents/foreman/agent.md': foreman,

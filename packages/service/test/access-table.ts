@@ -1,6 +1,6 @@
 /**
  * Test support: computes the access that each kind of credential has to each route, from the declarations of the routes. Also renders
- * it as the table in docs/security.md.
+ * the result as the table in docs/security.md.
  */
 
 import { routes } from '@runyard/contract/routes';
@@ -43,7 +43,7 @@ export interface AccessRow {
   readonly body?: Readonly<Record<string, string>>;
 }
 
-/** The rows of all routes. After each route follow its rows for bodies that require a higher role. */
+/** The rows of all routes. The rows of a route for bodies that require a higher role follow directly after the row of the route. */
 export const accessRows: readonly AccessRow[] = (Object.entries(routes) as [string, Route][]).flatMap(
   ([name, route]) => {
     const { allow } = route;
@@ -113,13 +113,13 @@ const ladders: readonly (readonly Credential[])[] = [
   ['otherTeam', 'otherTeamSession'],
 ];
 
-/** Credentials whose keys the service does not find, so it does not know the caller. */
+/** Credentials whose keys the service does not find, so the service does not know the caller. */
 const notFound: readonly Credential[] = ['deletedKey', 'expiredKey', 'unknownKey'];
 
 /**
  * Returns the credentials with which `bin/test` calls the route of a row, to save time; `bin/test-long` uses all credentials. The
- * result has all credentials that are refused, except that it has only one of the keys that are not found. Of the accepted
- * credentials, it has the weakest of each list. `index`: place of the row in the table.
+ * result contains all refused credentials, but only one of those whose keys are not found. Of the accepted credentials, the result
+ * contains the weakest of each list. `index`: place of the row in the table.
  */
 export function someCredentials({ route }: AccessRow, index: number): Credential[] {
   const isIn = (credential: Credential) => accessOf(route, credential) === 'yes';

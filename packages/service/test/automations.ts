@@ -11,7 +11,7 @@ export const at = (schedule: Record<string, unknown> = { cron: '0 3 * * *' }) =>
   schedule,
 });
 
-/** Returns a trigger that deliveries to a webhook fire. */
+/** Returns a trigger that fires when a delivery to a webhook arrives. */
 export const on = ({ uid }: { readonly uid: string }) => ({
   provider: 'webhook',
   event: 'received',

@@ -20,7 +20,7 @@ export interface PageHeaders extends Record<string, string> {
   readonly 'x-csrf-token': string;
 }
 
-/** Returns the headers that a page sends after `answer` has signed it in. */
+/** Returns the headers that a page sends in the session that `answer` has begun. */
 export function pageHeaders(service: TestService, answer: TestAnswer): PageHeaders {
   const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? '';
   return { cookie, origin: service.baseUrl, 'x-csrf-token': csrfTokenOf(cookie.replace(/^[^=]*=/, '')) };

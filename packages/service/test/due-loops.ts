@@ -7,7 +7,7 @@ import type { TestService } from './service.ts';
 
 export interface DueLoops {
   readonly names: readonly string[];
-  /** Returns the names of the loops that have work now. `db`: the database, or a transaction whose changes also count. */
+  /** Returns the names of the loops that have work now. `db`: the database, or a transaction; its uncommitted changes also count. */
   findNames(db: Pick<Database, 'query'>): Promise<string[]>;
   close(): Promise<void>;
 }

@@ -170,7 +170,7 @@ export async function perform(test: TestExecutions, world: World, op: Operation)
       const error = op.do === 'fail' ? { message: 'It went wrong.', ...(op.code ? { code: op.code } : {}) } : undefined;
       const agent = world.agents.get(assignment.assignmentId) ?? { seq: 0, turns: 0 };
       world.agents.set(assignment.assignmentId, agent);
-      // Send some reports twice or late.
+      // Repeat the report of the last turn in some cases, because a report may arrive twice.
       const turn = op.pick % 5 === 0 ? Math.max(1, agent.turns) : ++agent.turns;
       const report = { turn, success: op.do === 'succeed', summary: 'The end.', ...(error ? { error } : {}) };
       await unlessOver(finishTask(executionDeps, session, report));

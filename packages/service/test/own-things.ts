@@ -137,7 +137,7 @@ async function startRun(
 
 /**
  * Invites the owner of the key to the environment, and returns the id of the invitation. For the routes of guest environments, also
- * makes the person a guest at once, so that there is an access to end.
+ * makes the person a guest at once, because these routes need an existing guest.
  */
 async function inviteOwner(
   service: TestService,

@@ -19,7 +19,7 @@ export const protocols = [
     header: (token: string) => ({ 'x-api-key': token, 'anthropic-version': '2023-06-01' }),
     sdk: (base: string, token: string) =>
       createAnthropic({ baseURL: `${base}/api/v1/gateway/anthropic/v1`, apiKey: token })('claude-opus-5-5'),
-    /** The prices are 4, 20, 0.2 and 5 USD per million tokens. */
+    /** The prices, in the order of the members, are 4, 20, 0.2 and 5 USD per million tokens. */
     cost: { input: 0.0004, output: 0.0006, cacheRead: 0.000008, cacheWrite: 0.000035 },
     whole: { cacheWrite: 7, input: 100 },
     errorOf: (body: unknown) => (body as { error: { message: string } }).error.message,

@@ -43,8 +43,8 @@ const specialIpv4 = [
 const globalIpv6 = ['2000::/3'];
 
 /**
- * Networks in 2000::/3 that are not public: those of the IANA IPv6 Special-Purpose Address Registry. 6to4 and Teredo are among them,
- * because their addresses contain IPv4 addresses.
+ * Networks in 2000::/3 that are not public: the networks of the IANA IPv6 Special-Purpose Address Registry. The networks of 6to4 and Teredo
+ * are in this list, because their addresses contain IPv4 addresses.
  */
 const specialIpv6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'];
 

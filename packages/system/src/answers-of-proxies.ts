@@ -1,5 +1,6 @@
 /**
- * Explains answers that a proxy sends in place of the service. By HTTP status; each text has the next step for the operator of the proxy.
+ * Explains answers that a proxy sends in place of the service. The keys are HTTP statuses. Each text has the next step for the operator of
+ * the proxy.
  */
 export const answersOfProxies: Readonly<Record<number, string>> = {
   413: 'A proxy in front of the service refuses a body of this size (HTTP 413). The service itself limits bodies, so the proxy should not: nginx: client_max_body_size 0 (docs/proxy.md).',

@@ -1,7 +1,7 @@
 /**
- * Locks of the kernel on files (flock(2)). The kernel releases a lock as soon as every process with a descriptor of the lock has
- * ended, for any reason. Processes in other containers of the same machine also see the lock, but they could not use a stored process
- * id.
+ * Locks of the kernel on files (flock(2)). The kernel releases a lock as soon as every process with a descriptor of the lock has ended, for
+ * any reason. Processes in other containers of the same machine also see the lock. A file with the holder's process id would not work
+ * between containers.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';

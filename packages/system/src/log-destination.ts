@@ -11,16 +11,15 @@ export interface LogGap {
   readonly dropped: number;
 }
 
-/** Most bytes of lines that wait in memory while the log cannot be written. Further lines are dropped. */
+/** Maximum number of bytes of lines that wait in memory while the log cannot be written. Further lines are dropped. */
 const maxWaitingBytes = 1024 * 1024;
 const retryMs = 100;
 
 /**
- * Opens the destination of a program's log. Failures of the destination neither end the program nor make it wait. While the disk is
- * full, up to 1 MB of lines wait in memory. When the disk has space again, the waiting lines are written together with the next line,
- * and `onResumed` is called.
- * Pino's own destination (sonic-boom 4.2) is not used, because such an error would end the process, and `flushSync` would repeat the
- * write forever.
+ * Opens the destination of a program's log. Failures of the destination neither end the program nor make it wait. While the disk is full,
+ * up to 1 MB of lines wait in memory. When the disk has space again, the waiting lines are written together with the next line, and
+ * `onResumed` is called. Pino's own destination (sonic-boom 4.2) is not used. With it, a failed write would end the process, and
+ * `flushSync` would repeat the write forever.
  */
 export function openLogDestination(
   descriptor: number,

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 
 /** Time between two attempts to start the worker while a disk is full. */
 const retryMs = 5_000;
-/** Messages of the system about a full disk. They appear in errors of Node and in the output of programs that the worker starts. */
+/** Messages of the system about a full disk. Errors of Node and the output of programs that the worker starts contain these messages. */
 const messages = /ENOSPC|EDQUOT|no space left on device|disk quota exceeded/i;
 
 /** Returns whether an error, or one of its causes, means that a disk is full. */
@@ -20,8 +20,8 @@ interface Waiting {
 }
 
 /**
- * Starts a worker. While a disk is full, repeats this until the worker starts. Each failed attempt is logged as a warning, because no
- * run can start on this worker in the meantime.
+ * Starts a worker. If the start fails because a disk is full, tries again until the worker starts. Each failed attempt is logged as a
+ * warning, because no run can start on this worker in the meantime.
  */
 export async function startWhenThereIsRoom<W>(
   start: () => Promise<W>,

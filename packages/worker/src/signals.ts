@@ -2,8 +2,8 @@ import { onParentGone } from '@runyard/system/parent-input';
 import type { Worker } from './worker.ts';
 
 /**
- * Handles the signals to a worker process. SIGTERM ends the worker for an upgrade (`terminate`). SIGUSR2 drains the worker. SIGINT
- * stops the worker within about six seconds, and so does the second of two signals.
+ * Handles the signals to a worker process. SIGTERM ends the worker for an upgrade (`terminate`). SIGUSR2 drains the worker. SIGINT stops
+ * the worker within about six seconds. Any second signal stops the worker in the same way.
  */
 export function endOnSignals(worker: Pick<Worker, 'terminate' | 'drain' | 'stop'>): void {
   let asked = false;

@@ -35,7 +35,7 @@ describe.skipIf(!works)('a worker', () => {
     expect(await worker.exited).toBe(0);
   });
 
-  test('without adoption that gets a second SIGTERM kills agents that ignore SIGTERM', async () => {
+  test('with RUNYARD_ADOPT_SECONDS=0 kills agents that ignore SIGTERM when the worker gets a second SIGTERM', async () => {
     await using worker = await spawnTestWorker(service, dataDir, { RUNYARD_ADOPT_SECONDS: '0' });
     service.send(fakeAssignment('stubborn', ['--fixture', 'stubborn']));
     await service.waitFor('sandbox_ready');
@@ -65,7 +65,7 @@ describe.skipIf(!works)('a worker', () => {
     expect(exit_code, 'by SIGTERM, not by SIGKILL').toBe(128 + 15);
   });
 
-  test('without adoption that is killed leaves no sandbox processes, and the next worker removes its folders and cgroups', async () => {
+  test('with RUNYARD_ADOPT_SECONDS=0 that is killed leaves no sandbox processes, and the next worker removes its folders and cgroups', async () => {
     const first = await spawnTestWorker(service, dataDir, { RUNYARD_ADOPT_SECONDS: '0' });
     const mark = `4712.${process.pid}`;
     service.send(fakeAssignment('orphan', ['--fixture', 'sh', `setsid sleep ${mark} & sleep ${mark}`]));
@@ -92,7 +92,7 @@ describe.skipIf(!works)('a worker', () => {
     expect(await second.exited).toBe(0);
   });
 
-  test('that is the second one on a data folder ends with exit code 3, and the first one continues', async () => {
+  test('that starts on the data folder of a running worker ends with exit code 3, and the running worker continues', async () => {
     await using worker = await spawnTestWorker(service, dataDir);
     await expect(spawnTestWorker(service, dataDir)).rejects.toThrow('exit code 3');
     expect(worker.process.exitCode).toBeNull();

@@ -43,7 +43,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
   const failed = (id: string) => it.service.waitFor('task_failed', (data) => data.execution_id === id);
   const ready = (id: string) => it.service.waitFor('sandbox_ready', (data) => data.execution_id === id);
 
-  test('sends a hello as its first message, with its number of slots and how well its sandboxes are isolated', async () => {
+  test('sends a hello as the first message, which contains the number of slots and how well sandboxes are isolated', async () => {
     const [hello] = it.service.messages;
     expect(hello).toMatchObject({
       type: 'worker_hello',
@@ -96,7 +96,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
   );
 
   test.runIf(features?.includes('freeze') === true)(
-    'freezes the commands of a run that waits for other runs, but not its agent, and can end it then',
+    'freezes the commands of a run that waits for other runs, but not the agent of the run, and can cancel the run in this state',
     async () => {
       const id = assign('sh', 'n=0; while ! [ -e go ]; do n=$((n+1)); echo $n > n; sleep 0.01; done');
       await ready(id);

@@ -23,8 +23,8 @@ export interface TestProxyOptions {
 
 export interface TestProxy extends AsyncDisposable {
   /**
-   * Addresses by host name. If the value is a list of lists, each look-up returns the next list. The host names end with a dot,
-   * because the proxy looks up names in this form.
+   * The keys are host names, the values are their addresses. If a value is a list of lists, each look-up returns the next list. The host
+   * names end with a dot, because the proxy looks up names in this form.
    */
   readonly names: Record<string, readonly string[] | (readonly string[])[]>;
   /** Addresses that the proxy connected to, as `address:port`. */

@@ -70,7 +70,7 @@ export async function sendStream(
   response.end();
 }
 
-/** Sends the event in the middle of the answer again and again, until `bytes` are sent. */
+/** Sends the middle one of the events again and again, until `bytes` characters are sent. */
 async function flood(response: ServerResponse, events: string[], bytes: number, sent: () => void): Promise<void> {
   const event = events[Math.floor(events.length / 2)] ?? '';
   for (let at = 0; at < bytes && !response.destroyed; at += event.length) {

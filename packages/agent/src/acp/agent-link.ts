@@ -20,9 +20,9 @@ export interface AgentLink {
   loadSession(params: LoadSessionRequest): Promise<LoadSessionResponse>;
   prompt(params: PromptRequest): Promise<PromptResponse>;
   cancel(params: CancelNotification): void;
-  /** Aborts when the connection has closed. No answer can arrive after that. */
+  /** Aborts when the connection has closed. After that, no answer can arrive. */
   readonly closed: AbortSignal;
-  /** False as soon as the process has ended, even before the rest of its output was read. */
+  /** False as soon as the process of the harness has ended, even if the driver has not read all output of the process yet. */
   isAlive(): boolean;
   /** The first lines of the harness's output that were not messages. Absent if the harness does not run in a separate process. */
   readonly strayLines?: readonly string[];

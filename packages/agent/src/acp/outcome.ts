@@ -8,7 +8,7 @@ export type HarnessOutcome =
    * again.
    */
   | { kind: 'failed'; summary: string; message: string; code?: ErrorCode; retried?: true }
-  /** A person ended only the turn; the harness keeps running. */
+  /** A person ended the turn but not the run, so the harness keeps running. */
   | { kind: 'interrupted'; summary: string }
   | { kind: 'cancelled' };
 

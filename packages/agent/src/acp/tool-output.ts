@@ -44,7 +44,7 @@ export function blockText(value: unknown): string | undefined {
 }
 
 /**
- * Returns terminal output from `_meta`, which ACP does not define. Codex sends `terminal_output_delta`; pi and others send
+ * Returns terminal output from members of `_meta` that ACP does not define. Codex sends `terminal_output_delta`; pi and others send
  * `terminal_output`. Each value is a new piece of the output.
  */
 export function terminalOutput(meta: unknown): string | undefined {
@@ -56,7 +56,7 @@ export function terminalOutput(meta: unknown): string | undefined {
   return texts.length === 0 ? undefined : texts.join('');
 }
 
-/** Returns the text in `rawOutput`; harnesses use different member names for it. */
+/** Returns the text in `rawOutput`. Harnesses use different names for the member with this text. */
 export function rawOutputText(raw: unknown): string | undefined {
   if (typeof raw === 'string') return raw;
   const members = asObject(raw);
@@ -87,8 +87,8 @@ export function commandDuration(raw: unknown): number | undefined {
 }
 
 /**
- * Returns a copy of untrusted data that has limits for the length of strings and lists and for the nesting. So the event of an action that
- * writes a file does not contain the whole file.
+ * Returns a copy of untrusted data in which long strings, long lists and deep nesting are cut. So if an action writes a file, the
+ * event about the action does not contain the whole file.
  */
 export function boundedData(value: unknown, maxStringLength = 16 * 1024): unknown {
   const bounded = cutDeep(value, maxStringLength, 0);

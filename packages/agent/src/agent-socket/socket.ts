@@ -76,7 +76,7 @@ export function openAgentSocket(handlers: SocketHandlers): AgentSocket {
     }
   }
 
-  // The socket exists when `listen` returns. An error event after that is a bug of the agent.
+  // The socket exists when `listen` returns, so a later error event would be a bug of the agent.
   server.listen(path);
   server.unref();
   return {

@@ -5,12 +5,15 @@ import { shorten } from '@runyard/contract/wire/shorten';
 import { actionId } from '../acp/action-id.ts';
 import { createHash } from '../builtin-modules.ts';
 
-/** A permission or a question that the policy or a person decides. For a permission, it has the action with its whole input. */
+/**
+ * A permission or a question about which the policy or a person decides. A permission request has the action with the whole input of the
+ * action.
+ */
 export interface ApprovalRequest extends Pick<AgentRequest, 'kind' | 'title' | 'options' | 'resume'> {
   readonly action?: { readonly id: string } & Pick<NonNullable<AgentRequest['action']>, 'name' | 'category' | 'input'>;
   /**
-   * True: the harness accepts only a decision as an answer, and no message. A person's message without a decision then counts as a
-   * denial, and the message of a denial becomes the next turn.
+   * True: the harness accepts only a decision as an answer, and no message. So if a person sends only a message, the agent denies the
+   * request. The message of a denial becomes the next turn.
    */
   readonly messageIsTurn?: boolean;
   /** Saves the state that another sandbox needs to continue the run. The agent awaits this call before it asks a person. */

@@ -89,7 +89,7 @@ test('the policy ask asks a person about several requests one after another', as
   expect((await Promise.all(both)).map(({ decision }) => decision)).toEqual(['approve', 'deny']);
 });
 
-test('if the harness accepts no message as an answer, a message denies the request and runs as the next turn', async () => {
+test('if the harness accepts no message as an answer, the message of a person denies the request and becomes the next turn', async () => {
   const { approvals, types, asked, signal } = open();
   approvals.begin('ask', undefined);
   const asking = approvals.ask({ ...permission(), messageIsTurn: true }, signal);
@@ -100,7 +100,7 @@ test('if the harness accepts no message as an answer, a message denies the reque
   expect(approvals.turnMessage(words)).toBe('rather list it');
 });
 
-test('an abort ends the wait for a person, and an answer after the abort becomes a text for the harness', async () => {
+test('an abort of the turn ends the wait for a person, and the harness gets an answer that arrives later as text', async () => {
   const { approvals, abort, asked, signal, types } = open();
   approvals.begin('ask', undefined);
   const asking = approvals.ask(permission('make it'), signal);
@@ -114,7 +114,7 @@ test('an abort ends the wait for a person, and an answer after the abort becomes
   expect(types()).toEqual(['blocked', 'decided']);
 });
 
-test('an approval from an earlier sandbox is valid once, and only for the same action', async () => {
+test('an approval that a person gave to an earlier sandbox is valid once, and only for the same action', async () => {
   const { approvals, events, asked, signal } = open();
   const earlier = {
     request: {

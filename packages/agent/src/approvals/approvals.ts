@@ -10,18 +10,18 @@ import { decisionText } from './decision-text.ts';
 export interface ApprovalsOptions {
   emit: (event: AgentEventBody) => void;
   /**
-   * Resolves when the service has stored all events that were emitted so far. The agent acts only after that, so the service always knows
-   * that an approval was used.
+   * Resolves when the service has stored all events that were emitted so far. The agent runs an approved action only after that, so
+   * the service always knows that the approval was used.
    */
   flush: () => Promise<void>;
   /** Called after the agent has asked a person. The person may take long to answer. */
   onWait?: () => void;
-  /** Called when the wait has ended, and awaited before the agent continues. */
+  /** Called when the wait has ended. The agent continues when the returned promise has resolved. */
   onWaitEnd?: () => Promise<void>;
 }
 
 export interface Approvals {
-  /** The policy; `auto-approve` until `begin` sets another one. */
+  /** The approval policy: `auto-approve` until `begin` sets another policy. */
   readonly policy: ApprovalPolicy;
   /** Sets the policy, and a person's decision about a request that an earlier sandbox of the run made. */
   begin(policy: ApprovalPolicy | undefined, earlierDecision: AgentTask['decision']): void;
@@ -42,7 +42,7 @@ export interface Approvals {
   isAwaited(followUp: FollowUp): boolean;
   /** Uses a follow-up as the answer to the open request. Returns false if the message of the follow-up must also run as a turn. */
   answer(followUp: FollowUp): boolean;
-  /** Fails the open request, because the service refused to ask a person. */
+  /** Called when the service has refused to ask a person: the open request fails. */
   refused(requestId: string, reason: string): void;
   /**
    * Returns the text that a follow-up gives to the harness in a turn. If the follow-up decides about a request that is not open any more,
@@ -59,7 +59,7 @@ interface AskedRequest {
   settledBy?: string;
 }
 
-/** Creates the approvals of a run: the only code that decides by the policy whether the agent may run an action, or asks a person. */
+/** Creates the approvals of a run. Only this code decides by the policy whether the agent may run an action, or asks a person about it. */
 export function createApprovals(options: ApprovalsOptions): Approvals {
   const { emit, flush } = options;
   let policy: ApprovalPolicy = 'auto-approve';
@@ -203,8 +203,8 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       const { id, request } = question;
       const message = followUp.message.trim() === '' ? undefined : followUp.message;
       const decision = followUp.decision ?? (request.messageIsTurn ? 'deny' : 'answer');
-      // An approval never becomes a turn. After a crash the service would deliver the turn again, and the agent could run the approved
-      // action twice.
+      // An approval never becomes a turn, because after a crash the service would deliver the turn again, and the agent could run the
+      // approved action twice.
       const hasMessage = message !== undefined || followUp.decision === undefined;
       const isTurn = request.messageIsTurn === true && decision === 'deny' && hasMessage;
       const verdict: Verdict = { decision, by: 'person', ...(message === undefined ? {} : { message }) };

@@ -97,7 +97,7 @@ async function reportFile(request: ArtifactRequest, options: ArtifactOptions): P
   }
 }
 
-/** Returns a path inside of the workspace as a relative path. Returns another path unchanged. */
+/** Returns a path inside of the workspace as a path relative to the workspace. Returns a path outside of the workspace unchanged. */
 function reportedPath(workspace: string, path: string): string {
   const inside = relative(workspace, path);
   return inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside) ? path : inside;

@@ -2,11 +2,11 @@ import { joinHalves } from '@runyard/contract/wire/shorten';
 import type { OutputWindow } from './output-window.ts';
 
 /**
- * Adds an output to the window, and emits the text of the window in pieces: the head while it arrives, and the remaining text when the
- * output ends.
+ * Adds an output to the window, and emits the text of the window in pieces: first the head, while the output arrives, and then the
+ * remaining text, when the output ends.
  */
 export function liveOutput(window: OutputWindow, emit: (text: string) => void) {
-  // Joins the two parts of a character, of which one part is the end of the head.
+  // Joins the two parts of a character that is split between the end of the head and the text after the head.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   const halves = joinHalves();
   const say = (text: string) => {

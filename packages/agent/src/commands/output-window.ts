@@ -7,17 +7,17 @@ export interface LeftOut {
 }
 
 /**
- * Keeps the first and last bytes of a UTF-8 output, and its length, in constant memory. If the last eighth of the head contains a line end,
- * the head ends there.
+ * Keeps the first and last bytes of a UTF-8 output, and its length, in constant memory. If the last eighth of the head contains a line
+ * end, the head ends at this line end.
  */
 export interface OutputWindow {
   /** Returns the part of the chunk that belongs to the head. */
   push(chunk: Buffer): Buffer;
   readonly totalBytes: number;
   readonly truncated: boolean;
-  /** The amount of output that the text omits. */
+  /** The amount of output that `text()` omits. */
   readonly leftOut: LeftOut;
-  /** Counts bytes and lines as omitted that were already missing in the output that `push` got. */
+  /** Adds bytes and lines to `leftOut` that the output already lacked before `push` got it. */
   addLeftOut(leftOut: LeftOut): void;
   /** Returns the whole output. If bytes were omitted, returns the head, a line with the size of the omitted part, and the tail. */
   text(): string;

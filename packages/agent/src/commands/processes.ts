@@ -20,8 +20,8 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
 }
 
 /**
- * Lists every process with `marker` (`NAME=value`) in its environment, except this process. The marker also finds a daemon that has
- * left its process group, because a process keeps the environment from its start.
+ * Lists every process with `marker` (`NAME=value`) in its environment, except this process. So the list also contains a daemon that
+ * has left its process group, because a process keeps the environment with which it started.
  */
 export function listMarked(marker: string): number[] {
   return listProc().flatMap((name) => {
@@ -39,7 +39,10 @@ export function listMarked(marker: string): number[] {
 /** Returns true if another process has `marker` (`NAME=value`) in its environment. */
 export const isAnyMarked = (marker: string): boolean => listMarked(marker).length > 0;
 
-/** Lists every process that is visible here, except this process and the first process. In a sandbox these are the processes of the run. */
+/**
+ * Lists every process that this process can see, except itself and the process with the id 1. In a sandbox, the listed processes are those
+ * of the run.
+ */
 export const listVisible = (): number[] =>
   listProc()
     .map(Number)

@@ -22,7 +22,7 @@ describe('runCommand', () => {
     expect(live.join('')).toBe('one\ntwo\nthree\n');
   });
 
-  test('returns 128 + signal if a signal ends the command', async () => {
+  test('returns 128 + the number of the signal as the exit code if a signal ends the command', async () => {
     expect(await sh('kill -9 $$')).toMatchObject({ exitCode: 137, signal: 'SIGKILL' });
   });
 
@@ -90,7 +90,7 @@ describe('runCommand', () => {
     expect(result.leftOut.lines).toBe(missing);
   });
 
-  test('returns a whole output that is longer than its head, with pieces of any size', async () => {
+  test('returns the whole output, without a cut, if it is longer than the head but not too long, for pieces of any size', async () => {
     const live: string[] = [];
     const result = await sh('seq 1 9000', { onOutput: (text) => live.push(text) });
     expect(result.output).toBe(Array.from({ length: 9000 }, (_, index) => `${index + 1}\n`).join(''));

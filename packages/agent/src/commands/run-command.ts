@@ -61,9 +61,9 @@ const maxArgumentBytes = 128 * 1024 - 1;
 const notStarted = { outcome: 'not_started', exitCode: 127, signal: undefined } as const;
 
 /**
- * Runs a command in a separate process group. Its stdin is closed, and both outputs share one pipe, so that their order is kept. Takes
- * constant memory for output of any size. On abort or timeout, the group gets SIGTERM. After `graceMs`, the group gets SIGKILL, and so do
- * processes that left the group. A background process of a command keeps running until the agent exits.
+ * Runs a command in a separate process group. The stdin of the command is closed. Stdout and stderr share one pipe, so that their order is
+ * kept. Takes constant memory for output of any size. On abort or timeout, the group gets SIGTERM. After `graceMs`, the group gets SIGKILL,
+ * and so do processes that left the group. A background process of a command keeps running until the agent exits.
  */
 export async function runCommand(options: CommandOptions): Promise<CommandResult> {
   const started = monotonicMs();

@@ -9,7 +9,7 @@ export type NetworkAccess = 'open' | 'allow_list' | 'none';
 
 /** A loopback port that leads to the worker's proxy. */
 export interface EgressForwarder {
-  /** Variables that tell programs the address of the proxy. */
+  /** Environment variables with the address of the proxy for programs. */
   readonly variables: Readonly<Record<string, string>>;
   close(): void;
 }

@@ -1,4 +1,4 @@
-/** The secrets of a run: passes them to its programs, and removes them from everything that the agent reports. */
+/** Passes the secrets of a run to the programs of the run, and removes the secrets from everything that the agent reports. */
 import { join } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { createRedactor, type Redactor } from '@runyard/system/redaction/redactor';
@@ -52,7 +52,10 @@ export function grantedSecrets(temporaryFolder: string): GrantedSecrets {
   };
 }
 
-/** Returns a client whose reports do not contain the secrets of the run. The reporter redacts its events itself. */
+/**
+ * Returns a client that removes the secrets of the run from reports. Events need no such client, because the reporter itself removes
+ * secrets from them.
+ */
 export function redactingClient(client: ServiceClient, { redact }: Pick<GrantedSecrets, 'redact'>): ServiceClient {
   return {
     ...client,

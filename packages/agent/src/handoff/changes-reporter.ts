@@ -10,17 +10,20 @@ export interface ChangesReporterOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Ends all reports. */
   readonly signal: AbortSignal;
-  /** Shortest pause after a report that `ask` caused. Default: 5 s. */
+  /** Minimum pause between a report and the next report that `ask` causes. Default: 5 s. */
   readonly restMs?: number;
 }
 
-/** Reports the changed files of the workspace. Reports are sent one after the other, so that an older report never replaces a newer one. */
+/**
+ * Reports the changed files of the workspace. The reporter sends one report after the other, so that an older report never replaces a newer
+ * report.
+ */
 export interface ChangesReporter {
   /** Reports the current changes. Rejects if the report fails. */
   report(signal: AbortSignal): Promise<void>;
   /**
-   * Reports the changes soon. Is called while a person views the changes. After a report that took long, it pauses ten times as long. Never
-   * throws.
+   * Reports the changes soon. Is called while a person views the changes. After each report, the reporter pauses for `restMs` or for
+   * ten times the duration of the report, whichever is longer. Never throws.
    */
   ask(): void;
 }

@@ -102,7 +102,7 @@ function reported(file: ListedFile, hunks: string | undefined, isTooLarge: boole
   const { path, oldPath, status, lines } = file;
   const hasLines = lines !== undefined && lines.additions + lines.deletions > 0;
   const patch = hunks === undefined ? undefined : textOf(hunks);
-  // The size is measured after decoding, because a byte that is not UTF-8 becomes three bytes.
+  // Measure the size after decoding, because decoding replaces a byte that is not UTF-8 by three bytes.
   const fits = patch !== undefined && Buffer.byteLength(patch) <= maxFilePatchBytes;
   return {
     path: textOf(path).slice(0, 4096),

@@ -22,7 +22,10 @@ const statuses: Readonly<Record<string, Status>> = {
   T: 'type_changed',
 };
 
-/** Parses the output of `--raw --numstat -z`, which lists first the states of all files and then their numbers of lines. */
+/**
+ * Parses the output of `--raw --numstat -z`, which lists first the state of each file and then the numbers of added and deleted lines of
+ * each file.
+ */
 export function parseFileList(output: string): ListedFile[] {
   const fields = output.split('\0');
   const states: { status: Status; path: string; oldPath?: string }[] = [];

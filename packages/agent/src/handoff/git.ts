@@ -17,7 +17,10 @@ export interface GitOptions {
   to?: { file: string; maxBytes: number };
   /** Called with each piece of the output; `git` then returns an empty text. If this function returns false, the git process is killed. */
   each?: (piece: string) => boolean;
-  /** Encoding of input and output. `latin1` keeps file names that are not UTF-8 intact, because it has one character for each byte. */
+  /**
+   * Encoding of input and output. `latin1` does not change file names that are not UTF-8, because this encoding has one character for each
+   * byte.
+   */
   encoding?: 'utf8' | 'latin1';
 }
 

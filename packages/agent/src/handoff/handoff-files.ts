@@ -33,7 +33,7 @@ export function handoffFiles(workspace: string, maxFiles: number): HandoffFiles 
 }
 
 /**
- * Returns the path of a regular file, in which links to folders are resolved, or the reason why the file cannot be handed off. The
+ * Returns the path of a regular file, with links to folders resolved, or the reason why the agent cannot hand off the file. The
  * file must be in the workspace and must not itself be a link.
  */
 export async function fileOfWorkspace(workspace: string, path: string): Promise<string | { problem: string }> {

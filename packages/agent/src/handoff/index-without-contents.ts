@@ -16,8 +16,8 @@ export interface IndexOptions {
 }
 
 /**
- * Changes the index so that a diff with the working folder shows every change. Unlike `git add`, it does not store the contents of files.
- * Rejects with `OutputTooLarge` if a changed file is larger than `maxBytes`, because git reads each compared file into memory.
+ * Changes the index so that a diff with the working folder shows every change. Unlike `git add`, this function does not store the contents
+ * of files. Rejects with `OutputTooLarge` if a changed file is larger than `maxBytes`, because git reads each compared file into memory.
  */
 export async function indexWithoutContents(repository: string, options: IndexOptions): Promise<void> {
   const { git, base, maxBytes } = options;
@@ -35,7 +35,7 @@ export async function indexWithoutContents(repository: string, options: IndexOpt
     for (const entry of await list('ls-tree', '-r', '-l', base)) {
       const [, bytes, name = ''] = /^\d+ \w+ [0-9a-f]+ +(\d+|-)\t(.*)$/s.exec(entry) ?? [];
       const found = large.get(name);
-      // If the size of a file differs from its size in the base, the file has changed, so git does not have to read it.
+      // If the file has another size than in `base`, it has changed. Refuse the file now, so that git does not read it.
       if (found !== undefined && found.bytes !== Number(bytes)) refuseLarge(name, found, maxBytes);
     }
   }
@@ -49,7 +49,7 @@ export async function indexWithoutContents(repository: string, options: IndexOpt
     if (found !== undefined) refuseLarge(name, found, maxBytes);
     if (found?.readable === false) unreadable.push(name);
   }
-  // Leave out changed files that the agent cannot read: git then takes them as unchanged.
+  // Leave out changed files that the agent cannot read: this setting makes git treat them as unchanged.
   if (unreadable.length > 0)
     await git(['update-index', '--assume-unchanged', '-z', '--stdin'], {
       input: zeroEnded(unreadable),

@@ -99,7 +99,7 @@ describe('the patch of a repository', () => {
     expect(treeWith((await patchOf(place.clone)) ?? '', place)).toBe(treeOf(place.clone));
   });
 
-  test('is undefined without changes, has all files of a new repository, and starts from the cloned commit of a clone that the run made', async () => {
+  test('is undefined without changes, has all files of a new repository, and starts from the cloned commit if the run cloned the repository', async () => {
     const { workspace, clone, origin } = cloned();
     expect(await patchOf(clone)).toBeUndefined();
     git(clone, 'update-ref', '-d', baseRef);

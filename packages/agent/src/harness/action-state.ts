@@ -1,4 +1,4 @@
-/** The state of a tool call of a harness: all messages about the call so far, merged into one. */
+/** The state of a tool call of a harness, merged from all messages about the call so far. */
 import { firstPart } from '@runyard/contract/wire/shorten';
 import { asObject, asString, boundedData, type JsonObject } from '../acp/tool-output.ts';
 import { liveOutput } from '../commands/live-output.ts';

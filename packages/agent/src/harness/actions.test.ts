@@ -88,7 +88,7 @@ test('if no update reports the start of a call, the duration begins with the fir
   expect(durations()).toEqual([40]);
 });
 
-test('the duration is the one that the harness measured, if the harness reports one', () => {
+test('if the harness reports a duration, the action has this duration and not the duration that the agent measured', () => {
   const { tell, pass, durations } = tracked();
   tell('in_progress');
   pass(90);
@@ -96,7 +96,7 @@ test('the duration is the one that the harness measured, if the harness reports 
   expect(durations()).toEqual([58]);
 });
 
-test('the agent ignores an impossible duration from the harness and measures the duration itself', () => {
+test('if the harness reports an impossible duration, the action has the duration that the agent measured', () => {
   for (const duration_ms of [-1, '57', Number.POSITIVE_INFINITY]) {
     const { tell, pass, durations } = tracked();
     tell('in_progress');

@@ -37,7 +37,7 @@ export interface ActionsOptions {
   stepId: () => string;
   mcpServers: readonly string[];
   now?: () => number;
-  /** Called when a command or a file change has ended for which the harness had not asked for permission. */
+  /** Called when a command or a file change has ended, if the harness had not asked for permission for it. */
   onUnasked?: (action: { readonly action_id: string; readonly name: string }) => void;
 }
 
@@ -176,7 +176,7 @@ export function trackActions(options: ActionsOptions) {
   };
 }
 
-/** Returns true if the built-in harness says that a person denied the call, so that it did not run. */
+/** Returns true if the built-in harness says that a person denied the call and that the call therefore did not run. */
 const saysDenied = (update: JsonObject): boolean => asObject(asObject(update._meta)?.runyard)?.denied === true;
 
 /**

@@ -17,7 +17,8 @@ export function startChildLink(options: ChildLinkOptions): AgentLink {
     ...options,
     events: { ...events, update: (update, sessionId) => events.update(withDiffTexts(update), sessionId) },
   });
-  // Use all visible processes if possible, because some harnesses start their commands with an environment that has no marker.
+  // List all visible processes if possible, and not only those with the marker, because some harnesses start their commands with an
+  // environment that has no marker.
   const list = () => (options.hasOwnProcesses ? listVisible() : listMarked(marker));
   let before: ReadonlySet<number> = new Set();
   const connection = client({ name: 'runyard' })

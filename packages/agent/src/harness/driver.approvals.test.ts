@@ -80,7 +80,7 @@ describe('the driver', () => {
       },
     );
 
-    test('treats a message without a decision as a denial and runs it as the next turn', async () => {
+    test('treats a message without a decision as a denial and runs the message as the next turn', async () => {
       const { run, approvals, of, text, until } = drive('permission-first', ask);
       const running = run();
       await until(() => of('blocked').length === 1);

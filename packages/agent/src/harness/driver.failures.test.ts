@@ -33,7 +33,7 @@ describe('the driver', () => {
     });
   });
 
-  test('quotes the first lines of a harness that prints other text before its messages', async () => {
+  test('quotes the first lines of a harness that prints text that is not a message', async () => {
     expect(await drive('glued', { startTimeoutMs: 2_000 }).run()).toMatchObject({
       kind: 'failed',
       message: expect.stringContaining(
@@ -67,7 +67,7 @@ describe('the driver', () => {
     expect(of('turn_finished')).toHaveLength(1);
   });
 
-  test('kills a harness that ignores an interrupt, with all its processes, and ends the turn as interrupted', async () => {
+  test('kills a harness that ignores an interrupt, kills all processes of the harness, and ends the turn as interrupted', async () => {
     const { driver, run, of, until } = drive('ignores-cancel');
     const running = run();
     await until(() => of('action').length === 1);

@@ -47,7 +47,7 @@ describe('the driver', () => {
     expect(of('action_output').map((event) => event.text)).toEqual(['[interrupted]\n']);
   });
 
-  test('kills a harness that ignores a cancel, with its processes that are in other process groups', async () => {
+  test('kills a harness that ignores a cancel, and kills the processes of the harness in other process groups', async () => {
     const { driver, run, of, until } = drive('ignores-cancel');
     const running = run();
     await until(() => of('action').length === 1);
@@ -58,7 +58,7 @@ describe('the driver', () => {
     await eventually(() => !isRunning(pid));
   });
 
-  test('reports the MCP servers of the run that the harness cannot use', async () => {
+  test('reports which MCP servers of the run the harness cannot use', async () => {
     const { run, of } = drive('hello', {
       mcpServers: [
         { name: 'here', command: 'x', args: [], env: { A: 'b' } },

@@ -67,7 +67,7 @@ export interface Driver {
   readonly exited: Promise<HarnessExit>;
   /**
    * Asks the harness to end the current turn. Another turn can follow. If a harness in a separate process does not end the turn within
-   * `graceMs`, the driver kills it, and the turn counts as interrupted.
+   * `graceMs`, the driver kills the harness, and the turn counts as interrupted.
    */
   interrupt(graceMs: number): void;
   /** Asks the harness to stop. `run` then resolves with `cancelled` when the harness has stopped or was killed. */
@@ -75,7 +75,7 @@ export interface Driver {
   kill(): Promise<void>;
 }
 
-/** Drives one ACP v1 agent: starts it, opens a session, runs turns, and converts its updates into events. */
+/** Drives one ACP v1 agent: starts the agent, opens a session, runs turns, and converts the updates of the agent into events. */
 export function driveHarness(options: DriverOptions): Driver {
   const { profile, emit, approvals, startTimeoutMs = 60_000 } = options;
   const { name: harness, capabilities } = profile;
@@ -185,7 +185,8 @@ export function driveHarness(options: DriverOptions): Driver {
     interrupt(graceMs) {
       interrupted = true;
       askToEndTurn('interrupted');
-      // A harness in this process has no process that could be killed. It always ends its turn when its abort signal aborts.
+      // Only a harness in a separate process gets a deadline. The harness in this process has no process to kill, and always ends the turn
+      // when the abort signal aborts.
       if (capabilities.ownProcess && isRunning) deadline.start(graceMs);
     },
     kill: () => link.kill(),
@@ -193,9 +194,9 @@ export function driveHarness(options: DriverOptions): Driver {
 }
 
 /**
- * Returns the prompt in a form that the program does not take for one of its own commands. A program recognises a command by a slash at the
- * start of the prompt, and Gemini CLI also by a dollar sign. A program answers its own commands itself and ends the turn as a success, so
- * "/status gives 500, fix it" would not reach the model.
+ * Returns the prompt in a form that the harness does not take for one of its own commands. Harnesses recognise a command by a slash at
+ * the start of the prompt, and Gemini CLI also by a dollar sign. A harness answers its own commands without a model and ends the turn as
+ * a success, so "/status gives 500, fix it" would not reach the model.
  */
 export function plainPrompt(blocks: readonly ContentBlock[]): ContentBlock[] {
   const at = blocks.findIndex(({ type }) => type === 'text');
@@ -210,7 +211,7 @@ interface InterruptDeadline {
   /** The reason why the harness was killed in this turn; undefined if it was not killed. */
   readonly exceeded: string | undefined;
   beginTurn(): void;
-  /** Starts the deadline. If a deadline is already running, keeps the earlier one of both. */
+  /** Starts the deadline. If a deadline is already running, keeps the deadline that ends first. */
   start(graceMs: number): void;
   endTurn(): void;
 }

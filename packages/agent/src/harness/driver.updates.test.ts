@@ -71,7 +71,7 @@ describe('the driver', () => {
     expect(raw).toEqual(['Welcome to the agent!', '{"not":"a message"}', '{broken', '[1,2]', expect.any(String)]);
   });
 
-  test('splits a long text into several events and keeps only the beginning of its line in the transcript', async () => {
+  test('splits a long text into several events, and the transcript has only the beginning of the long line', async () => {
     const { run, of, text } = drive('long-text');
     expect((await run()).kind).toBe('succeeded');
     expect(text()).toBe('z'.repeat(3 * 1024 * 1024));

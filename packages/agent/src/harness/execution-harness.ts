@@ -59,8 +59,8 @@ interface StartedHarness {
 }
 
 /**
- * The harness of an execution. The first turn that needs the harness starts it. The same harness runs all turns. If it exits, the next turn
- * starts it again.
+ * The harness of an execution. The first turn that needs the harness starts it. The same harness runs all turns. If the harness exits,
+ * the next turn starts it again.
  */
 export interface ExecutionHarness {
   /** Undefined before the first start. */

@@ -61,7 +61,7 @@ interface ClientVariables {
   /** Variables for the address of the model. */
   readonly urls: readonly string[];
   readonly keys: readonly string[];
-  /** Further variables of these clients. If the run sets one of them, it uses its own address or key. */
+  /** Further variables of these clients. If the run sets one of these variables, the run uses its own address or key. */
   readonly also: readonly string[];
   /** True: the clients themselves add the version of the API to the address. */
   readonly addsVersion: boolean;
@@ -98,7 +98,7 @@ const clientVariables: Readonly<Record<AgentModel['protocol'], ClientVariables>>
 
 /**
  * Returns variables with the address and the key of the run's model, for other programs in the sandbox. If `own` already has an
- * address or a key for clients of the protocol, omits the clients' variables, because the run then uses another account.
+ * address or a key for these client libraries, leaves out the variables of the libraries, because the run then uses another account.
  */
 function modelVariables(
   forwarder: Forwarder,
@@ -119,7 +119,9 @@ function modelVariables(
   };
 }
 
-/** Returns variables that name the forwarder as the proxy for all hosts. The forwarder refuses such connections and reports them. */
+/**
+ * Returns variables that name the forwarder as the proxy for all hosts. The forwarder refuses connections to other hosts and reports them.
+ */
 function proxyVariables({ url }: Forwarder): Record<string, string> {
   const direct = '127.0.0.1,localhost,::1';
   return {
@@ -129,8 +131,8 @@ function proxyVariables({ url }: Forwarder): Record<string, string> {
 }
 
 /**
- * Writes a file below the home of the run. Removes a symbolic link in place of the file or of one of its folders, because an earlier
- * command may have made it to let the agent write outside of the home.
+ * Writes a file below the home of the run. Removes a symbolic link in place of the file or of a folder above the file. An earlier
+ * command may have made such a link to let the agent write outside of the home.
  */
 export function writeHomeFile(home: string, name: string, text: string): void {
   const parts = name.split('/');

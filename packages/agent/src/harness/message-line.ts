@@ -1,8 +1,8 @@
 import type { AnyMessage } from '@agentclientprotocol/sdk';
 
 /**
- * Sources of regular expressions for output that a terminal does not show: control characters and white space; control sequences, such
- * as colours; strings for the terminal, such as the title of its window; and short escapes (ECMA-48 5.4, 5.6, 8.3.89).
+ * Sources of regular expressions for output that a terminal does not show (ECMA-48 5.4, 5.6, 8.3.89): control characters and white
+ * space, control sequences such as colours, strings such as the title of the terminal's window, and short escapes.
  */
 const unseen = [
   '[\\s\\u0000-\\u001a\\u001c-\\u001f\\u007f]+',

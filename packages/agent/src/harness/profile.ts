@@ -22,12 +22,13 @@ export interface HarnessCapabilities {
   /** The harness can continue the same action about which a person decided in an earlier sandbox. */
   readonly continuesDecidedActions: boolean;
   /**
-   * Shows who calls the MCP servers of the run: nobody, the agent for the harness, or the harness itself, which gets the servers by ACP.
+   * The caller of the run's MCP servers. `unused`: no program calls them. `agent`: the agent calls them for the harness. `harness`: the
+   * harness calls them itself, and gets the list of servers over ACP.
    */
   readonly mcpServers: 'unused' | 'agent' | 'harness';
   /** The agent asks the harness to load an earlier session if the harness announces this capability in ACP. */
   readonly loadsSessions: boolean;
-  /** The harness accepts links to files and lets its model read them. */
+  /** The harness accepts links to files and lets its model read the linked files. */
   readonly takesFileLinks: boolean;
   /** The harness reads a prompt that begins with a slash or a dollar sign as its own command, and does not send it to the model. */
   readonly hasCommands: boolean;
@@ -80,7 +81,7 @@ const capabilitiesOf: Readonly<Record<HarnessKind, HarnessCapabilities>> = {
     loadsSessions: false,
     takesFileLinks: true,
     hasCommands: false,
-    // The verdict can be trusted, because it comes from the agent's own link, which knows the exit code, and not from the program.
+    // The verdict can be trusted, because the agent's own link makes it from the exit code, and the program cannot set it.
     trustedVerdict: true,
   },
 };

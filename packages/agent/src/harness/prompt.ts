@@ -50,7 +50,7 @@ function aboutRuns(task: AgentTask): string[] {
   return about === '' ? [] : [about];
 }
 
-/** Returns the prompt of a turn for a harness that was started again in its sandbox and could not load its session. */
+/** Returns the prompt of a turn for a harness that was started again in the same sandbox and could not load the earlier session. */
 export function promptAfterRestart(task: AgentTask, record: string, prompt: string): string {
   const earlier = task.conversation?.kind === 'text' ? [task.conversation.text] : [];
   const conversation = [...earlier, record].filter((part) => part !== '').join('\n\n');
@@ -70,8 +70,8 @@ function basePrompt(task: AgentTask): string[] {
 }
 
 /**
- * Returns the first prompt as ACP content. Attachments are links into the workspace. If the harness needs them, the base prompt, the
- * text about other runs and the record of earlier executions come before the prompt.
+ * Returns the first prompt as ACP content. Attachments are links into the workspace. For a harness that needs these texts, the base
+ * prompt, the text about other runs and the record of earlier executions come before the prompt.
  */
 export function promptContent(
   task: AgentTask,

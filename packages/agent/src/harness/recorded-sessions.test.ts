@@ -1,5 +1,6 @@
 /**
- * Replays recorded sessions of the real programs (`bin/test-harnesses` records them), and checks the events that the agent makes of them.
+ * Replays recorded sessions of the real programs (`bin/test-harnesses` records them), and checks the events into which the agent converts
+ * them.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';

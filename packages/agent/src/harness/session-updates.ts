@@ -52,7 +52,7 @@ export function sessionUpdates(options: NormaliserOptions) {
     messageId = undefined;
   }
 
-  /** Ends the current message. Called for an update that is not text. */
+  /** Ends the current message. Called when an update arrives that is not text of this message. */
   function interruptText(): void {
     endThought();
     endMessage();

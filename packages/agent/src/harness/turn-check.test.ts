@@ -56,7 +56,7 @@ test('a turn fails if the gateway refused every request to the model, even if th
   });
 });
 
-test('a turn does not fail if the provider answered one of the requests of the turn', async () => {
+test('a turn does not fail if the provider answered at least one request of the turn', async () => {
   expect((await explain(done, { succeeded: 1, refused })).explained).toBe(done);
 });
 

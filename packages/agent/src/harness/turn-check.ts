@@ -58,8 +58,8 @@ export function turnCheck(
 type Failed = Extract<HarnessOutcome, { kind: 'failed' }>;
 
 /**
- * Removes the code that blames the harness from an outcome if the gateway refused every request of the turn. The harness has already
- * repeated its requests, so an outage counts as retried.
+ * Removes the error code that blames the harness if the gateway refused every request of the turn. If the reason was an outage, the
+ * outcome gets the code of an outage with `retried`, because the harness has already repeated the requests.
  */
 function withoutBlame(outcome: Failed, refused: ModelRefusal | undefined): Failed {
   if (refused === undefined || outcome.code !== 'agent_process_failed') return outcome;

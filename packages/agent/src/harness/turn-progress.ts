@@ -1,12 +1,12 @@
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 
-/** The progress of the current turn. The agent decides from it when to take checkpoints. */
+/** The progress of the current turn, from which the agent decides when to take checkpoints. */
 export interface TurnProgress {
   /** Records an event of the execution. */
   observe(event: AgentEventBody): void;
   /** True while a turn is in progress and does not wait for a person. */
   readonly isAtWork: boolean;
-  /** True while no action is in progress. Then only background processes can change files. */
+  /** True while no action is in progress. During this time, only background processes can change files. */
   readonly isQuiet: boolean;
   /** Number of the turn's commands that need not run again if the machine is lost. The runbook sets this number. */
   doneBlocks: number;

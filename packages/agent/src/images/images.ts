@@ -39,7 +39,7 @@ export function imageLimits(model: AgentModel | undefined): ImageLimits {
   return byProtocol[model?.protocol ?? 'anthropic'];
 }
 
-/** An image that the model does not get, with the reason. The run records a notice about it. */
+/** An image that the model does not get, with the reason. The conversation of the run gets a notice about the image. */
 export interface ImageNotSent {
   path: string;
   reason: string;

@@ -96,7 +96,7 @@ describe('a server that does not start', () => {
     await expect(start([server('no-list')])).rejects.toThrow(/MCP server bad failed: .*no tools for you/);
   });
 
-  test('fails the setup at once: the other servers are stopped and not awaited', async () => {
+  test('fails the setup at once: the agent stops the other servers and does not wait until they have started', async () => {
     const { start, finished } = open(60_000);
     const began = performance.now();
     await expect(start([server('silent', 'slow'), server('no-start')])).rejects.toThrow('MCP server bad');
@@ -204,7 +204,7 @@ test('the end of the run kills an MCP server that ignores SIGTERM', async () => 
   await eventually(() => !isRunning(pid));
 });
 
-test('the agent starts the servers of an external harness as a test and stops them again, so that the harness can start them', async () => {
+test('the agent starts the MCP servers of an external harness only as a test, and stops them so that the harness can start them', async () => {
   const { mcp, start } = open();
   await start([server('echo')], 'harness');
   expect(mcp.tools).toEqual([]);

@@ -8,7 +8,9 @@ export interface StdioServerOptions {
   readonly command: string;
   readonly args: readonly string[];
   readonly cwd: string;
-  /** The variables contain the marker of the run, so that the server and its processes end with the execution. */
+  /**
+   * The variables contain the marker of the run, so that the agent can find the server and its processes and end them with the execution.
+   */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly limits?: Partial<StdioLimits>;
 }

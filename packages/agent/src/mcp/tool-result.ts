@@ -20,7 +20,8 @@ const maxTextBytes = 32 * 1024;
 const maxImages = 4;
 
 /**
- * Returns the result of `tools/call`, shortened to the limits. Replaces content that is neither text nor an image by a description of it.
+ * Returns the result of `tools/call`, shortened to the limits. Replaces content that is neither text nor an image by a description of the
+ * content.
  */
 export function toolResult(answer: {
   readonly content?: readonly unknown[];

@@ -37,7 +37,7 @@ export interface NoticedPullRequest {
 export interface PullRequestDetector {
   /** Returns the new pull requests that this command printed. `command` is a script, or a program with its arguments. */
   inCommand(command: string | readonly string[], output: string): NoticedPullRequest[];
-  /** Marks a pull request as known, so that it is not found again. Is for pull requests that the run reported itself. */
+  /** Marks a pull request as known, so that `inCommand` does not return it. Is for pull requests that the run has reported itself. */
   markKnown(url: string): void;
 }
 

@@ -6,7 +6,7 @@ import { newId } from '../new-id.ts';
 type StepKind = Extract<AgentEvent, { type: 'setup_step_started' }>['kind'];
 
 export interface StepResult {
-  /** A more precise name of the step, which is known only when the step ends. */
+  /** A more precise name of the step, if the name is known only when the step ends. */
   name?: string;
   exit_code?: number;
   output_tail?: string;

@@ -1,6 +1,6 @@
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 
-/** An event that was not sent yet. It has a time but no number, so more text can still be added to it. */
+/** An event that was not sent yet. The event has a time but no number, so the queue can still add text to it. */
 export interface WaitingEvent {
   body: AgentEventBody;
   occurredAt: string;

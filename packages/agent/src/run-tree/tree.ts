@@ -38,7 +38,7 @@ export interface RunTree {
 /** Longest wait in one request, so that proxies do not close the connection. */
 const longestCallMs = 25_000;
 
-/** The run tree that the turns of a run use. It also takes the mode of each turn. */
+/** The run tree that the turns of a run use. The mode of a turn can allow the run to start other runs. */
 export interface OrchestratingRunTree extends RunTree {
   /**
    * Called with the mode of each turn. After a turn in the mode `orchestrate`, the run may start other runs if its configuration does not

@@ -7,13 +7,13 @@ const usage = `Usage: harness-support [--run-id ID] [--server-root-url URL] [--r
 Reports that the agent of a run has exited. The program that started "agent run" calls it, with the same variables: RUNYARD_RUN_TOKEN,
 WARP_SERVER_ROOT_URL and TASK_ID.
 `;
-/** If the service does not answer, the command repeats the report for this time. */
+/** While the service does not answer, the command repeats the report, for at most this time. */
 const limitMs = 60_000;
 
 /**
- * Runs the command `harness-support`. The command backend of oz-agent-worker calls it to report the end of a task
- * (github.com/warpdotdev/oz-agent-worker, README). Returns the exit code: 0 if the service has recorded the end, because of this
- * report or an earlier one.
+ * Runs the command `harness-support`. A worker that is not Runyard's own, oz-agent-worker, calls the command to report the end of a
+ * task (github.com/warpdotdev/oz-agent-worker, README). Returns the exit code: 0 if the service has recorded the end, because of this
+ * report or an earlier report.
  */
 export async function harnessSupportCommand(
   argv: readonly string[],

@@ -57,7 +57,7 @@ export async function pullRequestCommand(argv: readonly string[], env: NodeJS.Pr
   }
   const socket = env.RUNYARD_AGENT_SOCKET;
   if (!socket) return fail('RUNYARD_AGENT_SOCKET is not set: this command works only inside a run');
-  // Read the setting itself, because `git remote get-url` would return the URL of the gateway.
+  // Read the URL from the setting `remote.origin.url`, because `git remote get-url` would return the URL of the gateway.
   const place = values.repository ?? (await git('config', '--get', 'remote.origin.url'));
   const repository = place === undefined ? undefined : repositoryOf(place);
   if (repository === undefined)

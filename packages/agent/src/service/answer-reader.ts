@@ -10,7 +10,7 @@ export interface WholeAnswer {
 
 /**
  * Reads one HTTP/1.1 answer (RFC 9112) from the bytes of a connection. The relay sends each body with a length or in chunks. An answer
- * with neither is an error. The body of such an answer ends where the connection ends, so an incomplete body would look complete.
+ * with neither is an error, because its body would end with the connection, and an incomplete body would look complete.
  */
 export interface AnswerReader {
   /**
@@ -75,7 +75,7 @@ export function answerReader(maxBytes: (status: number) => number): AnswerReader
         const text = line(longestChunkLine);
         if (text === undefined) return false;
         if (isAfterLastChunk) {
-          // An empty line ends the trailers, and with them the answer.
+          // After the last chunk, header lines may follow (trailers). An empty line ends them and the answer.
           if (text === '') return true;
           continue;
         }

@@ -20,7 +20,7 @@ export interface ServiceClientOptions extends RetryOptions {
 
 export interface CallOptions {
   signal?: AbortSignal | undefined;
-  /** A single try of the call fails if the service sends nothing for this time. Default: 30 s; for uploads: 60 s. */
+  /** One try of the call fails if the service sends nothing for this time. Default: 30 s; for uploads: 60 s. */
   idleTimeoutMs?: number;
   lane?: Lane;
 }

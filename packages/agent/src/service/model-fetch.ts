@@ -38,8 +38,8 @@ export function modelFetch(connection: ServiceConnection, idleTimeoutMs: number,
 }
 
 /**
- * Finds a lone half of a surrogate pair in the form in which JSON.stringify writes it. Providers refuse a request with such a half,
- * and would also refuse all later requests of the conversation, because they contain it again.
+ * Finds a lone half of a surrogate pair in the form in which JSON.stringify writes it. Providers refuse a request with such a half.
+ * They would also refuse all later requests of the conversation, because each request contains the earlier messages.
  */
 const loneSurrogate = /\\ud[89a-f]/i;
 

@@ -25,9 +25,9 @@ export interface RelayCalls {
 const plain = /^[\x20-\x7e]*$/;
 
 /**
- * Creates the functions with which a short run sends requests to the relay of Runyard's worker. They do not use `node:http`, because
- * each process would have to compile that module, while the compiled code of this module is stored (`docs/decisions/agent-bundle.md`).
- * Connections are kept for later calls.
+ * Creates the functions with which a short run sends requests to the relay of Runyard's worker. These functions do not use
+ * `node:http`, because each process would have to compile `node:http`, but the compiled code of this file is stored for all processes
+ * (`docs/decisions/agent-bundle.md`). Connections are kept for later calls.
  */
 export function relayCalls(socketPath: string): RelayCalls {
   const free: Socket[] = [];

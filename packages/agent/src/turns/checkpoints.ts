@@ -3,14 +3,14 @@ import type { TurnProgress } from '../harness/turn-progress.ts';
 import type { Reporter } from '../reporting/reporter.ts';
 import type { DeferredSaver } from '../workspace-archive/deferred-saver.ts';
 
-/** The state that decides when the next checkpoint is due. */
+/** The values from which `isDue` decides whether the next checkpoint is due. */
 export interface CheckpointMoment {
   /** Time since the last checkpoint ended, or since the first checkpoint became possible. */
   readonly sinceMs: number;
   readonly intervalMs: number;
   /** Duration of the last checkpoint. */
   readonly tookMs: number;
-  /** Number of checkpoints that failed since the last successful one. */
+  /** Number of checkpoints that failed since the last successful checkpoint. */
   readonly failures: number;
   /** True if no action is in progress. */
   readonly isQuiet: boolean;
@@ -22,7 +22,8 @@ const longestDoubling = 6;
 
 /**
  * Returns true if a checkpoint is due. After the interval, a checkpoint is due as soon as no action is in progress, because files then
- * do not change. After two intervals, a checkpoint is due in any case. The interval becomes longer if checkpoints take long or fail.
+ * do not change. After two intervals, a checkpoint is due in any case. The interval is longer than `intervalMs` if the last checkpoint took
+ * long or checkpoints failed.
  */
 export function isDue({ sinceMs, intervalMs, tookMs, failures, isQuiet }: CheckpointMoment): boolean {
   const waitMs = Math.max(intervalMs, tookMs / share) * 2 ** Math.min(failures, longestDoubling);
@@ -36,7 +37,7 @@ export interface CheckpointsOptions {
   readonly reporter: Pick<Reporter, 'emit' | 'flush'>;
   /** Returns the number of the current turn. */
   readonly turn: () => number;
-  /** Called when a checkpoint fails after a successful checkpoint, or when the first checkpoint fails. */
+  /** Called for the first of several failures in a row: the first checkpoint fails, or a checkpoint fails after a successful checkpoint. */
   readonly onFailed: (reason: string) => void;
   /** Ends all checkpoints. */
   readonly signal: AbortSignal;

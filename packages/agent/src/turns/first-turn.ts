@@ -96,8 +96,8 @@ function variablesOf({ environment }: AgentTask): Record<string, string> {
 }
 
 /**
- * Returns true if the harness can start while the workspace is still being prepared. The harness must wait for setup commands, because
- * they may install it; for a restored home, because the home has its state; and for a working directory that the setup may create.
+ * Returns true if the harness can start while the workspace is still being prepared. The harness must wait in three cases: setup
+ * commands may install the harness, a restored home contains the state of the harness, and the setup may create the working directory.
  */
 function canStartEarly(task: AgentTask): boolean {
   if (setupCommands(task).length > 0 || task.workspace !== undefined) return false;

@@ -6,7 +6,7 @@ import type { WrittenAttachment } from '../workspace/attachments.ts';
 export interface FollowUpFiles {
   /**
    * Writes the files of a follow-up. A second call for the same follow-up returns the files that are already written: such a call
-   * happens if a follow-up that was taken as an answer also becomes a turn. If writing failed, the next call tries again.
+   * happens if a follow-up that was taken as an answer also becomes a turn. If the first call failed, the next call tries again.
    */
   written(followUp: FollowUp): Promise<readonly WrittenAttachment[]>;
   /** Forgets the files of a follow-up that has been handled. */

@@ -37,7 +37,7 @@ export interface TurnsOptions {
   readonly proxyVariables: Readonly<Record<string, string>>;
   /** Adds variables to `env`, for all processes that start later. */
   readonly addToEnv: (variables: Readonly<Record<string, string>>) => void;
-  /** Updated during the turns. */
+  /** The turns of the execution update this position. */
   readonly position: TurnPosition;
   readonly stop: Stopping;
   /** Aborts when the agent must not send reports any more. */

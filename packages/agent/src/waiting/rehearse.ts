@@ -16,8 +16,8 @@ import { connectToService, type ServiceConnection, type ServiceRequest } from '.
 type Answer = AgentTask | z.infer<typeof AgentEventAck> | AgentInbox | FinishTaskResponse | object;
 
 /**
- * The task of the rehearsal. Its command cannot be started, because it contains a NUL: a real process would take more processor time
- * than the rehearsal saves. Like most tasks, it allows saving the workspace.
+ * The task of the rehearsal. The command of the task contains a NUL, so that it cannot be started, because a real process would take
+ * more processor time than the rehearsal saves. Like most tasks, this task allows the agent to save the workspace.
  */
 const task: AgentTask = { ...rehearsalTask, prompt: '```sh\n\0\n```\n', max_workspace_bytes: 1 };
 

@@ -51,7 +51,7 @@ const unpack = (bytes: Buffer, folders: readonly ArchivedFolder[]) =>
   unpackFolders(Readable.from([bytes]), folders, { sha256: sha256(bytes), env, signal: never });
 
 describe('an archive', () => {
-  test('omits lock files of git, because the processes that made them have ended when the archive is restored', async () => {
+  test('omits lock files of git, because the processes that made these files have ended when the archive is restored', async () => {
     const from = newFolders();
     const git = (cwd: string, ...args: string[]) =>
       execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], { cwd, encoding: 'utf8' });
@@ -137,7 +137,7 @@ describe('an archive', () => {
     expect(zstdDecompressSync(bytes).length).toBeLessThan(1_000_000);
   });
 
-  test('is not made if it would be larger than the limit', async () => {
+  test('is not created if the archive would be larger than the limit', async () => {
     const { workspace, folders } = newFolders();
     execFileSync('sh', ['-c', 'head -c 300000 /dev/urandom > big'], { cwd: workspace });
     await expect(pack(folders, 200_000)).rejects.toBeInstanceOf(ArchiveTooLarge);
@@ -158,7 +158,7 @@ describe('an archive', () => {
     await expect(unpack(Buffer.from('no archive'), newFolders().folders)).rejects.toThrow();
   });
 
-  test('stops when its signal aborts', async () => {
+  test('is not completed if the signal aborts', async () => {
     const { workspace, folders } = newFolders();
     execFileSync('sh', ['-c', 'head -c 200000000 /dev/urandom > big'], { cwd: workspace });
     const abort = new AbortController();

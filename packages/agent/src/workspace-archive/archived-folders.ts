@@ -34,7 +34,7 @@ const caches = [
 export function archivedFolders(workspace: string, home: string | undefined): ArchivedFolder[] {
   const folders: ArchivedFolder[] = [{ path: workspace, excluded: [] }];
   if (home === undefined || !home.startsWith('/')) return folders;
-  // If one folder is inside the other, its files would be archived twice.
+  // If one folder is inside the other folder, archiving both would store the files of the inner folder twice.
   const isInside = (inner: string, outer: string) => !relative(resolve(outer), resolve(inner)).startsWith('..');
   if (isInside(home, workspace) || isInside(workspace, home)) return folders;
   return [...folders, { path: home, excluded: caches }];

@@ -36,7 +36,7 @@ export interface DeferredSaver {
 export function deferredSaver(options: DeferredSaverOptions): DeferredSaver {
   let saver: (() => Promise<WorkspaceSaver>) | undefined;
   /**
-   * The folders, as long as nothing was saved. Undefined: even empty folders may have to be saved, because an earlier archive may exist.
+   * The folders, as long as nothing was saved. Undefined: an archive may exist, so the agent must save the folders even if they are empty.
    */
   let plain: readonly ArchivedFolder[] | undefined;
   let emptyTurn: number | undefined;

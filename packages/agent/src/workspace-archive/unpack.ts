@@ -46,15 +46,16 @@ export async function unpackFolders(
 }
 
 /**
- * Lock files of git. The processes that created these locks have ended, and git refuses to work while lock files exist. No branch is
- * lost with them, because the name of a ref cannot end with `.lock` (git-check-ref-format).
+ * Lock files of git. The processes that created these locks have ended, and git refuses to work while lock files exist. Leaving out
+ * these files loses no branch, because the name of a ref cannot end with `.lock` (git-check-ref-format).
  */
 const locks = ['index', 'HEAD', 'config', 'packed-refs', 'shallow', 'refs/*', 'logs/*', 'worktrees/*', 'modules/*'].map(
   (name) => `--exclude=.git/${name}.lock`,
 );
 
 /**
- * Unpacks a tar stream into a folder. Tar itself makes this safe: it refuses names with `..`, cuts a leading `/`, and creates links last.
+ * Unpacks a tar stream into a folder. An archive cannot write outside of the folder, because tar itself refuses names with `..`, cuts a
+ * leading `/`, and creates links last.
  */
 async function untar(tar: AsyncIterable<Buffer>, folder: string, { env }: UnpackOptions): Promise<void> {
   const child = spawn(

@@ -3,8 +3,8 @@ import type { TaskAuthor } from '@runyard/contract/agent/agent-protocol';
 import { fs } from '../builtin-modules.ts';
 
 /**
- * The machine's configuration files of git. The run's own file replaces them, so it includes them. Git skips included files that do not
- * exist.
+ * The system configuration files of git on the machine. Git reads the run's own file in place of these files, so the run's file includes
+ * them. Git skips included files that do not exist.
  */
 const ofMachine = ['/etc/gitconfig', '/usr/local/etc/gitconfig'];
 

@@ -21,7 +21,7 @@ export interface PreparedOptions {
 
 /** The result of an earlier run's setup that was the same as the setup of this task. The worker may have stored it. */
 export interface PreparedWorkspace {
-  /** Fills the workspace and the home. Returns false if there is no usable prepared workspace; both folders are then empty. */
+  /** Fills the workspace and the home. If there is no usable prepared workspace, returns false and leaves both folders empty. */
   restore(): Promise<boolean>;
   /**
    * Stores the workspace and the home for later runs, unless something other than the setup has changed them. Rejects only if the signal
@@ -43,7 +43,7 @@ const ofSandbox = new Set(['PATH', 'USER', 'LANG', 'TERM', 'PWD', 'SHLVL', '_'])
 /**
  * Returns the prepared workspace of a task; undefined if the result of the setup must not be reused. The result of the setup may be
  * reused only if it depends on nothing but the repositories, the setup commands and the variables of the environment. Existing files,
- * attachments, or a variable of unknown origin, which may be a secret of this run, prevent the reuse.
+ * attachments, or a variable of unknown origin, which may be a secret of this run, prevents the reuse.
  */
 export async function preparedWorkspace(options: PreparedOptions): Promise<PreparedWorkspace | undefined> {
   const { task, cache, workspace, env, proxyVariables, step, signal } = options;

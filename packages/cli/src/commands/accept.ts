@@ -72,8 +72,8 @@ const linesOfMember = ({ path, before, after }: ContentDifference): string[] => 
 ];
 
 /**
- * Returns the line. If it has characters that a terminal would not show, writes them as escapes, because the person must see the whole
- * line.
+ * Returns the line. If the line has characters that a terminal would not show, replaces these characters by escapes, because the person
+ * must see the whole line.
  */
 const visibleLine = (line: string): string => (harmless(line) === line ? line : harmlessJson(line).slice(1, -1));
 
@@ -85,8 +85,8 @@ function textsOf(value: unknown): string[] {
 }
 
 /**
- * The kinds of contents, with the same names as in the contract. They are repeated here, because loading the contract's schemas would delay
- * every command.
+ * The kinds of contents, with the same names as in the contract. The names are repeated here, because loading the contract's schemas would
+ * delay every command.
  */
 const kinds = [
   'environment',

@@ -21,9 +21,12 @@ test.each(['get', 'Post', 'DELETE'])('methodOf returns the method %s in capital 
   expect(methodOf(word)).toBe(word.toUpperCase());
 });
 
-test.each(['FOO', '/agent/runs', 'GET /agent/runs', ''])('refuses the method %j and lists the methods', (word) => {
-  expect(() => methodOf(word)).toThrow(/ is not a method; give one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS/);
-});
+test.each(['FOO', '/agent/runs', 'GET /agent/runs', ''])(
+  'methodOf refuses the method %j, and the error lists the methods',
+  (word) => {
+    expect(() => methodOf(word)).toThrow(/ is not a method; give one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS/);
+  },
+);
 
 test.each(['foo', ': a', 'a b: c', ''])('setHeader refuses the header %j', (pair) => {
   expect(() => setHeader(new Headers(), pair)).toThrow("--header takes 'Name: value'");

@@ -15,8 +15,8 @@ export interface Asker {
   update(event: LiveEvent): Promise<void>;
   isAsking(): boolean;
   /**
-   * Calls `show`, which prints something. Removes an open prompt before this and shows it again after it, with the text that the person
-   * has typed.
+   * Calls `show`, which prints something. An open prompt is removed before the call and shown again after the call, with the text that the
+   * person has typed.
    */
   around(show: () => void): void;
   /** This signal is aborted when the person ends the input with Ctrl-D. */

@@ -62,8 +62,8 @@ async function setBudget(
 const nameOf = (profile: UserProfile | undefined): string => profile?.display_name ?? profile?.uid ?? '';
 
 /**
- * Returns how a row of the usage names the thing to which it belongs, such as an automation: by name or UID. Returns `none` if the runs
- * of the row had no such thing, and `not known` if the service does not know it.
+ * Returns the name or UID of the thing, such as an automation, whose usage a row shows. Returns `none` if the runs of the row had no such
+ * thing, and `not known` if the service does not know the thing.
  */
 const thingText = (thing: UsageThing | undefined): string =>
   thing?.kind === 'known' ? (thing.name ?? thing.uid ?? '') : thing?.kind === 'none' ? 'none' : 'not known';

@@ -3,7 +3,10 @@ import { delay } from '@runyard/system/backoff';
 
 const cancelPatienceMs = 35_000;
 
-/** Cancels a run. While the service assigns the run to a worker (PENDING, at most 30 s), it refuses to cancel the run, so retries. */
+/**
+ * Cancels a run. While the service assigns the run to a worker (state PENDING, at most 30 s), the service refuses to cancel the run, so
+ * this function tries again.
+ */
 export async function cancelWithPatience(client: Client, runId: string): Promise<void> {
   const deadline = performance.now() + cancelPatienceMs;
   for (;;) {

@@ -111,7 +111,7 @@ describe('a delivery that started no run', () => {
     );
   });
 
-  test('is shown with its reason by the automation, also after the webhook was deleted', async () => {
+  test('has a reason that the commands for automations show, also after the webhook was deleted', async () => {
     const webhook = await create();
     const { uid } = await automate([on(webhook)]);
     await printedBy((context) => updateWebhook(context, webhook.uid, { name: 'Renamed' }));
@@ -123,7 +123,7 @@ describe('a delivery that started no run', () => {
     expect(listed.join('\n')).toContain(problem);
   });
 
-  test('is predicted when an automation is created that cannot fire', async () => {
+  test('is predicted by the command that creates an automation that cannot fire', async () => {
     const file = path.join(folder, 'automation.json');
     const triggers = [{ provider: 'webhok', event: 'received' }];
     writeFileSync(file, JSON.stringify({ name: 'Misspelt', prompt: 'Look.', triggers }));

@@ -11,7 +11,10 @@ import { type Claim, drainSignal, readClaim } from '../supervise/claim.ts';
 import { readServiceFile } from '../supervise/service-file.ts';
 import { type LiveRuns, readLiveRuns } from './live-runs.ts';
 
-/** Longest wait for programs that were asked to stop at once. It is longer than the worker and the service need one after the other. */
+/**
+ * Maximum wait for programs that were asked to stop without waiting for runs. The worker and the service stop one after the other, and
+ * together need less than this time.
+ */
 const patienceMs = 45_000;
 const pollMs = 1_000;
 
@@ -141,7 +144,7 @@ async function stopNow(context: Context, claim: Claim): Promise<void> {
   await gone(context, claim, patienceMs);
 }
 
-/** For a service whose workers run elsewhere: waits until it has no live runs, and then stops the service. */
+/** Is for a service whose workers run elsewhere. Waits until this service has no live runs, and then stops the service. */
 async function noneIsLive(context: Context, claim: Claim): Promise<void> {
   while (claim.origin !== undefined && stateOf(claim) === 'alive') {
     if ((await readLiveRuns(context, claim.origin, false)).count === 0) break;

@@ -27,7 +27,7 @@ function printEnvironment(
   const variables = {
     RUNYARD_BASE_URL: origin,
     RUNYARD_API_KEY: key,
-    // The variables of the published clients (oz-agent-sdk).
+    // Environment variables that the published clients (oz-agent-sdk) read.
     OZ_API_BASE_URL: `${origin}${apiPrefix}`,
     WARP_API_KEY: key,
   };

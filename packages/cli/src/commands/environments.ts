@@ -67,7 +67,7 @@ export async function deleteEnvironment(context: Context, uid: string): Promise<
   context.out(`${uid} is deleted\n`);
 }
 
-/** Lists the guests of an environment in the order in which they accepted their invitations, and then the open invitations. */
+/** Lists the guests of an environment, and then the open invitations. The guest who accepted an invitation first comes first. */
 export async function listGuests(context: Context, uid: string, options: Printing): Promise<void> {
   const found = await connect(context).listEnvironmentGuests({ params: { uid } });
   const now = Date.now();

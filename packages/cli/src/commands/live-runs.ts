@@ -7,9 +7,9 @@ import { Failure } from '../failure.ts';
 /** The runs that would end if the programs were stopped now. */
 export interface LiveRuns {
   readonly count: number;
-  /** True if there are more than `count`. */
+  /** True if there are more live runs than `count`. */
   readonly more: boolean;
-  /** The first of these runs. */
+  /** The live runs that the command shows: the first of all. */
   readonly first: readonly RunItem[];
 }
 

@@ -21,8 +21,8 @@ interface RerunChanges extends Omit<RunOptions, 'attach'> {
 }
 
 /**
- * Returns the request that the options describe. If a request has a configuration, it replaces the whole configuration of the earlier
- * run. So this function applies the options to a copy of that configuration.
+ * Returns the request that the options describe. If a request has a configuration, the service uses it in place of the whole configuration
+ * of the earlier run. So this function applies the options to a copy of the earlier run's configuration.
  */
 export async function rerunRequest(
   client: Pick<Client, 'getRun'>,

@@ -26,7 +26,7 @@ export interface RunOptions {
   readonly approval?: ApprovalPolicy;
   /** Minutes that the sandbox waits for a follow-up. */
   readonly idle?: string;
-  /** Most cost in US dollars. */
+  /** Maximum cost in US dollars. */
   readonly maxCost?: string;
   readonly maxTurns?: string;
   readonly maxMinutes?: string;

@@ -56,7 +56,7 @@ export async function run(context: Context, source: string | undefined, options:
     if (!options.json) context.out(`${context.colours.bold('run')} ${created.run_id}\n`);
     const { withheld = [] } = options.json ? {} : await client.getRun({ params: { runId: created.run_id } });
     for (const { reason } of withheld) context.report(harmlessLine(reason, 1_000));
-    // Does not report this if Runyard was just started, because then its worker may only need a moment to connect.
+    // Does not report a missing slot if Runyard was just started, because then its worker may only need a moment to connect.
     if (created.at_capacity && !isFresh)
       context.report('no worker has a free slot at the moment: the run waits for one');
     process.exitCode = await watchOwn(context, client, created.run_id, { ...options, isFresh }, interruption);

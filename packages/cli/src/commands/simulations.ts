@@ -9,7 +9,7 @@ import { harmless, harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { findAutomation, findWebhook } from '../named.ts';
 import { asJson, automationHelp, webhookHelp } from '../options.ts';
 
-/** Most characters of a line. It is long, because a refusal may name several members of the request. */
+/** Maximum number of characters of a line. The limit is high, because a refusal may name several members of the request. */
 const maxLine = 2_000;
 
 interface SimulationOptions {

@@ -12,7 +12,7 @@ import { createLiveView, type LiveView } from '../live/view.ts';
 import { showWaits } from '../live/wait-notes.ts';
 import type { Asker } from './asker.ts';
 
-/** Up to which event a command has shown the events of a run. */
+/** The last event of a run that a command has shown, and the state of the view after this event. */
 interface Shown {
   readonly view: LiveView;
   /** Id of the last event that was shown. Undefined if no event was shown yet. */

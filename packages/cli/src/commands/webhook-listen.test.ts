@@ -184,7 +184,7 @@ describe('a forwarded delivery', () => {
     expect(senders.stripe?.check(got[0] as Got, 'whsec_local')).toBe(true);
   });
 
-  test('can come from a late commit or a replay, but not from another webhook or from before the start', async () => {
+  test('can be a replay or commit late, but is never of another webhook or older than the start of the command', async () => {
     const [webhook, other] = [await create(), await create()];
     const { delivery_id: before } = (await send(webhook, { body: '"before"' })).body;
     const { lines } = await listen(
@@ -193,7 +193,8 @@ describe('a forwarded delivery', () => {
         await send(other, { body: '"other"' });
         const { delivery_id: first } = (await send(webhook, { body: '"first"' })).body;
         await expect.poll(() => got.length).toBe(1);
-        // This delivery appears later than the first delivery but has an older id, as if its transaction had taken longer.
+        // This delivery appears after the first delivery but has an older id, as if it had arrived first and its transaction had committed
+        // later.
         const late = `${first.slice(0, -12)}000000000000`;
         await service.deps.db.query(
           `INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, payload) SELECT '${late}', uid, team_id, 'ACCEPTED', 6, '"late"' FROM webhooks WHERE uid = $1`,
@@ -215,7 +216,7 @@ describe('a forwarded delivery', () => {
     expect([lines[0]?.trim().split(' ')[1], got.length]).toEqual(['302', 1]);
   });
 
-  test('cannot send control characters to the terminal, and the answer of the program cannot either', async () => {
+  test('cannot print control characters to the terminal, and the answer of the receiving program cannot either', async () => {
     const webhook = await create({ name: 'W \u001b[2J' });
     answer = { status: 418, text: 'I am a teapot' };
     const { lines, reports } = await listen(webhook, () =>

@@ -22,7 +22,7 @@ const columnsWith = (connections: ReadonlyMap<string, number>): Column<WorkerPoo
   },
 ];
 
-/** Lists the pools of self-hosted workers. Each pool has the people and agents with whose keys workers may connect. */
+/** Lists the pools of self-hosted workers. For each pool, shows the people and agents whose keys workers may use to connect to the pool. */
 async function listWorkerPools(context: Context, options: { readonly json?: true }): Promise<void> {
   const client = connect(context);
   const [{ pools }, { workers }] = await Promise.all([client.listWorkerPools(), client.listConnectedWorkers()]);
@@ -32,7 +32,7 @@ async function listWorkerPools(context: Context, options: { readonly json?: true
   printList(context, { columns, rows: pools, json: { pools }, none: 'no pools' }, options);
 }
 
-/** Lets the keys of a person or service account connect to a pool. */
+/** Allows workers to connect to a pool with the keys of a person or service account. */
 async function allowWorkers(context: Context, poolName: string, principalUid: string): Promise<void> {
   const pool = await connect(context).addWorkerPoolConnector({ params: { poolName, principalUid } });
   const added = pool.connectors.find(({ principal }) => principal.uid === principalUid)?.principal;

@@ -20,7 +20,7 @@ beforeAll(async () => {
     scripts[shell] = stdout;
     writeFileSync(path.join(folder, `script.${shell}`), stdout);
   }
-  // This script replaces the command `runyard` with which the completion lists runs.
+  // The completion calls the command `runyard` to list runs. In this test, this script replaces that command.
   writeFileSync(path.join(folder, 'runyard'), '#!/bin/sh\nprintf "019d-one\\tQUEUED\\n019e-two\\tFAILED\\n"\n', {
     mode: 0o755,
   });

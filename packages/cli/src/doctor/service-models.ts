@@ -81,7 +81,7 @@ export function findingOfService(list: ListModelsResponse): Finding {
   };
 }
 
-/** Returns, for each model of an endpoint, a line with the facts that the service found when it tested the model at its start. */
+/** Returns a line for each model of an endpoint. The line has the facts that the service found when the service started and tested the model. */
 function probesOf({ models }: ListModelsResponse): string[] {
   return models.flatMap(({ id, description = '' }) => {
     const [, found] = description.split(probeWords);

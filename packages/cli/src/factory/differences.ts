@@ -35,7 +35,7 @@ export interface ChangedLines {
   readonly added: readonly string[];
 }
 
-/** If the product of the numbers of lines of both texts is larger than this, the whole texts are one change. */
+/** If the number of lines of the old text, multiplied by the number of lines of the new text, is larger than this, the whole texts are one change. */
 const maxCompared = 1_000_000;
 
 /** Returns the changed lines between two texts. As many lines as possible count as unchanged. */
@@ -53,7 +53,7 @@ function changesBetween(a: readonly string[], b: readonly string[], firstLine: n
   if (a.length === 0 && b.length === 0) return [];
   if (a.length * b.length > maxCompared) return [{ line: firstLine, removed: a, added: b }];
   const width = b.length + 1;
-  /** Length of the longest common subsequence of the lines from (i, j) on. */
+  /** For each pair (i, j): the length of the longest common subsequence of the lines of `a` from i on and the lines of `b` from j on. */
   const common = new Uint16Array((a.length + 1) * width);
   const at = (i: number, j: number): number => common[i * width + j] ?? 0;
   for (let i = a.length - 1; i >= 0; i -= 1)

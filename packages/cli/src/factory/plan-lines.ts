@@ -5,7 +5,7 @@ import { changedLines, cutAroundDifference, type Difference, differencesOf } fro
 const signs: Readonly<Record<FactoryChange['action'], string>> = { create: '+', change: '~', delete: '-' };
 const maxValueLength = 80;
 const maxLineLength = 160;
-/** Most lines that are shown for one member. */
+/** Maximum number of lines that are shown for one member. */
 const maxLines = 40;
 
 /** Returns a line for each change. The line of an update is followed by lines for each changed member. */

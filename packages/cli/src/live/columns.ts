@@ -6,8 +6,8 @@ import { harmlessLine } from './harmless.ts';
 let width: typeof import('string-width').default | undefined;
 
 /**
- * Returns the width of a text in a terminal. Loads the module `string-width` only when it is needed, because it compiles large regular
- * expressions. This takes an eighth of the time that a command needs to start.
+ * Returns the width of a text in a terminal. Loads the module `string-width` only when it is needed, because loading compiles large regular
+ * expressions, which takes an eighth of the start time of a command.
  */
 function stringWidth(text: string): number {
   width ??= (createRequire(import.meta.url)('string-width') as typeof import('string-width')).default;
@@ -23,7 +23,7 @@ export interface Column<T> {
   readonly paint?: (row: T, colours: Colours) => (text: string) => string;
   /** `right` aligns numbers. Default: left. */
   readonly align?: 'right';
-  /** If it is true, the column becomes narrower if the table is wider than the terminal. */
+  /** True: the column becomes narrower if the table is wider than the terminal. */
   readonly flexible?: true;
   /**
    * If it is true, the text is a sentence, which is never cut. If the table is wider than the terminal, the sentence is shown on a line
@@ -85,7 +85,7 @@ function columnsBeside<T>(
   return beside;
 }
 
-/** Returns the values of the columns, wrapped to lines of at most `width` characters. Only a line with one longer word is longer. */
+/** Returns the values of the columns, wrapped to lines of at most `width` characters. A longer word is not cut and makes its line longer. */
 function linesBelow<T>(columns: readonly Column<T>[], row: T, width: number, colours: Colours): string[] {
   const values = columns.flatMap((column) => {
     const cell = cellOf(column, row);

@@ -26,7 +26,10 @@ const escapeOf = (char: string): string =>
     .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
     .join('');
 
-/** Longest string of an escape sequence that contains a string (OSC, DCS, APC, PM, SOS). The rest of a longer string is shown as text. */
+/**
+ * Some escape sequences (OSC, DCS, APC, PM, SOS) contain a string. Of such a string, at most this number of characters is removed; the rest
+ * is shown as text.
+ */
 const longestString = 4096;
 
 export function createCleaner(): Cleaner {

@@ -9,8 +9,8 @@ export interface Screen {
 }
 
 /**
- * Prints a list. If requested, prints JSON. Otherwise prints a table in a terminal, and for programs lines with tabs between the values
- * and with times in RFC 3339.
+ * Prints a list. If requested, prints JSON. Otherwise prints a table if the output is a terminal. If it is not, prints lines for programs,
+ * with tabs between the values and with times in RFC 3339.
  */
 export function printList<T>(
   context: {

@@ -2,8 +2,8 @@
 import { leftOutMark } from '@runyard/contract/wire/left-out';
 
 /**
- * Returns the lines of a text. If it has more than `max` lines, returns `max` of them with a mark for the lines left out; two thirds are
- * the first lines, and the others are the last lines.
+ * Returns the lines of a text. If the text has more than `max` lines, returns only `max` lines with a mark for the omitted lines. Two
+ * thirds of the returned lines are the first lines of the text, and the others are its last lines.
  */
 export function linesAround(text: string, max: number): string[] {
   const lines = text.trimEnd().split('\n');

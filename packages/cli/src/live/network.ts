@@ -8,7 +8,10 @@ export function refusedHosts(network: unknown): string {
   return Array.isArray(hosts) ? harmlessLine(hosts.join(', '), 300) : '';
 }
 
-/** Returns the text of an event `connection_denied`. The event describes one denied connection, or the total number at the end. */
+/**
+ * Returns the text of an event `connection_denied`. The event describes one denied connection or, at the end of the execution, how often a
+ * connection was denied in total.
+ */
 export function deniedText({ host, port, message, total }: Payload): string {
   if (typeof total === 'number') return `${total} times in total`;
   const place = typeof port === 'number' && port > 0 ? `${host}:${port}` : `${host}`;

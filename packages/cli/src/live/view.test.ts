@@ -107,7 +107,7 @@ describe('the output of a command', () => {
     );
   });
 
-  test('is shown with only its first and last lines if it was not streamed and is long', () => {
+  test('is shown with only the first and the last lines if the output is long and was not streamed', () => {
     const lines = Array.from({ length: 1000 }, (_, index) => `line ${index}`);
     const done = agent({ type: 'action_result', action_id: 'a', state: 'completed', output: lines.join('\n') });
     const text = draw(command('a', 'x'), done);
@@ -115,7 +115,7 @@ describe('the output of a command', () => {
     expect(text).toContain('  │ line 999\n');
   });
 
-  test('is shown once, with the size of the omitted part, if it was not streamed and a part was omitted', () => {
+  test('is shown once, with the size of the whole output, if the agent reported only a part of the output', () => {
     const done = agent({
       type: 'action_result',
       action_id: 'a',
@@ -195,7 +195,7 @@ test('coloursFor returns colours only for a terminal, and not if NO_COLOR is set
   expect(coloursFor({}, {}).red('x')).toBe('x');
 });
 
-describe('a request', () => {
+describe('a request of a run', () => {
   const action = { id: 'a', name: 'shell', category: 'command' as const, input: { command: 'rm x' } };
   const blocked = (request: object) =>
     agent({ type: 'blocked', step_id: 's', request: { request_id: 'q', ...request } as never });

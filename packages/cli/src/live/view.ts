@@ -31,7 +31,7 @@ interface Action {
 
 const margin = '  ';
 const outputMargin = '  │ ';
-/** Most lines that are shown of a command, and of an output that was not streamed. */
+/** Maximum number of lines that are shown of a command, and of an output that was not streamed. */
 const longestCommand = 30;
 const longestOutput = 200;
 

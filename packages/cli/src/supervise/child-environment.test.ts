@@ -55,7 +55,7 @@ test('values of the supervisor have priority over values of the shell', () => {
   expect(childEnvironment('service', everything, { RUNYARD_PORT: '5000' }).RUNYARD_PORT).toBe('5000');
 });
 
-test('a program gets the variable with the file of a secret only if it uses the secret and gets no value of it', () => {
+test('a program gets a variable such as RUNYARD_API_KEY_FILE only if the program uses the secret and does not get the secret itself', () => {
   const env = { RUNYARD_DATABASE_URL_FILE: '/run/secrets/database', RUNYARD_API_KEY_FILE: '/run/secrets/key' };
   expect(childEnvironment('service', env, {})).toEqual({ RUNYARD_DATABASE_URL_FILE: '/run/secrets/database' });
   expect(childEnvironment('worker', env, { RUNYARD_API_KEY: 'k' })).toEqual({ RUNYARD_API_KEY: 'k' });

@@ -38,7 +38,10 @@ const forBucket = (env: Readonly<Record<string, string | undefined>>): string[] 
     ? Object.keys(env).filter((name) => name.startsWith('AWS_'))
     : [];
 
-/** Matches the standard variables of OpenTelemetry. Only the service gets them, because they may contain a credential for the collector. */
+/**
+ * Matches the standard variables of OpenTelemetry. Only the service gets these variables, because they may contain a credential for the
+ * collector.
+ */
 const ofTelemetry = /^OTEL_[A-Z_]+$/;
 
 /**

@@ -27,7 +27,7 @@ function isClaim(value: unknown): value is Claim {
   );
 }
 
-/** When a supervisor gets this signal, its worker finishes its runs, and then all programs stop. */
+/** When a supervisor gets this signal, the worker that it supervises finishes all runs, and then all programs stop. */
 export const drainSignal = 'SIGUSR2';
 
 /** A claim of this process. */
@@ -77,8 +77,8 @@ export function takeClaim(
     }
     const holder = readHolder(file, isClaim);
     if (holder !== undefined && stateOf(holder) !== 'gone') return { ok: false, holder };
-    // Tries again, because there are two possible reasons: another process has just taken the lock and has not written the file yet, or
-    // it only tests the lock in `isLocked`.
+    // Tries again, because there are two possible reasons. Another process may have just taken the lock and not written the file yet. Or
+    // another process only tests the lock in `isLocked`.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
   }
 }

@@ -57,7 +57,7 @@ test('a program that does not stop in time is killed', async () => {
   expect(await running.stop(100)).toEqual({ code: null, signal: 'SIGKILL' });
 });
 
-test('a program ends when its parent is killed, and can see that it was not asked to stop', async () => {
+test('a program ends when the parent process is killed, and the program can find out that the parent did not ask for a stop', async () => {
   const script = path.join(folder, 'program.mjs');
   writeFileSync(script, `${patient} console.log('pid ' + process.pid);`);
   const parent = `import { startProgram } from ${JSON.stringify(new URL('program.ts', import.meta.url).href)};
@@ -71,7 +71,7 @@ test('a program ends when its parent is killed, and can see that it was not aske
   expect(readFileSync(logFile, 'utf8')).toContain('bye, crashed');
 });
 
-test('keepRunning restarts a program that ends, and reports this, until the program is stopped', async () => {
+test('keepRunning restarts a program whenever the program ends by itself, and reports each restart, until somebody stops the program', async () => {
   const start = program(patient);
   const reports: string[] = [];
   const first = await start();

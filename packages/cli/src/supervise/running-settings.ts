@@ -20,9 +20,9 @@ const ofCommand: ReadonlySet<string> = new Set(['RUNYARD_API_KEY', 'RUNYARD_BASE
 export const addressSettings = ['RUNYARD_HOST', 'RUNYARD_PORT'] as const satisfies readonly SettingName[];
 
 /**
- * Returns the environment with which a process was started, or `undefined` if this user cannot read it. Only the user of the process
- * and root can read this environment (proc_pid_environ(5)). So secrets can be compared without a file that contains them or their
- * hashes.
+ * Returns the environment with which a process was started, or `undefined` if this user cannot read it. Only the user of the process and
+ * root can read this environment (proc_pid_environ(5)). So commands can compare secrets without a file that contains the secrets or hashes
+ * of the secrets.
  */
 export function readEnvironmentOf(pid: number): Environment | undefined {
   let text: string;

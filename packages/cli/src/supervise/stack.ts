@@ -48,11 +48,14 @@ export interface Stack {
 
 /** Time limit for the start of a program. It is long, because the first start creates a database, perhaps on a slow disk. */
 const serviceStartMs = 90_000;
-/** A worker that has not stopped after this time is killed. It gets enough time, because a killed worker cannot clean up its sandboxes. */
+/**
+ * A worker that has not stopped after this time is killed. The time is long enough for a normal stop, because a killed worker cannot clean
+ * up its sandboxes.
+ */
 const workerGraceMs = 6_000;
 /**
- * A service that has not stopped after this time is killed. It gets enough time, because the last checkpoint of its database may take 20
- * s.
+ * A service that has not stopped after this time is killed. The time is long, because the last checkpoint of the service's database may
+ * take 20 s.
  */
 const serviceGraceMs = 30_000;
 const logCheckMs = 60_000;
@@ -164,7 +167,7 @@ export async function startStack(start: StackStart): Promise<Stack> {
 }
 
 /**
- * If the supervisor of an earlier service of this data folder was killed, waits until this service has ended. It ends by itself, as
+ * If the supervisor of an earlier service of this data folder was killed, waits until this service has ended. The service ends by itself as
  * soon as its database has stopped.
  */
 async function formerServiceGone({ folder, report, signal }: StackStart): Promise<void> {
@@ -179,8 +182,8 @@ async function formerServiceGone({ folder, report, signal }: StackStart): Promis
 }
 
 /**
- * Returns a check that succeeds after `milliseconds`. A program that still runs after this time counts as started, because with wrong
- * settings or without a sandbox backend, it would have ended before.
+ * Returns a check that succeeds after `milliseconds`. A program that still runs after this time counts as started. A program with wrong
+ * settings or without a sandbox backend ends earlier.
  */
 function settled(milliseconds: number): () => Promise<boolean> {
   const startedAt = performance.now();

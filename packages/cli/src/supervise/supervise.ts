@@ -33,9 +33,9 @@ const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', drainSignal] as const;
 
 /**
  * Starts the programs and keeps them running until a signal arrives. Resolves when all programs have ended. SIGUSR2 lets the worker finish
- * its runs first. If only a worker runs, SIGTERM leaves its sandboxes to the next worker. Another signal during either of these stops the
- * programs without waiting. After one more signal, this process ends at once. The programs then stop by themselves, because they were
- * already asked to stop.
+ * its runs first. If only a worker runs, SIGTERM leaves its sandboxes to the next worker. Another signal while the worker finishes its runs
+ * or leaves its sandboxes stops the programs without waiting. After one more signal, this process ends at once. The programs then stop by
+ * themselves, because they were already asked to stop.
  * @throws AlreadyRunning if another process supervises this data folder; Failure if a program does not start
  */
 export async function supervise(supervision: Supervise): Promise<void> {

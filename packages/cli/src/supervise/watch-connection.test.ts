@@ -7,7 +7,7 @@ import { watchConnection } from './watch-connection.ts';
 const folder = mkdtempSync(path.join(tmpdir(), 'runyard-watch-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('watchConnection reports that a worker has lost its connection or has a connection again, even if the log is rotated', async () => {
+test('watchConnection reports when a worker loses the connection to the service and when it connects again, even if the log is rotated', async () => {
   const log = path.join(folder, 'worker.log');
   const line = (fields: object) => `${JSON.stringify({ level: 40, time: Date.now(), ...fields })}\n`;
   const lost = { connection: 'none', msg: 'no connection to http://a: HTTP status 404' };

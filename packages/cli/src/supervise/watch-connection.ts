@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { sizeOf } from './log-file.ts';
 
-/** Most bytes that are read at one time. The next read continues after them. */
+/** Maximum number of bytes that are read at one time. The next read continues after these bytes. */
 const mostBytes = 64 * 1024;
 
 /**

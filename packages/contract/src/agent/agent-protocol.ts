@@ -15,7 +15,7 @@ import { TaskConversation, TaskPreparedWorkspace, TaskRepository, TaskWorkspace 
 
 /**
  * Header with an error code. The gateway sets this header only in its own answer after several failed tries to connect to the
- * provider. It removes a header with this name from the answers of providers.
+ * provider. The gateway removes a header with this name from the answers of providers.
  */
 export const gatewayErrorHeader = 'x-runyard-error-code';
 

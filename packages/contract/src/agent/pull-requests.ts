@@ -6,7 +6,7 @@ const BranchName = z.string().regex(/^[!-)+-9;->@-Z\]_-}\u00a1-\ud7ff\ue000-\uff
   error: 'must be the name of a branch without refs/heads/, at most 200 characters',
 });
 
-/** `POST /harness-support/pull-requests`: asks the code host to merge a branch that the run has pushed. */
+/** `POST /harness-support/pull-requests`: opens a pull request for a branch that the run has pushed. */
 export const OpenPullRequest = z
   .object({
     repository: Repository.describe("One of the repositories of the run's environment"),

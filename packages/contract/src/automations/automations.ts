@@ -16,7 +16,7 @@ type Issue = z.core.$ZodIssue;
 
 const has = (issues: readonly Issue[], key: string): number => (issues.some(({ path }) => path[0] === key) ? 1 : 0);
 
-/** Returns only the issues of the kind of trigger that the request probably means: the kind whose provider and event match. */
+/** Returns only the issues about the kind of trigger that the request probably means: the kind with a matching provider and event. */
 function issuesOfMeant(issues: readonly Issue[]): readonly Issue[] {
   const [union] = issues;
   if (union?.code !== 'invalid_union' || union.path.length > 0) return issues;

@@ -7,7 +7,7 @@ import { PageInfo } from '../wire/profiles.ts';
 import { QueryTime } from '../wire/query-time.ts';
 import { Automation } from './automations.ts';
 
-/** Maximum number of events of a webhook or automation, newest first, that a count of 24 hours includes. */
+/** Maximum number of events that a count of the last 24 hours includes, for each webhook or automation. The newest events count. */
 export const maxCountedEvents = 10_000;
 
 const counted = `in the last 24 hours, of the newest ${maxCountedEvents.toLocaleString('en')}`;

@@ -11,8 +11,8 @@ interface NetworkPreset {
 }
 
 /**
- * The hosts of the public registries. A person who may publish packages on a registry can get data there from a sandbox that reaches
- * the registry.
+ * The hosts of the public registries. A program in a sandbox can send data to a registry that it reaches, if it has the credential of
+ * a person who may publish packages there.
  */
 export const networkPresets: Readonly<Record<NetworkPresetName, NetworkPreset>> = {
   npm: {

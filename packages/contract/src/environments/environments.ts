@@ -46,7 +46,7 @@ const pathPart =
   '(?:[^/.\\u0000-\\u001f\\u007f-\\u009f][^/\\u0000-\\u001f\\u007f-\\u009f]*|\\.(?:[^/.\\u0000-\\u001f\\u007f-\\u009f][^/\\u0000-\\u001f\\u007f-\\u009f]*|\\.[^/\\u0000-\\u001f\\u007f-\\u009f]+)?)';
 const folderInWorkspace = new RegExp(`^${pathPart}(?:/+${pathPart})*/*$`, 'u');
 
-/** Limits of the sandboxes of an environment. The smallest values are the same as in the settings of a worker. */
+/** Limits of the sandboxes of an environment. The minimum of each limit is also the minimum of the worker's setting for this limit. */
 export const EnvironmentLimits = z
   .object({
     memory_mb: z.int().min(128).max(1_048_576).optional().describe('Megabytes of memory'),

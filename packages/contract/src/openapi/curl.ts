@@ -6,7 +6,7 @@ import { apiPrefix, type Route } from '../wire/route.ts';
 /** Converts a member of a path, such as `runId`, to a shell variable, such as `RUN_ID`. */
 const variableOf = (member: string): string => member.replaceAll(/([A-Z])/g, '_$1').toUpperCase();
 
-/** Returns the shell variable for a path parameter with the name `uid`, which two paths have. The variable names the kind of the id. */
+/** Returns the shell variable for the path parameter `uid`, which is the id of a key or of an environment. */
 const ownVariable = (path: string): string => (path.startsWith('/keys') ? 'KEY_UID' : 'ENVIRONMENT_UID');
 
 /** Returns the shell variable for a member of a request's path. */

@@ -39,7 +39,7 @@ export function problems(route: Route): Record<number, string> {
     ...(takesInput ? { 400: 'Malformed request; `errors` names each wrong member' } : {}),
     ...access,
     ...(route.body ? { 413: 'Body too large', 415: 'The body is not JSON' } : {}),
-    // Node itself gives this answer, before the service looks for a route.
+    // Every route has this problem, because Node itself answers 431 before the service looks for a route.
     431: 'The request line and the headers are larger than 16 KB together',
     ...(route.body || route.bodyType
       ? {

@@ -86,7 +86,7 @@ describe('schemas', () => {
     expect(unnamed.map(([at]) => at)).toEqual([]);
   });
 
-  test('of the document all have a description', () => {
+  test('all have a description', () => {
     const without = Object.entries(schemas).filter(([, { description }]) => !description);
     expect(without.map(([name]) => name)).toEqual([]);
   });
@@ -154,7 +154,7 @@ describe('examples', () => {
     expect(schema && problemsOf(schema, example)).toBe('');
   });
 
-  test('of bodies that do not match their schema fail the check of this file', () => {
+  test('that do not match the schema of a body are found by the check in this file', () => {
     expect(problemsOf({ $ref: '#/components/schemas/RunAgentRequest' }, { prompt: 7 })).not.toBe('');
     expect(problemsOf({ $ref: '#/components/schemas/RunAgentRequest' }, { title: 'No prompt' })).not.toBe('');
   });

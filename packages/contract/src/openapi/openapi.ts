@@ -33,7 +33,7 @@ function toJsonSchema(schema: z.ZodType, io: 'input' | 'output', components: Com
     override: ({ jsonSchema }) => {
       if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
       delete jsonSchema.id;
-      // Omit the pattern of zod, because it is very long and the format says enough.
+      // Omit the pattern that zod writes next to this format, because the pattern is very long and the format says enough.
       if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
     },
   }) as Json & { $defs?: Record<string, Json> };
@@ -168,7 +168,7 @@ function operation(name: RouteName, components: Components, baseUrl: string): Js
           },
         }
       : route.bodyType
-        ? // A missing body has the same meaning as an empty body.
+        ? // The body is not required, because a missing body has the same meaning as an empty body.
           {
             requestBody: {
               required: false,

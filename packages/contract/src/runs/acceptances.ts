@@ -22,7 +22,7 @@ const uid = z
   .describe('UID of the environment, agent identity, schedule, automation, factory, MCP server or worker pool');
 const revision = z.int().min(1).describe('Number of the revision: 1, 2, … of the content');
 
-/** Kinds of content of a run. */
+/** Kinds of content that a run executes. */
 export const RunContentKind = z.enum([...ContentKind.options, 'prompt', 'run', 'conversation']).meta({
   id: 'RunContentKind',
   description:
@@ -50,7 +50,7 @@ export const RunRightKind = z.enum(['secret', 'code_host_credentials', 'environm
     '`secret`: a stored secret. `code_host_credentials`: the personal credentials of the executor for code hosts. `environment`: an environment of another team of which the executor is a guest; without this right, a run is refused',
 });
 
-/** A right that a run does not get because the person or agent with whose rights it is executed does not have it. */
+/** A right that a run does not get, because the executor of the run or the author of a content lacks this right. */
 export const WithheldRight = z
   .object({
     right: RunRightKind,

@@ -90,7 +90,7 @@ export const AgentRequest = z
   .meta({ id: 'AgentRequest', description: 'A request of an agent to a person' });
 export type AgentRequest = z.infer<typeof AgentRequest>;
 
-/** The request whose answer a BLOCKED run, or the sandbox of a failed setup, waits for. */
+/** The open request to a person. A BLOCKED run, or the agent in the sandbox of a failed setup, waits for the answer. */
 export const BlockedOn = z
   .object({
     ...asked,

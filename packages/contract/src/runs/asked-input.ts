@@ -1,6 +1,6 @@
 /**
- * Decides whether the input of an action is small enough to be shown whole to a person. This file imports only constants, because every
- * agent loads it when it starts.
+ * Decides whether the input of an action is small enough to be shown whole to a person. This file imports only constants, because each
+ * agent process loads this file at its start.
  */
 import { maxAskedInputBytes, maxAskedInputDepth } from '../limits.ts';
 

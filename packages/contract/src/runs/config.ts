@@ -84,7 +84,8 @@ export const ChildOverride = z
 export type ChildOverride = z.infer<typeof ChildOverride>;
 
 /**
- * Defines whether the agent may start child runs, how many of them may be live, and which members of their configuration the agent may set.
+ * Defines whether the agent may start child runs, how many child runs may be live, and which members of a child run's configuration the
+ * agent may set.
  */
 export const ChildRunsConfig = z
   .looseObject({

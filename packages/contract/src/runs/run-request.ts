@@ -7,8 +7,8 @@ import { RunState } from './states.ts';
 
 const utf8Bytes = (text: string): number => new TextEncoder().encode(text).length;
 /**
- * Returns a check of a text's size in UTF-8. A string of n UTF-16 units has n to 3n bytes in UTF-8, so the check need not encode most
- * texts.
+ * Returns a check of a text's size in UTF-8. A string of n UTF-16 units has n to 3n bytes in UTF-8. So the check encodes a text only
+ * if n is larger than a third of `max` and not larger than `max`.
  */
 export const atMostBytes = (max: number) => (text: string) =>
   text.length <= max && (text.length * 3 <= max || utf8Bytes(text) <= max);

@@ -19,7 +19,7 @@ const maxPairs = 50;
 const fewPairs = <T extends Record<string, string>>(pairs: T) => Object.keys(pairs).length <= maxPairs;
 const manyPairs = { error: `takes at most ${maxPairs} pairs` };
 
-/** Headers for an MCP server over HTTP. Only the service sends them, so a sandbox never has them. */
+/** Headers for an MCP server over HTTP. Only the service sends these headers, so no sandbox gets them. */
 export const McpHeaders = z
   .record(HeaderName, HeaderValue)
   .refine(fewPairs, manyPairs)

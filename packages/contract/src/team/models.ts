@@ -49,7 +49,10 @@ export type Model = z.infer<typeof Model>;
 
 const ModelId = NonBlank.max(300);
 
-/** First words of the sentence that the service adds to a model's description after a test request at its start. */
+/**
+ * At its start, the service sends a test request to a model and adds a sentence about the result to the model's description. These are the
+ * first words of the sentence.
+ */
 export const probeWords = 'Probe at the start: it ';
 
 /** The models that a team has disabled or chosen as default and fallback. */

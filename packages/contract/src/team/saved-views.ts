@@ -7,7 +7,7 @@ const Name = NonBlank.max(100).describe('Name for people, at most 100 characters
 
 /**
  * A path of the dashboard. Refuses `//host` and `/\host`, because a browser would go to another host. Refuses white space, because a
- * browser removes it before it reads the path.
+ * browser removes white space before it reads the path.
  */
 const Path = z
   .string()

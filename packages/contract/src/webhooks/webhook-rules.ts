@@ -38,7 +38,7 @@ export const memberPathPattern = /^[^.\s]{1,100}(?:\.[^.\s]{1,100}){0,9}$/;
 /** Text around a signature. It has no control characters, because it is part of a header. */
 const printable = /^[\x20-\x7e]*$/;
 
-/** Schemas of these members. The API and definition files both use the schemas, but name the members differently. */
+/** Schemas of the members that this file describes. The API and definition files use these schemas under different names. */
 export const ruleMembers = {
   deliveryIdPath: z
     .string()

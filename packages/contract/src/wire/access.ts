@@ -9,8 +9,8 @@ export const isAtLeast = (has: Role, needed: Role): boolean => roles.indexOf(has
 
 /**
  * Kinds of callers. `user`: a person, by a personal key. `agent`: a service account of the team, by an agent key. `run`: an execution that
- * has not ended, by its run token. `worker`: a self-hosted worker, with a key that can only connect a worker. Such keys do not exist
- * yet, so workers connect with the keys of users and agents. `session`: a person in a browser, by the cookie of a browser session.
+ * has not ended, by its run token. `worker`: a worker of the operator, with a key that can only connect workers. Self-hosted workers
+ * of a team connect with the keys of users and agents. `session`: a person in a browser, by the cookie of a browser session.
  */
 export const principalKinds = ['user', 'agent', 'run', 'worker', 'session'] as const;
 export type PrincipalKind = (typeof principalKinds)[number];
@@ -22,8 +22,8 @@ export interface AllowKeys {
   /** True: only the key of the operator of the service is accepted. */
   readonly operator?: true;
   /**
-   * True: agent keys are accepted too, with the role of a member. `made_by_agents`: only for things that no person made, because things
-   * that a person made are executed with the rights of that person.
+   * True: agent keys are accepted too, with the role of a member. `made_by_agents`: only for objects that no person made, because runs
+   * execute an object that a person made with the rights of this person.
    */
   readonly agent?: true | 'made_by_agents';
   /**
@@ -46,7 +46,7 @@ export interface AllowKeys {
   readonly keylessBytes?: number;
 }
 
-/** Accepts run tokens while the execution is in progress, or until its end, which includes the time in which it stops. */
+/** Accepts run tokens. `at_work`: until the execution begins to stop. `until_end`: until the execution has ended. */
 export interface AllowRun {
   readonly run: 'at_work' | 'until_end';
   /** True: the route accepts only runs that may start other runs. */

@@ -29,7 +29,7 @@ test('parseUntrusted refuses a value whose length or content is nested too deepl
   ]);
 });
 
-test('parseUntrusted throws an error that a function of the schema throws', () => {
+test('parseUntrusted does not catch an error that a function of the schema throws', () => {
   const faulty = z.string().transform(() => {
     throw new TypeError('a fault of ours');
   });

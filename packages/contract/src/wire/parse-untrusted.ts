@@ -3,9 +3,9 @@ import { z } from 'zod';
 const message = 'has a member length that cannot be compared with a number, which is not accepted';
 
 /**
- * Checks an untrusted value like `schema.safeParse`, but never throws. This is needed because zod throws for some values: it compares
- * the member `length` of any value with the limits of a text or a list, and throws if `length` is an object whose `toString` is not a
- * function, or a list that is nested too deeply.
+ * Checks an untrusted value like `schema.safeParse`, but also refuses the values for which zod throws an error. Zod compares the
+ * member `length` of any value with the limits of a text or a list. It throws if `length` is an object whose `toString` is not a
+ * function, or a list that is nested too deeply. Errors that a function of the schema throws are not caught.
  */
 export function parseUntrusted<T>(
   schema: z.ZodType<T>,

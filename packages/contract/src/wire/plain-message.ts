@@ -172,9 +172,8 @@ export function plainMessage(issue: RawIssue): string {
 }
 
 /**
- * Returns the reason for a fault in a parameter of a URL. Before the check, a text that looks like a number, true or false was
- * converted to that value. So a string is a text that does not look like one of them, and an array is a parameter that was given
- * twice.
+ * Returns the reason for a fault in a parameter of a URL. Before the check, the service converted texts that look like a number, true
+ * or false to this value. So a string here looks like none of them. An array is a parameter that was given twice.
  */
 export function plainParameterMessage(issue: RawIssue): string {
   if (issue.code !== 'invalid_type' || issue.input === undefined) return plainMessage(issue);

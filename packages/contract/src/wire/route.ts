@@ -77,10 +77,12 @@ export interface Route {
    * 9110, 13.1.2).
    */
   readonly tagged?: true;
-  /** Further statuses of problems that this route returns, each with its reason. Statuses that follow from `allow` are not listed. */
+  /** Further statuses of problems that this route returns, each with its reason. Statuses that follow from `allow` are not in this list. */
   readonly errors?: Readonly<Record<number, string>>;
   readonly deprecated?: true;
-  /** Present: requests with the same `Idempotency-Key` are done only once. Routes with the same text here share their keys. */
+  /**
+   * Present: the service does requests with the same `Idempotency-Key` only once. Routes with the same value of `once` share these keys.
+   */
   readonly once?: string;
   /** True: the service checks the names of members even if the caller is an agent, because a model writes these requests. */
   readonly namesChecked?: true;

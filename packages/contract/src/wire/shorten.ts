@@ -1,4 +1,4 @@
-/** Cuts text without splitting a character. This file imports nothing, because every agent loads it when it starts. */
+/** Cuts text without splitting a character. This file imports nothing, because each agent process loads this file at its start. */
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;

@@ -18,7 +18,7 @@ const allowance = (name: string): number => Math.min(maxDistance, Math.floor(nam
 export interface Spelling {
   /**
    * Returns the known name that `name` resembles; undefined if it resembles no known name. Names of up to three letters must be equal
-   * except for case and separators. One letter may differ in longer names, and two letters from six letters on.
+   * except for case and separators. In names of four or five letters, one letter may differ. In longer names, two letters may differ.
    */
   suggest(name: string): string | undefined;
 }

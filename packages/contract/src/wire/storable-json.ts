@@ -1,4 +1,6 @@
-/** Converts values to JSON that the service can store. This file imports nothing, because every agent loads it when it starts. */
+/**
+ * Converts values to JSON that the service can store. This file imports nothing, because each agent process loads this file at its start.
+ */
 
 /**
  * Finds, in the output of JSON.stringify, U+0000 and lone surrogates, which PostgreSQL's text and jsonb cannot hold, and the name

@@ -87,7 +87,10 @@ export const TaskIdle = z.object({
     task_id: z.string(),
     execution_id: z.string(),
     idle: z.boolean(),
-    /** True: the execution waits for other runs. The worker then freezes the commands of the execution if it can. */
+    /**
+     * True: the execution waits for other runs. The worker then freezes the commands of the execution, if sandboxes have the feature
+     * `freeze`.
+     */
     awaits: z.boolean().optional(),
   }),
 });
@@ -97,7 +100,10 @@ export type TaskIdle = z.infer<typeof TaskIdle>;
 export const WorkerWelcome = z.object({
   type: z.literal('worker_welcome'),
   data: z.object({
-    /** A secret. In later hellos it proves that the hello comes from the same process, or from the process that replaced it. */
+    /**
+     * A secret. In a later hello, the token proves that the hello comes from the same worker process, or from the process that replaced
+     * this process.
+     */
     token: z.string(),
   }),
 });
@@ -140,8 +146,8 @@ export type SandboxLevel = z.infer<typeof SandboxLevel>;
 const tokenOfInstance = z.string().max(100);
 
 /**
- * Only Runyard's workers: first message of a worker on each connection. The worker sends it again when the service should compare the
- * list of executions with its own.
+ * Only Runyard's workers: first message of a worker on each connection. The worker sends the message again when the service should
+ * compare the worker's list of executions with the list of the service.
  */
 export const WorkerHello = z.object({
   type: z.literal('worker_hello'),
@@ -200,7 +206,7 @@ export const WorkerStatus = z.object({
 export type WorkerStatus = z.infer<typeof WorkerStatus>;
 
 /**
- * Only Runyard's workers: number of the message among the messages of the worker process. The service answers a numbered message with
+ * Only Runyard's workers: number of the message. Each worker process numbers its messages. The service answers a numbered message with
  * `messages_applied`. The worker repeats a message without an answer on its next connection.
  */
 const seq = z.int().positive().optional();

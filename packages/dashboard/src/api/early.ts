@@ -6,8 +6,8 @@ declare global {
 }
 
 /**
- * Removes and returns the early answer to a read request. Returns undefined if there is no such answer or the answer is a refusal, so
- * that the client sends the request itself.
+ * Removes and returns the early answer to a read request. Returns undefined if there is no early answer, or if the answer is a
+ * refusal. The client then sends the request itself.
  */
 export async function takeEarly(method: string | undefined, url: string): Promise<Response | undefined> {
   if (method !== 'GET') return undefined;

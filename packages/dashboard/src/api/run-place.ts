@@ -1,6 +1,6 @@
 /**
- * Stores the list of runs that the person opened last, and the run that the person opened from it. So the screen of a run can open the run
- * before or after it in the list.
+ * Stores the list of runs that the person opened last, and the run that the page showed last. So the screen of a run can open the
+ * previous or the next run of the list.
  */
 
 import type { ListRunsResponse } from '@runyard/contract/runs/runs';

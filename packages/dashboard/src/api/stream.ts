@@ -68,7 +68,7 @@ type Message<E> =
   | { readonly kind: 'event'; readonly id: string; readonly event: E }
   | { readonly kind: 'status'; readonly status: StreamStatus }
   | { readonly kind: 'gone' }
-  /** From a tab that has just opened: it asks the tab with the connection for the state of the stream. */
+  /** A tab that has just opened sends this message to ask the tab with the connection for the state of the stream. */
   | { readonly kind: 'hello' };
 
 /** Time to wait after the service has refused the stream, in milliseconds. */
@@ -76,7 +76,7 @@ const refusedMs = 30_000;
 
 /** The stream of the team's events, as one tab sees it. */
 export interface TeamStream<E = TeamLiveEvent> {
-  /** Calls `onEvent` for each event, and `onGone` if events were missed, so that the caller reads its data again. */
+  /** Calls `onEvent` for each event. Calls `onGone` if this tab has missed events, so that the caller reads its data again. */
   listen(onEvent: (event: E) => void, onGone: () => void): () => void;
   readonly subscribeStatus: (listener: () => void) => () => void;
   readonly status: () => StreamStatus;
@@ -105,8 +105,8 @@ const ofDeliveries: SharedStream<TeamDeliveryEvent> = {
 export const openTeamStream = (session: Pick<Session, 'team'>): TeamStream => openStream(session, ofRuns);
 
 /**
- * Opens a stream of the team. Of all tabs, only one visible tab has the connection; it holds a lock of the browser. Other tabs have
- * none, because a browser opens at most six connections to a service over HTTP/1.1.
+ * Opens a stream of the team. Only one visible tab has a connection, and this tab holds a lock of the browser. All other tabs share
+ * this connection, because a browser opens at most six connections to a service over HTTP/1.1.
  */
 function openStream<E extends { readonly type: string }>(
   session: Pick<Session, 'team'>,
@@ -151,7 +151,7 @@ function openStream<E extends { readonly type: string }>(
         endsWith: () => undefined,
         onOpen: () => {
           since = 0;
-          // Without the id of a last event, the connection may have missed events since the page read its lists.
+          // If no id of a last event is known, the page may have missed events since it read its lists.
           if (lastEventId === undefined) tell({ kind: 'gone' });
           tell({ kind: 'status', status: { kind: 'live' } });
         },

@@ -16,7 +16,7 @@ import { oneOf, parseSearch, type Search, writeSearch } from '../frame/search.ts
 import { Problem } from '../parts/problem.tsx';
 import { SignedIn, sessionQuery } from './signed-in.tsx';
 
-/** Keeps all members of the query, because each screen reads the members that it knows. */
+/** Keeps all members of the query, because each screen itself selects the members that it needs. */
 const anySearch = (search: Search): Search => search;
 
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({

@@ -27,8 +27,8 @@ interface Fault {
 interface FormState {
   readonly faults: ReadonlyMap<string, Fault>;
   /**
-   * Records that a field shows the faults of this path, so that the form does not show them. The record ends when the returned function is
-   * called.
+   * Records that a field shows the faults at this path, so that the form does not show these faults a second time. Calling the
+   * returned function removes the record.
    */
   readonly claim: (path: string) => () => void;
 }
@@ -44,8 +44,8 @@ export interface OnceHeaders {
 }
 
 /**
- * Calls `send` with the fields of the form. If `send` fails, shows each fault at the field that it is about, and other faults below the
- * fields.
+ * Calls `send` with the fields of the form. If `send` fails, each fault is shown at its field, and faults without a field are shown
+ * below the fields.
  */
 export function Form({
   id,
@@ -172,8 +172,8 @@ const covers = (claimed: string, path: string): boolean =>
   claimed.endsWith('.*') ? path === claimed.slice(0, -2) || path.startsWith(claimed.slice(0, -1)) : claimed === path;
 
 /**
- * Returns the fault at a path of the request, for a component that shows the fault itself; the form then does not show it below the
- * fields. A path such as `config.network.*` means `config.network` and all paths below it.
+ * Returns the fault at a path of the request, for a component that shows this fault. The form does not show the fault a second time. A path
+ * such as `config.network.*` means `config.network` and all paths below it.
  */
 export function useFault(path: string): Fault | undefined {
   const { faults, claim } = use(FormContext);

@@ -2,7 +2,9 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useState } from 'react';
 import { usePrinted } from './printing.ts';
 
-/** How the page marks a field. `hit`: the field meets a condition of a filter. `miss`: it does not meet a condition. */
+/**
+ * How the page marks a field. `hit`: the field meets a condition of a filter. `miss`: the field does not meet a condition of the filter.
+ */
 export type JsonMark = 'hit' | 'miss';
 
 interface Options {

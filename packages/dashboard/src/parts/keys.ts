@@ -55,7 +55,7 @@ function usesKey(target: EventTarget | null, name: string): boolean {
   if (!(target instanceof Element)) return false;
   if (name === 'Enter') return target.closest('a[href], button, summary, [role="tab"]') !== null;
   if (name === 'space') return isCheckBox(target) || target.closest('button, summary, [role="tab"]') !== null;
-  // In a field, the browser uses this key to undo what the person has typed.
+  // In a text field, the browser uses this key to undo the typing of the person.
   return name === 'mod+z' && isField(target);
 }
 

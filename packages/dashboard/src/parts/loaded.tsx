@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { SkeletonRows } from './empty.tsx';
 import { Problem } from './problem.tsx';
 
-/** Shows the result of a query: a placeholder while it loads, and the error if it failed. */
+/** Shows the result of a query, a placeholder while the query is running, or the error if the query failed. */
 export function Loaded<T>({
   query,
   rows = 4,

@@ -8,8 +8,8 @@ import type { MenuProps } from './menu.tsx';
 export function OpenMenu({ label, children, entries, className, hasWords = false }: MenuProps) {
   const [isOpen, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
-  // This button replaces the button that was clicked and had the focus. Give this button the focus before the menu opens, because the
-  // menu returns the focus to it when the menu closes.
+  // This button replaces the button that the person clicked. Give the new button the focus before the menu opens, because the closing
+  // menu returns the focus to the element that had the focus.
   useEffect(() => {
     button.current?.focus({ preventScroll: true });
     setOpen(true);

@@ -2,7 +2,10 @@ import type { UserProfile } from '@runyard/contract/wire/profiles';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { initials } from './format.ts';
 
-/** Returns the name of a person or service account. Without a name, returns the email address, and without an address, the UID. */
+/**
+ * Returns the name of a person or service account. If there is no name, returns the email address. If there is no address either, returns
+ * the UID.
+ */
 export const nameOf = ({
   display_name: name,
   email,

@@ -1,4 +1,4 @@
-/** Detects when the page is printed, because a printed page shows all parts that are folded on the screen. */
+/** Detects that the page is being printed, because the printed page must also show the parts that are folded on the screen. */
 
 import { useSyncExternalStore } from 'react';
 import { flushSync } from 'react-dom';

@@ -15,8 +15,8 @@ export interface Domain {
   readonly blobs?: readonly BlobColumn[];
   readonly retention?: Retention;
   /**
-   * Encrypts the rows that were encrypted with an earlier key of the vault again, with the present key. Returns how many rows still
-   * have another key.
+   * Finds the rows that are encrypted with an earlier key of the vault, and encrypts them with the present key. Returns how many rows
+   * still have another key.
    */
   sealAgain?(): Promise<number>;
   /** Returns the background loops. Called once, after the service has started to listen, so its address is known. */

@@ -79,7 +79,7 @@ describe('a name resolver', () => {
     expect(server.questions.toSorted()).toEqual(['good.test A', 'good.test AAAA']);
   });
 
-  test('if one caller stops waiting, the look-up continues for the other callers', async () => {
+  test('continues a look-up for the other callers if one caller stops waiting', async () => {
     const resolver = make({ timeoutMs: 1_000 });
     const leaving = new AbortController();
     const first = resolver.resolve('silent.test', leaving.signal);

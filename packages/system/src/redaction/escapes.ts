@@ -1,6 +1,6 @@
 /**
- * Writes a text in the ways of JSON encoders, URL encoders, HTML templates and shells. Each function returns the forms that differ from
- * each other.
+ * Encodes a text in the same ways as JSON encoders, URL encoders, HTML templates and shells. Programs of the same kind encode differently,
+ * so each function returns several forms of the text. The same form may occur twice.
  */
 
 const hexOf = (character: string): string => character.charCodeAt(0).toString(16).padStart(4, '0');
@@ -86,7 +86,7 @@ export function markupSpellings(text: string): string[] {
   ];
 }
 
-/** Returns the text in which `spell` has replaced each byte of the non-ASCII characters. */
+/** Replaces each byte of the non-ASCII characters in the text by the result of `spell` for this byte. */
 const byBytes = (text: string, spell: (byte: number) => string): string =>
   text.replaceAll(/\P{ASCII}+/gu, (found) => [...new TextEncoder().encode(found)].map((byte) => spell(byte)).join(''));
 

@@ -117,7 +117,7 @@ test.each([
   expect(text).not.toMatch(/p4|w.*rd\b/);
 });
 
-test('the redactor removes a secret even if the bytes of one of its characters were decoded in two pieces', () => {
+test('the redactor removes a secret even if a program decoded the bytes of one character of the secret in two pieces', () => {
   const redactor = createRedactor([awkward]);
   for (let cut = 1; cut < Buffer.byteLength(awkward); cut += 1) {
     const first = redactor.piece('', `a ${bytesOf(0, cut)}`);

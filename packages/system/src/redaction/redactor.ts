@@ -30,7 +30,7 @@ export interface Redactor {
   value(value: unknown): unknown;
 }
 
-/** Returns the positions in `text` of all characters except line breaks, and the end of the text. */
+/** Returns the positions in `text` of all characters that do not belong to line breaks. The last item is the length of the text. */
 function positionsOf(text: string): number[] {
   const positions: number[] = [];
   let from = 0;
@@ -75,11 +75,15 @@ function endingLength(text: string, form: string): number {
 /** Redacts complete texts and streams of text. */
 export type TextRedactor = Pick<Redactor, 'whole' | 'piece'>;
 
-/** Creates a redactor of these forms, the longest first, and of run tokens and API keys that are in one piece. */
+/**
+ * Creates a redactor that replaces these forms, and run tokens and API keys that are in one piece. `forms` must be sorted by length, the
+ * longest first.
+ */
 export function redactForms(forms: readonly string[], replace: Replace): TextRedactor {
   const whole = (text: string): string => {
     let clean = text.replaceAll(ownCredentials, replace);
-    // Searches the unchanged text before the text without line breaks. Reason: in `\n`, the `n` may be the first letter of a secret.
+    // First searches the text with its line breaks, and then the text without line breaks. The first search is needed because the
+    // characters `\n` count as an escaped line break, but the `n` may be the first letter of a secret after a backslash.
     for (const form of forms) if (clean.includes(form)) clean = clean.replaceAll(form, replace);
     let joined = withoutLineBreaks(clean);
     if (joined.length === clean.length) return clean;
@@ -122,8 +126,8 @@ export function redactForms(forms: readonly string[], replace: Replace): TextRed
 }
 
 /**
- * Creates a redactor of these secrets. It finds each secret unchanged, in escapes of JSON, URLs, markup and shells, in base64 and hex, and
- * with line breaks inside. The redactor also finds every run token and API key that is complete in one piece.
+ * Creates a redactor that removes these secrets. It finds each secret unchanged, in escapes of JSON, URLs, markup and shells, in base64 and
+ * hex, and with line breaks inside. The redactor also finds every run token and API key that is complete in one piece.
  */
 export function createRedactor(secrets: readonly string[]): Redactor {
   const text = redactForms(spellingsOf(secrets), () => redacted);

@@ -1,7 +1,7 @@
 /** The forms in which a secret may occur in text: unchanged, and in the encodings that programs use. */
 import { cutSpellings, jsonSpellings, markupSpellings, shellSpellings, urlSpellings } from './escapes.ts';
 
-/** Shorter forms are not searched for, because their redaction would remove common words from every text. */
+/** Minimum length of a form. Shorter forms are not searched for, because their redaction would remove common words from every text. */
 export const minSecretLength = 8;
 /** A line of a secret is also redacted where it occurs alone, if the line has at least this length. */
 const minLineLength = 16;

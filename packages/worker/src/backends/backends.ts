@@ -5,7 +5,7 @@ import { docker } from '../sandboxes/docker/kind.ts';
 import { kubernetes } from '../sandboxes/kubernetes/kind.ts';
 import { none } from '../sandboxes/none/kind.ts';
 
-/** The backends by their name in the setting `RUNYARD_SANDBOX`. */
+/** The backends. The keys are the values that the setting `RUNYARD_SANDBOX` accepts. */
 export const backends: Readonly<Record<Settings['RUNYARD_SANDBOX'], BackendKind>> = {
   auto: bubblewrap,
   bubblewrap,

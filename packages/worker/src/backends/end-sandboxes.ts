@@ -9,9 +9,9 @@ import { sweepLeftovers } from './sweep.ts';
 const patienceMs = 10_000;
 
 /**
- * Ends the sandboxes that a worker of this data folder left when it ended. Otherwise the sandboxes would run until the time in which
- * they wait for the next worker is over. Returns how many leftovers were removed. If a worker of the folder runs, changes nothing and
- * returns undefined, because the sandboxes belong to that worker.
+ * Ends the sandboxes that still run although the worker of this data folder has ended. Otherwise these sandboxes would wait for the next
+ * worker for some time before they end. Returns how many sandboxes and other leftovers were removed. If a worker of the folder runs,
+ * changes nothing and returns undefined, because the sandboxes belong to that worker.
  */
 export async function endSandboxes(dataDir: string): Promise<number | undefined> {
   const deadline = performance.now() + patienceMs;

@@ -17,8 +17,8 @@ export async function openBackend(kind: Settings['RUNYARD_SANDBOX'], request: Op
 }
 
 /**
- * Returns the sandboxes that earlier workers of the data folder left in this backend, without the sandboxes that have a supervisor
- * process. Rejects if they cannot be found.
+ * Returns the sandboxes that earlier workers of the data folder left in this backend. Leaves out the sandboxes that have a supervisor
+ * process. Rejects if the search fails.
  */
 export async function adoptLeft(
   kind: Settings['RUNYARD_SANDBOX'],

@@ -10,11 +10,11 @@ import { backends } from './backends.ts';
 
 /**
  * Ends and removes the remains of earlier processes of this data folder: processes of sandboxes, their supervisors, workspaces, and the
- * objects that each backend sweeps. Does not touch the sandboxes with the ids in `kept`, which the caller has adopted. The caller
- * holds the lock of the data folder, so no other process uses these remains. Resolves only when it is certain that every process has
- * ended: no process has a mark of this folder, and the kernel removes a cgroup only when the cgroup is empty. So the worker may report
- * in its hello that these sandboxes have ended. Keeps the records of sandbox ends that the worker has not reported yet. Returns how
- * many workspaces and objects of backends were removed.
+ * objects of each backend, such as containers. Does not touch the sandboxes with the ids in `kept`, which the caller has adopted. The
+ * caller holds the lock of the data folder, so no other process uses these remains. Resolves only when it is certain that every process has
+ * ended: no process has an argument or a variable that marks processes of this folder, and the kernel removes a cgroup only when the cgroup
+ * is empty. So the worker may report in its hello that these sandboxes have ended. Keeps the records of sandbox ends that the worker has
+ * not reported yet. Returns how many workspaces and objects of backends were removed.
  */
 export async function sweepLeftovers(
   { folder, owner }: StateRoot,
@@ -29,8 +29,8 @@ export async function sweepLeftovers(
       removed += await backend.sweep({ owner, stateRoot: folder, kept, onSlow, log });
     return removed;
   };
-  // Removes cgroups and ends processes at the same time. `endMarked` waits until all processes have ended, but a frozen process can
-  // end only after `sweepBackends` has thawed it to remove its cgroup.
+  // Removes cgroups and ends processes at the same time. Reason: `endMarked` waits until all processes have ended, but a frozen process
+  // cannot end. `sweepBackends` thaws frozen processes before it removes their cgroup.
   const [sandboxes] = await Promise.all([
     sweepBackends(),
     endMarked({ labels, variable: ownerVariable(owner), kept }, onSlow),

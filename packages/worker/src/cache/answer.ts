@@ -7,7 +7,7 @@ import type { Cache } from './cache.ts';
 
 export interface CacheAccess {
   readonly cache: Pick<Cache, 'read' | 'write'>;
-  /** Part of the service's URL before `/api/v1`. */
+  /** Path that the service's URL has before `/api/v1`. Usually empty. */
   readonly basePath: string;
   /**
    * Returns the run token of the sandbox's run, or an empty text before the agent starts. In the sandbox, only the agent has the run
@@ -16,15 +16,18 @@ export interface CacheAccess {
   runToken(): string;
 }
 
-/** Most objects that a sandbox may store. A run stores only its workspace, and a mirror of each of its repositories. */
+/**
+ * Maximum number of objects that a sandbox may store. More are not needed: a run stores only its workspace, and a mirror of each of its
+ * repositories.
+ */
 const mostWrites = 24;
 /** If a sandbox sends nothing for this time, its connection is cut. */
 const silenceMs = 60_000;
 
 /**
- * Answers GET and PUT requests for objects in the worker's cache, `/api/v1/worker-cache/{name}`. Only the agent can send such
- * requests, because they need the run token and commands of the run do not have it. The service chooses the names. A name is as secret
- * as the object, and each team has different names.
+ * Answers GET and PUT requests for objects in the worker's cache, `/api/v1/worker-cache/{name}`. Only the agent can send such requests,
+ * because the requests need the run token, which commands of the run do not have. The service chooses the names. Names are secret, because
+ * everybody who knows the name of an object can read the object. Each team has different names.
  */
 export function cacheAnswers(access: CacheAccess): OwnAnswers {
   const prefix = `${access.basePath}${workerCachePath}/`;

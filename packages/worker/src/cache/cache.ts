@@ -29,13 +29,13 @@ export interface Cache {
 export interface CacheOptions {
   /** Folder of the cache in the data folder. The caller holds the lock of the data folder, because only one process may open the cache. */
   readonly folder: string;
-  /** Most bytes of all objects together, including objects that are being written. */
+  /** Maximum number of bytes of all objects together, including objects that are being written. */
   readonly maxBytes: number;
   /** Returns the current Unix time in milliseconds. */
   readonly now?: () => number;
 }
 
-/** Each file begins with the SHA-256 of the content, which has this number of bytes. The content follows. */
+/** Length of a SHA-256 in bytes. Each file begins with the SHA-256 of the content, and the content follows. */
 const headerBytes = 32;
 /** One object may use at most a quarter of the cache, so that it cannot displace all other objects. */
 const largestPart = 4;

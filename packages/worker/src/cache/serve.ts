@@ -5,8 +5,8 @@ import { http } from '@runyard/system/node-http';
 import type { Cache } from './cache.ts';
 
 /**
- * Serves the cache on a socket to the supervisor processes of this worker's sandboxes. The supervisors check the requests of agents
- * before they pass them on. Only the worker's user can enter the folder of the socket.
+ * Serves the cache on a socket to the supervisor processes of this worker's sandboxes. The supervisors check the requests of agents before
+ * they forward the requests. Only the worker's user can enter the folder of the socket.
  */
 export async function serveCache(cache: Cache, socketPath: string): Promise<{ close(): void }> {
   await rm(socketPath, { force: true });

@@ -77,8 +77,8 @@ describe('the connection of a worker', () => {
     service.acknowledge(false);
     send(ended('a'));
     await service.waitFor('task_completed');
-    // Wait until the worker has received a later message. A pong would not be enough, because a socket answers pings before messages are
-    // handled.
+    // Before the connection is cut, wait until the worker has handled a message of the service. A pong would not prove this, because a
+    // socket answers pings before messages are handled.
     service.send(fakeAssignment('marker'));
     await vi.waitFor(() => expect(received).toHaveLength(1), inTime);
     service.cutConnections();
@@ -99,7 +99,7 @@ describe('the connection of a worker', () => {
     expect(service.messages.flatMap((message) => ('seq' in message ? [message.seq] : []))).toEqual([1, 2]);
   });
 
-  test('sends on the next connection the token that the service issued on the first one, as proof that it is the same process', async () => {
+  test('sends on the next connection the token that the service has issued, as proof that the worker is still the same process', async () => {
     start();
     await service.waitFor('worker_hello', ({ token }) => token === undefined);
     await vi.waitFor(async () => {

@@ -49,7 +49,7 @@ const settledMs = 2000;
 
 /** Pauses between attempts to connect. `backoffMs` changes them at random, so that not all workers reconnect at the same time. */
 const reconnectBackoff = { firstMs: 100, longestMs: 5_000 };
-/** Most bytes of a message. A prompt may have 1 MB, and its JSON text may be six times as long. */
+/** Maximum number of bytes of a message. A prompt may have 1 MB, and its JSON text may be six times as long. */
 const longestMessage = 16 * 1024 * 1024;
 
 /** A message of the service about executions. */

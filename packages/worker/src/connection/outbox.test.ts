@@ -32,7 +32,7 @@ test('each message takes effect once and in order, even if connections are cut a
   const step = fc.oneof(
     fc.constant('send' as const),
     fc.constant('connect' as const),
-    // The service receives the first `arrive` messages in transit, and the worker the first `confirm` confirmations.
+    // The service receives the first `arrive` messages in transit, and the worker receives the first `confirm` confirmations in transit.
     fc.record({ arrive: fc.nat(3), confirm: fc.nat(3) }),
   );
   fc.assert(

@@ -16,8 +16,8 @@ export function refusal(status: number, keySource: string, workerName: string, d
 }
 
 /**
- * With these statuses, a WebSocket request fails because of a proxy: the proxy does not forward WebSockets, or it has removed the Upgrade
- * header and the service refuses the request.
+ * With these statuses, a WebSocket request has failed because of a proxy. Either the proxy does not forward WebSockets, or the proxy has
+ * removed the Upgrade header and the service refuses the request.
  */
 const ofProxies: ReadonlySet<number> = new Set([400, 404, 405, 426]);
 

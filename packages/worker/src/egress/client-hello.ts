@@ -7,9 +7,9 @@ export type HelloReading =
   | { readonly kind: 'malformed' }
   | { readonly kind: 'hello'; readonly name: string | undefined; readonly hasEch: boolean };
 
-/** Longest accepted message. For comparison: a message with post-quantum keys has about 2 KB. */
+/** Maximum length of an accepted message. For comparison: a message with post-quantum keys has about 2 KB. */
 const maxHelloBytes = 16 * 1024;
-/** Longest sequence of records that may carry one message. */
+/** Maximum length of all records together that carry one message. */
 const maxRecordBytes = 32 * 1024;
 
 const handshakeRecord = 22;
@@ -24,14 +24,14 @@ const hiddenNames = new Set([0xfe08, 0xfe09, 0xfe0a, 0xfe0b, 0xfe0c, 0xfe0d, 0xf
 const malformed = { kind: 'malformed' } as const;
 
 /**
- * Reads the ClientHello at the beginning of `bytes`; the message may span several records. `needs` counts all bytes that are certainly
- * missing, and not only the next record. Otherwise a client that sends records of one byte would make the proxy parse the message
- * again for each record.
+ * Reads the ClientHello at the beginning of `bytes`; the message may span several records. If the message is incomplete, `needs` counts all
+ * missing bytes that are already known, and not only the bytes of the next record. Otherwise a client that sends records of one byte would
+ * make the proxy parse the message again for each record.
  */
 export function readClientHello(bytes: Buffer): HelloReading {
   const parts: Buffer[] = [];
   let length = 0;
-  /** Length of the whole message. Before the header of the message is read, only the length of this header. */
+  /** Length of the whole message. Until the header of the message has been read, this is only the length of the header. */
   let total = 4;
   let isTotalKnown = false;
   let at = 0;

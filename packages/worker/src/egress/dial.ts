@@ -17,7 +17,7 @@ export type DialOutcome =
   /** The host is allowed but cannot be reached. */
   | { readonly kind: 'failed'; readonly message: string };
 
-/** Most addresses of a name that `dial` tries, one after another. Each attempt has the time limit `connectTimeoutMs`. */
+/** Maximum number of addresses of a name that `dial` tries, one after another. Each attempt has the time limit `connectTimeoutMs`. */
 const maxTries = 4;
 const connectTimeoutMs = 5_000;
 

@@ -16,7 +16,7 @@ export interface EgressOrder {
 /** The access of one sandbox to the hosts that its environment allows. */
 export interface SandboxEgress {
   readonly order: EgressOrder;
-  /** Takes denied connections that the supervisor process reports, if the supervisor opened the proxy from `order`. */
+  /** Is called with the denied connections of a proxy that a supervisor process opened from `order`. */
   readonly report: (denied: DeniedConnections) => void;
   /** Opens the sandbox's proxy on a socket. Only `uid` (default: the user of this process) can connect to the socket. */
   open(socketPath: string, uid?: number): Promise<Relay>;

@@ -5,8 +5,8 @@ import { http } from '@runyard/system/node-http';
 import { bodyFraming, forwardedHeaders, forwardedStatus, hasBody } from '../relay/forwarding.ts';
 
 /**
- * Where a request goes. `written`: host and port as the client wrote them. `target`: the same in the form that is compared with the
- * rules; undefined if they are invalid.
+ * Where a request goes. `written`: host and port as the client wrote them. `target`: the same host and port, parsed for the comparison with
+ * the rules; undefined if host or port is invalid.
  */
 export interface PlainTarget {
   readonly written: string;
@@ -17,8 +17,8 @@ export interface PlainTarget {
 const plainPort = 80;
 
 /**
- * Returns where a request goes. A request to a proxy names the host in its URL (absolute form, RFC 9112 section 3.2.2). A request
- * inside a tunnel has only a path and goes to `tunnel`. Returns undefined if the URL has neither form.
+ * Returns where a request goes. A request to a proxy names the host in its URL (absolute form, RFC 9112 section 3.2.2). A request inside a
+ * tunnel has only a path and goes to the target of the tunnel, `tunnel`. Returns undefined if the URL has neither form.
  */
 export function plainTarget(
   url: string,

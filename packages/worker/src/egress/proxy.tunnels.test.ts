@@ -165,7 +165,7 @@ describe('a tunnel to an address or a name', () => {
     expect(proxy.dialled).toEqual([]);
   });
 
-  test('is allowed or denied by the addresses that a new look-up of the name returns', async () => {
+  test('gets a new look-up of the name, whose addresses decide whether the tunnel is allowed', async () => {
     await start();
     proxy.names['a.wild.example.'] = [[publicAddress], ['127.0.0.1'], [publicAddress]];
     const first = await proxy.connect('a.wild.example:443');
@@ -175,7 +175,7 @@ describe('a tunnel to an address or a name', () => {
     first.socket.destroy();
   });
 
-  test('is allowed for a private address if the operator allows the network of the address and the environment allows the address', async () => {
+  test('is allowed for a private address if both the operator and the environment allow this address', async () => {
     await start({ networks: ['10.0.0.0/8'] });
     const { status, socket } = await proxy.connect('10.0.0.1:443');
     expect(status).toBe(established);
@@ -212,8 +212,8 @@ test('the proxy denies a host that the environment allows and the operator does 
   expect(proxy.denied).toEqual(['example.com 443 operator']);
 });
 
-describe('the limits of the proxy', () => {
-  test('close only connections beyond 64, and keep the first 64 open', async () => {
+describe('the proxy of a sandbox', () => {
+  test('closes connections beyond 64, but keeps the first 64 open', async () => {
     await start();
     const held = await Promise.all(Array.from({ length: 64 }, () => proxy.open()));
     await ended(await proxy.open());
@@ -222,7 +222,7 @@ describe('the limits of the proxy', () => {
     for (const socket of held) socket.destroy();
   });
 
-  test('close all connections when the allowed bytes are used up', async () => {
+  test('closes all connections when the allowed bytes are used up', async () => {
     await start({ limits: { maxBytes: 100_000 } });
     const { socket } = await proxy.connect('db.example.com:5432');
     socket.write(Buffer.alloc(200_000, 'x'));
@@ -232,12 +232,12 @@ describe('the limits of the proxy', () => {
     expect(proxy.reports).toHaveLength(1);
   });
 
-  test.each([{ idleMs: 500 }, { longestMs: 500 }])('close a connection that exceeds %o', async (limits) => {
+  test.each([{ idleMs: 500 }, { longestMs: 500 }])('closes a connection that exceeds the limit %o', async (limits) => {
     await start({ limits });
     await ended((await proxy.connect('db.example.com:5432')).socket);
   });
 
-  test('report 300 denied connections in 20 reports', async () => {
+  test('reports 300 denied connections in 20 reports', async () => {
     await start();
     for (let index = 0; index < 300; index++) (await proxy.connect(`h${index % 50}.example:443`)).socket.destroy();
     expect(proxy.reports).toHaveLength(20);

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 
 export interface SocketLimits {
-  /** Most bytes that a sandbox may send and receive in total. */
+  /** Maximum number of bytes that a sandbox may send and receive in total. */
   readonly maxBytes: number;
   /** A connection is closed after `idleMs` without data, and in any case after `longestMs`. */
   readonly idleMs: number;

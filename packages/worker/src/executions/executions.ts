@@ -11,7 +11,7 @@ import { type CarryOutOptions, carryOn, carryOut } from './carry-out.ts';
 import { type Execution, markEnding } from './execution.ts';
 import type { TerminalMessage } from './outcome.ts';
 
-/** Most ended executions that are remembered. Beyond this number, the oldest one is forgotten. */
+/** Maximum number of ended executions that are remembered. If there are more, the oldest one is forgotten. */
 const longest = 1000;
 
 /** An execution that ended in this worker. */

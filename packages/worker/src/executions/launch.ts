@@ -17,8 +17,8 @@ const hasNul = (text: string): boolean => text.includes('\0');
 
 /**
  * Returns arguments and environment of the agent program as the worker protocol defines them: `agent run --task-id ID --sandboxed
- * --server-root-url URL …`. The protocol also has a flag for MCP servers. It is not used, because the headers and variables of MCP
- * servers may be secrets. The agent gets its MCP servers from the service together with its task.
+ * --server-root-url URL …`. The protocol also has a flag for MCP servers. This flag is not used, because the headers and variables of MCP
+ * servers may be secrets. The agent gets the MCP servers from the service together with the task.
  */
 export function agentLaunch(assignment: TaskAssignment['data'], serviceRoot: string): LaunchResult {
   const config = assignment.task.agent_config_snapshot;

@@ -7,7 +7,7 @@ import { findProgram, isOlder } from './find-program.ts';
 export interface ProgramGround {
   readonly harnessDir: string | undefined;
   readonly memoryMb: number;
-  /** True if the programs of the sandbox come from an image. They are unknown before the sandbox starts. */
+  /** True if the programs of the sandbox come from an image. Then the worker cannot check these programs before the sandbox starts. */
   readonly isInImage: boolean;
 }
 

@@ -51,9 +51,9 @@ export function forwardedStatus({ statusCode = 0 }: IncomingMessage): number {
 }
 
 /**
- * Returns the header that tells where the body ends. It is set explicitly, because Node sends a GET or DELETE request with a body of
- * unknown length without such a header. The service would then read the body as the next request, on a connection that other sandboxes
- * share. For the same reason, `Content-Length` is forwarded even if `Connection` lists it as hop-by-hop (RFC 9110, 7.6.1).
+ * Returns the header that defines where the body ends. The caller sets this header explicitly, because Node adds no such header to a GET or
+ * DELETE request with a body of unknown length. The service would then read the body as the next request, on a connection that other
+ * sandboxes share. For the same reason, `Content-Length` is forwarded even if `Connection` lists it as hop-by-hop (RFC 9110, 7.6.1).
  */
 export function bodyFraming(message: IncomingMessage): Record<string, string> {
   const { 'transfer-encoding': encoding, 'content-length': length } = message.headers;

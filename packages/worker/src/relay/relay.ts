@@ -35,8 +35,8 @@ export function allowedTarget(target: string, basePath = ''): string | undefined
 }
 
 /**
- * Most concurrent connections of one sandbox. An agent needs only one for a long poll and a few for model streams and artifacts. Further
- * connections are closed at once.
+ * Maximum number of concurrent connections of one sandbox. An agent needs only one for a long poll and a few for model streams and
+ * artifacts. Further connections are closed at once.
  */
 const connectionsPerSandbox = 64;
 const connectTimeoutMs = 5000;

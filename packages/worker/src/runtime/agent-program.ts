@@ -8,10 +8,10 @@ import { startFile } from './bundle.ts';
 export const withoutOpensslFile = '--openssl-config=/dev/null';
 
 /**
- * Flags of the agent's Node. `--disable-sigusr1` is needed because SIGUSR1 would open Node's inspector, which runs any code that a
- * client sends. `--v8-pool-size=1` starts one helper thread of V8 instead of four: a short run has little work for them, and an agent
- * that waited needed 5 % less processor time. The flag belongs to Node and not to V8. With a V8 flag, V8 would reject the stored
- * compiled code, which was made without this flag.
+ * Flags of the agent's Node. `--disable-sigusr1` is needed because SIGUSR1 would open Node's inspector, which runs any code that a client
+ * sends. `--v8-pool-size=1` starts one helper thread of V8 instead of four: a short run has little work for these threads, and with one
+ * thread an agent that waits for its run needs 5 % less processor time. This is a flag of Node. A flag of V8 itself would not be possible,
+ * because V8 rejects stored compiled code that was made without the flag.
  */
 const flags = ['--disable-sigusr1', withoutOpensslFile, '--v8-pool-size=1'];
 
@@ -31,9 +31,9 @@ export function agentProgram(runtime: string): string[] {
 }
 
 /**
- * Returns the same command with a Node whose file is readable. So the worker can read the environment of the agent, by which it finds
- * the agent. The backend `none` uses this command, because it does not protect the agent anyway: commands could even read the worker.
- * gVisor needs it, because gVisor cannot start a program whose file is unreadable.
+ * Returns the same command with a Node whose file is readable. So the worker can read the environment of the agent, and finds the agent by
+ * a variable in it. The backend `none` uses this command, because this backend does not protect the agent anyway: commands of the run could
+ * even read the memory of the worker. gVisor needs it, because gVisor cannot start a program whose file is unreadable.
  */
 export function readableAgentProgram(runtime: string): string[] {
   return [path.join(runtime, 'node'), ...agentProgram(runtime).slice(1)];

@@ -14,10 +14,10 @@ const namespace = 'part';
 export const isPart = (input: string): boolean => input.startsWith(`${namespace}:`);
 
 /**
- * Joins the modules that every run needs into one file. esbuild writes a separate file for each set of parts that share modules. The
- * parts of the agent that are loaded later would therefore split these modules into about thirty files, and each file adds half a
- * millisecond to a start. With this plugin, each part also imports the modules that every run needs. So all parts share the same set
- * of modules, and esbuild writes one file for it.
+ * Joins the modules that every run needs into one file. Without this plugin, esbuild would write about thirty files for these modules,
+ * because it puts only modules that the same parts import into one file. Each file adds half a millisecond to a start. With this plugin,
+ * each part also imports all modules that every run needs. So these modules are imported by the same parts, and esbuild writes them into
+ * one file.
  */
 export function joinParts(entry: string): Plugin {
   const sources = path.dirname(entry);

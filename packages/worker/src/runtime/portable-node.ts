@@ -151,9 +151,9 @@ function ownLibraries(): string[] {
 }
 
 /**
- * By path: files in /etc that make the interpreter and libc load further libraries into every program (ld.so(8), nsswitch.conf(5)).
- * The copied libraries read a file of their own folder instead, with the name that is given here. Reason: in a container, /etc belongs
- * to the image, and the image must not be able to load code into the agent.
+ * Files in /etc that make the interpreter and libc load further libraries into every program (ld.so(8), nsswitch.conf(5)). For each of
+ * these paths, the copied libraries read a file of their own folder instead. The value is the name of that file. Reason: in a container,
+ * /etc belongs to the image, and the image must not be able to load code into the agent.
  */
 const ownFileFor: Readonly<Record<string, string>> = {
   // No file has this name, so no library is preloaded.

@@ -62,11 +62,11 @@ const commandScript = (name: string): string =>
   `#!/bin/sh\nexec "\${0%/*}/../node" "\${0%/*}/../agent/${startFile}" ${name} "$@"\n`;
 
 /**
- * Returns the folder of the runtime, with `node`, `agent/node`, `agent/main.cjs`, `agent/cache` and `bin/`. Makes the folder only if
- * there is none yet for this version of the agent and this Node. A new runtime is made in a temporary folder, which is renamed when it
- * is complete. The runtime belongs to the worker's user and is read-only in every sandbox, so a run cannot change files that another
- * run reads. Removes older runtimes that no agent uses: in a folder that is not shared, these are all except `inUse`, because the
- * caller holds the lock of the data folder.
+ * Returns the folder of the runtime, with `node`, `agent/node`, `agent/main.cjs`, `agent/cache` and `bin/`. Makes the folder only if there
+ * is none yet for this version of the agent and this Node. A new runtime is made in a temporary folder, which is renamed when it is
+ * complete. The runtime belongs to the worker's user and is read-only in every sandbox, so a run cannot change files that another run
+ * reads. Removes older runtimes that no agent uses. In a folder that is not shared, these are all runtimes that are not in `inUse`, because
+ * the caller holds the lock of the data folder.
  */
 export async function makeRuntime(request: RuntimeRequest): Promise<string> {
   const began = performance.now();

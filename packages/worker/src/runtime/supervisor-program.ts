@@ -7,9 +7,9 @@ import { bundleHash, bundleProgram, readStamp, startFile, writeBundle, writeStam
 const entry = fileURLToPath(new URL('../supervisor-process/main.ts', import.meta.url));
 
 /**
- * Returns the supervisor as one bundled program, because the bundle starts faster and needs less memory than the source files. Makes
- * the bundle only if the source files have changed. Removes older bundles. This is safe, because a running supervisor has already read
- * its whole program.
+ * Returns the supervisor as one bundled program, because the bundle starts faster and needs less memory than the source files. Makes the
+ * bundle only if the source files have changed. Removes older bundles. A running supervisor does not need its bundle any more, because it
+ * has already read its whole program.
  */
 export async function makeSupervisorProgram(stateRoot: string, node: string): Promise<SupervisorProgram> {
   const folder = path.join(stateRoot, 'supervisor');

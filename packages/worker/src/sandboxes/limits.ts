@@ -4,14 +4,14 @@ import type { Settings } from '@runyard/contract/settings/settings';
 /** Limits of one sandbox. */
 export interface SandboxLimits {
   readonly memoryMb: number;
-  /** Most processes and threads together. */
+  /** Maximum number of processes and threads together. */
   readonly processes: number;
   readonly tmpMb: number;
-  /** Most disk space of the workspace and the home folder together. */
+  /** Maximum disk space of the workspace and the home folder together. */
   readonly diskMb: number;
-  /** Most files that all processes together may have open. */
+  /** Maximum number of files that all processes together may have open. */
   readonly openFiles: number;
-  /** Most processors; 0: all processors of the machine. */
+  /** Maximum number of processors; 0: all processors of the machine. */
   readonly cpus: number;
 }
 
@@ -31,7 +31,7 @@ type LimitSettings = Pick<
 /** A process may always open this number of files, because Node does not start with fewer. */
 const leastFiles = 64;
 
-/** Least memory of a sandbox. The settings have the same minimum. */
+/** Minimum memory of a sandbox. The settings have the same minimum. */
 const leastMemoryMb = 128;
 
 /** Returns the limits of each sandbox according to the settings of the worker. */

@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream';
 
-/** The last bytes of an agent's output are kept, for a stack trace in a failure message. */
+/** Number of bytes that are kept from the end of an agent's output. The end may contain a stack trace, which a failure message shows. */
 const keptBytes = 64 * 1024;
 /**
- * Most bytes that are read in each period of `windowMs`. Further output is read in the next period, so that an agent that writes very
- * much output costs little processor time.
+ * Maximum number of bytes that are read in each period of `windowMs`. Further output is read in the next period, so that an agent that
+ * writes very much output costs little processor time.
  */
 const bytesPerWindow = 4 * 1024 * 1024;
 const windowMs = 250;

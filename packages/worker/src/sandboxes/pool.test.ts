@@ -112,7 +112,7 @@ test('the pool gives an item that is being made to only one caller', async () =>
   expect(new Set([first.number, second.number]).size).toBe(2);
 });
 
-test('the pool replaces an item that has ended before it was taken, after a pause that grows', async () => {
+test('the pool replaces an item that ended before a caller took it; the pause before each replacement grows', async () => {
   const pool = await full(1);
   for (const pauseMs of [1000, 2000]) {
     made.at(-1)?.end();
@@ -131,7 +131,7 @@ test('the pool replaces an item that has ended before it was taken, after a paus
   expect(pool.takeReady()?.number).toBe(2);
 });
 
-test('the pool waits longer and longer while items cannot be made, but makes one at once for a caller', async () => {
+test('the pool pauses longer after each failed attempt to make an item, but tries at once for a caller of take()', async () => {
   fault = new Error('no disk');
   const pool = open(1);
   await settle();
@@ -158,7 +158,7 @@ test('a closed pool disposes of items that are ready or being made', async () =>
 });
 
 test.each(['waits', 'has ended'])(
-  'close() resolves for all callers only when the item that %s is removed',
+  'close() resolves for all callers only after the removal of an item that %s',
   async (state) => {
     const pool = await full(1);
     const removal = Promise.withResolvers<void>();

@@ -8,7 +8,7 @@ interface Pooled {
   dispose(): Promise<void>;
 }
 
-/** The state of a pool, for messages to persons. */
+/** The state of a pool, for messages that a person reads. */
 export interface PoolCounts {
   /** Number of items that the pool tries to keep ready. */
   readonly wanted: number;
@@ -67,7 +67,7 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
   let failure: string | undefined;
   let closed = false;
   let filling = Promise.resolve();
-  /** Removals in progress. `close` waits for them, so that the process does not end before. */
+  /** Removals in progress. `close` waits for them, so that the process does not end before they are complete. */
   const removals = new Set<Promise<void>>();
 
   const remove = (item: T): void => {
@@ -143,8 +143,7 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
       making = undefined;
       if (entry !== undefined) {
         entry.isTaken = true;
-        // If the sandbox that was being made has failed, tries again for the caller, because the cause may be gone, for example a full
-        // disk.
+        // If the pool has failed to make the sandbox, tries again for the caller, because the cause (for example a full disk) may be gone.
         const made = await entry.item.catch(() => undefined);
         if (made?.isAlive()) return made;
         if (made !== undefined) remove(made);

@@ -13,8 +13,8 @@ export interface SandboxFile {
 }
 
 /**
- * Describes the sandbox that a backend must create. A backend rejects a specification if it does not support a part of it (see
- * `refuseUnsupported` in `specification.ts`).
+ * Describes the sandbox that a backend must create. A backend rejects a specification that contains a part which the backend does not
+ * support (see `refuseUnsupported` in `specification.ts`).
  */
 export interface SandboxSpecification {
   /**
@@ -36,7 +36,7 @@ export interface SandboxSpecification {
   readonly isLimited: boolean;
   /** Opens the proxy to the hosts that the environment allows. If it is absent, the sandbox can reach only the service. */
   readonly egress?: SandboxEgress;
-  /** The hosts that the environment allows, in the form of messages to the service. Absent if it allows no hosts. */
+  /** The hosts that the environment allows, in the form in which messages to the service contain them. Absent if the environment allows no hosts. */
   readonly network?: SandboxNetwork;
   readonly files: readonly SandboxFile[];
   /** Number of processors that the run asks for with its instance shape. Backends that can limit processors use this number. */
@@ -112,9 +112,10 @@ export interface Sandbox {
   /** Resolves when the agent and every process that it started are gone. Stays pending before `spawn`. */
   readonly ended: Promise<SandboxExit>;
   /**
-   * Called with true when the agent begins to wait and gives up its slot, and with false when the agent works again. While the agent
-   * waits, the processes of its sandbox get only the processor time that no other sandbox uses. If `isFrozen` is true, the agent waits
-   * for other runs. Then all processes except the agent are frozen, if the kernel can do this. Absent if the backend cannot do this.
+   * Called with true when the agent begins to wait and gives up its slot, and with false when the agent works again. While the agent waits,
+   * the processes of its sandbox get only the processor time that no other sandbox uses. If `isFrozen` is true, the agent waits for other
+   * runs. Then all processes except the agent are frozen, if the kernel can freeze processes. Absent if the backend gives the processes of
+   * waiting agents as much processor time as others.
    */
   rest?(isResting: boolean, isFrozen?: boolean): void;
   /**

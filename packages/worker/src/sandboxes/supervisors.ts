@@ -11,7 +11,10 @@ export interface SupervisorProgram {
   readonly entry: string;
 }
 
-/** Facts with which all parts of a sandbox on the machine can be found, except its supervisor. */
+/**
+ * The facts with which a worker finds all parts of a sandbox on the machine, such as its processes, cgroup or container. Its supervisor is
+ * not included.
+ */
 export interface SandboxTraces {
   readonly id: string;
   readonly stateRoot: string;
@@ -29,7 +32,7 @@ export interface SupervisedRequest {
   readonly traces: SandboxTraces;
   /** Folder that the sandbox sees as /opt/runyard. */
   readonly runtime: string;
-  /** Data of the backend. In the supervisor, code of the same backend prepares the sandbox from it. */
+  /** Data of the backend. In the supervisor, code of the same backend prepares the sandbox from this data. */
   readonly preparation: unknown;
 }
 

@@ -18,8 +18,8 @@ export interface ContentRequest {
   /** Main file of the agent. Default: the file in the checkout. */
   readonly entry?: string;
   /**
-   * Path of a statically linked BusyBox. It provides the shell in containers whose image has none, and the `tar` with which workers copy
-   * the sidecar image.
+   * Path of a statically linked BusyBox. BusyBox provides the shell in containers whose image has no shell, and the `tar` with which
+   * workers copy the sidecar image.
    */
   readonly busybox: string;
   /**

@@ -35,7 +35,7 @@ describe.skipIf(namespaceProblem)(
       return JSON.parse(holder.line);
     }
 
-    test('of two processes with the same pid, the first one keeps the lock of the folder until it ends', async () => {
+    test('a process keeps the lock of the folder until it ends, even if a process with the same pid in another container tries to take the lock', async () => {
       expect(await lockFromContainer()).toEqual({ pid: 1 });
       expect(await lockFromContainer()).toEqual({ pid: 1, heldBy: 'a worker in another container' });
       expect(await lockDataFolder(dataDir)).toEqual({ heldBy: 'a worker in another container' });

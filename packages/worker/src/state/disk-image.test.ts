@@ -70,7 +70,7 @@ describe.skipIf(!support.ok)('the disk of a sandbox', () => {
     for (const delayMs of [0, 1, 2, 3]) {
       const change = async (work: Promise<unknown>): Promise<void> => {
         const shell = idleShells().at(-1);
-        // The shell is remembered before the command begins, because `idleShells` does not return it while it runs the command.
+        // Takes the shell before the command begins, because `idleShells` does not return a shell that runs a command.
         const killed = delay(delayMs).then(() => shell !== undefined && endQuietly(shell));
         await Promise.all([work, killed]);
       };

@@ -28,10 +28,10 @@ function imageBytes(limitMb: number): number {
 
 /** Templates of images by size. A template is read from a new image, so it contains no data of sandboxes. */
 const templates = new Map<number, DiskTemplate>();
-/** Most templates that are kept. They are enough for the limit of the worker and for a few lower limits of environments. */
+/** Maximum number of templates that are kept. This is enough for the limit of the worker and for a few lower limits of environments. */
 const mostTemplates = 4;
 
-/** Creates an empty file system in `file` and mounts it on the folder. If a step fails, undoes the steps before it. */
+/** Creates an empty file system in `file` and mounts it on the folder. If a step fails, undoes all earlier steps. */
 export async function mountImage(file: string, folder: string, limitMb: number): Promise<void> {
   const size = imageBytes(limitMb);
   const handle = await open(file, 'wx', 0o600);

@@ -31,7 +31,7 @@ async function emptyFile(name: string, size: number) {
 }
 
 describe.skipIf(!hasPrograms)('the template of a disk', () => {
-  test.each([48, 4536])('makes a disk of %d MB without file system errors that takes little space', async (mb) => {
+  test.each([48, 4536])('makes a disk of %d MB that has no file system errors and takes little space', async (mb) => {
     const { file: first, handle } = await emptyFile('first', mb * megabyte);
     await handle.close();
     call('mkfs.ext4', '-q', '-F', '-O', '^has_journal,^resize_inode', '-E', 'lazy_itable_init=1,nodiscard', first);

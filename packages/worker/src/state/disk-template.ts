@@ -1,6 +1,6 @@
 /**
- * Makes a new disk image as a copy of an empty ext4 image. This is faster than `mkfs.ext4`, because starting that program takes most
- * of the processor time (`bench/disks.md`).
+ * Makes a new disk image as a copy of an empty ext4 image. This is faster than `mkfs.ext4`, because the start of that program takes most of
+ * the processor time that it needs (`bench/disks.md`).
  */
 import { execFile } from 'node:child_process';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -12,12 +12,12 @@ const options = { env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' }, t
 /** The parts of a new image that contain data. All other parts are holes. */
 export type DiskTemplate = readonly { readonly offset: number; readonly bytes: Buffer }[];
 
-/** Most bytes of all extents together. The extents of an image for 4 GB have 48 KB. */
+/** Maximum number of bytes of all extents together. The extents of an image for 4 GB have 48 KB. */
 const mostBytes = 2 * 1024 * 1024;
 
 /**
- * Reads the template from an image that was just made and never mounted. Uses `filefrag`, which is installed together with mkfs.ext4,
- * to list the parts with data. Returns undefined if the file system with the image does not support this list (FIEMAP).
+ * Reads the template from an image that was just made and never mounted. Uses `filefrag`, which is installed together with mkfs.ext4, to
+ * list the parts with data. Returns undefined if the file system that contains the image cannot list these parts (FIEMAP).
  */
 export async function readTemplate(file: string): Promise<DiskTemplate | undefined> {
   const listed = await run('filefrag', ['-e', '--', file], options).catch(() => undefined);

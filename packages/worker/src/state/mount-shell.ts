@@ -7,8 +7,8 @@ import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 
 /**
- * Result of a command. `lost`: the shell ended before it reported the result. In this case, the command has ended too, and nobody
- * knows whether it had an effect.
+ * Result of a command. `lost`: the shell ended before it reported the result. In this case, the command has ended too, but it is unknown
+ * whether the command had an effect.
  */
 export type CommandResult =
   | { readonly type: 'done' }
@@ -67,7 +67,7 @@ function startShell(): Shell {
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' },
     stdio: ['pipe', 'pipe', 'ignore'],
   });
-  /** A random mark before the result of a command, because the output of a command cannot contain this mark. */
+  /** The shell prints this mark before the result of a command. The mark is random, so that the output of a command cannot contain it. */
   const mark = randomBytes(16).toString('hex');
   const ending = new RegExp(`${mark} (\\d+)\n$`);
   const streams = [child.stdin, child.stdout] as unknown as readonly Socket[];

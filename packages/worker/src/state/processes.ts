@@ -45,7 +45,10 @@ const slowMs = 3000;
 /** Longest pause between two searches. The pauses grow, because each search reads all processes of the machine. */
 const longestPauseMs = 200;
 
-/** Returns a function that passes pids to `report`, but at most once in `slowMs`, and for the first time when `slowMs` have passed. */
+/**
+ * Returns a function that passes pids to `report`. It does this for the first time after `slowMs`, and then at most once in each period of
+ * `slowMs`.
+ */
 export function slowDeaths(report: (pids: readonly number[]) => void): (pids: readonly number[]) => void {
   let due = performance.now() + slowMs;
   return (pids) => {
@@ -56,11 +59,10 @@ export function slowDeaths(report: (pids: readonly number[]) => void): (pids: re
 }
 
 /**
- * Repeatedly kills the processes that `find` returns, until none is left. There is no time limit, because a killed process that waits
- * for a disk or a processor ends late. Also waits for each process that `find` has returned once, until the kernel has ended it. The
- * reason: `find` may not find a dying process again. For example, the first process of a pid namespace loses its arguments while other
- * processes of the namespace still run. Calls `onSlow` every few
- * seconds with the remaining processes.
+ * Repeatedly kills the processes that `find` returns, until none is left. There is no time limit, because a killed process that waits for a
+ * disk or a processor ends late. Also waits until the kernel has ended each process that `find` has returned at least once. Reason: `find`
+ * may not find a dying process again. For example, the first process of a pid namespace loses its arguments while other processes of the
+ * namespace still run. Calls `onSlow` every few seconds with the remaining processes.
  */
 export async function killUntilGone(
   find: () => Promise<number[]>,

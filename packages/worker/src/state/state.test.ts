@@ -109,7 +109,7 @@ test('removeFolders does not create the state root again if it was removed', asy
   expect(await readdir(dataDir)).toEqual([]);
 });
 
-test('findProcesses does not find itself or any other process by an argument that no process has', async () => {
+test('findProcesses finds no process by an argument that no process has, not even the process that searches', async () => {
   expect(await findProcesses('cmdline', 'no process has this argument')).toEqual([]);
 });
 

@@ -42,10 +42,9 @@ async function openFolder(stateRoot: string): Promise<string> {
 }
 
 /**
- * Adopts the sandboxes that earlier workers of this data folder left. A running sandbox is adopted only if the recorded supervisor
- * process still exists and the machine was not restarted. The supervisor must also prove that it knows the secret of its folder, which
- * no sandbox can read. The
- * caller holds the lock of the data folder, so no other worker adopts sandboxes.
+ * Adopts the sandboxes that earlier workers of this data folder left. A running sandbox is adopted only if the recorded supervisor process
+ * still exists and the machine was not restarted. The supervisor must also prove that it knows the secret of its folder, which no sandbox
+ * can read. The caller holds the lock of the data folder, so no other worker adopts these sandboxes.
  */
 export async function adoptSandboxes(
   stateRoot: string,

@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net';
 
-/** Most characters of a message. The limit is large, because a message may contain the environment of an agent. */
+/** Maximum number of characters of a message. The limit is large, because a message may contain the environment of an agent. */
 const longestLine = 16 * 1024 * 1024;
 
 export interface LineHandlers<In> {

@@ -4,13 +4,13 @@ import type { Lines } from './lines.ts';
 import type { Order, Report } from './messages.ts';
 
 /**
- * Most sandboxes that one supervisor has at the same time. More sandboxes in one supervisor save memory, because a supervisor needs about
- * 35 MB. But all of them end if the supervisor dies.
+ * Maximum number of sandboxes that one supervisor has at the same time. More sandboxes in one supervisor save memory, because a supervisor
+ * needs about 35 MB. But if a supervisor dies, all its sandboxes end.
  */
 export const mostAtOnce = 8;
 /**
- * Most sandboxes that one supervisor has during its life. The limit bounds the effect of a possible memory leak. It is high, because
- * until V8 has optimized its code, a new supervisor costs as much processor time as several sandboxes.
+ * Maximum number of sandboxes that one supervisor has during its life. The limit bounds the effect of a possible memory leak. The limit is
+ * high, because a new supervisor costs as much processor time as several sandboxes until V8 has optimized the supervisor's code.
  */
 export const mostInAll = 256;
 /** A supervisor without a sandbox is kept for this time. */
@@ -74,7 +74,10 @@ export function keepPlaces(start: () => Promise<SupervisorProcess>): Places {
     places.set(supervisor, { open, sandboxes: new Set(), inAll: 0, idle: undefined });
   };
 
-  /** Returns, of the supervisors with a free place, the one with the most sandboxes. So other supervisors become empty and end. */
+  /**
+   * Returns a supervisor that has a free place. If there are several, returns the supervisor with the most sandboxes, so that other
+   * supervisors become empty and end.
+   */
   const withRoom = (): [SupervisorProcess, Held] | undefined =>
     [...places]
       .filter(([, { sandboxes, inAll }]) => sandboxes.size < mostAtOnce && inAll < mostInAll)

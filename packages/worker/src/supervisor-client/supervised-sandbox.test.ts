@@ -133,7 +133,7 @@ test('a second supervisor is started only when all places of the first one are t
   expect((await places.take('next')).id).toBe('2');
 });
 
-test('a supervisor that has reached the limit for its life ends together with its last sandbox', async () => {
+test('a supervisor that has had the maximum number of sandboxes ends together with the last of its sandboxes', async () => {
   const { places, supervisors } = playPlaces();
   const stays = await places.take('stays');
   for (let n = 1; n < mostInAll; n++) (await places.take(`sandbox-${n}`)).leave();

@@ -1,6 +1,6 @@
 /**
- * The worker's side of a supervised sandbox. For the worker, it behaves like any other sandbox, but its processes are children of a
- * supervisor process.
+ * The worker's side of a supervised sandbox. The worker uses this sandbox like any other sandbox, but the processes of the sandbox are
+ * children of a supervisor process.
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -46,7 +46,8 @@ export interface SupervisedSandbox extends Sandbox {
   /** Connects the sandbox to the proxy for the hosts that its environment allows. */
   openEgress(egress: SandboxEgress): Promise<void>;
   /**
-   * Calls `report` for each denied connection. This includes connections that were reported before this call, if the sandbox was adopted.
+   * Calls `report` for each denied connection. For an adopted sandbox, this includes the connections that the supervisor reported before
+   * this call.
    */
   onDenied(report: SandboxEgress['report']): void;
   /** Leaves the sandbox to the next worker. After this call, `ended` never resolves. */
@@ -95,7 +96,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
         reportDenied(report.denied);
         break;
       case 'ended':
-        // Resolves the start too, because if the start has failed, the exit explains the failure.
+        // If the supervisor has not reported the start, resolves `started` too. The exit then explains why the start failed.
         started.resolve();
         ended.resolve(report.exit);
         break;
@@ -106,7 +107,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
 
   /** Is called when the connection to the supervisor is lost. Ends the supervisor and finds out how the sandbox ended. */
   const lose = async (): Promise<void> => {
-    // Waits a second, because the supervisor may be about to end. Then kills it, because it may hang.
+    // Waits a second, because the supervisor may be about to end. Then kills the supervisor, because it may hang.
     for (let wait = 0; wait < 1000 && stateOf(supervisor.process) === 'alive'; wait += 10) await sleep(10);
     while (stateOf(supervisor.process) === 'alive') {
       killProcesses([supervisor.process.pid]);

@@ -37,7 +37,7 @@ export async function openSupervisors(
       'adopted the sandboxes of an earlier worker',
     );
 
-  /** Made for the first sandbox and then used for all, because all sandboxes of a worker use the same supervisor program. */
+  /** The places are made for the first sandbox and then used for all sandboxes, because all sandboxes of a worker use the same supervisor program. */
   let places: Places | undefined;
 
   const remove = (folder: string): void => {

@@ -14,7 +14,7 @@ import { filesOf, writeDurably } from '../supervisor-client/files.ts';
 import type { Order, Report } from '../supervisor-client/messages.ts';
 import { remoteCache } from './remote-cache.ts';
 
-/** Time between two checks whether the sandbox's folder still exists. It is removed together with the data folder. */
+/** Time between two checks whether the sandbox's folder still exists. A person who removes the data folder also removes this folder. */
 const folderCheckMs = 1000;
 
 /** The data from which a backend prepares one sandbox. */
@@ -73,7 +73,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
   let isDisposing = false;
   let ended: SandboxExit | undefined;
   let adoptSeconds = 0;
-  /** Why this process itself ended the sandbox. Undefined if it did not do this. */
+  /** Why this process itself ended the sandbox. Undefined if this process did not end the sandbox. */
   let verdict: SandboxExit['verdict'];
   let waiting: NodeJS.Timeout | undefined;
   let stopListening = (): void => {};
@@ -146,7 +146,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
     leave();
   };
 
-  /** Waits until the sandbox has ended, removes it, writes its end to the disk, and reports the end. */
+  /** Waits until the sandbox has ended. Then removes the sandbox, writes a record of the end to the disk, and reports the end. */
   const watch = async (running: Sandbox): Promise<void> => {
     const exit = await running.ended;
     egress?.end();
@@ -216,7 +216,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
 
   const wait = (): void => {
     if (ended !== undefined) return;
-    // During the preparation, only kills an agent that is starting. `prepare` itself disposes of the sandbox after its current step.
+    // During the preparation, only kills an agent that is starting. The function `prepare` disposes of the sandbox after its current step.
     if (!started && isPreparing) return void sandbox?.kill('kill');
     if (!started) return void dispose();
     const gaveUp = () =>

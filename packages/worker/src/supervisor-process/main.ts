@@ -1,7 +1,7 @@
 /**
- * The supervisor program. It is the parent of the processes of some sandboxes, forwards their requests to the service, watches their
- * limits, and reports when a sandbox has ended. The supervisor continues when its worker ends, and the next worker of the data folder
- * adopts the sandboxes. The argument is a label by which workers find the supervisor.
+ * The supervisor program. A supervisor is the parent of the processes of some sandboxes. It forwards the requests of the sandboxes to the
+ * service, watches the limits of the sandboxes, and reports when a sandbox has ended. The supervisor continues when its worker ends, and
+ * the next worker of the data folder adopts the sandboxes. The argument is a label by which workers find the supervisor.
  */
 import { Socket } from 'node:net';
 import { trustCaFile } from '@runyard/system/trust-authorities';
@@ -47,7 +47,7 @@ function hold(sandbox: string, order: Extract<SandboxOrder, { type: 'prepare' }>
   supervision.serve(channelOf(sandbox), undefined, order);
 }
 
-/** Ends this process if it has no sandbox and no worker from which it could get one. */
+/** Ends this process if it has no sandbox and no worker is connected, because then the process can get no further sandbox. */
 function endIfFree(): void {
   if (!hasWorker && held.size === 0) process.exit(0);
 }

@@ -1,7 +1,8 @@
 /**
- * A fake kubelet. It starts the containers of pods as processes on this machine, with the volumes, users, variables and commands of
- * the pod. Like a kubelet, it reports their states through the API. The init container sees the files of the agent's image. Other
- * images do not exist, so the container of the run sees the programs of this machine. Limits and network policies are not applied.
+ * A fake kubelet. It starts the containers of pods as processes on this machine, with the volumes, users, variables and commands of the
+ * pod. Like a real kubelet, it reports the states of the containers through the API. The init container sees the files of the agent's
+ * image. Other images do not exist, so the container of the run sees the programs of this machine. Limits and network policies are not
+ * applied.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';

@@ -72,8 +72,8 @@ export async function startNode(
     await registry?.[Symbol.asyncDispose]();
     quietly('ip', 'link', 'del', bridge);
     await removeCgroups(path.basename(folder));
-    // Repeats this until it succeeds. Shared mounts are removed together, so `umount` fails for a mount that was already removed together
-    // with another one.
+    // Repeats `unmountBelow` until it succeeds. Shared mounts are removed together, so `umount` fails for a mount that has already
+    // disappeared with another mount.
     await eventually('unmounting', () =>
       unmountBelow(folder).then(
         () => true,

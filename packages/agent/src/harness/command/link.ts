@@ -24,8 +24,8 @@ export interface CommandLinkOptions {
 const maxSummaryLength = 4_000;
 
 /**
- * Runs a program once for each turn. The program reads the prompt from its standard input, each line of its standard output is a line of
- * the transcript, and its exit code is the result.
+ * Runs a program once for each turn. The program reads the prompt from standard input. Each line of the standard output is a line of
+ * the transcript, and the exit code is the result.
  */
 export function connectCommand(options: CommandLinkOptions): AgentLink {
   const { events, marker, graceMs = 1_000 } = options;

@@ -34,7 +34,7 @@ export function imagesOfResults(
 const leftOutNote = '[An image that was here is left out: the conversation has grown. Its file is in the workspace.]';
 
 /**
- * Replaces the oldest images by a note if all images together have more than `maxBytes` as base64, because each request contains all
+ * Replaces the oldest images by a note if all images together take more than `maxBytes` as base64 text, because each request contains all
  * images.
  */
 export function forgetOldImages(messages: ModelMessage[], maxBytes: number): void {

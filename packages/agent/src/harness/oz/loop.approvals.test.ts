@@ -22,7 +22,7 @@ describe('the loop asks a person', () => {
     ...(decision ? { decision } : {}),
   });
 
-  test('before it runs a command or changes a file, but not before it reads', async () => {
+  test('before the loop runs a command or changes a file, but not before it reads a file', async () => {
     models.script([
       {
         toolCalls: [

@@ -37,7 +37,7 @@ describe.each(Object.keys(providers))('the loop with %s', (provider) => {
     if (provider === 'openai responses') expect(second?.body.store).toBe(false);
   });
 
-  test('sends the bytes of an image with the prompt, also after another engine has read the memory', async () => {
+  test('sends the bytes of an image with the prompt, and sends them again after another engine has read the saved conversation', async () => {
     models.script([{ text: ['A dot.'] }, { text: ['Still.'] }]);
     const data = Buffer.from('\x89PNG\r\n\x1a\nbytes of an image', 'latin1').toString('base64');
     let memory = '';

@@ -54,7 +54,7 @@ describe('the loop', () => {
     expect(texts.join('')).toBe('start \u{1F600} end');
   });
 
-  test('stops a model call at once when it is cancelled', async () => {
+  test('stops a model call at once when the turn is cancelled', async () => {
     models.script([{ text: ['a', 'b', 'c', 'd', 'e'] }]);
     models.misbehave({ kind: 'hold', afterPieces: 4 });
     const { turn, texts, abort, until } = engine();
@@ -66,7 +66,7 @@ describe('the loop', () => {
     expect(await request?.end).toBe('client_gone');
   });
 
-  test('stops a command at once when it is cancelled, and records the interruption', async () => {
+  test('stops a command at once when the turn is cancelled, and records the interruption', async () => {
     models.script([
       { toolCalls: [{ name: 'shell', input: { command: 'echo begun; sleep 600; touch late' } }] },
       { text: ['go on'] },

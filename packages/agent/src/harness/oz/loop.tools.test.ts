@@ -55,7 +55,7 @@ describe('the loop', () => {
     expect(toolResults[2]).toContain('ok');
   });
 
-  test('removes lone surrogates from the input of a call before it is sent to the model', async () => {
+  test('removes lone surrogates from the input of a call before the input is sent to the model again', async () => {
     models.script([{ toolCalls: [{ name: 'read', input: { path: 'a\ud83d' } }] }, { text: ['ok'] }]);
     const { turn } = engine();
     expect((await turn('Hi.')).verdict.success).toBe(true);

@@ -83,7 +83,9 @@ export function modelEngine(options: LoopOptions): Engine {
     forgetOldImages(messages, imageLimits(model).maxTogether);
   }
 
-  /** Runs the calls of a step and adds their results to the history. If a call still waits for a person at the end, adds no results. */
+  /**
+   * Runs the calls of a step and adds their results to the history. If a call still waits for a person when the turn ends, adds no results.
+   */
   async function runCalls(
     calls: readonly StepCall[],
     results: Map<string, CallResult>,
@@ -118,8 +120,8 @@ export function modelEngine(options: LoopOptions): Engine {
   }
 
   /**
-   * Continues the call that an earlier turn asked a person about. If the decision is about another request, does not run the call and
-   * returns false.
+   * Continues the call about which an earlier turn asked a person. If the person's decision is about another request, returns false
+   * and does not run the call.
    */
   async function takeUp({ requestId, calls, results }: OpenCalls, voice: TurnVoice, signal: AbortSignal) {
     const decided = await options.approvals.takeUp(requestId);

@@ -8,7 +8,7 @@ import { isStatusText, providerText } from './provider-text.ts';
 
 /** The reason why a request to the model failed, and whether the same request may succeed later. */
 export interface ModelFailure {
-  /** Status of the answer; undefined if there was no answer or the connection broke. */
+  /** HTTP status of the answer; undefined if there was no answer or the connection broke. */
   status: number | undefined;
   retryable: boolean;
   /** True: the gateway has already repeated the request. */

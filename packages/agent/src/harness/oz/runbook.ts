@@ -240,7 +240,7 @@ async function scriptArgument(script: string): Promise<{ argv: string[]; remove:
   return { argv: [file], remove: () => fs.promises.rm(folder, { recursive: true, force: true }) };
 }
 
-/** Returns words about how a block failed: `exited with code 4 at line 3: …`. */
+/** Returns a phrase about the failure of a block: `exited with code 4 at line 3: …`. */
 function failure(block: RunbookBlock, result: BlockResult): string {
   return result.outcome === 'not_started'
     ? 'could not be started'

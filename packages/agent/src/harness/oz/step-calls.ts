@@ -43,7 +43,7 @@ export async function runStepCalls(
       call,
       {
         ...context,
-        // Use the given verdict as the answer. It is the only answer that the call needs, because a call asks at most once.
+        // Use the given verdict as the answer to any request of this call, because a call asks a person at most once.
         approvals: verdict === undefined ? approvals : { policy: approvals.policy, ask: async () => verdict },
         async waiting(ask) {
           const answer = await ask((requestId) => onOpen({ requestId, calls, results: before }));

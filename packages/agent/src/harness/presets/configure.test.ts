@@ -34,7 +34,7 @@ describe.each(presetTypes)('the preset %s', (type) => {
   });
 });
 
-test('the presets codex and qwen wait for the MCP servers of the run before their first request', () => {
+test('the presets codex and qwen make their program wait for the MCP servers of the run before the first request to a model', () => {
   const { variables } = configureProgram(presets.qwen, 'openai-compatible', 'auto-approve', values);
   expect(variables).toMatchObject({ QWEN_CODE_LEGACY_MCP_BLOCKING: '1' });
   const { files } = configureProgram(presets.codex, 'openai-responses', 'auto-approve', values);

@@ -9,7 +9,7 @@ const provider = (npm: string, path: string): PresetConfiguration => ({
           name: 'Runyard',
           npm,
           options: { baseURL: `{forwarder}/${path}`, apiKey: '{key}' },
-          // Without these members, opencode removes images from requests without a message.
+          // Without these members, opencode silently removes images from requests.
           models: {
             '{model}': {
               name: '{model}',
@@ -22,7 +22,7 @@ const provider = (npm: string, path: string): PresetConfiguration => ({
       enabled_providers: ['runyard'],
       model: 'runyard/{model}',
       small_model: 'runyard/{model}',
-      // opencode does not look for this file when the configuration of the project is ignored.
+      // Name AGENTS.md here, because opencode does not look for this file while it ignores the configuration of the project.
       instructions: ['{folder}/AGENTS.md'],
       autoupdate: false,
       share: 'disabled',
@@ -37,8 +37,9 @@ const asks: PresetConfiguration = {
 };
 
 /**
- * Hosts that opencode reaches without the proxy. It requests packages from the npm registry when it starts. A turn took 65 s if the
- * proxy refused the registry, and 13 s without a proxy (each measured once, at different load).
+ * Hosts that opencode reaches without the proxy. The npm registry is one of these hosts, because opencode requests packages from the
+ * registry when it starts. A turn took 65 s if the proxy refused the registry, and 13 s without a proxy (each measured once, at different
+ * load).
  */
 const direct = '127.0.0.1,localhost,::1,registry.npmjs.org';
 

@@ -29,7 +29,7 @@ export interface PresetConfiguration {
   readonly args?: readonly string[];
 }
 
-/** The values that texts of a preset may name. */
+/** The values that replace names in braces in the texts of a preset. */
 export interface PresetValues {
   /** `http://127.0.0.1:PORT`: the address of the agent's forwarder, which forwards requests to the gateway. */
   readonly forwarder: string;
@@ -46,7 +46,7 @@ export interface PresetValues {
  * harness.
  */
 export interface HarnessCapabilities {
-  /** For each `approval_policy`: how the harness follows it, or a sentence that says why the harness cannot follow it. */
+  /** For each `approval_policy`: the configuration for this policy, or a sentence that says why the harness cannot follow the policy. */
   readonly approvals: Readonly<Record<ApprovalPolicy, PresetConfiguration | string>>;
   /**
    * A description of the command that a run must give in `config.harness.command`, for error messages. The program of this command may
@@ -55,7 +55,7 @@ export interface HarnessCapabilities {
   readonly neededCommand?: string;
   /** True: the program gets the prompt on standard input, and its output is not parsed. So runs with this harness have no conversation. */
   readonly hasOnlyRawOutput?: true;
-  /** True: the program puts the content of linked files into its request, even of large files. */
+  /** True: if a prompt has links to files, the program sends the whole files to its model, even large files. */
   readonly embedsLinkedFiles?: true;
   /** Format of the token counters that the program reports. Absent: `harness-usage` is not available for runs with this program. */
   readonly usageCounters?: NonNullable<HarnessUsage['usage']>['harness'];

@@ -11,7 +11,7 @@ const settings = (more: Readonly<Record<string, unknown>> = {}): PresetConfigura
         telemetry: { enabled: false },
         general: { disableAutoUpdate: true, disableUpdateNag: true },
         tools: { approvalMode: 'default' },
-        // Without this setting, qwen removes images from requests to models whose names it does not know, without a message.
+        // Without this setting, qwen silently removes images from requests to models whose names it does not know.
         model: { generationConfig: { modalities: { image: true } } },
         ...more,
       },

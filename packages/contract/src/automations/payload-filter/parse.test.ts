@@ -75,7 +75,7 @@ test('the parser reports several faults of a filter at once, but at most 20', ()
   expect(faultsOf(Object.fromEntries(Array.from({ length: 90 }, (_, at) => [`k${at}`, 1])))).toHaveLength(20);
 });
 
-test('the parser returns a plan or faults for any value, even if it is deeply nested', () => {
+test('the parser returns a compiled filter or a list of faults for any value, even if the value is deeply nested', () => {
   let deep: unknown = 'x';
   for (let level = 0; level < 100_000; level += 1) deep = { a: deep };
   expect(faultsOf(deep)).toHaveLength(1);

@@ -55,7 +55,7 @@ const kindOf = (value: unknown): string => (value === null ? 'null' : Array.isAr
 /**
  * Parses a payload filter, which is a value of JSON or YAML. The grammar: `{field: [values]}`, `{field: {in, not_in, exists}}` and
  * `{field: {nested field: …}}`.
- * @returns the plan, or each fault with its place
+ * @returns the compiled filter, or each fault with its place
  */
 export function parsePayloadFilter(value: unknown): ParsedPayloadFilter {
   const state: State = { keys: 0, faults: [] };

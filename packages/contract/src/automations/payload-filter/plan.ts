@@ -1,6 +1,5 @@
 /**
- * The compiled form of a payload filter. This file imports nothing, because the service uses it whenever it evaluates a delivery for an
- * automation.
+ * The compiled form of a payload filter, and the limits of a filter.
  */
 
 /** Maximum number of nested fields in a filter. `{a: {b: ["x"]}}` has two levels. */

@@ -19,8 +19,8 @@ export interface SignatureScheme {
   /** The parts of the signed text, in order. A text without braces is signed as it is. */
   readonly signed: readonly ('{id}' | '{timestamp}' | '{body}' | (string & {}))[];
   /**
-   * How the key is made from the secret. `whsec`: the secret is base64, after `whsec_` if it begins with that. `text`: the key is the UTF-8
-   * bytes of the secret.
+   * How the key is made from the secret. `whsec`: the secret is base64; if the secret begins with `whsec_`, the base64 text follows this
+   * prefix. `text`: the key is the UTF-8 bytes of the secret.
    */
   readonly key: 'text' | 'whsec';
   /** Maximum difference between a timestamp and the current time. Absent if the signed text has no time. */
@@ -28,15 +28,16 @@ export interface SignatureScheme {
   /** Header with the name of the event, if the body does not contain it. */
   readonly eventHeader?: string;
   /**
-   * Checks the name in `eventHeader`, which is not signed. Each entry names an event and the members that its body has. The event of a
-   * body is the first entry all of whose members the body has. Events that are not listed are not checked.
+   * The service checks the event name in the header `eventHeader` with this list, because the signature does not cover the header.
+   * Each entry has the name of an event and the members that the bodies of this event have. The event of a body is the first entry
+   * whose members are all in the body. The service does not check events that are not in the list.
    */
   readonly eventMembers?: Readonly<Record<string, readonly string[]>>;
   /** Member of the body that contains the same event name as `eventHeader`. */
   readonly eventMember?: string;
   /** Member of the body with the provider's id of the delivery, used if no header has an id. */
   readonly idMember?: string;
-  /** Other headers that identify the event. None of these headers is a credential, so the log can store them. */
+  /** Other headers that identify the event. The log stores these headers, so none of them may be a credential. */
   readonly otherHeaders?: readonly string[];
   /** If the body is a form: the field that contains the JSON. */
   readonly formField?: string;
@@ -77,5 +78,5 @@ export type Handshake =
 
 type Member = readonly [path: string, value: string];
 
-/** Maximum age of a signature (interface.md, "Limits"). */
+/** Maximum age of a signature, in seconds. */
 export const fiveMinutes = 300;

@@ -1,7 +1,7 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useEffect, useRef } from 'react';
 
-/** Shows a Markdown text. Shows it as plain text until it is rendered, and then with headings, lists and links. */
+/** Shows a Markdown text with headings, lists and links. Until the text is rendered, shows the plain text. */
 export function Markdown({ text }: { text: string }) {
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {

@@ -24,8 +24,8 @@ const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/di
 const route = getRouteApi('/shell/factories/$factoryUid/automations/$automationUid');
 
 /**
- * Returns a request with all current values of the automation. A change replaces single members of it, because the service always replaces
- * the whole automation.
+ * Returns a request with all current values of the automation. The caller changes single members of this request and sends the whole
+ * request, because the service always replaces the whole automation.
  */
 const requestOf = ({
   name,
@@ -49,7 +49,7 @@ const requestOf = ({
 
 /**
  * Shows one automation, or the form for a new automation (`new`). The screen shows when the automation fires, whether a given delivery
- * would fire it, and with whose rights the runs are executed.
+ * would fire the automation, and with whose rights its runs are executed.
  */
 export function AutomationScreen() {
   const { factoryUid, automationUid } = route.useParams();

@@ -34,7 +34,7 @@ test('the parser of the service accepts every filter that rows are converted to'
   );
 });
 
-test('the input of a person is converted to a value of the kind that it looks like', () => {
+test('the input of a person becomes a number, a boolean or null if it looks like one, and otherwise a text', () => {
   expect(['1', '"1"', 'true', 'null', 'main', '1.5'].map(readValue)).toEqual([1, '1', true, null, 'main', 1.5]);
 });
 

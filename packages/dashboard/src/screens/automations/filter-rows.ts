@@ -35,7 +35,7 @@ export function rowsOf(filter: unknown, path = ''): FilterRow[] {
   });
 }
 
-/** Returns the operator of the grammar that a row uses. A field can have each operator at most once. */
+/** Returns the operator of the filter grammar for the condition of a row. A field can have each operator at most once. */
 const kindOf = (condition: Condition) => (condition === 'in' || condition === 'not_in' ? condition : 'exists');
 
 /**

@@ -9,7 +9,7 @@ import { Problem } from '../../parts/problem.tsx';
 import { type FilterRow, filterOf } from './filter-rows.ts';
 import { LastDeliveries } from './last-deliveries.tsx';
 
-/** The person can choose with how many of the last deliveries the filter is compared. */
+/** The numbers of deliveries among which the person chooses. The filter is compared with this number of the last deliveries. */
 const counts = [20, 100] as const;
 
 /** Compares the filter with stored deliveries or a pasted payload while the person edits the filter. */

@@ -8,7 +8,10 @@ import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
 
-/** Compares the filter with the last stored deliveries of a webhook: shows how many match, which do not match, and why. */
+/**
+ * Compares the filter with the last stored deliveries of a webhook. Shows how many deliveries match, which deliveries do not match, and
+ * why.
+ */
 export function LastDeliveries({
   params,
   filter,

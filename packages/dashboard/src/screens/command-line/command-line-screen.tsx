@@ -75,7 +75,8 @@ export function CommandLineScreen() {
     setBusy(true);
     setError(undefined);
     try {
-      // Check the public key before creating the API key. If the public key is malformed, nobody could decrypt the API key.
+      // Check the public key before creating the API key, because an API key that is encrypted with a malformed public key cannot be
+      // decrypted.
       const sealFor = await readPublicKey(key);
       const made = await client.createKey({
         body: { name: `Command line, ${name}`.slice(0, 200), kind: 'personal', expires_in: commandLineKeyLifetime },

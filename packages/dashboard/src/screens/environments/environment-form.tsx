@@ -38,7 +38,10 @@ function numberOf(data: FormData, name: string): number | undefined {
 const member = <N extends string, V>(name: N, value: V | undefined): { readonly [K in N]?: V } =>
   (value === undefined ? {} : { [name]: value }) as { readonly [K in N]?: V };
 
-/** Returns the value; undefined if the value is empty and the configuration had no value before. */
+/**
+ * Returns the value. Returns undefined if the value is empty and the configuration had no value before, so that the request does not
+ * contain the member.
+ */
 const unlessNone = <V extends object>(value: V, before: unknown): V | undefined =>
   Object.keys(value).length === 0 && before === undefined ? undefined : value;
 

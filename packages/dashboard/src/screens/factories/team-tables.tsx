@@ -225,7 +225,7 @@ function Counts({
   badWord,
 }: {
   counts: Readonly<Record<string, number>>;
-  /** Name of the count that the page marks, because a person should check it. */
+  /** Name of the count of failures. The page marks this count, because a person should check it. */
   bad: string;
   badWord: string;
 }) {

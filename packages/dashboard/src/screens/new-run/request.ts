@@ -2,7 +2,7 @@
 
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 
-/** The fields of the form. The request does not contain empty texts. */
+/** The fields of the form. The request leaves out fields whose text is empty. */
 export interface Draft {
   readonly prompt: string;
   readonly title: string;

@@ -44,7 +44,8 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
   const [isDenying, setDenying] = useState(false);
   const [words, setWords] = useState('');
   const [error, setError] = useState<unknown>();
-  // Idempotency keys by answer: a repeated click on the same answer has only one effect, and another answer is a new request.
+  // One idempotency key for each answer, so that a repeated click on the same answer has only one effect, and another answer is a new
+  // request.
   const keys = useRef(new Map<string, string>());
   const heading = useId();
 
@@ -89,7 +90,8 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
           {
             key: 'mod+Enter',
             does: 'Approve',
-            // The key does nothing in a text field. A person who writes the reason for a denial must not approve by accident.
+            // The keyboard shortcut does nothing in a text field, because a person who writes the reason for a denial must not approve by
+            // accident.
             run: ({ target }) =>
               target instanceof HTMLTextAreaElement || isDenying || void respond({ decision: 'approve' }),
           },

@@ -12,12 +12,12 @@ const usualPx = 1_500;
 type OnChange = (isNear: boolean) => void;
 
 /**
- * The context has a function that calls `onChange` when an element comes near the visible part of the conversation, or leaves it. The
- * function returns another function, which ends these calls.
+ * A function that watches an element: it calls `onChange` when the element comes near the visible part of the conversation or is no
+ * longer near. It returns a function that ends these calls.
  */
 const WatchContext = createContext<(element: Element, onChange: OnChange) => () => void>(() => () => {});
 
-/** Contains blocks and finds out which of them are near the visible part. `scrollerOf` returns the element that scrolls the blocks. */
+/** Contains blocks and finds the blocks that are near the visible part. `scrollerOf` returns the element that scrolls the blocks. */
 export function WatchedBlocks({
   place,
   scrollerOf,

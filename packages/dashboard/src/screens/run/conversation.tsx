@@ -30,7 +30,7 @@ export function Conversation({
   const { story: source, storyError, isReading, readOlder } = followed;
   const story = useSyncExternalStore(source.subscribe, source.view);
   const place = useRef<HTMLDivElement>(null);
-  // The view of a failed run begins at the top, because the reason of the failure is there.
+  // The view of a failed run begins at the top, because the page shows the reason for the failure there.
   const beginsAtEnd = run.state !== 'FAILED' && run.state !== 'ERROR';
   const isAtEnd = useRef(beginsAtEnd);
   const heightBefore = useRef<number | undefined>(undefined);
@@ -69,8 +69,8 @@ export function Conversation({
     const onScroll = () => {
       if (scroller === null) return;
       const { scrollTop, scrollHeight, clientHeight } = scroller;
-      // The reader leaves the end only by scrolling up. If only the distance to the end has grown, the content may have grown before this
-      // event.
+      // The reader leaves the end only by scrolling up. If the distance to the end has grown without scrolling up, new content has
+      // arrived, so the view continues to follow the end.
       if (scrollHeight - scrollTop - clientHeight < nearPx) isAtEnd.current = true;
       else if (scrollTop < before) isAtEnd.current = false;
       before = scrollTop;

@@ -117,7 +117,7 @@ const icons: Readonly<Record<string, IconName>> = {
   skill: 'book',
 };
 
-/** Returns the command of an action, or one line that describes it. */
+/** Returns the command of an action, or one line that describes the action. */
 export function lineOf({ name, input }: { readonly name: string; readonly input: unknown }): string {
   if (typeof input !== 'object' || input === null) return textOf(input) || name;
   const members = input as Readonly<Record<string, unknown>>;
@@ -147,8 +147,8 @@ function changeOf(entry: ActionEntry): { readonly before: string; readonly after
 function Action({ entry, runId }: { entry: ActionEntry; runId: string }) {
   const isOver = entry.state === 'completed' || entry.state === 'denied';
   const [isOpen, setOpen] = useState<boolean | undefined>();
-  // The details of an action are open while the action runs and if it failed. After the reader has opened or closed them, only the reader's
-  // choice counts.
+  // The details of an action are open while the action runs and if it failed. After the reader has opened or closed the details, only the
+  // reader's choice counts.
   const open = usePrinted() || (isOpen ?? !isOver);
   const change = changeOf(entry);
   return (
@@ -200,7 +200,7 @@ function ActionEnd({ entry }: { entry: ActionEntry }) {
   );
 }
 
-/** Shows the input of an action that its one line does not show: further lines of a command, and other arguments. */
+/** Shows the parts of an action's input that the line of the action does not show: further lines of a command, and other arguments. */
 function Input({ entry }: { entry: ActionEntry }) {
   const line = lineOf(entry);
   const { input } = entry;

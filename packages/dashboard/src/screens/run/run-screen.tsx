@@ -36,7 +36,7 @@ const route = getRouteApi('/shell/runs/$runId');
 /** Shows one run: its work, its questions, its cost and its results. */
 export function RunScreen() {
   const { runId } = route.useParams();
-  // Create a new component for each run, so that another run does not show state of this run.
+  // Create a new component for each run, so that the page of a run does not show state of the run that was open before.
   return <OneRun key={runId} runId={runId} />;
 }
 
@@ -90,7 +90,7 @@ const Runs = () => (
   </Link>
 );
 
-/** Returns a few words about what the state of this run means. */
+/** Returns a short text that explains the state of this run. */
 function stateNote(run: RunItem): string {
   if (run.state === 'BLOCKED') return 'Waits for an answer';
   if (run.state === 'FAILED' || run.state === 'ERROR')

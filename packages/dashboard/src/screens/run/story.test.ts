@@ -25,7 +25,7 @@ test('adding an older page changes only the block at the border to the entries t
   expect([ids[0], ids[129], ids[130], ids[249]]).toEqual(['text/old0', 'text/old129', 'text/new0', 'text/new119']);
 });
 
-test('a text or an action that is split over two pages becomes one entry, at the place of the earlier part', () => {
+test('a text or an action that is split over two pages becomes one entry, at the place of the part on the older page', () => {
   const story = new Story();
   const result = { type: 'action_result', action_id: 'a', category: 'command', name: 'shell', state: 'completed' };
   story.prepend(

@@ -33,8 +33,8 @@ export interface StoryView {
 }
 
 /**
- * Holds the entries of one run. Live events are collected and shown with the next frame of the browser. After that, no events are
- * shown for one millisecond for each event of that frame.
+ * Holds the entries of one run. Live events are collected and shown with the next frame of the browser. After a frame with n new
+ * events, the page shows the next events n milliseconds later at the earliest, but waits at most `longestRestMs`.
  */
 export class Story {
   /** The entries by their place, which is a number. Entries of pages that are older than the first loaded page have places below 0. */
@@ -62,7 +62,7 @@ export class Story {
   prepend(page: Pick<RunMessagePage, 'steps' | 'continued' | 'older'>): void {
     const part = new Story();
     for (const step of page.steps) part.#addStep(step);
-    // If both have the state of the same action, the state in `this.#asked` counts, because it is newer.
+    // If `part.#asked` and `this.#asked` both have a state of the same action, use the state in `this.#asked`, because it is newer.
     this.#asked = new Map([...part.#asked, ...this.#asked]);
     const offset = this.#first - part.#end;
     for (const [place, entry] of part.#entries) this.#putBefore(place + offset, entry);

@@ -15,8 +15,9 @@ import { Story } from './story.ts';
 /** Number of messages on one older page of the conversation. */
 const pageSize = 200;
 /**
- * Intervals in milliseconds for reading a run that can change without an event of the stream. `waitingMs`: the run waits, or its
- * failed setup can be debugged. `endedMs`: the run has ended and may be continued.
+ * Intervals in milliseconds at which the page reads a run again, because the run can change without an event of the stream.
+ * `waitingMs`: for a run that waits, or whose failed setup a person can debug. `endedMs`: for a run that has ended, because a person
+ * may continue it.
  */
 const waitingMs = 3_000;
 const endedMs = 15_000;

@@ -68,14 +68,14 @@ export function RunTable({
       link?.focus({ preventScroll: true });
       return link !== null;
     };
-    // If the row is not rendered yet, try again in the next frame, because the list then has scrolled to the row.
+    // If the row is not rendered yet, try again in the next frame, because the list has scrolled to the row by then.
     if (!focus()) requestAnimationFrame(focus);
   };
   const latest = useRef({ rows, selected, select });
   useEffect(() => {
     latest.current = { rows, selected, select };
   });
-  // Keep the same function object in all renderings, so that a key press or scrolling renders only the rows that have changed.
+  // Keep the same function object in all renderings, so that React renders only the changed rows again after a key press or scrolling.
   const toggle = useCallback((index: number, isRange: boolean) => {
     const { rows: listed, selected: before, select: change } = latest.current;
     const id = listed[index]?.run_id;

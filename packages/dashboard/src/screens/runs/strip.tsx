@@ -13,7 +13,7 @@ const stepMs = 15 * 60_000;
 /** All events that arrive within this number of milliseconds cause only one request for the counts. */
 const gatherMs = 5_000;
 
-/** Returns the time at which the chart begins: 24 hours ago, rounded to a step. */
+/** Returns the time at which the chart begins: 24 hours ago, rounded up to the beginning of a step of the chart. */
 const beginning = (now: number): number => Math.ceil((now - hours * 3_600_000) / stepMs) * stepMs;
 
 const sum = (counts: RunStateCounts, of: (state: RunState) => boolean): number =>

@@ -76,7 +76,7 @@ export function orderOf(search: Search): Pick<ListRunsQuery, 'sort_by' | 'sort_o
   };
 }
 
-/** Returns the filters and the order of an address, without its other members, as one text. */
+/** Returns the filters and the order in an address as one text, without other members of the query. */
 export function queryKeyOf(search: Search): string {
   return JSON.stringify([filtersOf(search), orderOf(search)]);
 }

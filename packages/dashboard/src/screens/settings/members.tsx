@@ -95,7 +95,7 @@ function MemberTable({ members, isByRules }: { members: readonly TeamMember[]; i
   const [error, setError] = useState<unknown>();
   /**
    * A change of a role that waits for the service's answer or for the person's confirmation. A person who lowers their own role must
-   * confirm it, because this person cannot undo the change.
+   * confirm the change, because this person cannot undo it.
    */
   const [change, setChange] = useState<{ readonly member: TeamMember; readonly role: Role; readonly asks: boolean }>();
   const [leaving, setLeaving] = useState<TeamMember | undefined>();

@@ -71,8 +71,8 @@ export interface Group {
 }
 
 /**
- * Returns the group of a row if the report is grouped by `by`. Two groups have no UID: usage without an environment (or whatever `by`
- * names), and usage for which the service did not record it.
+ * Returns the group of a row if the report is grouped by `by`. Two groups have no UID. For `environment`, for example, the groups are
+ * usage without an environment, and usage for which the service has not recorded the environment.
  */
 export function groupOf(row: UsageRow, by: UsageDimension): Group {
   switch (by) {

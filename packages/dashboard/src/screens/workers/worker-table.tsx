@@ -6,8 +6,8 @@ import { Meter } from '../../parts/meter.tsx';
 import { Ago } from '../../parts/time.tsx';
 
 /**
- * The page warns if the free share of a file system is below this value, or if less than 2 GB are free, because then only a few sandboxes
- * fit.
+ * The page warns if the free share of a file system is below `littleShare` or the free space is below `littleBytes`, because only a
+ * few sandboxes fit into so little space.
  */
 const littleShare = 0.05;
 const littleBytes = 2 * 1024 ** 3;

@@ -154,7 +154,7 @@ async function readUsableModels({ db, models }: HealthDeps, holder: RunTokenHold
   return { ...run, otherIds: priced };
 }
 
-/** Number of names of removed members that a process remembers as recorded, so that most requests need no SQL statement. */
+/** A process remembers at most this many names of removed members that it has recorded, so that most requests need no SQL statement. */
 const maxNoted = 10_000;
 
 function routingOf(deps: HealthDeps): ModelRouting {

@@ -2,12 +2,12 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 
-/** Headers of the sandbox that reach the provider. They describe the request, not its sender. */
+/** Headers of the sandbox's request that the gateway forwards to the provider. Headers that describe the sender are not among them. */
 const upwards = ['content-type', 'accept', 'user-agent', 'anthropic-version', 'anthropic-beta', 'openai-beta'];
 
 /**
- * Headers of the provider that reach the sandbox. They describe the answer, and when to retry. Other headers of the provider reveal the
- * operator's organisation, limits and cookies.
+ * Headers of the provider's answer that the gateway forwards to the sandbox. Other headers could reveal the operator's organisation, limits
+ * and cookies.
  */
 const downwards = [
   'content-type',
@@ -50,8 +50,8 @@ export function queryUpwards(query: URLSearchParams): string {
 }
 
 /**
- * Returns the bytes of an answer, decompressed if the provider compressed them against our request; undefined if the content coding is
- * unknown.
+ * Returns the bytes of an answer, decompressed if the provider compressed them although the request asks for no compression; undefined if
+ * the content coding is unknown.
  */
 export function decoded(response: IncomingMessage): { body: Readable; changed: boolean } | undefined {
   const coding = response.headers['content-encoding']?.trim().toLowerCase() ?? 'identity';

@@ -12,8 +12,8 @@ const service = await openTestService();
 
 const page = (path: string, headers = {}) => service.request('GET', service.baseUrl + path, { key: null, headers });
 
-describe('problems', () => {
-  test('404 for a path that does not exist, with every member of the contract', async () => {
+describe('the answer to a faulty request', () => {
+  test('is 404 for a path that does not exist, with every member of the contract', async () => {
     const problem = await service.problem(404, 'GET', '/nothing?token=secret', {
       headers: { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' },
     });
@@ -34,20 +34,20 @@ describe('problems', () => {
     'garbage',
     '00-00000000000000000000000000000000-b7ad6b7169203331-01',
     'ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
-  ])('an invalid traceparent (%s) starts a new trace', async (traceparent) => {
+  ])('has a new trace id if the traceparent (%s) is invalid', async (traceparent) => {
     const { trace_id } = await service.problem(404, 'GET', '/nothing', { headers: { traceparent } });
     expect(trace_id).toMatch(/^[0-9a-f]{32}$/);
     expect(traceparent).not.toContain(trace_id);
   });
 
-  test('405 with Allow for a method that a path does not have', async () => {
+  test('is 405 with Allow for a method that a path does not have', async () => {
     const answer = await service.request('PATCH', `/agent/runs/${randomUUIDv7()}`);
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, DELETE']);
     expect((await service.request('DELETE', '/agent/runs')).headers.get('allow')).toContain('POST');
   });
 
   test.each(['QUERY', 'TRACE', 'PROPFIND', 'OPTIONS'])(
-    '405 with Allow for %s, with and without a body',
+    'is 405 with Allow for %s, with and without a body',
     async (method) => {
       const { port } = new URL(service.baseUrl);
       const ask = (body: string) =>
@@ -63,24 +63,24 @@ describe('problems', () => {
     },
   );
 
-  test('400 for a path that is not a URL path', async () => {
+  test('is 400 for a path that is not a URL path', async () => {
     expect((await service.problem(400, 'GET', '/agent/runs/%E0%A4%A')).error_code).toBe('invalid_request');
   });
 
-  test('404 for an id of any length, with the headers of every answer', async () => {
+  test('is 404 for an id of any length, and has the headers that every answer has', async () => {
     const answer = await service.request('GET', `/agent/runs/${'a'.repeat(600)}`);
     expect([answer.status, answer.headers.get('x-content-type-options')]).toEqual([404, 'nosniff']);
     expect(answer.headers.get('x-request-id')).toMatch(/^[\w-]{36}$/);
   });
 
-  test('a 400 names the wrong member, or the whole request', async () => {
+  test('is 400 with the name of the wrong member, or with a fault of the whole request', async () => {
     const runId = await service.newRun();
     await service.request('POST', `/agent/runs/${runId}/cancel`);
     const problem = await service.problem(400, 'POST', `/agent/runs/${runId}/cancel`);
     expect(problem.errors).toEqual([{ path: '', message: 'The run has ended already.' }]);
   });
 
-  test('500 without the text of the cause; the log has the cause under the same trace_id', async () => {
+  test('is 500 without the text of an unexpected cause; the log has the cause under the same trace_id', async () => {
     const { db } = service.deps;
     await db.query('ALTER TABLE environments RENAME TO hidden');
     const problem = await service.problem(500, 'GET', '/agent/environments');
@@ -90,7 +90,7 @@ describe('problems', () => {
     expect(service.logged.some((line) => line.includes(problem.trace_id) && line.includes('relation'))).toBe(true);
   });
 
-  test('every code has a page that explains it', async () => {
+  test('has an error code, and each code has a page that explains the code', async () => {
     for (const [code, kind] of Object.entries(errorCatalogue)) {
       const answer = await page(`/errors/${errorSlug(code as keyof typeof errorCatalogue)}`);
       expect(answer.status).toBe(200);

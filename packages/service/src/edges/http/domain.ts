@@ -27,7 +27,7 @@ export const httpDomain = (deps: ServiceDeps): Edge => ({
     registerHarnessSnapshotRoutes(app, deps);
     registerHarnessMemoryRoutes(app, deps);
     await registerLiveRoutes(app, deps);
-    // If the ingress has a separate port, another app serves it.
+    // If the ingress has a separate port, another app serves the ingress.
     if (deps.settings.RUNYARD_WEBHOOK_PORT === undefined) registerIngress(app, deps);
   },
 });

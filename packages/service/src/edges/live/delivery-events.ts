@@ -26,7 +26,7 @@ const readDeliveries = defineStatement({
         ORDER BY d.xact, d.id LIMIT ${pageRows}) d LEFT JOIN webhooks w ON w.uid = d.webhook_uid
     ) v ON true
     ORDER BY v.xact, v.id`,
-  // When there is no delivery, all columns of `v` are NULL and only `xact` is read.
+  // If there is no delivery, all columns of `v` are NULL, also those that are declared as not nullable. So the code skips a row whose `xact` is NULL.
   row: {
     horizon: integer,
     is_held_back: boolean,
@@ -38,7 +38,7 @@ const readDeliveries = defineStatement({
   },
 });
 
-/** A delivery has only one event, so its `place` is always the position after a first row. */
+/** The `place` in a position distinguishes the events of one run. A delivery has only one event, so the `place` is the same for all deliveries. */
 const placeOfDelivery = afterRow(1);
 
 async function readDeliveryNews(
@@ -67,8 +67,8 @@ async function readDeliveryNews(
   const [first] = rows;
   return {
     byTeam,
-    // `after` may be later than the horizon: it may come from another process, which knew more transactions of other databases and so read
-    // further.
+    // Do not return a position before `after`, even if the horizon is earlier than `after`. Another process may have made `after`, and may
+    // have read further because it knew more transactions of other databases.
     upTo: isLast && first && first.horizon > last.xact ? beforeTransaction(first.horizon) : last,
     isLast,
     isHeldBack: first?.is_held_back ?? false,

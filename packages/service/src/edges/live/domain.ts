@@ -6,12 +6,15 @@ const mark: Statement = {
   text: 'INSERT INTO event_stream_marks (xact) VALUES (pg_snapshot_xmin(pg_current_snapshot()))',
 };
 
-/** Records the current transaction number. When this mark is old enough, the service refuses ids of team streams before the mark as too old. */
+/**
+ * Records the current transaction number. When this mark is older than the window of team streams, the service refuses ids with an earlier
+ * transaction number as too old.
+ */
 async function markEventStreams(db: Queryable): Promise<void> {
   await db.query(mark);
 }
 
-/** `team-events.ts` needs the newest mark that is older than the window of team streams, but no earlier mark. */
+/** `team-events.ts` uses only the newest mark that is older than the window of team streams (7 days), so the service deletes marks after 30 days. */
 const oldMarks: RowRule = { table: 'event_stream_marks', isOver: `marked_at < now() - interval '30 days'` };
 
 const markStreams: NightlyTask = {

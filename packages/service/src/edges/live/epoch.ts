@@ -39,9 +39,9 @@ const keepEpoch: Statement = {
 const lock = 7_236_430_154_412_377n;
 
 /**
- * Returns the epoch of this database. Creates a new one if there is none or if the database is a copy. In a copy of a
- * database, events may have transaction numbers that the copy assigns only later. These numbers are removed, because streams would deliver
- * the events again. This takes time after a large import.
+ * Returns the epoch of this database. Creates a new one if there is none or if the database is a copy. In a copy of a database, events may
+ * have transaction numbers that the copy has not assigned yet. This function removes these numbers, because streams would deliver the
+ * events again when the copy reaches the numbers. The removal takes time after a large import.
  */
 export async function ensureEpoch(db: Database): Promise<string> {
   const [known] = await db.query(readEpoch);

@@ -93,7 +93,7 @@ test('a feed lets a stream with a full outlet read its own pages later, and does
   expect(asked).toEqual([10, 13, 16]);
 });
 
-test('a feed limits its tail, and keeps no tail for a single stream', () => {
+test('a feed keeps a limited number of its newest events for late streams, and keeps none if it has only one stream', () => {
   const { feed, add } = sequence();
   const first = reader(feed);
   add(500);

@@ -87,7 +87,7 @@ export function join<P>(feed: Feed<P>, start: Pick<Stream<P>, 'position' | 'floo
     isLively: true,
   };
   feed.streams.add(stream);
-  // The sequence may have continued since the feed learned that it had ended.
+  // The feed may have learned that the sequence had ended, but the sequence may have continued since then.
   feed.hasEnded = false;
   advance(stream);
   return stream;
@@ -128,7 +128,7 @@ export function cut<P>(stream: Stream<P>): void {
   stream.outlet.cut();
 }
 
-/** Adds a page that was read after `feed.upTo`, and writes it to the streams. */
+/** Adds the page that begins after `feed.upTo` to the feed, and writes the page to the streams. */
 export function publish<P>(feed: Feed<P>, page: Page<P>): void {
   const { compare } = feed.source;
   feed.hasEnded = page.hasEnded;

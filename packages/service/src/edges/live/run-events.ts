@@ -88,7 +88,10 @@ interface RunQuestion {
 /** Maximum size of a page in bytes, measured as PostgreSQL stores the events. The last event of a page may exceed this size. */
 const maxPageBytes = 256 * 1024;
 
-/** Reads at most $3 rows for each run. A row without `seq` means that no event exists after `after`. No row means that the run was deleted. */
+/**
+ * Reads at most $3 rows for each run. If a run's row has no `seq`, no event exists after `after`. If the result has no row for a run, the
+ * run was deleted.
+ */
 const readPages = defineStatement({
   name: 'read_live_pages',
   text: `
@@ -161,9 +164,10 @@ function pageOf({ runId, after }: RunQuestion, rows: readonly Row[], limit: numb
     last.seq === null || last.seq === last.event_seq || (rows.length === last.candidates && rows.length < limit);
   return {
     frames,
-    // The last page reaches up to the highest number of the run, even if retention has deleted the row with this number.
+    // The last page reaches up to the highest row number of the run, even if retention has deleted the row with this number.
     upTo: afterRow(isLast ? first.event_seq : (last.seq ?? 0)),
-    // A stream that got some of the merged events cannot get the remaining ones.
+    // If a stream has got only some of the events that were merged into this row, the others cannot be sent separately. So `keptAfter` is
+    // this row, which cuts the stream.
     keptAfter: afterRow(isInside(first.from_seq, after) ? (first.seq ?? 0) : first.events_kept_after),
     isLast,
     hasEnded: isLast && isTerminal(first.run_state) && !first.is_debugged,

@@ -5,10 +5,10 @@ import { heartbeatBytes } from './frame.ts';
 import { afterRow, type RunPosition, readRunPages, rowOf } from './run-events.ts';
 import { sharedReads } from './shared-reads.ts';
 
-/** Maximum number of rows for each run, and maximum number of runs, in one read of new events. */
+/** One read of new events returns at most `newsRows` rows for each run, and reads at most `newsRuns` runs. */
 const newsRows = 50;
 const newsRuns = 100;
-/** Maximum number of rows for each late stream, and maximum number of late streams, in one read of pages. */
+/** One read for late streams returns a page of at most `pageRows` rows for each stream, and reads for at most `pageStreams` streams. */
 const pageRows = 200;
 const pageStreams = 10;
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '@runyard/system/backoff';
 
-/** Reads that share queries. */
+/** Answers questions to the database. Questions that wait at the same time share one query. */
 export interface SharedReads<Q, A> {
   /** Answers a question. Never fails: it retries while the database does not answer. */
   ask(question: Q): Promise<A>;

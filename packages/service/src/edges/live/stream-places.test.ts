@@ -3,7 +3,7 @@ import { makeStreamPlaces } from './stream-places.ts';
 
 const key = (name: string, isOperator = false) => ({ keyId: name, teamId: name[0] ?? '', isOperator });
 
-test('a key gets a quarter of the places, a team gets a half, and the operator always gets a place', () => {
+test('a key can open a quarter of the streams of a process and a team a half, and the operator can always open a stream', () => {
   const places = makeStreamPlaces(8, 1_000);
   const enter = (name: string, isOperator = false) => {
     const place = places.enter(key(name, isOperator));
@@ -18,7 +18,7 @@ test('a key gets a quarter of the places, a team gets a half, and the operator a
   expect(enter('c1', true)).toBe('in');
 });
 
-test('a refusal uses no place, and a second release of a place has no effect', () => {
+test('a refused stream takes no place from other streams, and a second release of a place has no effect', () => {
   const places = makeStreamPlaces(4, 1_000);
   const leave = places.enter(key('a1'));
   expect(places.enter(key('a1'))).toEqual({ by: 'key', most: 1 });

@@ -25,7 +25,7 @@ export const pageRows = 200;
 
 /**
  * The first transaction that may still write. All earlier transactions have ended, so their events are complete. Transaction numbers are
- * counted for the whole cluster; transactions of other databases ($1) write no events of this database.
+ * counted for the whole cluster; transactions of other databases ($1) are ignored, because they write no events of this database.
  */
 export const horizon = `
   SELECT coalesce(
@@ -47,7 +47,7 @@ const readEvents = defineStatement({
       ORDER BY e.xact, e.run_id, e.seq LIMIT ${pageRows}
     ) v ON true
     ORDER BY v.xact, v.run_id, v.seq`,
-  // When there is no event, all columns of `v` are NULL and only `xact` is read.
+  // If there is no event, all columns of `v` are NULL, also those that are declared as not nullable. So the code skips a row whose `xact` is NULL.
   row: {
     horizon: integer,
     is_held_back: boolean,
@@ -67,11 +67,11 @@ const readEvents = defineStatement({
 
 type Row = RowOf<typeof readEvents>;
 
-/** A sequence of events that streams of teams read. */
+/** The source of the events that the streams of teams send: the events of runs, or the deliveries to webhooks. */
 export interface TeamSource {
-  /** Reads the page of the events of all teams after `after`. `foreign`: transactions of other databases. */
+  /** Reads the events of all teams that follow the position `after`, at most one page. `foreign`: transactions of other databases. */
   read(db: Queryable, epoch: string, after: TeamPosition, foreign: readonly number[]): Promise<TeamNews>;
-  /** Calls `onNews` when there may be new events. `areLost`: notices were missed. Returns the function that ends the subscription. */
+  /** Calls `onNews` when there may be new events. `areLost`: notices may have been lost. Returns the function that ends the subscription. */
   subscribe(onNews: (areLost: boolean) => void): () => void;
 }
 
@@ -92,7 +92,7 @@ export interface TeamNews {
   readonly byTeam: ReadonlyMap<string, readonly Frame<TeamPosition>[]>;
   readonly upTo: TeamPosition;
   readonly isLast: boolean;
-  /** Further events can be read only when an older transaction has ended. */
+  /** True: further events exist, but they can be read only when an older transaction has ended. */
   readonly isHeldBack: boolean;
 }
 
@@ -105,7 +105,7 @@ function framesOf(epoch: string, row: Row, xact: number): Frame<TeamPosition>[] 
   });
 }
 
-/** Reads the page of the events of all runs after `after`. `foreign`: transactions of other databases. */
+/** Reads the events of all runs that follow the position `after`, at most one page. `foreign`: transactions of other databases. */
 async function readTeamNews(
   db: Queryable,
   epoch: string,
@@ -130,15 +130,15 @@ async function readTeamNews(
   const [first] = rows;
   return {
     byTeam,
-    // `after` may be later than the horizon: it may come from another process, which knew more transactions of other databases and so read
-    // further.
+    // Do not return a position before `after`, even if the horizon is earlier than `after`. Another process may have made `after`, and may
+    // have read further because it knew more transactions of other databases.
     upTo: isLast && first && first.horizon > last.xact ? beforeTransaction(first.horizon) : last,
     isLast,
     isHeldBack: first?.is_held_back ?? false,
   };
 }
 
-/** Returns the page of one team. */
+/** Returns the page for the streams of one team, which has only the events of this team. */
 export const pageOfTeam = (news: TeamNews, teamId: string): Page<TeamPosition> => ({
   frames: news.byTeam.get(teamId) ?? [],
   upTo: news.upTo,
@@ -177,8 +177,8 @@ const readForeign = defineStatement({
 });
 
 /**
- * Reads the transactions that write in other databases of the cluster now. A transaction never changes its database, so an older
- * answer may be used.
+ * Reads the transactions that write in other databases of the cluster now. A transaction never changes its database, so a caller may use an
+ * older answer again.
  */
 export async function readForeignTransactions(db: Queryable): Promise<number[]> {
   const rows = await db.query(readForeign);

@@ -89,7 +89,7 @@ test('a team stream sends an event that is committed after later events, both to
   const late = await openTransaction();
   await late.append(first);
   await append(second);
-  // The first read may have begun before the event existed, but the second read began after it.
+  // Wait for two reads. The first read may have begun before the event existed, but the second read began later.
   const before = reads;
   await vi.waitFor(() => expect(reads).toBeGreaterThan(before + 1), { timeout: 60_000 });
   expect(reader.ids).toEqual([]);
@@ -140,7 +140,7 @@ test('a team stream that begins at an earlier position than the other streams ge
   const other = feeds.open(t.teamId, start, { ...outlet, write: () => true });
   await append(run);
   await vi.waitFor(() => expect(other.position.xact).toBeGreaterThan(start.position.xact), { timeout: 60_000 });
-  // A read is in progress from the position of the other streams.
+  // Begin a read from the position of the other stream, and hold its answer back.
   const { promise, resolve } = Promise.withResolvers<void>();
   hold = promise;
   const before = reads;

@@ -79,7 +79,7 @@ export async function openTeamFeeds(
     if (heldBackFor > foreignAfterMs) await readForeign();
     const after = readTo;
     const news = await events.read(db, epoch, after, foreign);
-    // Drop the answer if during the read the last stream ended and a stream with another position began.
+    // During the read, the last stream may have ended, and a stream with another position may have begun. In this case, drop the answer.
     if (readTo !== after) return 0;
     if (compareTeamPositions(news.upTo, after) > 0) {
       for (const [teamId, feed] of feeds) publish(feed, pageOfTeam(news, teamId));
@@ -115,7 +115,7 @@ export async function openTeamFeeds(
     isReading = false;
   }
 
-  /** Cuts all streams if the database has a new epoch: after an outage the server may be another one. */
+  /** Cuts all streams if the database has a new epoch, because after an outage this process may be connected to another server. */
   async function checkEpoch(): Promise<void> {
     const now = await ensureEpoch(db);
     if (now === epoch) return;
@@ -133,7 +133,7 @@ export async function openTeamFeeds(
       const parsed = lastId === undefined ? null : parseTeamId(lastId);
       if (lastId !== undefined && !parsed) return { kind: 'unknown' };
       if (parsed && parsed.epoch !== epoch) return { kind: 'gone' };
-      // Read the transactions of other databases again, because a long one must not hold back the current position.
+      // Read the transactions of other databases again, because a long transaction of another database must not hold back the current position.
       if (!parsed && performance.now() - foreignReadAt > foreignAgeMs) await readForeign();
       const { horizon, next, keptAfter } = await readTeamPlace(db, foreign);
       const now = beforeTransaction(horizon);

@@ -22,7 +22,7 @@ const restMs = 1_000;
 export interface CallContext {
   readonly call: CallOperation;
   readonly notices: Pick<Notices, 'onRun'>;
-  /** Aborts when the client has left or the service stops. */
+  /** Aborts when the client has disconnected or the service stops. */
   readonly signal: AbortSignal;
 }
 

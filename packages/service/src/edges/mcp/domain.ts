@@ -44,8 +44,9 @@ const servers = [
 const isLoopback = ({ hostname }: URL): boolean => ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
 
 /**
- * Returns whether a request with this `Origin` is accepted. Requests from pages of other origins are refused. The Host header is no proof,
- * because such a page can use any name for the address of this service (DNS rebinding). Programs send no Origin.
+ * Returns whether a request with this `Origin` is accepted. Requests from pages of other origins are refused. The Host header is not
+ * checked instead, because such a page can use any name for the address of this service (DNS rebinding). Requests without `Origin` come
+ * from programs that are not browsers, and are accepted.
  */
 export function isAllowedOrigin(origin: string | undefined, baseUrl: string): boolean {
   if (origin === undefined) return true;
@@ -55,7 +56,7 @@ export function isAllowedOrigin(origin: string | undefined, baseUrl: string): bo
   return from.origin === own.origin || (isLoopback(from) && isLoopback(own) && from.port === own.port);
 }
 
-/** Headers in which the protocol describes a message. */
+/** Headers of a request that the MCP protocol defines or uses. The SDK gets only these headers. */
 const protocolHeaders = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'];
 
 function webRequest(request: FastifyRequest, baseUrl: string, signal: AbortSignal): Request {

@@ -1,4 +1,4 @@
-/** Resources: the messages of a run, in two forms, and its plans. */
+/** The MCP resources of a run: its messages as a conversation and as a transcript, and its plans. */
 import type { ReadResourceResult, Resource, ResourceTemplateType } from '@modelcontextprotocol/server';
 import type { ListRunsResponse } from '@runyard/contract/runs/runs';
 import { type CallOperation, type OperationAnswer, readSigned } from './operations.ts';

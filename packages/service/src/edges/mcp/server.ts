@@ -1,4 +1,4 @@
-/** Answers one message of the protocol with the official SDK, in the newest and in earlier revisions of the protocol. */
+/** Answers one MCP message with the official SDK, in the newest and in earlier revisions of the protocol. */
 import type { Server } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import type { Principal } from '../../team/access/keys/principal.ts';
@@ -77,7 +77,7 @@ function makeServer(sdk: Sdk, { title, toolset, log }: McpServerParts, caller: M
   return server;
 }
 
-/** Answers one HTTP request. `body` is its parsed JSON. The first request loads the SDK: 0.15 s of the processor (Node 24.21). */
+/** Answers one HTTP request. `body` is its parsed JSON. The first request loads the SDK, which takes 0.15 s of processor time (Node 24.21). */
 export async function answerMcp(
   parts: McpServerParts,
   caller: McpCaller,

@@ -19,9 +19,9 @@ export interface Tool {
   /** Members of the operation's query and body that are arguments of the
    * tool. Default: all members of the query, and no member of the body. */
   readonly members?: readonly string[];
-  /** Members of `config` that the schema names. The operation accepts its other members too. */
+  /** Members of `config` that the tool's schema names. The operation accepts the other members of `config` too. */
   readonly configMembers?: readonly string[];
-  /** Names of members that differ from the names of their arguments, by the name of the argument. */
+  /** For each argument whose member has another name in the operation: the name of this member. */
   readonly renamed?: Readonly<Record<string, string>>;
   /** Members of the body that are always the same. */
   readonly fixed?: Json;
@@ -34,7 +34,7 @@ export interface Tool {
   readonly untrusted?: true;
   /** Maximum number of characters of one string in the answer. */
   readonly maxText?: number;
-  /** Changes the answer of the operation. Default: the tool answers the same. */
+  /** How the service changes the operation's answer for the tool. Default: the tool returns the answer of the operation unchanged. */
   readonly handling?: 'wait' | 'read_file' | 'newest_messages';
 }
 

@@ -17,7 +17,10 @@ const loggedAtMost = 100;
 export interface BlobSweepDeps {
   readonly db: Queryable;
   readonly blobs: BlobStore;
-  /** The columns that name blobs. The sweep never deletes a blob whose key begins with another prefix. */
+  /**
+   * The columns that name blobs, each with the prefix of its blobs' keys. The sweep never deletes a blob whose key begins with none of
+   * these prefixes.
+   */
   readonly columns: readonly BlobColumn[];
   readonly log: Logger;
   /** Returns the time in milliseconds since 1970, from the same clock as the dates of the blobs. */

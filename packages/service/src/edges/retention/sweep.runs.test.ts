@@ -7,7 +7,7 @@ const sweeps = await openTestSweeps();
 const { db, sweep, night, put, isThere, isRow, endedRun, manyOldRuns, eventsOf } = sweeps;
 
 describe('the sweep of runs', () => {
-  test('deletes conversation and transcript after the days for detail, and keeps the other data of the run', async () => {
+  test('deletes the conversation and transcript of a run after the number of days that is set for details, and keeps the other data of the run', async () => {
     const [old, young] = [await endedRun(91), await endedRun(89)];
     expect(await sweep()).toBe('done');
     expect([await eventsOf(old.id), await eventsOf(young.id)]).toEqual([0, 4]);
@@ -65,7 +65,7 @@ describe('the sweep of runs', () => {
     expect([await keptAfter(old.id), await keptAfter(young.id)]).toEqual([5, 0]);
   });
 
-  test('deletes the details of a continued run again', async () => {
+  test('also deletes details that a run stored after its first details were deleted and the run was continued', async () => {
     const { id } = await endedRun(91);
     await sweep();
     await db.query(`INSERT INTO conversation_events (run_id, seq, execution_id, event) VALUES ($1, 6, $1, '{}')`, [id]);
@@ -108,7 +108,7 @@ describe('the sweep of runs', () => {
     ]);
   });
 
-  test('deletes runs with rows and blobs after the days for runs and keeps their child runs', async () => {
+  test('deletes runs with their rows and blobs after the number of days that is set for runs, and keeps their child runs', async () => {
     const old = await endedRun(401);
     const child = await endedRun(1, { parentRunId: old.id, ancestorIds: [old.id] });
     await sweep();

@@ -3,9 +3,10 @@ import type { Search, SearchRequest } from '../../platform/search.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 
 /**
- * Runs all searches. The result begins with the things whose ids are in the request, in the order of these ids. The other things follow by
- * kind. Teams have more runs than other things, so the search of runs executes in parallel with the other searches. A request uses only two
- * connections to the database, and not one for each kind, because the palette sends a request for each letter.
+ * Runs all searches. The result begins with the things whose ids are in the request, in the order of these ids. The other things follow,
+ * grouped by kind. Teams have more runs than other things, so the search of runs executes in parallel with the other searches. A request
+ * uses only two connections to the database, and not one for each kind, because the search field of the dashboard sends a request for each
+ * typed letter.
  */
 export async function findThings(
   db: Database,

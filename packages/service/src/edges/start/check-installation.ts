@@ -45,7 +45,7 @@ async function checkKey(tx: Queryable, { vaultKeyId }: Installation, { dataDir, 
   const setting = settings.RUNYARD_SECRETS_KEY;
   const file = secretsKeyFile(dataDir);
   const source = setting === undefined ? file : 'RUNYARD_SECRETS_KEY';
-  // If the database already has a key, do not create a key file, because its key would be a wrong one.
+  // If the database already has a key, do not create a key file, because the new file would contain a wrong key.
   const vault = vaultKeyId === null ? await openVault(dataDir, setting) : await readVault(dataDir, setting);
   const keyIds = vault?.keyIds ?? [];
   if (vaultKeyId === null) {

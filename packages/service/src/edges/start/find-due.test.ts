@@ -20,7 +20,10 @@ afterAll(() => loops.close());
 
 class RolledBack extends Error {}
 
-/** Calls `prepare` in a transaction that is rolled back. Returns the loops that have work in this transaction. Foreign keys are off. */
+/**
+ * Calls `prepare` in a transaction that is rolled back. Returns the loops that have work in this transaction. The transaction does not
+ * check foreign keys.
+ */
 async function dueAfter(prepare: (tx: Queryable) => Promise<unknown>): Promise<string[]> {
   let names: string[] = [];
   const look = db.transaction(async (tx) => {

@@ -1,4 +1,4 @@
-/** Finds secrets of all domains that the keys of a data folder do not decrypt. */
+/** Checks whether the keys of a data folder decrypt the secrets that all domains have stored. */
 import { describeKeyProblem, type KeyPlace } from '../../platform/secrets/key-problem.ts';
 import type { SealedRows } from '../../platform/secrets/seal-again.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';

@@ -133,7 +133,7 @@ test('an import copies keys, but no browser session and no sign-in code of the s
   );
 });
 
-test('an import counts the rows whose blob was missing when the file was written', async () => {
+test('an import counts the rows whose blob was missing when the backup file was written', async () => {
   const run = await source.newRun();
   const blobs = await openFolderBlobs(path.join(oldFolder, 'blobs'));
   await blobs.put('artifacts/there', Readable.from([Buffer.from('x')]), { maxBytes: 10 });

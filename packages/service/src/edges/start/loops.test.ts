@@ -160,7 +160,7 @@ describe('loops with statements for due work', () => {
     await stop();
   });
 
-  it('end with the query and the rounds in progress', async () => {
+  it('stop only after the query and the rounds in progress have ended', async () => {
     let answer: (found: readonly number[]) => void = () => undefined;
     const t = startTwo(
       () =>

@@ -76,8 +76,8 @@ interface MachineParts {
 
 /**
  * Starts the embedded database if there is no other, migrates it, and opens everything that the domains need. `undo` gets the steps that
- * close it. `took` is called after each part, and throws if the start must end. `untilUsable` repeats steps that must wait for the database
- * or the operator.
+ * close the opened parts. `took` is called after each part, and throws if the start must end. `untilUsable` repeats steps that must wait
+ * for the database or the operator.
  */
 export async function openParts(
   options: PartOptions & { took(part: string): void; untilUsable: Waiting['untilUsable'] },

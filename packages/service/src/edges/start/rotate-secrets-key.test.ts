@@ -85,7 +85,7 @@ const keyIds = async () =>
     )
   ).map(({ id }) => id);
 
-it('a rotation encrypts all values again, and both keys work until its end, also in a process that does not know the new key', async () => {
+it('a rotation encrypts all values again; until the end of the rotation both keys work, also in a process that does not know the new key', async () => {
   const other = await openVault(folder, undefined);
   await put('A', 'value of A 12345');
   const runId = await service.newRun();
@@ -140,7 +140,8 @@ it('a rotation encrypts all values again, and both keys work until its end, also
   expect(only.open(sealPurpose(credential.id), token?.sealed ?? Buffer.alloc(0))).toBe('value of H 12345');
   const [ofWebhook] = await db.query<{ sealed: Buffer }>('SELECT sealed_secret AS sealed FROM webhooks');
   expect(openWebhookSecret(only, webhookUid, ofWebhook?.sealed ?? Buffer.alloc(0))).toBe(ofSenders);
-  // `made` is still encrypted with the earlier key, like the answer to the create, which the service stores for a day.
+  // `made` is still encrypted with the earlier key. The service stores the answer to a create for a day in this form, so it must still
+  // decrypt `made`.
   expect(openSecret(vault, made)).toBe(signing);
 });
 

@@ -86,7 +86,7 @@ test("the service answers a ping at once, and acknowledges a message only when t
   expect(await stateOf(runId)).toBe('CLAIMED');
 });
 
-test('the service neither acknowledges a failed message nor applies later messages, and applies the message when the worker repeats it', async () => {
+test('the service neither acknowledges a failed message nor applies later messages, and applies the failed message when the worker repeats it', async () => {
   const { worker, runId, claimed, completed, hello } = await withAssignment();
   worker.say(claimed);
   await vi.waitFor(() => expect(applied(worker)).toEqual([1]), inTime);

@@ -112,7 +112,8 @@ test('no messages of a worker change the execution of another worker', async () 
     }),
     { numRuns: 15 },
   );
-  // The holder of the execution can send such a message, so the service refused the messages only because of their sender.
+  // The worker that holds the execution sends a message of the same kind, and it takes effect. So the service refused the other messages
+  // only because of their sender.
   await holder.send({ type: 'task_completed', data: { task_id: runId, execution_id: executionId, message: 'done' } });
   expect(await read()).not.toEqual(before);
 });

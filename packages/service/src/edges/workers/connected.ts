@@ -35,8 +35,8 @@ const row = {
 };
 
 /**
- * Returns the SQL that reads the connections of some workers with their slots in use. `busy` is a condition on `e` for the executions of
- * these workers.
+ * Returns the SQL that reads the connections of some workers with their slots in use. `busy` is an SQL condition that selects the
+ * executions (`e`) of these workers.
  */
 const connectionsOf = (connections: string, busy: string): string => `
   SELECT c.worker_id AS worker_host, c.connection_count, c.first_connected_at, c.seen_at, c.slots, coalesce(u.used, 0) AS used, c.draining,

@@ -18,7 +18,10 @@ export function orderStop(connection: OpenConnection, runId: string, executionId
 
 const maxFeatures = 50;
 
-/** Returns the level with a limited number of features and short texts, because each list of workers shows them. */
+/**
+ * Returns the sandbox level of a worker with a limited number of features and with short texts, because each list of workers shows these
+ * features.
+ */
 const shortened = ({ backend, features, missing }: SandboxLevel): SandboxLevel => ({
   backend,
   features: features.slice(0, maxFeatures).map((feature) => shorten(feature, 100)),
@@ -29,10 +32,9 @@ const shortened = ({ backend, features, missing }: SandboxLevel): SandboxLevel =
 
 /**
  * Handles the hello of our own worker, and compares the worker's list of executions with the database in both directions. Orders the worker
- * to end sandboxes that the database does not assign to it. Executions that the worker does not list are lost if the database assigns them
- * to this worker, or to an instance that this worker provably
- * replaces. A worker without a valid token is a new instance and gets a token. Throws
- * `ConnectionEnded`.
+ * to end sandboxes that the database does not assign to it. Treats an execution that the worker does not list as lost if the database
+ * assigns it to this worker, or to an instance that this worker provably replaces. A worker without a valid token is a new instance and
+ * gets a token. Throws `ConnectionEnded`.
  */
 export async function greet(deps: ExecutionDeps, connection: OpenConnection, { data }: WorkerHello): Promise<void> {
   const { slots, draining, sandbox, version, adopt_seconds: adoptSeconds = 0 } = data;
@@ -90,9 +92,8 @@ export async function greet(deps: ExecutionDeps, connection: OpenConnection, { d
 
 /**
  * Handles a worker that sent no hello. The public worker lists no executions when it connects again. So the service assumes that this
- * worker still runs the executions of lost connections with the same name, team and
- * pool. The worker does not report whether it runs containers, so the
- * service assumes `runsImages`. Throws `ConnectionEnded`.
+ * worker still runs the executions of lost connections with the same name, team and pool. `runsImages` says whether the service assumes
+ * that the worker runs container images, because the worker does not report this. Throws `ConnectionEnded`.
  */
 export async function greetPublicWorker(
   deps: ExecutionDeps,

@@ -205,7 +205,7 @@ test('the worker gets a cancel with the remaining grace time', async () => {
   expect(orders(fake), 'it is told once').toHaveLength(1);
 });
 
-test('executions before INPROGRESS are tried again at once if a restarted worker does not list them', async () => {
+test('executions that have not reached INPROGRESS are tried again at once if a restarted worker does not list them', async () => {
   const before = await connect(hello(1));
   const runId = await t.newRun();
   const [first] = await untilAssigned(before, 1);

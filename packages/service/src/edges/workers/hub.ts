@@ -162,11 +162,12 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
           // Greet a public worker before its first message, because the message may be about an execution of an earlier, lost connection.
           if (!isOfWorker(message) && !connection.ready) await greetAsPublic();
           else await greetedAsPublic;
-          // The pause begins before the execution is queued again, because the notice may arrive before the statement's answer.
+          // Begin the pause before the execution is queued again. The notice about the queue may arrive before the answer of the statement
+          // that queues it, and this connection would then get the execution again.
           if (message.type === 'task_rejected') connection.pausedUntil = performance.now() + rejectionPauseMs;
           const handled = await handle(message).catch((error: unknown) => {
-            // The message would fail each time, so the acknowledgement makes the worker drop it. The service compares the worker's next
-            // hello with the database.
+            // PostgreSQL would reject this message each time. Acknowledge it, so that the worker does not send it again. When the worker
+            // sends its next hello, the service compares this hello with the database.
             if (isDataError(error)) acknowledge(message);
             throw error;
           });

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('a run with an image goes to the worker that runs images, and shows a limited number of steps and the failure', async () => {
+test("a run with an image goes to the worker that runs images, and shows a limited number of the worker's reports about the image, and the failure", async () => {
   const hub = openHub(t.deps, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8' });
   const keyId = await insertWorkerKey(t.deps.db, t.teamId);
   const assigned: { worker: string; task_id: string; execution_id: string; docker_image?: string | undefined }[] = [];

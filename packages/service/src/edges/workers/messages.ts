@@ -139,8 +139,8 @@ async function apply(
       return 'held';
     case 'task_completed': {
       const { task_state: state, execution_id } = message.data;
-      // The public worker, which names only the run, reports a cancel after an order. Without such an order, the message is about an
-      // earlier execution.
+      // The public worker names only the run, and reports a cancel only after an order. If this execution is not stopping, it has no such
+      // order, so the message is about an earlier execution of the run.
       if (state === 'CANCELLED' && execution_id === undefined && phase !== 'stopping') return 'held';
       if (phase === 'assigned') await claimAssigned(deps, tx, connection, target);
       await endSandboxWithin(deps, tx, executionId, { kind: 'exited', message: message.data.message, exitCode: 0 });

@@ -64,7 +64,7 @@ export function makeConnection(given: Pick<OpenConnection, 'id' | 'workerId' | '
   };
 }
 
-/** Returns how many slots of the worker its executions take. */
+/** Returns how many slots of the worker the executions of the connection take. */
 export function takenSlots(connection: OpenConnection): number {
   let count = 0;
   for (const execution of connection.executions.values()) if (!execution.idle) count += 1;
@@ -72,8 +72,8 @@ export function takenSlots(connection: OpenConnection): number {
 }
 
 /**
- * Returns how deep in its tree of runs a run must at least be to be assigned to the connection. This depends on the number of the
- * connection's sandboxes that work or wait for other runs, because this number is limited.
+ * Returns the least depth that a run must have in its tree of runs to be assigned to the connection. The depth grows with the number of the
+ * connection's sandboxes that work or wait for other runs. This limits the number of sandboxes.
  */
 export function leastDepthOf(connection: OpenConnection): number {
   let live = 0;

@@ -13,7 +13,7 @@ export interface ReadingPace {
 
 /**
  * Paces the reading of a socket. The socket is not read while the worker sends faster than its messages are handled, or does not read the
- * answers. Without the pause, its messages and answers would fill the memory of the service.
+ * answers. Without these pauses, messages that are not handled yet and answers that the worker has not read would fill the memory of the service.
  */
 export function paceReading(socket: WebSocket): ReadingPace {
   let unfinished = 0;

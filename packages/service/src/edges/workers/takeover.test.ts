@@ -74,7 +74,7 @@ const failed = (runId: string, executionId?: string) => ({
 async function attack(worker: RawWorker, runId: string, executionId: string): Promise<void> {
   worker.say(failed(runId));
   worker.say(failed(runId, executionId));
-  // Messages take effect in order: the answer to this hello comes after them.
+  // Messages take effect in order, so the answer to this hello shows that the report has been handled.
   worker.say(rawHello({ executions: [{ task_id: 'marker', execution_id: '01a1fdad-b3cf-7c20-a9f8-51440e63fad9' }] }));
   await vi.waitFor(
     () => expect(receivedOf(worker, 'task_cancellation').map(({ task_id }) => task_id)).toContain('marker'),
@@ -199,7 +199,7 @@ test('a worker whose key was deleted cannot claim, reject or end executions', as
   expect(await stateOf(runId)).toBe('PENDING');
 });
 
-test("the executions of another team's worker with the same name are not counted", async () => {
+test("the answer to a create does not count the executions of another team's worker with the same name as used slots", async () => {
   const theirs = await connect(service.otherKey, 'crate');
   theirs.say(rawHello({ worker_id: 'crate' }));
   await service.newRun({ config: { worker_host: 'crate' } }, service.otherKey);

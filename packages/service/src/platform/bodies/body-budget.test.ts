@@ -34,7 +34,7 @@ test('a body that would exceed the memory limit of its execution waits, and othe
   expect(await now(budget.enter(own, 150 * kb, staying))).toBeUndefined();
 });
 
-test('the bodies of one team leave memory for other teams, and the total is limited', async () => {
+test('the budget limits the memory for the bodies of one team and for the bodies of all teams together', async () => {
   const budget = makeBodyBudget(limits);
   const large = held(await budget.enter({ teamId: 't' }, 600 * kb, staying));
   expect(await now(budget.enter({ teamId: 't' }, 20 * kb, staying))).toBeUndefined();
@@ -45,20 +45,20 @@ test('the bodies of one team leave memory for other teams, and the total is limi
   held(await third);
 });
 
-test('accepts a body that is larger than the limits if no other body holds memory', async () => {
+test('the budget accepts a body that is larger than the limits if no other body holds memory', async () => {
   const budget = makeBodyBudget(limits);
   held(await now(budget.enter(own, 5000 * kb, staying))).release();
   held(await now(budget.enter(own, kb, staying)));
 });
 
-test('lets small bodies pass while large bodies wait', async () => {
+test('a small body gets memory while a large body waits', async () => {
   const budget = makeBodyBudget(limits);
   held(await budget.enter(own, 200 * kb, staying));
   expect(await now(budget.enter(own, 200 * kb, staying))).toBeUndefined();
   held(await now(budget.enter(own, 10 * kb, staying)));
 });
 
-test('limits how many requests an execution has in progress, even if they hold no bytes, and how many wait', async () => {
+test('the budget limits how many requests of an execution are in progress, even if they hold no bytes, and how many wait', async () => {
   const budget = makeBodyBudget(limits);
   const places = await Promise.all([1, 2, 3].map(() => budget.enter(own, kb, staying)));
   for (const place of places) held(place).releaseBytes();

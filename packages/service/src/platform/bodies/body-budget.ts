@@ -25,7 +25,7 @@ export interface BodyRoom {
    */
   readonly common?: number;
   readonly perTeam: number;
-  /** For all senders without a key together. Default: `perTeam`. */
+  /** Limit for all senders without a key together. Default: `perTeam`. */
   readonly keyless?: number;
   readonly perExecution: number;
 }
@@ -37,7 +37,7 @@ export interface BodyLimits {
   readonly large: BodyRoom;
   /** Largest number of requests with a body that one execution may have in progress. */
   readonly requestsPerExecution: number;
-  /** Largest number of requests that may wait for memory: of one team, and of one execution. */
+  /** Largest number of requests of one team that may wait for memory. The same number applies to one execution. */
   readonly waiting: number;
   /** Longest time that a request waits for memory, milliseconds. */
   readonly waitMs: number;
@@ -47,8 +47,8 @@ const kb = 1024;
 const mb = 1024 * kb;
 
 /**
- * The largest body belongs to a request that creates a run with attachments: 64 MB, or 16 MB with a run token. Sixteen teams can use
- * their shares at the same time.
+ * The largest possible body is that of a request that creates a run with attachments: 64 MB with an API key, 16 MB with a run token.
+ * With these limits, sixteen teams can use their shares at the same time.
  */
 export const defaultBodyLimits: BodyLimits = {
   smallBytes: 64 * kb,
@@ -225,7 +225,7 @@ interface Held {
   waiting: number;
 }
 
-/** Makes a table of what each owner holds. All owners of a table are teams, or all are executions. An owner without requests is removed. */
+/** Makes a table of the memory and requests of each owner. The owners are all teams or all executions. An owner without requests is removed. */
 function holders() {
   const held = new Map<string, Held>();
   const none: Readonly<Held> = { bytes: 0, requests: 0, waiting: 0 };

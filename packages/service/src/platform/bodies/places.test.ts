@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { makePlaces } from './places.ts';
 
-test('each key has its own places, and each place is freed only once', () => {
+test('the limit of places counts for each key, and freeing a place twice frees only one place', () => {
   const places = makePlaces(2);
   const [first, second] = [places.enter('a'), places.enter('a')];
   expect(second).toBeDefined();

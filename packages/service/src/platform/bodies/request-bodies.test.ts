@@ -42,7 +42,7 @@ async function start(pace = { graceMs: 60_000, bytesPerSecond: 1 }) {
 
 const textOf = (held: HeldBody) => (held.kind === 'body' ? held.bytes.toString() : held.kind);
 
-test('reads a body of announced length, and one in chunks', async () => {
+test('the server reads a body with a Content-Length and a body in chunks', async () => {
   const server = await start();
   server.send(5, 'hello');
   expect(textOf(await server.nth(0))).toBe('hello');
@@ -50,7 +50,7 @@ test('reads a body of announced length, and one in chunks', async () => {
   expect(textOf(await server.nth(1))).toBe('hello, world');
 });
 
-test('reports whether a body is too large, cut or too slow', async () => {
+test('the server reports whether a body is too large, is cut or arrives too slowly', async () => {
   const server = await start({ graceMs: 200, bytesPerSecond: 1000 });
   server.send(16 * 1024 * 1024 + 1, '');
   expect((await server.nth(0)).kind).toBe('too_large');
@@ -60,7 +60,7 @@ test('reports whether a body is too large, cut or too slow', async () => {
   expect((await server.nth(2)).kind).toBe('too_slow');
 });
 
-test('reads nothing from a sender while there is no memory for its body', async () => {
+test('the server does not read a body while there is no memory for it', async () => {
   const server = await start();
   const size = 15 * 1024 * 1024;
   const first = server.send(size, 'x');
@@ -77,7 +77,7 @@ test('reads nothing from a sender while there is no memory for its body', async 
   expect((await server.nth(1)).kind).toBe('body');
 });
 
-test('frees the memory of a body whose client has disconnected', async () => {
+test('the server frees the memory of a body whose client has disconnected', async () => {
   const server = await start();
   const size = 15 * 1024 * 1024;
   for (let n = 0; n < 5; n += 1) {

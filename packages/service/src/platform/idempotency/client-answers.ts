@@ -15,8 +15,8 @@ export interface ClientAttempt {
   /** 0: the request is not a repeat. */
   readonly attempt: number;
   /**
-   * Id of the recorded answer; null while there is no answer. The code that records the answer sets this id. After the answer was sent,
-   * the caller uses the id to record this.
+   * Id of the recorded answer; null while there is no answer. The code that records the answer sets this id. The caller passes the id
+   * to `noteSent` when it has sent the answer.
    */
   readonly answer: { id: string | null };
   /** Returns whether the client has closed the connection. If so, the client repeats the request or has given up. */
@@ -51,9 +51,10 @@ export async function lockAttempt(
 }
 
 /**
- * Returns an answer at most once for each retry number, so the repeats of two requests with the same body get different answers.
+ * Returns one stored answer at most once for each retry number. So if a client repeats two requests with the same body, the two
+ * repeats get different answers.
  * Selects an answer only if the client may not have received it: the service did not send it, sent it after the repeat had arrived, or
- * noticed that the client closed the connection right after it.
+ * noticed that the client closed the connection right after the answer.
  */
 const take = defineStatement({
   name: 'take_client_answer',
@@ -99,7 +100,8 @@ export async function recordAnswer(
 }
 
 /**
- * Returns the SQL of two common table expressions: the first locks requests that are not repeats, the second records their answers.
+ * Returns the SQL of two common table expressions. The first one locks requests that are not repeats. The second one records the
+ * answers of these requests.
  * `relation` names a relation with the columns `team_id`, `answer_id` (null: nothing to record), `answer_principal`, `answer_hash` (hexadecimal)
  * and `answer`.
  */

@@ -20,7 +20,7 @@ const lockRow = defineStatement({
 
 export interface Installation {
   readonly id: string;
-  /** True: a service has written the id into the blob store of the installation. */
+  /** True: a service has written the id of the installation into the blob store of the installation. */
   readonly hasMarkedBlobs: boolean;
   /** Id of the key that encrypts secrets; null: no service has used a key yet. */
   readonly vaultKeyId: string | null;
@@ -56,8 +56,8 @@ export async function pauseInstallation(tx: Queryable): Promise<void> {
 }
 
 /**
- * Gives the installation a new id and pauses it, in the transaction that fills its tables from a backup. So this copy does not start
- * runs in parallel with the original installation, and never uses the blobs of the original. Does nothing if the schema is older than the
+ * Gives the installation a new id and pauses it, in the transaction that fills its tables from a backup. So the restored copy does not
+ * start runs in parallel with the original installation, and never uses the blobs of the original. Does nothing if the schema is older than the
  * table of the installation.
  */
 export async function separateCopy(client: pg.ClientBase): Promise<void> {

@@ -57,7 +57,7 @@ test.each([
   },
 );
 
-test('shows counters, histograms and gauges, and counts gauges that cannot be read', async () => {
+test('the metrics text shows counters, histograms and gauges, and the number of failed attempts to read gauges', async () => {
   const metrics = await open({ isRead: true });
   metrics?.addGauges([
     () => [reading('runyard_queue_depth', { pool: 'unknown' }, 3)],

@@ -15,7 +15,7 @@ export interface Metrics {
   addGauges(sources: readonly ReadGauges[]): void;
   /** Returns all metrics in the text format of Prometheus 0.0.4. Concurrent calls get the same text. */
   text(): Promise<string>;
-  /** Stops recording. If OTLP is configured, sends the last metrics before. */
+  /** Stops recording. If OTLP is configured, sends the last metrics first. */
   close(): Promise<void>;
 }
 
@@ -47,7 +47,7 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics | un
       resourceOf(),
       logDiagnostics(log),
     ]);
-  // Used only as a reader: the service answers /metrics itself, because the exporter's own port accepts no token.
+  // This exporter only reads the metrics. The service itself answers /metrics, because the exporter's own port cannot check a token.
   const scraped = new PrometheusExporter({ preventServerStart: true });
   const intervalMs = wholeOf(env.OTEL_METRIC_EXPORT_INTERVAL, 60_000);
   const sending = isSent

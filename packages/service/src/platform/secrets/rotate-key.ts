@@ -23,7 +23,7 @@ const keysOf = (text: string): string[] => text.split(/\s+/).filter((key) => key
 
 /**
  * Writes a new key to the beginning of the key file. The file is replaced as a whole. So after a crash, either the old or the new file
- * exists, and with both files all secrets can be decrypted. Running services read the file again within seconds and then encrypt all
+ * exists, and each of the two files has the keys of all secrets. Running services read the file again within seconds and then encrypt all
  * rows with the new key.
  */
 export async function rotateKey(dataDir: string): Promise<KeyRotation> {

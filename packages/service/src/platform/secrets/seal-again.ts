@@ -1,4 +1,4 @@
-/** Encrypts stored secrets again after the key was changed: with the present key of the vault, if another key encrypted them. */
+/** Encrypts stored secrets with the present key of the vault after the key was changed. */
 import type { Queryable } from '../store/database/database.ts';
 import { bytes, defineStatement, integer, nullable, type TypedStatement, text } from '../store/database/statement.ts';
 import type { Vault } from './vault.ts';
@@ -65,8 +65,8 @@ const batchRows = 100;
 
 /**
  * Encrypts the rows again with the first key of the vault, each row in a separate statement. After a crash, some rows are still
- * encrypted with an earlier key, and the vault can decrypt these rows too. Returns the number of rows that this process cannot
- * decrypt, so that they keep another key.
+ * encrypted with an earlier key, and the vault can decrypt these rows too. Returns the number of rows that stay encrypted with another
+ * key, because this process cannot decrypt them.
  */
 export async function sealAgain(db: Queryable, vault: Vault, rows: SealedRows): Promise<number> {
   for (;;) {

@@ -28,7 +28,7 @@ export function signUrl(signer: Signer, baseUrl: string, target: SignedTarget, n
   };
 }
 
-/** `expired`: the signature is right, but the time is over. */
+/** `expired`: the signature is right, but the URL is no longer valid. */
 export type SignatureCheck = 'valid' | 'wrong' | 'expired';
 
 /** Checks the query of a signed URL. Compares the signature in constant time. */

@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-test('opens a sealed text only with the same key and for the same purpose', () => {
+test('a vault decrypts a text only with the key and for the purpose with which the text was encrypted', () => {
   const vault = makeVault(randomBytes(32));
   const sealed = vault.seal('a', 'sécret');
   expect(sealed.toString('latin1')).not.toContain('cret');
@@ -20,7 +20,7 @@ test('opens a sealed text only with the same key and for the same purpose', () =
   expect(() => makeVault(randomBytes(32)).open('a', sealed)).toThrow();
 });
 
-test('refuses an encrypted text if one of its bytes was changed or removed', () => {
+test('a vault refuses an encrypted text if one byte of the text was changed or the end of the text was removed', () => {
   const vault = makeVault(randomBytes(32));
   const sealed = vault.seal('a', 'secret');
   for (let index = 0; index < sealed.length; index += 1) {
@@ -31,12 +31,12 @@ test('refuses an encrypted text if one of its bytes was changed or removed', () 
   }
 });
 
-test('never seals the same text to the same bytes', () => {
+test('a vault encrypts the same text to different bytes each time', () => {
   const vault = makeVault(randomBytes(32));
   expect(vault.seal('a', 'b')).not.toEqual(vault.seal('a', 'b'));
 });
 
-test('creates one key file with mode 0600 when several processes start at once', async () => {
+test('if several callers open the vault of a new folder at once, all use one key file, which has mode 0600', async () => {
   const vaults = await Promise.all([1, 2, 3, 4].map(() => openVault(folder, undefined)));
   expect(new Set(vaults.map(({ keyId }) => keyId)).size).toBe(1);
   const file = path.join(folder, 'secrets-key');
@@ -44,7 +44,7 @@ test('creates one key file with mode 0600 when several processes start at once',
   expect(Buffer.from(await readFile(file, 'utf8'), 'base64')).toHaveLength(32);
 });
 
-test('uses the key of the setting instead of the file, and refuses a broken file', async () => {
+test('the vault uses the key of the setting instead of the key file, and without a setting it refuses a broken file', async () => {
   await writeFile(path.join(folder, 'secrets-key'), 'too short\n');
   await expect(openVault(folder, undefined)).rejects.toThrow('32 bytes');
   const key = randomBytes(32);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { oneAtATime } from './one-at-a-time.ts';
 
-test('runs the work again after work that ended without waiting for anything', async () => {
+test('a second call of `run` starts the work again, even if the work ends without waiting for anything', async () => {
   let runs = 0;
   const counted = oneAtATime(async () => {
     runs += 1;
@@ -11,7 +11,7 @@ test('runs the work again after work that ended without waiting for anything', a
   expect(runs).toBe(2);
 });
 
-test('runs the work once more for all calls that come while the work runs', async () => {
+test('`run` starts the work only once more for all calls that come while the work runs', async () => {
   let runs = 0;
   const gate = Promise.withResolvers<void>();
   const counted = oneAtATime(async () => {
@@ -24,7 +24,7 @@ test('runs the work once more for all calls that come while the work runs', asyn
   expect(runs).toBe(2);
 });
 
-test('runs the work again after the work has failed', async () => {
+test('`run` starts the work again after the work has failed', async () => {
   let runs = 0;
   const failing = oneAtATime(async () => {
     runs += 1;
@@ -51,7 +51,7 @@ test('`stop` waits for the work in progress and starts no more work', async () =
   expect(runs).toBe(1);
 });
 
-test('runs the work again for a call that came before the work failed', async () => {
+test('if `run` is called while work is in progress that then fails, the work runs again and the failure is not reported', async () => {
   let runs = 0;
   const gate = Promise.withResolvers<void>();
   const failing = oneAtATime(async () => {
@@ -66,7 +66,7 @@ test('runs the work again for a call that came before the work failed', async ()
   expect(runs).toBe(2);
 });
 
-test('runs the work again after work that threw before it returned a promise', async () => {
+test('`run` starts the work again after the work threw an error before it returned a promise', async () => {
   let runs = 0;
   const failing = oneAtATime(() => {
     runs += 1;

@@ -6,7 +6,7 @@ import type { z } from 'zod';
 import type { Queryable } from '../store/database/database.ts';
 import type { Refusal } from './refusal.ts';
 
-/** Where a request comes from: its client, its id, and the source of a run that it creates. */
+/** The client and the id of a request, and the source of a run that the request creates. */
 export interface RequestOrigin {
   /** IP address of the client. */
   readonly address: string;
@@ -68,9 +68,9 @@ interface OnceSteps<C, T, A> {
   /** Makes the answer from the result of the work, for the request and for its repetitions. Default: the answer is the result. */
   answer?(result: T, call: C): A | Refusal | Promise<A | Refusal>;
   /**
-   * Set if the result of the work contains a new API key in clear text, as `key`; names the operation. Such a result is recorded
-   * encrypted. The API key of the caller encrypts it, because the service does not store that key. Absent: the result contains no such
-   * key.
+   * Name of the operation, if the result of the work has a member `key` with a new API key in clear text. Such a result is encrypted
+   * with the API key of the caller before it is recorded, because the service does not store the caller's key. Absent: the result
+   * contains no such member.
    */
   readonly keySealedFor?: string;
 }

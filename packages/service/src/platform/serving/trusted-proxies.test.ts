@@ -33,13 +33,13 @@ test.each([
   expect(clientOf(peer, forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }).address).toBe(address);
 });
 
-test('reads scheme and host only from headers of a declared proxy, and only from the entry that this proxy added', () => {
+test('the service reads scheme and host only from headers of a declared proxy, and only from the entry that this proxy added', () => {
   const headers = { 'x-forwarded-proto': 'http, https', 'x-forwarded-host': 'forged, runyard.example' };
   expect(clientOf('127.0.0.1', headers)).toEqual({ address: '127.0.0.1', scheme: 'https', host: 'runyard.example' });
   expect(clientOf('192.0.2.7', headers)).toEqual({ address: '192.0.2.7', scheme: 'http', host: 'inside' });
 });
 
-test('reports the address of a proxy that is not declared', () => {
+test('the service reports the address of a proxy that is not declared', () => {
   expect(clientOf('192.0.2.7', { 'x-forwarded-for': '198.51.100.9' }).undeclaredProxy).toBe('192.0.2.7');
   expect(clientOf('127.0.0.1', { 'x-forwarded-for': '198.51.100.9' })).not.toHaveProperty('undeclaredProxy');
 });

@@ -20,7 +20,7 @@ const purpose = 'cursor';
 export const listIdentity = (parts: unknown): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);
 
-/** Returns a signed cursor. A client cannot make or change a cursor, so it cannot change the query through one. */
+/** Returns a signed cursor. A client cannot make or change a cursor, so a client cannot change the query through a cursor. */
 export function writeCursor(signer: CursorSigner, identity: string, position: CursorPosition): string {
   const text = Buffer.from(
     JSON.stringify([identity, position.value, position.id, position.isSimilar ?? false]),

@@ -77,7 +77,7 @@ export function openBoundedThread<In, Out>(options: ThreadOptions<Out>): Bounded
         onMessage?.(message);
         if (isLast(message)) end({ kind: 'done', message });
       });
-      // The thread ends by itself only if the work has used up its memory.
+      // The thread ends by itself only if the work has used up the memory of the thread.
       worker.once('exit', () => end({ kind: 'too_slow' }));
       worker.postMessage(work);
     });

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { makeTurns } from './turns.ts';
 
-test('runs one call at a time, and the teams take turns', async () => {
+test('only one call runs at a time, and the teams take turns', async () => {
   const turns = makeTurns({ waiting: 10, waitingPerTeam: 10 });
   const order: string[] = [];
   let running = 0;
@@ -23,7 +23,7 @@ test('runs one call at a time, and the teams take turns', async () => {
   expect(await call('a', 'a5')).toBe('a5');
 });
 
-test('refuses a call if too many calls of its team, or of all teams together, already wait', async () => {
+test('a call is refused if too many calls of its team, or of all teams together, already wait', async () => {
   const turns = makeTurns({ waiting: 3, waitingPerTeam: 2 });
   const end = Promise.withResolvers<void>();
   const calls = ['a', 'a', 'a', 'a', 'b', 'c'].map((teamId) => turns(teamId, () => end.promise.then(() => 'done')));

@@ -3,7 +3,7 @@ import type { ContentBlock, MessageRole } from '@runyard/contract/runs/conversat
 import { lastPart } from '@runyard/contract/wire/shorten';
 import type { ConversationPart } from './parts.ts';
 
-/** Keeps the end of an output, because it shows how the action ended. */
+/** Maximum number of characters of an output in the text. The end of the output is kept, because it shows how the action ended. */
 const maxOutputCharacters = 4_000;
 
 const tail = (text: string, max: number): string => (text.length <= max ? text : `[…] ${lastPart(text, max)}`);
@@ -24,14 +24,15 @@ function blockText(block: ContentBlock): string {
 }
 
 /**
- * Returns a conversation as a text for a model; of a long conversation, only the end. Returns undefined if the conversation has no parts.
- * The function needs memory for at most about twice the returned text.
+ * Returns a conversation as a text for a model. If the conversation is long, the text contains only its end. Returns undefined if the
+ * conversation has no parts.
+ * The function holds at most about twice the returned text in memory.
  */
 export async function conversationText(parts: AsyncIterable<ConversationPart>): Promise<string | undefined> {
   let text = '';
   let length = 0;
   let isEmpty = true;
-  /** The text of the message that is being read, as far as it was read. */
+  /** The part of the present message that was already read. */
   let pieces = '';
   let role: MessageRole = 'assistant';
   const add = (said: string): void => {

@@ -10,7 +10,7 @@ interface ExecutionPlace {
   readonly teamId: string;
   readonly conversationId: string;
   readonly harness: string;
-  /** Number of the earlier execution, of the same run, that the new execution continues; null: it continues none. */
+  /** Number of the execution of the same run whose conversation the new execution continues; null: there is no such execution. */
   readonly continues: number | null;
   /**
    * Present if the execution resumes a turn that was lost with its worker. `after`: number of the last event whose effects the restored
@@ -20,10 +20,10 @@ interface ExecutionPlace {
 }
 
 /**
- * Finds the last earlier execution in which a turn began, and whether the saved memory of the harness is complete. It is complete if it was
- * saved at the end of the execution's last turn, or before a request to a person that has no decision yet. After a decision the agent
- * continues, and the saved memory does not contain this further work.
- * Without `OFFSET 0` the planner may evaluate all decisions of all conversations at once.
+ * Finds the last earlier execution in which a turn began. Also returns whether the memory of the harness that this execution saved is
+ * complete. The memory is complete if it was saved at the end of the execution's last turn, or before a request to a person that has no
+ * decision yet. After a decision the agent continues, and the saved memory does not contain this further work.
+ * Without `OFFSET 0` the planner may read the decisions of all conversations, and not only those of one execution.
  */
 const readLast = defineStatement({
   name: 'read_last_memory',
@@ -43,8 +43,8 @@ const readLast = defineStatement({
 });
 
 /**
- * Reads the number of the last event before the run's last turn. This number is used if it is not known which event is the last one whose
- * effects the saved files contain.
+ * Reads the number of the last event before the run's last turn. The number is used if the saved files do not say up to which event they
+ * contain the effects.
  */
 const readBeginOfTurn = defineStatement({
   name: 'read_begin_of_last_turn',
@@ -63,8 +63,8 @@ export interface EarlierConversation {
 }
 
 /**
- * Reads, for a new execution, the memory or the text of the conversation that earlier executions and earlier runs left. `busy`: too many
- * conversations are being read.
+ * Returns the conversation of earlier executions and earlier runs for a new execution: as the memory of the harness, or as text.
+ * `busy`: too many conversations are being read.
  */
 export async function readEarlierConversation(
   { db, enterRead }: { readonly db: Database; readonly enterRead: EnterRead },

@@ -127,8 +127,8 @@ export async function readOrderOfMessage(db: Queryable, runId: string, seq: numb
 }
 
 /**
- * Reads the events with the numbers in the list `$2`, in the order of the list. Returns at least one event, and further events while all
- * together have at most 1 MiB.
+ * Reads the events with the numbers in the list `$2`, in the order of the list. Returns the first event, and further events as long as
+ * all returned events together have at most 1 MiB.
  */
 const readPage = defineStatement({
   name: 'read_conversation_page',

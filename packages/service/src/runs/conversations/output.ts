@@ -9,12 +9,12 @@ import {
   wholeLinesOfTail,
 } from '@runyard/contract/wire/left-out';
 
-/** Collects the output of an action that arrives in pieces. Of a long output, only the beginning and the end are kept. */
+/** Collects the output of an action that arrives in pieces. Keeps only the beginning and the end of a long output. */
 export interface GrowingOutput {
   append(text: string): void;
   /**
-   * Sets the number of bytes that the action wrote. Is called if the agent has already shortened the output, so the pieces have fewer
-   * bytes.
+   * Sets the number of bytes that the action wrote. Call this function if the agent has already shortened the output, so the pieces have
+   * fewer bytes.
    */
   setTotal(bytes: number): void;
   read(): string;

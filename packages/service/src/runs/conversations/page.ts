@@ -24,11 +24,14 @@ export interface PageEnd {
 /** Maximum number of bytes that a page shows of an action's input, an action's output and a text. */
 const maxShownBytes = { input: 16 * 1024, output: 8 * 1024, text: 32 * 1024 } as const;
 const maxPageBytes = 1024 * 1024;
-/** Maximum size of the stored events that are read for a page, in bytes. Is exceeded only to avoid a cut inside an action or a text. */
+/**
+ * Maximum size of the stored events that are read for a page, in bytes. A page exceeds this size only to avoid a cut inside an action or
+ * a text.
+ */
 const maxReadBytes = 2 * 1024 * 1024;
 /** Maximum number of events of a page. A page with this number may begin inside an action or a text. */
 const maxEvents = 5_000;
-/** Maximum number of open actions that a page end names. Harnesses run only a few actions at a time. */
+/** Maximum number of action ids in a `PageEnd`. Harnesses run only a few actions at a time. */
 const maxOpen = 50;
 
 /**
@@ -67,12 +70,12 @@ const idOfAction = (event: AgentEvent): string | undefined =>
 function gatherPage(limit: number) {
   const events: StoredEvent[] = [];
   const texts = new Set<string>();
-  /** Actions with events on the page that began on an earlier page. */
+  /** Ids of the actions that have events on the page, but whose beginning has not been added yet. */
   const split = new Set<string>();
   let messages = 0;
   let pageBytes = 0;
   let readBytes = 0;
-  /** The number of newest events that make the longest page, so far, that cuts neither an action nor a text. */
+  /** The longest page so far that cuts neither an action nor a text has this number of events, counted from the newest event. */
   let whole = 0;
 
   const cutsText = (event: AgentEvent) => event.type === 'text' && texts.has(event.message_id);
@@ -109,7 +112,10 @@ function gatherPage(limit: number) {
   };
 }
 
-/** Returns the block as a page shows it, and the size of the whole text or JSON in bytes if it was shortened; 0: it was not shortened. */
+/**
+ * Returns the block as a page shows it. `wholeBytes`: size in bytes of the text or JSON before it was shortened; 0: nothing was
+ * shortened.
+ */
 function shortenBlock(block: ContentBlock): { readonly block: ContentBlock; readonly wholeBytes: number } {
   const bytesOf = (value: unknown) => Buffer.byteLength(typeof value === 'string' ? value : JSON.stringify(value));
   const same = { block, wholeBytes: 0 };

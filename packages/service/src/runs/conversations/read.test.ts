@@ -115,7 +115,7 @@ const stories: Record<string, Body[]> = {
 
 describe.each(Object.entries(stories))('%s', (_name, bodies) => {
   it.each(['INPROGRESS', 'SUCCEEDED'] as const)(
-    'gives the same conversation in parts as in one piece, for a run that is %s',
+    'a conversation that is read in parts is the same as the conversation built from all events at once, for a run that is %s',
     async (state) => {
       const { runId, events } = await store(bodies);
       expect(await readConversation(database.db, 'c', [{ id: runId, state }])).toEqual(
@@ -125,7 +125,7 @@ describe.each(Object.entries(stories))('%s', (_name, bodies) => {
   );
 });
 
-it('gives the same conversation in pages as in one piece', async () => {
+it('a conversation that is read in several pages of events is the same as the conversation built from all events at once', async () => {
   const bodies: Body[] = Array.from({ length: 2500 }, (_, n) => {
     if (n % 7 === 0) return action(`a${n}`, `s${n % 3}`);
     if (n % 7 === 3) return result(`a${n - 3}`);
@@ -137,13 +137,13 @@ it('gives the same conversation in pages as in one piece', async () => {
   expect(read).toEqual(replayed(events, true));
 });
 
-it('returns no conversation of a run without messages of an agent', async () => {
+it('a run without messages of an agent has no conversation', async () => {
   const { runId } = await store([output('a', 'stray'), { type: 'agent_started', harness: 'oz', model_id: 'runbook' }]);
   expect(await readConversation(database.db, 'c', [{ id: runId, state: 'SUCCEEDED' }])).toBeNull();
   expect(await conversationText(readParts(database.db, [{ id: runId, state: 'SUCCEEDED' }]))).toBeUndefined();
 });
 
-it('writes a conversation as text for a model, and only the end of a long conversation', async () => {
+it('the text of a conversation for a model contains only the end of a long conversation', async () => {
   const short = await store([
     { type: 'turn_started', step_id: 's', prompt: 'Go' },
     text('m', 'Work'),
@@ -166,7 +166,7 @@ it('writes a conversation as text for a model, and only the end of a long conver
   expect(written).toBe(`[…] ${all.slice(-200_000)}`);
 });
 
-it('fails if events are deleted while it reads a conversation', async () => {
+it('reading a conversation fails if events are deleted meanwhile', async () => {
   const { runId } = await store(Array.from({ length: 500 }, (_, n) => text(`m${n}`, 'x')));
   const parts = readParts(database.db, [{ id: runId, state: 'SUCCEEDED' }]);
   await parts.next();

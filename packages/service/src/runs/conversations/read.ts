@@ -6,7 +6,7 @@ import { defineStatement, nullable, numeric, text, uuid } from '../../platform/s
 import { type ConversationRange, readOrder, readOrderOfMessage } from './order.ts';
 import { type ConversationPart, partsOfRun } from './parts.ts';
 
-/** Waits until there is memory for the reading of a conversation that takes `bytes` bytes. */
+/** Waits until `bytes` bytes of memory may be used to read a conversation. */
 export type EnterRead = (bytes: number) => Promise<Place | 'busy' | 'gone'>;
 
 const mb = 1024 * 1024;
@@ -29,10 +29,10 @@ export const readLimits: BodyLimits = {
   waitMs: 20_000,
 };
 
-/** Returns the most memory, in bytes, that the reading of a conversation of `bytes` bytes takes. */
+/** Returns the maximum memory, in bytes, that is needed to read a whole conversation of `bytes` bytes. */
 export const readCost = (bytes: number): number => (bytes <= mb ? bytes : longBytes);
 
-/** Returns the most memory, in bytes, that the reading of one page or message takes if the conversation has `bytes` bytes. */
+/** Returns the maximum memory, in bytes, that is needed to read one page or message of a conversation of `bytes` bytes. */
 export const readPartCost = (bytes: number): number => Math.min(bytes, mb);
 
 /** A run whose events belong to a conversation. */
@@ -102,7 +102,7 @@ const sumBytes = defineStatement({
   row: { bytes: nullable(numeric) },
 });
 
-/** Returns the size of the runs' events in bytes, as they were reported. Events that were merged later may take less. */
+/** Returns the total size, in bytes, with which the runs' events were reported. Events that were merged later may take less. */
 export async function sizeOfConversation(db: Queryable, runs: readonly ConversationRun[]): Promise<number> {
   const [row] = await db.query(sumBytes, [runs.map(({ id }) => id)]);
   return Number(row?.bytes ?? 0);

@@ -63,7 +63,7 @@ describe('a replay', () => {
     });
   });
 
-  it("shows the output in an action's result, if there is one, and not the pieces of output that arrived before", () => {
+  it("shows the output from an action's result, or, if the result has no output, the pieces of output that arrived before", () => {
     const result = { type: 'action_result', action_id: 'a', state: 'completed' } as const;
     expect(resultOf(replay([turn, action, output('shown'), result]))).toMatchObject({
       state: 'completed',
@@ -122,7 +122,7 @@ describe('a replay', () => {
     expect(conversation.steps[0]?.messages).toHaveLength(3);
   });
 
-  it('shows an action only once, with its last name and input, if it is reported again', () => {
+  it('shows an action that is reported again only once, with the name and the input of the last report', () => {
     const again = { ...action, category: 'files', name: 'read', input: { path: 'a.txt' } } as const;
     const conversation = replay([turn, action, output('one'), again, output('two')]);
     expect(conversation.steps[0]?.messages).toHaveLength(3);

@@ -39,8 +39,8 @@ const findRuns = {
 };
 
 /**
- * Returns the ids of the runs of which the transcript of a run or conversation consists, in order. Returns [] if there is no such run or
- * conversation.
+ * Returns, in order, the ids of the runs whose transcripts together are the transcript of a run or of a conversation. Returns [] if there
+ * is no such run or conversation.
  */
 export async function findTranscriptRuns(db: Queryable, of: 'run' | 'conversation', id: string): Promise<string[]> {
   if (!isUuid(id)) return [];

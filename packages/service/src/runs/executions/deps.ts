@@ -18,8 +18,8 @@ export interface ExecutionTiming {
   /** An execution counts as lost if neither its worker nor its agent has sent anything for this time. */
   readonly leaseSeconds: number;
   /**
-   * For this time, the connection of a public worker renews the lease of an agent that has not called yet. The pull of the image counts
-   * too.
+   * For this time, the connection of a public worker renews the lease of an agent that has not called yet. This time includes the pull of
+   * the image.
    */
   readonly agentStartSeconds: number;
   /** For this time after the agent's last call, the worker's connection renews the lease. Agents call at least every 25 s. */

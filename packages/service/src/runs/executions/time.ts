@@ -1,7 +1,7 @@
 /** SQL: now plus the given number of seconds, by the database's clock. `seconds` is an SQL expression. */
 export const fromNow = (seconds: string): string => `clock_timestamp() + make_interval(secs => (${seconds})::float8)`;
 
-/** SQL: seconds that the agents of the run `run` have worked, in all its executions, without waits for follow-ups. */
+/** SQL: seconds that the agents of the run `run` have worked, in all executions of the run. Waits for follow-ups do not count. */
 export const workedSeconds = (run: string): string => `(
   SELECT coalesce(sum(extract(epoch FROM coalesce(x.finished_at, x.ended_at, clock_timestamp()) - x.started_at) - x.idle_seconds), 0)::float8
   FROM executions x WHERE x.run_id = ${run} AND x.started_at IS NOT NULL)`;

@@ -14,13 +14,13 @@ function fakeNotices() {
   };
 }
 
-test('returns the result of the first read without a pause', async () => {
+test('`waitForRuns` returns the result of the first read without a pause', async () => {
   const notices = fakeNotices();
   expect(await waitForRuns(notices, { runIds: () => ['a'], waitMs: 0 }, async () => 'found')).toBe('found');
   expect(notices.emitter.eventNames()).toEqual([]);
 });
 
-test('reads again if a notice arrives during a read', async () => {
+test('`waitForRuns` reads again if a notice arrives during a read', async () => {
   const notices = fakeNotices();
   let looks = 0;
   const look = async () => {
@@ -31,7 +31,7 @@ test('reads again if a notice arrives during a read', async () => {
   expect(await waitForRuns(notices, { runIds: () => ['a'], waitMs: 60_000 }, look)).toBe('found');
 });
 
-test('reads once for all notices that arrive within the minimum time between two reads', async () => {
+test('`waitForRuns` reads once for all notices that arrive within the minimum time between two reads', async () => {
   const notices = fakeNotices();
   let looks = 0;
   const look = async () => {
@@ -50,7 +50,7 @@ test('reads once for all notices that arrive within the minimum time between two
   expect(looks).toBe(2);
 });
 
-test('reads again at once when a read finds another run, and then listens to that run', async () => {
+test('`waitForRuns` reads again at once when a read finds a further run, and then listens to that run', async () => {
   const notices = fakeNotices();
   const runIds: string[] = [];
   let looks = 0;
@@ -68,7 +68,7 @@ test('reads again at once when a read finds another run, and then listens to tha
   expect([looks, pauses]).toEqual([3, 1]);
 });
 
-test('returns undefined when the maximum time has passed or the signal aborts', async () => {
+test('`waitForRuns` returns undefined when the maximum time has passed or the signal aborts', async () => {
   const notices = fakeNotices();
   const nothing = async () => undefined;
   expect(await waitForRuns(notices, { runIds: () => ['a'], waitMs: 5 }, nothing)).toBeUndefined();

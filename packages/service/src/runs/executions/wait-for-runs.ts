@@ -3,8 +3,8 @@ import type { Notices } from './notices.ts';
 
 interface Wait {
   /**
-   * Returns the ids of the runs: a notice about one of them ends a pause. Is called again after each query, because a query may find
-   * further runs.
+   * Returns the ids of the runs: a notice about one of them ends a pause. This function is called again after each read, because a read
+   * may find further runs.
    */
   runIds(): readonly string[];
   readonly waitMs: number;

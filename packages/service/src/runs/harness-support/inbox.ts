@@ -54,7 +54,7 @@ const readInbox = defineStatement({
   row,
 });
 
-/** Reads the inbox and writes nothing. The lease was renewed a moment ago, and each event of the run causes such a read. */
+/** Reads the inbox and writes nothing, because the lease was renewed a moment ago and each event of the run causes such a read. */
 const readInboxAgain = defineStatement({
   name: 'read_inbox',
   text: `SELECT ${inboxColumns({ runId: '$2', after: '$3' })}

@@ -29,7 +29,8 @@ export async function keepMemory(
   const { blobs, executionDeps } = deps;
   const { executionId } = attempt;
   const blobKey = `memories/${executionId}/${randomUUIDv7()}`;
-  // The next execution needs the memory to continue, so the memory counts against the higher limit, for texts.
+  // The next execution needs the memory to continue, so the memory counts against the limit for texts, which is higher than the limit for
+  // files.
   const room = await readTeamRoom(executionDeps, undefined, attempt.teamId);
   const maxBytes = Math.min(maxMemoryBytes, room.texts);
   const put = await blobs.put(blobKey, byteMaskOf(executionDeps, attempt).stream(body), { maxBytes });

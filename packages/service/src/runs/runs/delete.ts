@@ -31,7 +31,7 @@ export type DeleteRunOutcome =
   | { readonly kind: 'sandbox_running' };
 
 /**
- * SQL: the run `r` may be deleted. The run has ended, all its sandboxes have ended, and if it was cancelled, the cancel has reached all its
+ * SQL: the run `r` may be deleted. The run and all its sandboxes have ended. If the run was cancelled, the cancel has reached all
  * descendants.
  */
 export const isDeletable = `r.state IN (${terminalStates.map((state) => `'${state}'`).join(', ')})
@@ -71,7 +71,8 @@ const lockRun = defineStatement({
 });
 
 /**
- * This statement runs separately, after the lock. So it sees changes that other transactions committed while this one waited for the lock.
+ * This statement runs separately, after the lock. So it sees changes that other transactions committed while this transaction waited for
+ * the lock.
  */
 const readDeletable = defineStatement({
   name: 'is_deletable_run',
@@ -152,8 +153,8 @@ const markDeleted: Statement = {
 };
 
 /**
- * Deletes the follow-ups of these runs that agents have taken, and marks the runs as done. Must be called after all other domains have
- * deleted their details of these runs.
+ * Deletes the follow-ups of these runs that agents have taken, and records that the details of the runs are deleted. Must be called after
+ * all other domains have deleted their details of these runs.
  */
 export async function deleteRunDetail(tx: Queryable, runIds: readonly string[]): Promise<DeletedDetail> {
   await tx.query(deleteFollowups, [runIds]);

@@ -45,8 +45,8 @@ export async function readRunModels(
 }
 
 /**
- * If two concurrent requests change the model of a run, only the first one changes it. The requested model is stored, and cleared when the run
- * uses it again.
+ * If two concurrent requests change the model of a run, only the first request has an effect. The requested model is stored, and cleared
+ * when the run uses it again.
  */
 const switchStatement = defineStatement({
   name: 'switch_model_of_run',
@@ -90,7 +90,7 @@ export async function switchModel(
 /** Maximum number of names of removed parts in the timeline of a run. */
 const maxNames = 50;
 
-/** Records names and returns those that are new. If two requests do this at once, each name is new for only one of them. */
+/** Records names and returns the new names. If two requests record the same name at once, it is new for only one of the two requests. */
 const noteStatement = defineStatement({
   name: 'note_removed_members_of_run',
   text: `

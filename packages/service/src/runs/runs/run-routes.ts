@@ -67,7 +67,7 @@ function refusedFollowup(outcome: Exclude<SendOutcome, { kind: 'sent' }>): Refus
   }
 }
 
-/** Routes that send follow-ups to runs and conversations, interrupt them, and cancel or delete runs. */
+/** Routes that send follow-ups to runs and conversations, interrupt the turns of runs and conversations, and cancel or delete runs. */
 export function runRoutes(deps: RunRouteDeps): readonly ServedRoute[] {
   const { executionDeps, blobs, log } = deps;
   const { db } = executionDeps;

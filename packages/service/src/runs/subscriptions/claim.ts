@@ -39,7 +39,8 @@ const leaseSeconds = 30;
  * Begins attempts of deliveries that are due. Because of SKIP LOCKED and the lease, no other process begins the same attempts. Each
  * subscription has a limit, so that a receiver that does not answer leaves connections for other receivers. Teams take turns, beginning
  * with the team that has the fewest attempts in progress. So a team whose receivers do not answer delays other teams only by one attempt,
- * and not by all its waiting deliveries. `now()` and not `clock_timestamp()`, because an index cannot be searched with a volatile function.
+ * and not by all its waiting deliveries. The statement uses `now()` and not `clock_timestamp()`, because an index cannot be searched with
+ * a volatile function.
  * A process claims no deliveries of subscriptions whose secret it cannot decrypt.
  */
 const claimDue = defineStatement({

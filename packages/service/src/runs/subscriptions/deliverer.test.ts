@@ -142,7 +142,7 @@ describe('a failed attempt', () => {
     ['a 404', { status: 404 }, /it answered 404/],
     ['a reset', 'reset', /reset/],
     ['silence', 'hang', /no answer within 1 s/],
-  ] as const)('is %s', async (_, behaviour, error) => {
+  ] as const)('can be caused by %s', async (_, behaviour, error) => {
     await subscriptions.subscribe();
     subscriptions.receiver.behave(behaviour);
     await subscriptions.openDeliverer({ timeoutMs: behaviour === 'hang' ? 1_000 : 60_000 });

@@ -58,7 +58,7 @@ test('every change of a run that subscribers can choose enqueues a delivery in t
 test.each([
   ['FAILED', { success: false, summary: 'no' }],
   ['ERROR', { success: false, summary: 'no', error: { code: 'agent_process_failed', message: 'x' } }],
-] as const)('a run that ends as %s has ended', async (state, report) => {
+] as const)('a run that ends as %s enqueues run.ended', async (state, report) => {
   await subscriptions.subscribe({ events: ['run.ended'] });
   const target = await startRun();
   await finishRun(subscriptions.deps, subscriptions.database.db, { ...target, report });
@@ -148,7 +148,7 @@ describe('the notified subscriptions', () => {
     ['metadata', { metadata: { a: '1', b: '2' } }, { metadata: { a: '1', b: '2', c: '3' } }, { metadata: { a: '1' } }],
     ['another value', { metadata: { a: '1' } }, { metadata: { a: '1' } }, { metadata: { a: '2' } }],
     ['all of it', { source: 'CLI', name: 'n' } as const, { source: 'CLI', name: 'n' }, { source: 'CLI' }],
-  ])('events are selected by %s', async (_, filter, matching, other) => {
+  ])('are selected by a filter on %s', async (_, filter, matching, other) => {
     await subscriptions.subscribe({ filter });
     await subscriptions.newRun(other as never);
     expect(await told()).toEqual([]);
@@ -156,7 +156,7 @@ describe('the notified subscriptions', () => {
     expect((await subscriptions.deliveries()).map(({ data }) => data.run_id)).toEqual([runId]);
   });
 
-  test('get the first event and later events only for runs that match the filter', async () => {
+  test('get no event of a run that does not match their filter, neither its first event nor later events', async () => {
     await subscriptions.subscribe({ events: ['run.started'], filter: { metadata: { a: '1' } } });
     await startRun({ metadata: { a: '2' } });
     expect(await told()).toEqual([]);

@@ -19,7 +19,7 @@ export interface AttemptOutcome {
 /** A subscription is disabled after this time without a success. */
 const disableAfter = '5 days';
 /**
- * After a pause without deliveries that is longer than this, the time of failures begins again. It must be longer than a day, because the
+ * If a subscription has no deliveries for longer than this, the time of failures begins again. It must be longer than a day, because the
  * attempts of one delivery take up to a day.
  */
 const longestPause = '2 days';

@@ -162,7 +162,7 @@ describe('the handling of an answer', () => {
   });
 });
 
-test('ends unfinished requests when it stops', async () => {
+test('a request sender ends its unfinished requests when it stops', async () => {
   receiver.behave('hang');
   const stop = new AbortController();
   const before = receiver.received.length;

@@ -68,7 +68,7 @@ test('a delivery that failed without a signature is sent again after the secret 
   expect((await subscriptions.deliveries()).map(({ status }) => status)).toEqual(['pending', 'failed']);
 });
 
-test('neither a ping nor a delivery that a person has already sent again is repeated', async () => {
+test('a ping is never sent again, and a delivery that a person has already sent again is not sent once more', async () => {
   const id = await subscriptions.subscribe();
   const ping = await enqueuePing(db, id);
   await passSeconds(11);

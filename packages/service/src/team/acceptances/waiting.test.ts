@@ -36,6 +36,6 @@ test.each([
   ],
   ['null and nothing as the same', { a: null }, {}, []],
   ['an object that became a text', { a: { b: 1 } }, { a: 'b' }, [{ path: 'a', before: { b: 1 }, after: 'b' }]],
-])('finds %s', (_, before, after, expected) => {
+])('the comparison of two contents finds %s', (_, before, after, expected) => {
   expect(differencesOf(before, after)).toEqual(expected);
 });

@@ -16,8 +16,8 @@ import { readProfiles } from '../access/profiles.ts';
 import { guestOf } from '../environments/may-use.ts';
 
 /**
- * SQL: the person may see the content `c`: it belongs to the team and is not another person's personal schedule, or it is another team's
- * environment that the person may use as a guest.
+ * SQL: the person may see the content `c`. The content belongs to the team and is not a personal schedule of another person, or the
+ * content is an environment of another team that the person may use as a guest.
  */
 export const isVisible = (teamId: string, person: string): string => `(
   (c.team_id = ${teamId} AND (c.kind <> 'schedule' OR coalesce(c.content->>'owner', ${person}) = ${person}))
@@ -178,8 +178,9 @@ function membersOf(value: unknown): Members | undefined {
 }
 
 /**
- * Returns the members that differ between two contents: first in the order of the second content, then those that only the first content
- * has. Objects are compared member by member, other values as a whole. `before` is undefined if there is no earlier content.
+ * Returns the members that differ between two contents. The members of `after` come first, in their order in `after`, then the members
+ * that only `before` has. Objects are compared member by member, other values as a whole. `before` is undefined if there is no earlier
+ * content.
  */
 export function differencesOf(before: unknown, after: unknown): ContentDifference[] {
   const found: ContentDifference[] = [];

@@ -7,7 +7,7 @@ const kindsOf = (allow: Parameters<typeof checkPermission>[0], role: Role) =>
     .filter((kind) => kind !== 'run')
     .filter((kind) => checkPermission(allow, { kind, role }).kind === 'allowed');
 
-describe.each(roles)('a route for users from the role %s', (needed) => {
+describe.each(roles)('a route that requires at least the role %s', (needed) => {
   test('admits users with this role or a higher role', () => {
     const admitted = roles.filter((role) => kindsOf({ user: needed }, role).includes('user'));
     expect(admitted).toEqual(roles.slice(0, roles.indexOf(needed) + 1));

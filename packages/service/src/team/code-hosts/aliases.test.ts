@@ -35,8 +35,8 @@ const list = (bytes: Buffer | string, status = 200) => {
     void (method === 'GET' ? response.end(version2) : response.writeHead(status).end(bytes));
 };
 
-describe('symbolic refs as other names of branches', () => {
-  it('are read from the list of the host', async () => {
+describe('the aliases of branches (symbolic refs)', () => {
+  it('are read from the list of refs that the host sends', async () => {
     const lines = [
       `${id} refs/heads/a symref-target:refs/heads/main`,
       `${id} refs/heads/b`,

@@ -26,5 +26,5 @@ export type ChosenCredential =
 export const basicAuthorization = ({ username, password }: CodeHostCredential): string =>
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 
-/** Those outcomes of the choice with which the code host can be asked. */
+/** The outcomes of the choice after which the code host can be asked. */
 export type UsableCredential = Extract<ChosenCredential, { kind: 'credential' | 'none' }>;

@@ -18,6 +18,6 @@ it.each([
   // In these answers, HEAD is not a branch, or the host does not say which branch it is.
   [undefined, `${service}${line(`${id} HEAD\0agent=git`)}`],
   [undefined, 'no answer of git'],
-])('finds %s', (branch, text) => {
+])('the default branch in the answer of a code host is %s', (branch, text) => {
   expect(defaultBranchOf(Buffer.from(text))).toBe(branch);
 });

@@ -70,7 +70,7 @@ export function defaultBranchOf(advertisement: Buffer): string | null | undefine
     for (const line of readPktLines(advertisement)) {
       if (typeof line === 'string' || line.toString('latin1', 0, 10) === '# service=') continue;
       const [ref = '', capabilities = ''] = lineText(line).split('\0');
-      // HEAD would come before this line. If there is none, the default branch has no commit yet.
+      // A line for HEAD would come before this line. If there is no line for HEAD, the default branch has no commit yet.
       if (!ref.endsWith(' HEAD')) return null;
       return / symref=HEAD:refs\/heads\/(\S+)/.exec(` ${capabilities}`)?.[1];
     }

@@ -43,8 +43,8 @@ export function readAppKey(pem: string): KeyObject | string {
 /**
  * Returns a JSON web token by which the App proves its identity to GitHub
  * (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-json-web-token-jwt-for-a-github-app),
- * signed with RS256 (RFC 7518, 3.3). The token is valid from a minute ago, because clocks differ, and for less than the ten minutes that
- * GitHub allows. `nowMs`: Unix time in milliseconds.
+ * signed with RS256 (RFC 7518, 3.3). The validity of the token begins a minute in the past, because clocks differ, and lasts less than
+ * the ten minutes that GitHub allows. `nowMs`: Unix time in milliseconds.
  */
 function signAppToken(appId: string, key: KeyObject, nowMs: number): string {
   const now = Math.floor(nowMs / 1000);

@@ -83,7 +83,7 @@ describe('the rules of the content policy', () => {
 });
 
 describe('the classifier', () => {
-  test('gets texts only of its configured kinds, with the key, and the reason it gives is forwarded as one short line', async () => {
+  test('gets the key and only texts of its configured kinds, and the policy forwards its reason as one short line', async () => {
     const asked: unknown[] = [];
     const url = await serve(async (request, response) => {
       const parts: Buffer[] = [];

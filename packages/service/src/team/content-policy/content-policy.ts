@@ -35,8 +35,8 @@ export interface PolicyOptions {
 }
 
 /**
- * Maximum number of characters of all texts of one check. A prompt and a base prompt of 1 MB each, and the commands of an environment, are
- * below it.
+ * Maximum number of characters of all texts of one check. A prompt of 1 MB, a base prompt of 1 MB and the commands of an environment
+ * together have fewer characters.
  */
 const maxCheckedLength = 4 * 1024 * 1024;
 

@@ -33,7 +33,7 @@ describe('the file of the content policy', () => {
     ],
     ['a: &a [x]\nrules: [*a, *a]\n', 'aliases'],
     ['{}', 'has neither rules nor a classifier'],
-  ])('%j gives %j', async (text, expected) => {
+  ])('with the text %j causes the problem %j', async (text, expected) => {
     const problems = await problemsOf(text);
     expect(problems).toContain(expected);
     if (expected !== 'none') expect(problems).toContain('RUNYARD_CONTENT_POLICY_FILE: ');

@@ -35,8 +35,8 @@ export async function lockGuests(tx: Queryable, teamId: string, uid: string): Pr
 }
 
 /**
- * Returns the guests of an environment, without their mail addresses. The guest who accepted first is the first one. The caller has locked
- * the guests.
+ * Returns the guests of an environment, without their mail addresses. The list begins with the guest who accepted first. The caller has
+ * locked the guests.
  */
 export async function readGuestsOf(tx: Queryable, uid: string): Promise<EnvironmentGuest[]> {
   return (await tx.query(readGuests, [uid])).map(({ user_uid, display_name, granted_at }) => ({

@@ -42,8 +42,8 @@ export async function replaceEnvironment(
   config: EnvironmentConfig,
 ): Promise<ReplaceOutcome> {
   return await db.transaction(async (tx): Promise<ReplaceOutcome> => {
-    // Without the lock, a secret that is deleted at the same time could be stored again: a secret that the environment already had is
-    // not checked.
+    // Lock the environment. Otherwise the configuration could name a secret that is deleted at the same time, because secrets that the
+    // environment already had are not checked.
     const before = await lockEnvironment(tx, by.teamId, uid);
     if (!before) return { kind: 'not_found' };
     const refused = await checkSecrets(tx, vault, by, config.secrets ?? [], before.secrets ?? []);

@@ -23,7 +23,7 @@ test.each([
   ['Bearer ${TOKEN}', 'Bearer value-$&-${OTHER}'],
   ['${TOKEN}${TOKEN}', 'value-$&-${OTHER}value-$&-${OTHER}'],
   ['${NEITHER} $TOKEN', '${NEITHER} $TOKEN'],
-])('the value replaces its name, and names inside the value are not replaced: %s', (text, expected) => {
+])("in %j, a secret's value replaces its name, and names inside the value are not replaced", (text, expected) => {
   const secrets = new Map([
     ['TOKEN', 'value-$&-${OTHER}'],
     ['OTHER', 'another'],
@@ -33,7 +33,7 @@ test.each([
   expect(used).toEqual(expected === text ? [] : ['value-$&-${OTHER}']);
 });
 
-describe('a secret whose value is not allowed in a server', () => {
+describe('the check of secret values in a server', () => {
   const secrets = secretsByForm([
     { name: 'LINES', as: 'mcp_header', value: 'secret-value\r\nhost: evil' },
     { name: 'LINES', as: 'mcp_variable', value: 'secret-value\nof two lines' },
@@ -60,7 +60,7 @@ describe('a secret whose value is not allowed in a server', () => {
     ['a line break in a variable', { command: 'x', env: { A: '${LINES}' } }, null],
     ['a plain value', { url, headers: { a: 'Bearer ${PLAIN}' } }, null],
     ['a secret that servers do not get', { url, headers: { a: '${SANDBOX}' } }, null],
-  ])('%s', (_, server, message) => {
+  ])('finds a fault, or none, for %s', (_, server, message) => {
     const faults = faultsOfSecrets({ x: server }, secrets).map(({ path, message }) => `${path} ${message}`);
     expect(faults).toEqual(message === null ? [] : [expect.stringMatching(message)]);
     expect(faults.join()).not.toContain('secret-value');

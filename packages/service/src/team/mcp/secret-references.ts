@@ -17,7 +17,10 @@ export interface ServerSecret {
 
 const reference = /\$\{([A-Za-z_][A-Za-z0-9_]{0,99})\}/g;
 
-/** Returns the values of a server in which references to secrets are replaced. Names in stored servers are not replaced. */
+/**
+ * Returns the variables or the headers of a server: references to secrets are replaced only there. The result has no values for a stored
+ * server.
+ */
 function valuesOf({ command, env = {}, url, headers = {} }: MCPServerConfig) {
   if (command !== undefined) return { member: 'env', as: 'mcp_variable', values: env } as const;
   return { member: 'headers', as: 'mcp_header', values: url === undefined ? {} : headers } as const;

@@ -49,7 +49,7 @@ const ModelEntry = z.strictObject({
 
 const CatalogueFile = z.strictObject({ made_on: day, models: z.array(ModelEntry).max(5_000) });
 
-/** A file of an operator. An entry for a known model needs only the members that differ. */
+/** A file of an operator. An entry for a known model needs only the members that differ from the catalogue. */
 export const OperatorCatalogueFile = z.strictObject({
   made_on: day.optional(),
   models: z.array(ModelEntry.partial().required({ id: true })).max(5_000),

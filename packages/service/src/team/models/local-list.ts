@@ -43,7 +43,8 @@ export async function openLocalList(upstream: Upstream, options: LocalListOption
     const before = local?.ok;
     const answer = await fetchLocal(upstream, timeoutMs);
     askedAt = now().getTime();
-    // Keep the last list while the endpoint fails. Runs then fail with the error of the endpoint, which is more precise.
+    // Keep the last list while the endpoint fails. A run then fails with the endpoint's answer to a model request, which is more precise
+    // than the reason why there is no list.
     if (answer.ok || local?.ok !== true) local = answer;
     if (!answer.ok && before !== false)
       log?.warn({ reason: answer.reason }, 'RUNYARD_MODEL_BASE_URL does not list its models');

@@ -49,7 +49,7 @@ describe('a service without any provider', () => {
     ['anthropic/claude-opus-5-5', 'RUNYARD_ANTHROPIC_API_KEY'],
     ['gpt-5.5', 'RUNYARD_OPENAI_API_KEY'],
     ['google/gemini-2.5-flash', 'RUNYARD_GOOGLE_API_KEY'],
-  ])('refuses %s with the name of the missing setting', async (id, setting) => {
+  ])('refuses %s, and names the missing setting', async (id, setting) => {
     const resolved = (await opened({})).resolve(id);
     expect(resolved).toMatchObject({ ok: false, reason: 'not_configured', message: expect.stringContaining(setting) });
   });
@@ -126,7 +126,7 @@ describe('a service with a key for Anthropic', () => {
     ['claude-opsu-5-5', false],
     ['my-model', false],
     ['runbok', false],
-  ])('knows for %s whether the public service may offer it: %s', async (name, isLacking) => {
+  ])('decides whether the public service may offer %s: %s', async (name, isLacking) => {
     expect((await opened(anthropic)).resolve(name)).toMatchObject({ ok: false, isLacking });
   });
 
@@ -140,7 +140,7 @@ describe('a service with a key for Anthropic', () => {
     expect((await opened(anthropic)).resolve('x'.repeat(100_000))).toMatchObject({ ok: false, suggestions: [] });
   });
 
-  it('lets a run continue with a model that is not listed any more, which then has no price', async () => {
+  it('lets a run continue with a model that is not listed any more; the model then has no price', async () => {
     const target = (await opened(anthropic)).target('anthropic/claude-of-last-year');
     expect(target).toMatchObject({ providerModel: 'claude-of-last-year', price: undefined });
     expect((await opened(anthropic)).target('openai/gpt-5.5')).toBeUndefined();
@@ -168,7 +168,7 @@ describe('RUNYARD_MODELS', () => {
 });
 
 describe('RUNYARD_DEFAULT_MODEL', () => {
-  it.each(['claude-opus-5-5', 'runbook'])('prefers %s', async (id) => {
+  it.each(['claude-opus-5-5', 'runbook'])('makes %s the default model', async (id) => {
     const models = await opened({ ...anthropic, RUNYARD_DEFAULT_MODEL: id });
     expect(models.list().default_model_id).toContain(id);
     expect(models.resolve('auto')).toMatchObject({ ok: true, model: { id: models.list().default_model_id } });
@@ -179,7 +179,7 @@ describe('RUNYARD_DEFAULT_MODEL', () => {
     ['gpt-5.5', 'RUNYARD_OPENAI_API_KEY'],
     ['auto', 'must name a model'],
     ['local/x', 'RUNYARD_MODEL_BASE_URL'],
-  ])('refuses %s at start with the reason', async (id, reason) => {
+  ])('with the value %s stops the start of the service, with the reason', async (id, reason) => {
     const result = await open({ ...anthropic, RUNYARD_DEFAULT_MODEL: id });
     expect(result).toEqual({ ok: false, problems: [expect.stringMatching(/^RUNYARD_DEFAULT_MODEL: /)] });
     expect(result.ok ? '' : result.problems.join()).toContain(reason);
@@ -237,7 +237,7 @@ describe('RUNYARD_MODEL_BASE_URL', () => {
   it.each([
     [{ ok: false, reason: 'it answered 500' } as const, 'local/llama'],
     [{ ok: true, ids: [] } as const, undefined],
-  ])('reads the list %j of the endpoint and chooses the default %s', async (answer, id) => {
+  ])('with an endpoint that answers %j leads to the default model %s', async (answer, id) => {
     const fetchLocal = async () => ({ ...answer, ids: [] });
     const env = { RUNYARD_MODEL_BASE_URL: 'http://127.0.0.1:1/v1', RUNYARD_MODELS: 'local/llama' };
     const models = await opened(id === undefined ? { RUNYARD_MODEL_BASE_URL: env.RUNYARD_MODEL_BASE_URL } : env, {
@@ -288,7 +288,7 @@ describe('RUNYARD_MODEL_BASE_URL', () => {
   });
 });
 
-it('requests reach each provider whether the base URL contains the version or not', () => {
+it('the service finds the API of each provider with or without the version in the configured base URL', () => {
   const parsed = parseSettings({
     ...anthropic,
     RUNYARD_ANTHROPIC_BASE_URL: 'https://proxy.example/v1/',

@@ -52,7 +52,8 @@ export type ModelResolution =
     };
 
 /**
- * `unreachable`: the run's model is unknown, because its endpoint does not answer with a list; the run ends with `resource_unavailable`.
+ * `unreachable`: the run's model is unknown, because the model's endpoint does not list its models; the run ends with
+ * `resource_unavailable`.
  */
 export type TaskModelResolution =
   | ModelResolution
@@ -100,8 +101,8 @@ const notUsable = ({ neededSetting, keySetting }: ProviderKind): string =>
   neededSetting === keySetting ? `no key set; set ${neededSetting}` : `no endpoint set; set ${neededSetting}`;
 
 /**
- * Creates the models for `settings`. Waits at most 3 s for the local endpoint. If the endpoint does not answer, the service starts without
- * its models and asks again later. Each problem contains the setting and the reason.
+ * Creates the models for `settings`. Waits at most 3 s for the local endpoint. If the endpoint does not answer, the service starts
+ * without the endpoint's models and asks again later. Each problem contains the setting and the reason.
  */
 export async function openModels(settings: ModelSettings, options: OpenModelsOptions = {}): Promise<OpenModelsResult> {
   const { log, now = () => new Date(), fetchLocal = fetchLocalModels, probe } = options;

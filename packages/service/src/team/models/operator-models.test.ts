@@ -44,7 +44,7 @@ test.each([
     'models:\n  - id: openai/x\n    prices: [{input: 1, output: 1}, {input: 1, output: 1}]\n',
     'line 3: models.0.prices: must be in the order',
   ],
-])('%j stops the start with %j', async (text, problem) => {
+])('a catalogue file with the text %j stops the start with the problem %j', async (text, problem) => {
   await writeFile(file, text);
   const read = await readKnownModels(file);
   expect(read).toMatchObject({ ok: false, problems: [expect.stringContaining(problem)] });

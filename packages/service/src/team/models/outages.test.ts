@@ -26,7 +26,7 @@ test('an outage begins only once, is visible to all processes, and ends only onc
   expect(await outages()).toEqual([]);
 });
 
-test('a provider gets no new outage within 30 s after its last one, and the intervals between its probes are not reset then', async () => {
+test('a provider gets no new outage within 30 s after an outage, and an outage within 10 minutes keeps the interval between probes', async () => {
   await beginOutage(db, 'openai', 'it fails');
   await due();
   await claimOutageProbes(db, ['openai']);
@@ -43,7 +43,7 @@ test('a provider gets no new outage within 30 s after its last one, and the inte
 test.each([
   ['by_request', 20],
   ['by_probe', 5],
-] as const)('after an outage that ended %s, the next one is probed after %i s', async (how, seconds) => {
+] as const)('after an outage that ended %s, the next outage is probed after %i s', async (how, seconds) => {
   await beginOutage(db, 'openai', 'it fails');
   for (let probe = 0; probe < 2; probe++) {
     await due();
@@ -65,7 +65,7 @@ test('a success of a request that was sent before an outage does not end a later
   expect(await outages()).toHaveLength(1);
 });
 
-test('only one of several processes probes a provider, at longer and longer intervals, and only providers that are configured', async () => {
+test('only one of several processes probes a provider, at longer and longer intervals, and only if it has configured the provider', async () => {
   await beginOutage(db, 'local', 'it fails');
   expect(await claimOutageProbes(db, ['local'])).toEqual([]);
   const waits: number[] = [];

@@ -41,7 +41,7 @@ const end = defineStatement({
   row: { provider: text() },
 });
 
-/** If several processes call this at once, each probe is given to only one of them. */
+/** If several processes execute this statement at once, only one of them gets each probe. */
 const claimProbes = defineStatement({
   name: 'claim_model_probes',
   text: `

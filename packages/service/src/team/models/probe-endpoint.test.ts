@@ -20,7 +20,7 @@ async function serve(listener: RequestListener): Promise<string> {
 test.each([
   ['calls the tool', { toolCalls: [{ name: 'ping', input: {} }] }, true],
   ['answers in words', { text: ['pong'] }, false],
-] as const)('finds that a model streams and %s', async (_, turn, callsTools) => {
+] as const)('a probe finds that a model streams and %s', async (_, turn, callsTools) => {
   const fake = await startFakeModels();
   fake.script([turn]);
   const key = fake.env.RUNYARD_MODEL_KEY ?? '';

@@ -89,8 +89,8 @@ export async function readRecentModelChoices(db: Queryable, teamId: string, tx =
   if (last && Date.now() - last.readAt < maxAgeMs) return last.value;
   const value = await readModelChoices(tx, teamId);
   if (known.size >= maxRemembered) known.clear();
-  // If the choices changed during the read, `recent` has been replaced by another map, so this value is not used later. Values are stored
-  // only after the read, so a transaction never waits for the read of another transaction.
+  // If the choices changed during the read, the map `known` is not in `recent` any more, so nobody reads the old value from it.
+  // Values are stored only after the read, so a transaction never waits for the read of another transaction.
   known.set(teamId, { readAt: Date.now(), value });
   return value;
 }

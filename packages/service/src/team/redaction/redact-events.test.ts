@@ -10,8 +10,7 @@ const at = '2026-01-02T03:04:05.000Z';
 const end: AgentEvent = { seq: 1, occurred_at: at, type: 'turn_finished', step_id: 's' };
 
 /**
- * Returns the transcript that is stored after these lines and then the end of the turn were reported. Each line is reported in a separate
- * batch.
+ * Reports these lines, each in a separate batch, and then the end of the turn. Returns the transcript that is stored.
  */
 function transcriptOf(lines: readonly string[], by = redactor): string[] {
   const held: HeldTexts = {};

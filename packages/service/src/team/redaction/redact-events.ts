@@ -15,15 +15,16 @@ interface HeldText {
 }
 
 /**
- * The keys are the streams. A string is a held text of which nothing is stored. `executions.redaction_tails` keeps the record between two
- * batches of events.
+ * Held texts by the key of their stream. A string is a held text of which nothing is stored yet. The column `executions.redaction_tails`
+ * stores this object between two batches of events.
  */
 export type HeldTexts = Record<string, string | HeldText>;
 
 /**
- * If the end of a line that may begin a secret is shorter than this, it is stored at once. Otherwise a command that prints a line and then
- * works for minutes would show this line without its last character, because an encoded form of some secret begins with that character. The
- * record may then show up to three characters of a secret; its other characters are still redacted.
+ * If the end of a line may be the beginning of a secret, but has fewer characters than this, it is stored at once. Otherwise, if a
+ * command prints a line and then works for minutes, the line would be shown without its last character whenever an encoded form of some
+ * secret begins with that character. So up to three characters of a secret may be stored; the other characters of the secret are still
+ * redacted.
  */
 const minHiddenLength = 4;
 

@@ -11,7 +11,7 @@ export interface SkillPlace {
   readonly entry: TreeEntry;
   /** All files of the skill, the SKILL.md included. */
   readonly files: readonly TreeEntry[];
-  /** The reason why the skill cannot be used, if the names and kinds of its files show a reason. */
+  /** Says why the skill cannot be used, if this follows from the names or kinds of its files. */
   readonly fault?: string;
 }
 

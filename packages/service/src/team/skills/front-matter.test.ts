@@ -4,7 +4,7 @@ import { parseSkill } from './front-matter.ts';
 const parse = (text: string, folder: string | null = 'a') => parseSkill(Buffer.from(text), folder);
 const good = 'name: a\ndescription: Does a.\n';
 
-test('from a SKILL.md, the name, the description and the text of the skill are read', () => {
+test('the name, the description and the text of a skill are read from its SKILL.md', () => {
   const text = `---\n${good}license: MIT\nallowed-tools: Bash(git:*) Read\nmetadata:\n  author: me\n---\n\n# A\n\n---\n\nDo it.\n`;
   expect(parse(text)).toEqual({ name: 'a', description: 'Does a.', body: '# A\n\n---\n\nDo it.' });
   expect(parse(text.replaceAll('\n', '\r\n'))).toMatchObject({ name: 'a', description: 'Does a.' });
@@ -41,7 +41,7 @@ test.each([
   ['a description with half a character', '---\nname: a\ndescription: "a\\ud800"\n---', 'half of a surrogate pair'],
   ['a NUL character', `---\n${good}---\n\0`, 'NUL'],
   ['too much text', `---\n${good}---\n${'x'.repeat(70_000)}`, 'larger than 64 KB'],
-])('refuses %s', (_, text, why) => {
+])('a SKILL.md with %s is refused', (_, text, why) => {
   expect(parse(text)).toEqual(expect.stringContaining(why));
 });
 

@@ -19,8 +19,9 @@ const maxDescriptionLength = 1024;
 const maxCompatibilityLength = 500;
 
 /**
- * Reads a SKILL.md in the Agent Skills format (https://agentskills.io/specification). `folder`: the name of the folder of the file, which
- * must be the name of the skill; null if the file is at the top of the repository. If the file is not valid, returns the fault as a string.
+ * Reads a SKILL.md in the Agent Skills format (https://agentskills.io/specification). `folder`: the name of the folder that contains the
+ * file; the skill must have this name. null if the file is at the top of the repository. If the file is not valid, returns the fault as a
+ * string.
  * Front matter is plain YAML: no other language, tag or alias is accepted. So reading the front matter executes no code, and the result
  * cannot become much larger than the text.
  */

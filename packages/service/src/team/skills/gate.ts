@@ -1,4 +1,7 @@
-/** Limits how many repositories this process reads at once: in total, for a team, and only one read of the same repository at a time. */
+/**
+ * Limits how many repositories this process reads at the same time, in total and for each team. Also makes reads of the same repository
+ * run one after another.
+ */
 
 export interface GateLimits {
   readonly total: number;

@@ -78,7 +78,7 @@ describe('a repository', () => {
   test.each([
     ['that leaves files out', () => host],
     ['that sends all files', () => whole],
-  ])('is searched on a host %s', async (_, on) => {
+  ])('is searched for skills on a host %s', async (_, on) => {
     expect(await list('site', open({}, on()))).toEqual({
       'skills/one/SKILL.md': 'one',
       'skills/deep/er/two/SKILL.md': 'two',
@@ -105,7 +105,7 @@ describe('a repository', () => {
     ['site:elsewhere/SKILL.md', 'no file elsewhere/SKILL.md'],
     ['site:.codex/skills/bad/SKILL.md', 'no other language is read'],
     ['nothing:one', 'has no repository acme/nothing'],
-  ])('does not give %s, and says why', async (written, why) => {
+  ])('does not return %s, and the answer contains the reason', async (written, why) => {
     expect(await read(written)).toMatchObject({
       kind: expect.stringMatching(/^un/),
       message: expect.stringContaining(why),
@@ -205,7 +205,7 @@ describe('a code host with wrong answers', () => {
       (response: ServerResponse) => void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
       'answered 302',
     ],
-  ])('%s', async (_, answer, why) => {
+  ])('makes the read fail if the host answers %s', async (_, answer, why) => {
     const server = createServer((_request, response) => answer(response)).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/a/b.git`);
@@ -229,7 +229,7 @@ function endless(response: ServerResponse): void {
 describe('the cache', () => {
   const packs = () => host.requests.filter(({ method }) => method === 'POST').length;
 
-  test('answers from memory for five minutes, and then, or on refresh, requests only the commit if it has not changed', async () => {
+  test('answers from memory for five minutes; later or on refresh, it reads the skills again only if the commit has changed', async () => {
     let now = 0;
     const library = open({ now: () => now });
     await host.commit('acme', 'cached', { 'skills/a/SKILL.md': skill('a') });

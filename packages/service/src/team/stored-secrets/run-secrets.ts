@@ -101,8 +101,8 @@ export async function readGrantedNames(db: Queryable, runId: string): Promise<st
 
 /**
  * Stores copies of values that a sandbox of the run will receive, or that the gateway will add to requests of the sandbox. The transaction
- * must be committed before the sandbox receives a value. The caller has locked the run, so that of two requests of its agent the later one
- * sees the copies of the other one. `usedIds`: ids of the stored secrets among the values.
+ * must be committed before the sandbox receives a value. The caller has locked the run. So if two requests of the run's agent are
+ * concurrent, the later request sees the copies of the earlier request. `usedIds`: ids of the stored secrets among the values.
  */
 export async function keepRunSecrets(
   tx: Queryable,

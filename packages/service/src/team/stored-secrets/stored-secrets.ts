@@ -104,8 +104,8 @@ export async function listSecrets(db: Queryable, { teamId, creator }: SecretCall
 }
 
 /**
- * Creates the secret or replaces its value. `too_many`: the team or the person already has the maximum number of secrets. Creates of the
- * same owner wait for each other, so the later of two concurrent creates sees the row of the other one.
+ * Creates the secret or replaces its value. `too_many`: the team or the person already has the maximum number of secrets. If two secrets
+ * of one owner are created at the same time, the later call waits and then sees the row of the earlier call.
  */
 export async function putSecret(
   tx: Queryable,

@@ -73,7 +73,7 @@ describe('the usage report', () => {
     ]);
   });
 
-  it('can group by model, agent and creator, and shows their profiles', async () => {
+  it('can group by model, agent and creator, and shows the profiles of the creators', async () => {
     const rows = (await report('group_by=model&group_by=agent&group_by=creator')).usage;
     expect(
       rows.map(({ model_id, agent, creator, requests }) => [model_id, agent?.uid, creator?.type, requests]),

@@ -78,5 +78,5 @@ export const schedulesOf = ({ triggers }: Pick<AutomationRow, 'triggers'>): Want
       : [],
   );
 
-/** Returns the person or agent that last edited an automation. Its runs are created for this person or agent. */
+/** Returns the person or agent that last edited an automation. The runs of the automation are created for this person or agent. */
 export const editorOf = ({ editor_kind: kind, editor_uid: uid }: AutomationRow): RunActor => ({ kind, uid });

@@ -33,7 +33,7 @@ export type CheckOutcome =
 /**
  * Returns the agent with which a request is checked; null if the factory has no agent with this name. If the stored automation already
  * names this agent and the agent was deleted, returns the foreman. So a client can change other members of the automation and keep the
- * name.
+ * name of the deleted agent.
  */
 async function agentOf(
   tx: Queryable,

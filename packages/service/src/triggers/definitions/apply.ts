@@ -64,8 +64,8 @@ export type ApplyOutcome =
 export interface FromCommit {
   readonly commit: string;
   /**
-   * Stores that the sync has succeeded, near the end of the transaction. Returns false if the sync has lost its claim or its rights,
-   * so that nothing may be stored.
+   * Stores that the sync has succeeded, near the end of the transaction. Returns false if the sync has lost its claim, or the person
+   * who set the source may no longer apply definitions. Then the caller must store nothing.
    */
   keep(tx: Queryable): Promise<boolean>;
 }

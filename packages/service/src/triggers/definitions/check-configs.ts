@@ -37,8 +37,8 @@ export async function checkConfigs(
     { file: 'factory.yaml', base: ['agentDefaults'], members: factory.agentDefaults },
     { file: 'factory.yaml', base: [], members: factory },
   ];
-  // Check equal configurations only once. Most runs of a factory differ only in the prompt of their agent, and of the prompt the check
-  // needs only the length.
+  // Check equal configurations only once. Most runs of a factory differ only in the prompt of their agent, and the check needs only
+  // the length of the prompt.
   const known = new Map<string, readonly Problem[]>();
   const reported = new Set<string>();
   const check = async (config: AmbientAgentConfig, own: readonly Place[]) => {

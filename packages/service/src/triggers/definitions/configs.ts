@@ -98,8 +98,8 @@ export function toFactoryMembers(definition: FactoryDefinition): CreateFactoryRe
 }
 
 /**
- * Returns an agent in the form in which it is stored. Its list of skills begins with the skills from repositories, its own or those of
- * the agent defaults. The skills that the definition contains follow.
+ * Returns an agent in the form in which it is stored. The list of skills begins with skills from repositories: those of the agent, or
+ * those of the agent defaults if the agent names none. The skills that the definition contains follow.
  */
 export function toFactoryAgent(agent: DefinedAgent, definition: FactoryDefinition, factoryUid: string): FactoryAgent {
   const { factory } = definition;

@@ -71,7 +71,7 @@ const problemOf = (found: 'unreadable' | null, name: string): string =>
     ? `the secret ${name} was sealed with a key that this service does not have; set it again`
     : `the team has no secret ${name}; set it with PUT /secrets/${name} and the scope team`;
 
-/** Returns those members of a webhook that files can set, in one form for defined and stored webhooks, so that they can be compared. */
+/** Returns those members of a webhook that files can set. The form is the same for a defined and a stored webhook, so the two can be compared. */
 function membersOfWebhook(webhook: DefinedWebhook | StoredWebhook) {
   if ('authMode' in webhook) {
     const { name: _name, deliveryIdHeader, eventHeader, ...members } = webhook;
@@ -91,7 +91,7 @@ function membersOfWebhook(webhook: DefinedWebhook | StoredWebhook) {
   };
 }
 
-/** Returns the differences between a webhook and its file. If the secret differs, the result does not contain its values. */
+/** Returns the differences between a webhook and its file. If the secrets differ, the result says so without their values. */
 export function differencesOfWebhook(
   present: StoredWebhook,
   { webhookSecrets }: FactoryState,

@@ -23,8 +23,8 @@ const keyless = 'keyless';
 export type FileChecks = ReturnType<typeof openFileChecks>;
 
 /**
- * Makes the checks, which a separate thread does. Parsing a few hundred KB of hostile YAML takes more than a second (measured with
- * yaml 2.9.1), and would block the process for this time.
+ * Returns functions that check files in a separate thread. Parsing a few hundred KB of hostile YAML takes more than a second (measured
+ * with yaml 2.9.1). Without the thread, this would block the process.
  */
 export function openFileChecks(models: Models) {
   const thread = openBoundedThread<FilesToCheck, CheckedFiles>({

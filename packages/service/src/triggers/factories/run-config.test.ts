@@ -6,8 +6,8 @@ const agent = { prompt: '', config: {} };
 
 describe('configOfFactoryRun', () => {
   test.each([
-    ['is empty where nothing is said', { defaults: {}, agent }, {}],
-    ['takes the defaults', { defaults: { model_id: 'a' }, agent }, { model_id: 'a' }],
+    ['is empty if neither the defaults nor the agent set a member', { defaults: {}, agent }, {}],
+    ['contains the members of the defaults', { defaults: { model_id: 'a' }, agent }, { model_id: 'a' }],
     [
       'prefers the agent to the defaults, and the overrides to both',
       {
@@ -36,7 +36,7 @@ describe('configOfFactoryRun', () => {
       { harness: { type: 'codex', model_id: 'a', reasoning_level: 'high' } },
     ],
     [
-      'takes nothing of another harness',
+      'contains no member of the default harness if the agent sets another type of harness',
       {
         defaults: { harness: { type: 'codex', reasoning_level: 'low' } },
         agent: { prompt: '', config: { harness: { type: 'claude' } } },
@@ -44,7 +44,7 @@ describe('configOfFactoryRun', () => {
       { harness: { type: 'claude' } },
     ],
     [
-      'takes back a reasoning level',
+      'contains no reasoning level if the agent replaces the inherited one by an empty text',
       {
         defaults: { harness: { type: 'codex', reasoning_level: 'low' } },
         agent: { prompt: '', config: { harness: { reasoning_level: '' } } },
@@ -52,12 +52,12 @@ describe('configOfFactoryRun', () => {
       { harness: { type: 'codex' } },
     ],
     [
-      'lets the model of an own harness replace an inherited model',
+      'lets the model in the harness of an automation replace an inherited model',
       { defaults: { model_id: 'a' }, agent, overrides: { harness: { type: 'codex', model_id: 'b' } } },
       { harness: { type: 'codex', model_id: 'b' } },
     ],
     [
-      'lets one skill replace several, and several one',
+      'lets `skill_spec` replace inherited `skills`, and `skills` replace an inherited `skill_spec`',
       {
         defaults: { skills: ['o/r:a', 'o/r:b'] },
         agent: { prompt: '', config: { skill_spec: 'o/r:c' } },
@@ -66,7 +66,7 @@ describe('configOfFactoryRun', () => {
       { skills: ['o/r:d'] },
     ],
     [
-      'lets an empty worker_host take back the inherited one',
+      'lets an empty worker_host replace the inherited one',
       { defaults: { worker_host: 'mac' }, agent, overrides: { worker_host: '' } },
       { worker_host: '' },
     ],

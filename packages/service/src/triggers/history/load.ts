@@ -20,7 +20,10 @@ export interface Lane {
   readonly lane: string | null;
 }
 
-/** Returns the SQL of the owner of a start. The index `starts_waiting` has the same expression. */
+/**
+ * Returns an SQL expression for the owner of a start: the UID of its automation, or else the id of its schedule. The index
+ * `starts_waiting` has the same expression.
+ */
 export const ownerOf = (start: string): string => `coalesce(${start}.automation_uid, ${start}.schedule_id::text)`;
 
 /** Returns a FROM clause with the live runs `r` of a schedule, including runs that a person started by hand. */

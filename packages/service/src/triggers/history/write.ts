@@ -136,8 +136,8 @@ export async function noteCancelled(db: Queryable, startId: string): Promise<voi
 }
 
 /**
- * Deletes starts that are older than 30 days. Keeps starts that still wait. Also keeps starts of automations whose run is live,
- * because only the start records the lane of the run. The ids sort by time, so the primary key finds old rows.
+ * Deletes starts that are older than 30 days. Keeps starts that still wait. Also keeps a start of an automation while the run of the
+ * start is live, because only the start records the lane of the run. The ids sort by time, so the primary key finds old rows.
  */
 export const oldStarts: RowRule = {
   table: 'starts',

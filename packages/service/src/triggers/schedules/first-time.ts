@@ -32,7 +32,7 @@ export type WantedTimes = Pick<ScheduleRow, 'cron_schedule' | 'timezone'>;
 
 /**
  * Returns the anchor and the next time of a schedule after a change. The next time stays the same unless the expression, the time zone
- * or `enabled` has changed. It is null if the schedule is disabled.
+ * or `enabled` has changed. The next time is null if the schedule is disabled.
  */
 export function changedTimes(
   stored: Stored,

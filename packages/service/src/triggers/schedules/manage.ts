@@ -31,8 +31,8 @@ const allowed: PolicyVerdict = { kind: 'allowed' };
 
 /**
  * Asks the content policy about the prompts of a schedule as they would be stored. Call this outside of a transaction, because the
- * policy is another program. If the request is invalid for another reason, returns `allowed`, because the later check refuses the
- * request.
+ * content policy is another program and may answer slowly. If the request is invalid for another reason, returns `allowed`, because the
+ * later check refuses the request.
  */
 export async function checkPrompt(
   deps: ManageDeps,

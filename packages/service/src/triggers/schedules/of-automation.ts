@@ -69,7 +69,7 @@ export interface WantedTrigger extends WantedTimes {
   readonly trigger_name: string;
 }
 
-/** Returns the schedule of a waiting start, in the form that its run keeps. Returns null if the schedule was deleted. */
+/** Returns the schedule of a waiting start, in the form in which a run stores its schedule. Returns null if the schedule was deleted. */
 export async function readScheduleOfStart(db: Queryable, scheduleId: string): Promise<ScheduleOfRun | null> {
   const [found] = await db.query(readNamed, [scheduleId]);
   return found ? { id: found.id, name: found.name, cronSchedule: found.cron_schedule } : null;

@@ -17,7 +17,7 @@ export interface FiredTime {
   readonly nextRunAt: string | null;
   readonly outcome: FireOutcome;
   readonly reason?: string | undefined;
-  /** 1: the outcome is one of the failures that pause the schedule; 0: it is not. */
+  /** 1: the outcome is a failure that counts towards `maxSpawnFailures`; 0: it does not count. */
   readonly failures: number;
 }
 

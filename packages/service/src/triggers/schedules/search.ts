@@ -1,7 +1,7 @@
 import { type Search, searchByName, searchValues } from '../../platform/search.ts';
 import { boolean, defineStatement, nullable, text, timestamp } from '../../platform/store/database/statement.ts';
 
-/** Only its owner finds a personal schedule, and administrators of the team, because they may delete it. */
+/** Finds a personal schedule only for its owner and for administrators of the team. Administrators may delete the schedule. */
 const find = defineStatement({
   name: 'search_schedules',
   text: searchByName({

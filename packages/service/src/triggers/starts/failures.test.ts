@@ -27,7 +27,7 @@ const missing =
   'config.environment_id: there is no such environment, or it belongs to another team. List yours with GET /agent/environments.';
 
 describe('an automation whose runs cannot be created', () => {
-  test('is disabled after ten failures in a row of deliveries and times together, and starts runs again when a person enables it', async () => {
+  test('is disabled after ten failures in a row, of deliveries or schedule times, and starts runs again when a person enables it', async () => {
     const environment_id = await newEnvironment();
     const webhook = await createWebhook();
     const { uid } = await create([on(webhook), at()], { config: { environment_id } });
@@ -81,7 +81,7 @@ describe('an automation whose runs cannot be created', () => {
   test('because of an internal error delays no other automation, and its schedule is paused with the reason', async () => {
     const bad = await create([at()]);
     const good = await create([at()]);
-    // The API never stores such a value. It makes the code that creates the run throw.
+    // The API never stores such a value. The value makes the code that creates the run throw.
     await db.query(`UPDATE automations SET config = '{"mcp_servers": {"a": null}}' WHERE uid = $1`, [bad.uid]);
     await db.query('UPDATE schedules SET spawn_failures = 9 WHERE automation_uid = $1', [bad.uid]);
     await makeDue(bad.uid, 9);

@@ -58,7 +58,7 @@ describe('a hundred starts that stay in the table', () => {
          FROM schedules s, generate_series(1, $2::int) n WHERE s.automation_uid = $1`,
         [uid, count],
       );
-    // The API never stores this value. It makes the code that creates the run throw.
+    // The API never stores this value. The value makes the code that creates the run throw.
     await db.query(`UPDATE automations SET config = '{"mcp_servers": {"a": null}}' WHERE uid = $1`, [bad.uid]);
     await startWaiting(service.deps);
     expect((await automations.fires(good.uid)).map(({ outcome }) => outcome)).toEqual(['started']);

@@ -23,7 +23,7 @@ async function withPolicy(overlap: string, count: number): Promise<string[]> {
 test('a hundred schedules whose waiting fires cannot create runs do not delay another schedule', async () => {
   const bad = await withPolicy('queue', 120);
   const good = await withPolicy('queue', 1);
-  // The API never stores this value. It makes the code that creates the run throw.
+  // The API never stores this value. The value makes the code that creates the run throw.
   await db.query(`UPDATE schedules SET agent_config = '{"mcp_servers": {"a": null}}' WHERE id = ANY ($1::uuid[])`, [
     bad,
   ]);

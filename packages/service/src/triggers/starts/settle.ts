@@ -31,8 +31,8 @@ import {
 const pageSize = 100;
 
 /**
- * Returns the SQL of a page of waiting starts that can be settled now: the oldest of each lane, if the lane has room or the automation
- * is disabled. A start that waits is started even if the policy has changed since.
+ * Returns the SQL of a page of waiting starts that can be settled now: the oldest of each lane, if the policy allows another live run
+ * in the lane or the automation is disabled. A start that waits is started even if the policy has changed since.
  */
 const startable = (behind: string): string => `
     SELECT w.id, w.automation_uid, w.schedule_id, w.lane
@@ -80,8 +80,8 @@ const lockAutomation = defineStatement({
 
 /**
  * Creates the runs of waiting starts: in each lane, of the start that has waited longest, and of the next ones as long as the lane has
- * room. After a failure, the next round continues with this lane. Returns how many lanes had room. `failed`: the starts that failed in
- * earlier rounds.
+ * room, which means that the policy allows another live run. After a failure, the next round continues with this lane. Returns how many
+ * lanes had room. `failed`: the starts that failed in earlier rounds.
  */
 export async function startWaiting(
   deps: StartDeps,

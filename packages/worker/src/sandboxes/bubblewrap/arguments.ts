@@ -96,14 +96,14 @@ const initScript = [
 ].join('\n');
 
 /**
- * Limits that the kernel applies to each process or to all processes of a user. They are set inside the sandbox, so that only processes
- * of the sandbox count.
+ * Limits that the kernel applies to each process or to all processes of a user. They are set inside the sandbox, so that processes outside
+ * of the sandbox do not count toward a limit.
  */
 export interface ProcessLimits {
   readonly nproc: number;
   readonly nofile: number;
   readonly fileBytes: number;
-  /** Most private writable memory of each process. Set only if no cgroup limits the memory of all processes together. */
+  /** Maximum private writable memory of each process. Set only if no cgroup limits the memory of all processes together. */
   readonly dataBytes?: number;
 }
 
@@ -128,8 +128,8 @@ function limitScript({ nproc, nofile, fileBytes, dataBytes }: ProcessLimits): st
 
 /**
  * Returns the command that bwrap starts in every sandbox: a shell that sets the limits and then is init. The shell reads the agent's
- * command from its environment. `label` is an argument of this shell and also the process name of bwrap. So the worker can find init
- * by the label even if bwrap was killed first.
+ * command from its environment. `label` is an argument of this shell and also the process name of bwrap. So the worker can find init by the
+ * label even if bwrap was killed and init still runs.
  */
 export function initCommand(label: string, limits: ProcessLimits): string[] {
   return ['/bin/sh', '-c', `${limitScript(limits)}\n${initScript}`, label];

@@ -34,7 +34,7 @@ describe('/etc of the sandboxes', () => {
     expect(await readFile(path.join(folder, 'passwd'), 'utf8')).toContain('agent:x:1000:');
   });
 
-  test("can be read by every user and written only by the worker's user, with any umask", async () => {
+  test("can be read by every user and written only by the worker's user, whatever umask the worker has", async () => {
     const before = process.umask(0o077);
     const { folder } = await writeEtc(top, source).finally(() => process.umask(before));
     const modes = await Promise.all(

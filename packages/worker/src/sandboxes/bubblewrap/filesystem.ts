@@ -66,8 +66,8 @@ export interface SandboxEtc {
 /**
  * Makes the folder that is /etc in all sandboxes. It contains generated files, copies, and empty files and folders at which parts of
  * `source` are mounted. Mounting one folder is faster than mounting each file, because bwrap reads the table of all mounts after each
- * mount that it makes. A folder is never changed, because sandboxes of an earlier worker may still see it. For other contents, a new
- * folder is made.
+ * mount that it makes. An existing folder is never changed, because sandboxes of an earlier worker may still see it. If the contents
+ * differ, a new folder is made.
  */
 export async function writeEtc(stateRoot: string, source = hostEtc): Promise<SandboxEtc> {
   const files = new Map(Object.entries(etcFiles));

@@ -11,7 +11,7 @@ import { sharedFilesystem, writeEtc } from './filesystem.ts';
 export interface BubblewrapGround {
   /** Path of bwrap. */
   readonly program: string;
-  /** If this is set, programs in the sandboxes run on the kernel of gVisor. If it is absent, they run on the kernel of the machine. */
+  /** If this is set, programs in the sandboxes run on the kernel of gVisor. Otherwise these programs run on the kernel of the machine. */
   readonly gvisor?: Gvisor;
   readonly stateRoot: string;
   /**

@@ -7,7 +7,7 @@ import { insideUid } from './filesystem.ts';
 /** Folder in the outer bubblewrap sandbox in which the files of the gVisor container are mounted. */
 const root = '/container';
 const megabyte = 1024 * 1024;
-/** Most memory for the files with the container's specification and the state of runsc, the program of gVisor. */
+/** Maximum memory for the files with the container's specification and the state of runsc, the program of gVisor. */
 const bundleBytes = 8 * megabyte;
 
 /** A program in a gVisor container. */
@@ -70,8 +70,8 @@ export function containerStart(start: ContainerStart): { options: string[]; spec
 }
 
 /**
- * Returns the options for mounts below the container's folder. `options` consists of triples: an option, the source of a mount, and its
- * target, which is moved.
+ * Returns the same mount options, but with targets below the container's folder. `options` consists of triples: an option, the source of a
+ * mount, and the target of the mount.
  */
 function inContainer(options: readonly string[]): string[] {
   return options.map((word, index) => (index % 3 === 2 ? `${root}${word}` : word));

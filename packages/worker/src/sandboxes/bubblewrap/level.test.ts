@@ -10,7 +10,7 @@ function settings(sandbox: string): SandboxSettings {
   return parsed.settings;
 }
 
-test('the probe of docker names the setting to change if no container engine answers', async () => {
+test('the probe of the backend docker names the setting to change if no container engine answers', async () => {
   const elsewhere = { ...settings('docker'), RUNYARD_DOCKER_HOST: 'unix:///nowhere/docker.sock' };
   expect(await probeSandbox(elsewhere)).toMatchObject({
     ok: false,
@@ -18,7 +18,7 @@ test('the probe of docker names the setting to change if no container engine ans
   });
 });
 
-test('the probe of none succeeds and reports no features', async () => {
+test('the probe of the backend none succeeds and reports no isolation features', async () => {
   expect(await probeSandbox(settings('none'))).toMatchObject({ ok: true, level: { backend: 'none', features: [] } });
 });
 

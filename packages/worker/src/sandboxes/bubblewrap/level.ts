@@ -10,8 +10,8 @@ import type { BubblewrapGround } from './ground.ts';
 import { prepareSandbox } from './prepare.ts';
 
 /**
- * Script that runs inside the sandbox and prints facts about the isolation, one `name=value` on each line. The facts are measured
- * inside, because the options of bwrap do not prove that they had an effect.
+ * Script that runs inside the sandbox and prints facts about the isolation, one `name=value` on each line. The facts are measured inside
+ * the sandbox, because the options that bwrap was started with do not prove that bwrap has applied them.
  */
 const probeScript = [
   'echo uid=$(id -u)',

@@ -27,11 +27,11 @@ import { takeIdentity } from './identities.ts';
 import { containerStart } from './in-gvisor.ts';
 import { type BubblewrapProcess, isOfAgent, startBubblewrap } from './process.ts';
 
-/** The limit of the cgroup is higher by two, because the cgroup also counts bwrap and init. */
+/** The process limit of the cgroup is higher by two than the process limit of the run, because the cgroup also counts bwrap and init. */
 const ownProcesses = 2;
 const megabyte = 1024 * 1024;
 
-/** Values of a sandbox that the relay of this sandbox needs for its answers. */
+/** The state of a sandbox that its relay reads to answer requests of the agent. */
 export interface SandboxOfRelay {
   /** Returns the run token, or an empty text before the agent of the run starts. */
   runToken(): string;
@@ -64,7 +64,7 @@ export interface RawSandbox extends Sandbox {
   startWaiting(serviceRoot: string, env?: Readonly<Record<string, string>>): Promise<void>;
 }
 
-/** Longest time that a started agent takes until it waits for its run. */
+/** Maximum time from the start of an agent until the agent waits for its run. */
 const longestStartMs = 30_000;
 
 /** Returns the id of a new sandbox. */
@@ -79,7 +79,7 @@ export const marksOf = (ground: Pick<BubblewrapGround, 'labelPrefix' | 'variable
   variable: `${ground.variablePrefix}${id}`,
 });
 
-/** Makes the folders, the user, the cgroup and the relay of a sandbox, and starts bwrap. If a step fails, undoes the steps before it. */
+/** Makes the folders, the user, the cgroup and the relay of a sandbox, and starts bwrap. If a step fails, undoes all earlier steps. */
 export async function prepareSandbox(
   ground: BubblewrapGround,
   contents: SandboxContents,
@@ -93,7 +93,8 @@ export async function prepareSandbox(
   };
   const processesOnHost = gvisor === undefined ? limits.processes : hostProcesses(gvisor, limits.processes);
   const { label, variable } = marksOf(ground, id);
-  // With gVisor, bwrap gets no filter of system calls: gVisor itself needs the system calls for mounts, and it has its own filter.
+  // With gVisor, bwrap gets no filter of system calls: gVisor itself needs system calls that the filter refuses (for mounts), and gVisor
+  // has its own filter.
   const filter = gvisor === undefined ? seccompFilter() : undefined;
   const identity = ground.ownUsers ? await takeIdentity() : undefined;
   const uid = identity?.uid;
@@ -116,7 +117,7 @@ export async function prepareSandbox(
     const problems: string[] = [];
     const attempt = (what: string, work: Promise<unknown> | undefined): Promise<unknown> =>
       work?.catch((error: Error) => problems.push(`${what}: ${error.message}`)) ?? Promise.resolve();
-    // Ends processes of the sandbox that may still run, because a killed bwrap can end before them.
+    // Ends the processes of the sandbox that are left, because a killed bwrap can end before the processes in its sandbox.
     const onSlow = logSlow(ground.log, { sandbox: id });
     if (cgroup === undefined) await endMarked({ labels: [label], variable }, onSlow);
     await attempt('cgroup', cgroup?.remove(onSlow));
@@ -290,7 +291,7 @@ export async function prepareSandbox(
 const notPrepared = (cause: Error): SandboxError =>
   new SandboxError('prepare', 'sandbox_not_prepared', `the sandbox could not be prepared: ${cause.message}`, { cause });
 
-/** Rejects if the promise takes longer. */
+/** Returns the result of the promise. Rejects if the promise takes longer than `ms` milliseconds. */
 function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const late = setTimeout(() => reject(new Error(`it took more than ${ms / 1000} s`)), ms);

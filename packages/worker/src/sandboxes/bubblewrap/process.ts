@@ -149,8 +149,8 @@ function childrenOf(pid: number): number[] {
  */
 export function isOfAgent(pid: number): boolean {
   try {
-    // NSpid lists the pid of the process in each namespace, from the namespace of the worker to the innermost one
-    // (proc_pid_status(5)). There are at most two, because programs in a sandbox cannot make namespaces.
+    // NSpid lists the pid of the process in each namespace, from the namespace of the worker to the innermost one (proc_pid_status(5)). The
+    // list has at most two pids, because programs in a sandbox cannot make namespaces.
     const numbers = /^NSpid:\s*(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]?.split(/\s+/) ?? [];
     return numbers.length === 1 || (numbers.length === 2 && Number(numbers[1]) <= 2);
   } catch {

@@ -20,8 +20,8 @@ process.exit(0);
 `;
 
 /**
- * Runs the agent of `runtime` once, with a task that does nothing, then loads the parts that this run did not need. Both programs store
- * their compiled code when they exit. Rejects if the agent does not exit with code 0.
+ * Runs the agent of `runtime` once, with a task that does nothing. Then a second program loads the parts that the agent did not need for
+ * this task. Both programs store their compiled code when they exit. Rejects if the agent does not exit with code 0.
  */
 export async function rehearseAgent(ground: BubblewrapGround, runtime: string): Promise<void> {
   const id = '00000000-0000-7000-8000-000000000001';

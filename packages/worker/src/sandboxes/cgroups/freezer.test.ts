@@ -24,7 +24,7 @@ const roots = (
   ] as const
 ).filter(([, root]) => canMakeGroups(root));
 
-describe.each(roots)('the freezer of version %i', (version, root) => {
+describe.each(roots)('the freezer of cgroups version %i', (version, root) => {
   const group = path.join(root, `runyard-freezer-test-${process.pid}`);
   let folder: string;
   let freezer: Freezer;

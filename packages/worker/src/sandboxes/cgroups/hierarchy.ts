@@ -72,9 +72,9 @@ async function writable(folder: string): Promise<boolean> {
 }
 
 /**
- * Share of the processors that all sandboxes together get if programs outside of the sandboxes need processors too. All sandboxes
- * together get the same share as a number of other programs: two for each processor. So the service gets enough processor time,
- * however many processes run in sandboxes, and the sandboxes get enough on a busy machine.
+ * If programs outside of the sandboxes need processors too, all sandboxes together get as much processor time as this number of such
+ * programs: two for each processor of the machine. So the service gets enough processor time, however many processes run in sandboxes, and
+ * the sandboxes get enough on a busy machine.
  */
 const programs = 2 * availableParallelism();
 const shares = { version1: 1024 * programs, version2: Math.min(100 * programs, 10_000) } as const;
@@ -121,9 +121,9 @@ async function versionOne(
 }
 
 /**
- * Returns the controllers that a group of version 2 delegates to its subgroups. If the group delegates none and has no processes,
- * first lets it delegate the available controllers, because systemd leaves this step to the program that owns the group
- * (`DelegateSubgroup`).
+ * Returns the controllers that a group of version 2 delegates to its subgroups. If the group delegates no controllers and has no processes,
+ * first makes the group delegate the available controllers. This is necessary, because systemd leaves this step to the program that owns
+ * the group (`DelegateSubgroup`).
  */
 async function handDown(group: string): Promise<string[]> {
   const file = path.join(group, 'cgroup.subtree_control');
@@ -136,9 +136,9 @@ async function handDown(group: string): Promise<string[]> {
 }
 
 /**
- * In version 2, a group can have limits only if its parent delegates the controllers. Except for the root, such a parent must not
- * contain processes. So the new group cannot be below the worker's own group, which contains the worker. It is created next to the
- * worker's own group or further up: in the first writable group that delegates the memory and pids controllers.
+ * In version 2, a group can have limits only if its parent delegates the controllers. Except for the root, such a parent must not contain
+ * processes. So the new group cannot be below the worker's own group, which contains the worker. The new group is created next to the
+ * worker's own group or further up: in the nearest writable group that delegates the memory and pids controllers.
  */
 async function versionTwo(name: string, mount: Mount, membership: string): Promise<CgroupSearch> {
   const own = ownGroup(mount, membership) ?? mount.point;

@@ -3,8 +3,8 @@ import { readdir, readFile, readlink, stat } from 'node:fs/promises';
 const gone = (): undefined => undefined;
 
 /**
- * Returns the bytes of deleted files on these devices that these processes still have open. Skips processes that the worker must not
- * inspect.
+ * Returns how many bytes deleted files take on these devices because these processes still have the files open. Skips processes that the
+ * worker must not inspect.
  */
 export async function unlinkedBytes(
   pids: readonly number[],

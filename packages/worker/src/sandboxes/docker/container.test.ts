@@ -47,7 +47,7 @@ test('the container has a separate user and limits, but no additional rights, no
   expect(mounts.some(({ Target }) => Target.includes('docker.sock'))).toBe(false);
 });
 
-test('the request limits processors only if the worker or the instance shape of the run does, and names a runtime only if one is set', () => {
+test('the request for a container limits processors only if the worker or the run does, and names a runtime only if the settings do', () => {
   expect(request().HostConfig).not.toHaveProperty('NanoCpus');
   expect(request({ limits: { ...view.limits, cpus: 2 } }).HostConfig).toMatchObject({ NanoCpus: 2e9 });
   expect(request({ vcpus: 1.5, runtime: 'runsc' }).HostConfig).toMatchObject({ NanoCpus: 1.5e9, Runtime: 'runsc' });

@@ -31,7 +31,10 @@ export interface ContainerView {
 }
 
 const megabyte = 1024 * 1024;
-/** The limit of processes is higher by one, because the engine's init also counts as a process of the container. */
+/**
+ * The process limit of the container is higher by one than the process limit of the sandbox, because the engine's init also counts as a
+ * process of the container.
+ */
 const ownProcesses = 1;
 
 /** Matches variables of an image that would affect Runyard's programs, because the linker, Node or a library of Node reads them. */
@@ -52,7 +55,8 @@ export function containerRequest(view: ContainerView): object {
   // on the machine's disk and without a size limit.
   const emptyFolder = (target: string) => ({ Type: 'tmpfs', Target: target, ReadOnly: true });
   const memoryBytes = limits.memoryMb * megabyte;
-  // If `limits.cpus` is set, it is not larger than the shape of the run allows.
+  // If `limits.cpus` is set, no second limit is needed, because `limits.cpus` is never larger than the number of processors of the run's
+  // instance shape.
   const cpus = limits.cpus > 0 ? limits.cpus : (view.vcpus ?? 0);
   const limit = (Name: string, value: number) => ({ Name, Soft: value, Hard: value });
   return {

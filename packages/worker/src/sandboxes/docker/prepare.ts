@@ -31,7 +31,7 @@ const agentCommand = (args: readonly string[], readsPrograms: boolean): string[]
   ...args,
 ];
 
-/** Returns the environment of the agent, except for the variables of the image: `env` and the variables that every program expects. */
+/** Returns `env` and the variables that every program expects. The variables of the image are not included. */
 function agentEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
   return {
     ...baseEnvironment(inside.runtime, inside.home, harnessFolderInside),
@@ -59,7 +59,7 @@ export type ContainerOrder = Pick<
 
 /**
  * Makes the folders, the user and the relay of a sandbox. The container is created later, when its command is known. If a step fails,
- * undoes the steps before it.
+ * undoes all earlier steps.
  */
 export async function prepareContainer(
   ground: ContainerGround,
@@ -121,7 +121,10 @@ export async function prepareContainer(
   }
   const hostFolders = folders;
 
-  /** Sends a signal to the container. If the engine fails, repeats SIGKILL until it was sent, so that the container ends in any case. */
+  /**
+   * Asks the engine to send a signal to the container. If the request for SIGKILL fails, repeats it until it succeeds, so that the
+   * container ends in any case. A failed request for SIGTERM is not repeated.
+   */
   const send = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
     for (let sent = false; !sent && !isOver; ) {
       sent = await engine.call('POST', `/containers/${name}/kill`, { query: { signal } }).then(

@@ -13,8 +13,8 @@ import type { ContainerGround } from './preparation.ts';
 import { prepareContainer } from './prepare.ts';
 
 /**
- * Script that runs inside the container, with the agent's own Node, and prints facts about the isolation as JSON. The facts are
- * measured inside, because the options of the container do not prove that they had an effect.
+ * Script that runs inside the container, with the agent's own Node, and prints facts about the isolation as JSON. The facts are measured
+ * inside the container, because the options in the request for the container do not prove that the engine has applied them.
  */
 const probeScript = `
 import fs from 'node:fs';
@@ -88,8 +88,8 @@ export interface ContainerProbeResult extends ProbeResult {
 }
 
 /**
- * Starts a container of an empty image and measures from inside how well the container is isolated. Removes everything that was created
- * for this.
+ * Starts a container of an empty image and measures from inside how well the container is isolated. Removes everything that was created for
+ * the measurement.
  */
 export async function probeContainers(probe: ContainerProbe): Promise<ContainerProbeResult> {
   const { runtime } = probe.ground;
@@ -138,7 +138,7 @@ export async function probeContainers(probe: ContainerProbe): Promise<ContainerP
   return { ok: true, reasons: [], level: levelOf(probe, found, features, readsPrograms), readsPrograms };
 }
 
-/** Runs the script in a container, with the Node program at this path of the runtime. */
+/** Runs `probeScript` in a container. `node`: path of the Node program below the runtime folder. */
 async function runProbe({ engine, ground, limits, runtime }: ContainerProbe, node: string) {
   const id = newSandboxId();
   const name = `runyard-probe-${id}`;

@@ -9,9 +9,9 @@ import { http } from '@runyard/system/node-http';
  * that it supports.
  */
 const newestVersion = '1.47';
-/** Oldest version that has everything that this code uses. Engines have it from 20.10 on. */
+/** Oldest version of the API that has everything that this code uses. Docker engines support this version since release 20.10. */
 const oldestVersion = '1.41';
-/** Longest answer that is read as JSON. */
+/** Maximum number of bytes of an answer that is read as JSON. */
 const longestAnswer = 16 * 1024 * 1024;
 /** Time limit for an answer, in milliseconds. */
 const answerMs = 60_000;

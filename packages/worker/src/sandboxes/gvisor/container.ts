@@ -40,7 +40,10 @@ const initScript = [
   'exit "$s"',
 ].join('\n');
 
-/** The limit of processes is higher by one, because it also counts init. `unshare` needs no further process: it becomes init. */
+/**
+ * The process limit of the container is higher by one than the process limit of the run, because the limit also counts init. `unshare`
+ * needs no further process, because its process becomes init.
+ */
 const ownProcesses = 1;
 
 /** System calls with which a program could remove the mount that hides ptrace_scope (see below). */

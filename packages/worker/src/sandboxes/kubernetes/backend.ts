@@ -157,7 +157,7 @@ function podSandbox(
   };
 }
 
-/** Follows a released Job, whose pod may start. */
+/** Follows a Job that was released, so that its pod can start. */
 export const follow = (
   ground: KubernetesGround,
   { name, uid, image }: { readonly name: string; readonly uid: string; readonly image: string },

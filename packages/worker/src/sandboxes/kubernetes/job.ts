@@ -35,7 +35,7 @@ export interface PodOrder {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** Megabytes of disk that a pod gets in addition, for the agent's files and the logs of the pod. */
+/** Megabytes of disk that a pod gets in addition to the disk limit of the sandbox, for the agent's files and the logs of the pod. */
 const ownDiskMb = 512;
 /**
  * Variables of an image that would change how Node starts. The Job sets them to an empty value, which has no effect. Each name is
@@ -152,7 +152,8 @@ function agent(ground: PodGround, { image, limits, vcpus, args, env }: PodOrder)
   const { requests, limits: most } = ground.template.resources;
   const memory = mebibytes(limits.memoryMb);
   const disk = mebibytes(limits.diskMb + ownDiskMb);
-  // If `limits.cpus` is set, it is not larger than the shape of the run allows.
+  // If `limits.cpus` is set, no second limit is needed, because `limits.cpus` is never larger than the number of processors of the run's
+  // instance shape.
   const cpus = limits.cpus > 0 ? limits.cpus : (vcpus ?? 0);
   const cpu = cpus > 0 ? { cpu: String(cpus) } : {};
   const variables = {

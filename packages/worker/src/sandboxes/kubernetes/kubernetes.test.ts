@@ -113,7 +113,7 @@ function first<T>(items: readonly T[] | undefined): T {
 const podOf = (it: Started): V1Pod => first(answersTo<V1PodList>(it, 'GET', /\/pods\?/).flatMap(({ items }) => items));
 const jobs = /\/jobs(?:$|\?(?!.*dryRun))/;
 
-test('an execution runs in a pod, and its objects are removed when the service has confirmed its end', async () => {
+test('an execution runs in a pod, and the objects of the execution are removed when the service has confirmed the end of the execution', async () => {
   await using it = await start('run');
   it.service.send(assignment('run-1', 'ghcr.io/team/box:2', 'sh', 'echo $(id -u)'));
   const ready = await it.service.waitFor('sandbox_ready', (data) => data.execution_id === 'run-1');

@@ -31,7 +31,10 @@ interface Watcher {
   hasFailed: boolean;
 }
 
-/** Makes the object that reads for all sandboxes. It reads only while a caller waits. `pause`: milliseconds between two reads. */
+/**
+ * Makes the object that reads the Jobs and pods for all sandboxes. The object reads only while a caller waits. `pause`: milliseconds
+ * between two reads.
+ */
 export function openLook(
   cluster: Pick<Cluster, 'listJobs' | 'listPods'>,
   owner: string,
@@ -47,8 +50,8 @@ export function openLook(
     try {
       if (!watcher.see(found)) return;
     } catch (error) {
-      // Continues to read, because other watchers may work. Logs the error only once for this watcher, because it probably throws
-      // again after the next read.
+      // Continues to read, because the functions of other watchers may succeed. Logs the error only once for this watcher, because its
+      // function probably throws again after the next read.
       if (!watcher.hasFailed) log.warn({ job: watcher.uid, err: error }, 'the state of a Job cannot be understood');
       watcher.hasFailed = true;
       return;

@@ -77,7 +77,10 @@ function groundOf({ cluster, secret, settings, log }: GroundRequest): Kubernetes
   };
 }
 
-/** Returns the URL at which pods reach the service. Throws if pods certainly cannot reach it. */
+/**
+ * Returns the URL at which pods reach the service. Throws if no setting names this URL and the worker's own URL has a loopback address,
+ * which pods cannot reach.
+ */
 function serviceRootOf(settings: KubernetesSettings, serviceRoot: string): string {
   const given = settings.RUNYARD_KUBERNETES_SERVICE_URL;
   if (given !== undefined) return given;

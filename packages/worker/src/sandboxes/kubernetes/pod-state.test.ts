@@ -30,7 +30,7 @@ test('readPod returns whether memory, disk, an eviction or the deadline ended th
   });
 });
 
-test('readPod returns a reason of its own if the agent was built for another architecture than the node', () => {
+test('readPod returns a special reason if the agent was built for another architecture than the architecture of the node', () => {
   const terminated = { exitCode: 128, reason: 'StartError', message: 'exec /agent/node: exec format error' };
   expect(read({ phase: 'Failed', containerStatuses: ended(terminated) })).toMatchObject({
     hasStarted: false,

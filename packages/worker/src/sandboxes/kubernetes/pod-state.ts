@@ -71,8 +71,8 @@ function faultOf(found: V1ContainerStatus | undefined, image: string): Fault | u
 }
 
 /**
- * Returns the fault that a node's error text about an image describes. The text comes from containerd or CRI-O, and no other member of
- * the pod shows the kind of fault.
+ * Returns the fault that a node's error text about an image describes. The text comes from containerd or CRI-O. It must be parsed, because
+ * no other member of the pod shows the kind of fault.
  */
 export function imageFault(image: string, reason: string, text: string): Fault {
   const fault = (name: string, why: string, never: boolean): Fault => ({

@@ -14,7 +14,7 @@ const job = (uid: string, proof: string, text = record) => ({
   metadata: { uid, annotations: { 'runyard.dev/record': text, 'runyard.dev/proof': proof } },
 });
 
-test('readRecord accepts a record only if the same data folder has written it for the same Job', () => {
+test('readRecord accepts a record only if a worker of the same data folder has written the record for the same Job', () => {
   const proof = proofOf('secret', 'uid-1', record);
   expect(readRecord('secret', job('uid-1', proof))).toMatchObject({ execution: { execution_id: 'e' } });
   // Rejected: annotations that were copied to another Job, a changed record, a record of another data folder, and a record without a proof.

@@ -30,9 +30,9 @@ export const recordOf = (specification: SandboxSpecification, assignedAt: number
 });
 
 /**
- * Returns the secret of a data folder, which no pod can see. Creates the secret if there is none yet. The caller holds the lock of the
- * data folder. A worker that dies while it writes the secret leaves a complete secret or none, because an incomplete secret would be
- * easy to guess, and others could forge proofs and labels.
+ * Returns the secret of a data folder, which no pod can see. Creates the secret if there is none yet. The caller holds the lock of the data
+ * folder. The secret is written into another file, which is then renamed. So a worker that dies during the write never leaves an incomplete
+ * secret. An incomplete secret would be easy to guess, and others could then forge proofs and labels.
  */
 export function openSecret(stateRoot: string): string {
   const file = path.join(stateRoot, 'kubernetes-secret');
@@ -49,9 +49,9 @@ export function openSecret(stateRoot: string): string {
 }
 
 /**
- * Returns twelve hex digits that label all objects of a data folder in a cluster. The digits are derived from the secret of the
- * folder. The path of the folder would not do, because data folders on several machines may have the same path, and a worker deletes
- * all objects that have its label but no valid proof.
+ * Returns twelve hex digits that label all objects of a data folder in a cluster. The digits are derived from the secret of the folder.
+ * They cannot be derived from the path of the folder: data folders on several machines may have the same path, and a worker deletes all
+ * objects that have the label of its folder but no valid proof.
  */
 export const ownerOf = (secret: string): string =>
   createHash('sha256').update(`owner of ${secret}`).digest('hex').slice(0, 12);

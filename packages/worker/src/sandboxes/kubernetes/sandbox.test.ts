@@ -51,7 +51,7 @@ function follow() {
   return { running, show, deletions };
 }
 
-test('a sandbox is lost if its node does not end its deleted pod within the grace period and a minute', async () => {
+test('a sandbox is lost if the node does not end the deleted pod of the sandbox within the grace period and one more minute', async () => {
   const { running, show } = follow();
   expect(show(pod(), 0)).toBe(false);
   expect(await running.started).toBeUndefined();

@@ -32,7 +32,7 @@ export interface RunningJob {
   kill(how: 'terminate' | 'kill'): void;
 }
 
-/** The last characters of the output are kept. Other backends have the same limit. */
+/** Number of characters that are kept from the end of the output. Other backends have the same limit. */
 const keptCharacters = 64 * 1024;
 /**
  * Seconds between SIGTERM and SIGKILL, for `terminate` and for `kill`. `kill` uses 1 and not 0, because with 0 the cluster would
@@ -41,8 +41,8 @@ const keptCharacters = 64 * 1024;
 const graceSeconds = { terminate: 10, kill: 1 } as const;
 const killAgainMs = 5000;
 /**
- * If a deleted pod still exists this long after its grace period, its node is lost or cut off from the cluster. The cluster itself
- * would delete the pods of such a node later: after the toleration of the pod, which is 5 minutes unless the pod template changes it.
+ * If a deleted pod still exists this long after its grace period, its node is lost or cut off from the cluster. The cluster itself would
+ * delete the pods of such a node later: after 5 minutes, unless a toleration in the pod template sets another time.
  */
 const silentNodeMs = 60_000;
 
@@ -59,7 +59,7 @@ export function followJob(request: JobRequest): RunningJob {
 
   const remove = async (how: 'terminate' | 'kill'): Promise<void> => {
     try {
-      // Deletes the pods before the Job, because the first request that deletes a pod sets its grace period.
+      // Deletes the pods before the Job, because the first request that deletes a pod sets the grace period of the pod.
       for (const { metadata } of pods) await cluster.deletePod(metadata?.name ?? '', metadata?.uid, graceSeconds[how]);
       await cluster.deleteJob(name, uid);
     } catch (error) {
@@ -143,7 +143,7 @@ const lostNode = ({ spec }: V1Pod): SandboxVerdict => ({
   message: `the node ${spec?.nodeName ?? ''} of the sandbox does not answer the cluster, which deleted the pod. Run it again, or use on_worker_loss: resume`,
 });
 
-/** Tokens of runs and keys of the service. */
+/** Matches tokens of runs and keys of the service. */
 const secrets = /\bry[a-z]_[A-Za-z0-9_-]{8,}/g;
 
 /**

@@ -113,7 +113,8 @@ async function makeSandbox(ground: NoneGround, { limits }: SandboxSpecification)
       }
       started.on('error', () => {});
       const [, stdout, stderr, token] = started.stdio as unknown as [null, Readable, Readable, Writable];
-      // Ignores write errors: if the agent ends before it reads the token, its exit code has the reason.
+      // Ignores write errors, because they occur only if the agent ends before it reads the token. Then the exit code of the agent shows
+      // the reason.
       token.on('error', () => {});
       token.end(launch.runToken);
       const tail = keepOutputTail([stdout, stderr]);

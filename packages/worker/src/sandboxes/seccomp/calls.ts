@@ -27,7 +27,7 @@ const notImplemented: Readonly<Record<string, Numbers>> = {
 };
 
 const notPermitted: Readonly<Record<string, Numbers>> = {
-  // These calls run programs in the kernel, trace it, or handle its page faults.
+  // These calls run programs in the kernel, trace the kernel, or handle page faults for the kernel.
   bpf: [321, 280, 357],
   perf_event_open: [298, 241, 336],
   userfaultfd: [323, 282, 374],

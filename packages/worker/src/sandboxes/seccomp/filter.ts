@@ -47,9 +47,9 @@ function checksOf({ refused, sockets }: CallTable): Instruction[] {
 }
 
 /**
- * Returns a program for the kernel's filter of system calls (seccomp(2)). The program refuses the calls in `calls.ts` with an error
- * and allows all other calls. Calls that it always allows cost no time, because the kernel does not run the program for them. Returns
- * undefined if the numbers of the calls are unknown on this architecture.
+ * Returns a program for the kernel's filter of system calls (seccomp(2)). The program refuses the calls in `calls.ts` with an error and
+ * allows all other calls. Calls that the program always allows cost no time, because the kernel does not run the program for these calls.
+ * Returns undefined if the numbers of the calls are unknown on this architecture.
  */
 export function seccompFilter(arch: NodeJS.Architecture = process.arch): Buffer | undefined {
   const kinds = tables[arch];

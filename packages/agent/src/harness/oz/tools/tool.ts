@@ -27,8 +27,8 @@ export interface ToolContext {
   mcpTools?: ReadonlyMap<string, BuiltinTool> | undefined;
   approvals: Pick<Approvals, 'policy' | 'ask'>;
   /**
-   * Runs a function that may wait for a person. A call may use it only once. The function must pass `beforeAsked` to its request. If
-   * the call is aborted while it waits, the call has had no effect.
+   * Runs a function that may wait for a person. A tool call may use `waiting` only once. The function must pass `beforeAsked` to its
+   * approval request. If the tool call is aborted during the wait, it has had no effect yet.
    */
   waiting: <T>(work: (beforeAsked: NonNullable<ApprovalRequest['beforeAsked']>) => Promise<T>) => Promise<T>;
 }

@@ -44,7 +44,7 @@ describe('a push', () => {
     expect(await branchAt(branch)).toBe(before);
   });
 
-  it('to a followed branch is also refused if the URL of the push has an earlier name of the repository', async () => {
+  it('to a followed branch is also refused if the URL of the push contains the name that the repository had before a rename', async () => {
     const names = ['site', 'old', 'site.git'].map((repo) => ({ owner: 'acme', repo }));
     const { git, commit } = await clone({ ...open, github_repos: names });
     await commit('taken over');

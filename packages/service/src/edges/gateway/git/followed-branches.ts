@@ -13,7 +13,7 @@ import type { PushedRepository } from '../../../triggers/definitions/source/foll
 /** Reads the branches from which factories take their definitions. */
 export interface FollowedBranches {
   isAnyBranchFollowed(): Promise<boolean>;
-  /** null in the list: the default branch. */
+  /** Returns the names of the followed branches; null in the list means the repository's default branch. */
   followedBranchesOf(pushed: PushedRepository): Promise<readonly (string | null)[]>;
 }
 
@@ -50,7 +50,7 @@ export async function watchFollowed(about: AboutRepository, sources: FollowedBra
 
 type Branches = { readonly kind: 'branches' } & Pick<PushFacts, 'defaultBranch' | 'aliases'>;
 
-/** Asks the code host about the branches of a push, for the rules for protected and followed branches. */
+/** Asks the code host for the facts that the rules for protected and followed branches need: the default branch and the aliases of branches. */
 export async function readBranchesOfPush(
   about: AboutRepository,
   { protectedBranches, followedBranches }: Pick<PushFacts, 'protectedBranches' | 'followedBranches'>,

@@ -17,25 +17,28 @@ it.each([
   expect(gitRequestOf('GET', before, new URLSearchParams(query))).toBeUndefined();
 });
 
-it('the URL of a repository is the template of the code host with owner and repository', () => {
+it("the URL of a repository is the code host's URL template with owner and repository filled in", () => {
   const repository = { owner: 'acme', repo: 'a.b-c_d' };
   expect(codeHostUrl('https://git.example/scm/{owner}/{repo}.git', repository).href).toBe(
     'https://git.example/scm/acme/a.b-c_d.git',
   );
 });
 
-it.each(['git-upload-pack', 'git-receive-pack'] as const)('the paths of both requests of %s are parsed', (service) => {
-  const repository = { owner: 'acme', repo: 'site.js' };
-  const base = gatewayPathOf(repository);
-  expect(gitRequestOf('GET', `${base}/info/refs`, new URLSearchParams({ service }))).toEqual({
-    repository,
-    service,
-    step: 'refs',
-  });
-  expect(gitRequestOf('POST', `${base}/${service}`, new URLSearchParams())).toEqual({
-    repository,
-    service,
-    step: 'rpc',
-  });
-  expect(gitRequestOf('GET', `${base}/${service}`, new URLSearchParams())).toBeUndefined();
-});
+it.each(['git-upload-pack', 'git-receive-pack'] as const)(
+  'the paths of the two requests that git sends for %s are parsed',
+  (service) => {
+    const repository = { owner: 'acme', repo: 'site.js' };
+    const base = gatewayPathOf(repository);
+    expect(gitRequestOf('GET', `${base}/info/refs`, new URLSearchParams({ service }))).toEqual({
+      repository,
+      service,
+      step: 'refs',
+    });
+    expect(gitRequestOf('POST', `${base}/${service}`, new URLSearchParams())).toEqual({
+      repository,
+      service,
+      step: 'rpc',
+    });
+    expect(gitRequestOf('GET', `${base}/${service}`, new URLSearchParams())).toBeUndefined();
+  },
+);

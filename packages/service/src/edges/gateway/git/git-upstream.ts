@@ -151,7 +151,7 @@ export function openCodeHost(): CodeHost {
   };
 }
 
-/** Forwards the body, up to the limit. */
+/** Forwards the body of the client's request. Stops with `TooLarge` when the body exceeds `sent.limit`. */
 function sendBody(sent: CodeHostRequest, request: ClientRequest): void {
   let size = 0;
   const counted = new Transform({

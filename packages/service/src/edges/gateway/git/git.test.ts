@@ -240,7 +240,7 @@ describe('the git gateway', () => {
     expect(await response.text()).toBe('The code host could not be reached (ECONNREFUSED).\n');
   });
 
-  it('refuses concurrent requests of a run above its limit, and accepts another request when one ends', async () => {
+  it("refuses a run's request above the limit of concurrent requests, and accepts another request when one has ended", async () => {
     const api = (asked: IncomingMessage, response: ServerResponse) => {
       if (asked.method === 'POST') return false;
       response.writeHead(200).write('0000');

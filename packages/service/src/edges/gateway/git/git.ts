@@ -33,7 +33,7 @@ export interface GitGatewayDeps {
   readonly maxPushBytes?: number;
   /** Maximum of concurrent requests of one execution in this process. Default: `maxGitRequestsAtOnce`. */
   readonly maxInFlight?: number;
-  /** Milliseconds that requests in flight get to end when the service closes. Default: 5,000. */
+  /** When the service closes, requests in flight may continue for this time, milliseconds. Default: 5,000. */
   readonly drainMs?: number;
 }
 

@@ -34,7 +34,10 @@ const store = async (body: object, key = service.key) => {
   return answer.body.id;
 };
 
-/** Starts a run in an environment with these repositories and returns the run token. `key` starts the run; `author` makes the environment. */
+/**
+ * Starts a run in an environment with these repositories and returns the run token. `author` is the key that creates the environment, and
+ * `key` is the key that starts the run.
+ */
 async function startRun(repositories: readonly string[], key = service.key, author = key) {
   const github_repos = repositories.map((name) => ({ owner: name.split('/')[0], repo: name.split('/')[1] }));
   const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
@@ -80,7 +83,7 @@ describe('the credential of a repository', () => {
     expect(service.logged.join()).not.toContain(token);
   });
 
-  test("has priority over the team's credential if it is personal, and is used only in environments that its owner wrote", async () => {
+  test("that is personal has priority over the team's credential, but only in environments that the owner of the personal credential wrote", async () => {
     await start({ accepts: () => true });
     await host.commit('acme', 'site', { a: '1' });
     const [one, other] = [await service.newKey({ role: 'member' }), await service.newKey({ role: 'member' })];
@@ -101,7 +104,7 @@ describe('the credential of a repository', () => {
     }
   });
 
-  test('has priority over the credential for every owner if it is for one owner, and a credential of another team is never used', async () => {
+  test('that is for one owner has priority over the credential for every owner, and a credential of another team is never used', async () => {
     await start({ accepts: () => true });
     await host.commit('acme', 'site', { a: '1' });
     await host.commit('other', 'site', { a: '1' });
@@ -151,7 +154,7 @@ describe('a GitHub App', () => {
     expect(service.logged.join()).not.toContain('ghs_fake');
   });
 
-  test('gives a new token shortly before the last one expires', async () => {
+  test('gives a new token shortly before the previous token expires', async () => {
     const app = makeFakeGitHubApp('acme', 4 * 60_000);
     await start(app.options);
     await host.commit('acme', 'site', { a: '1' });
@@ -162,7 +165,7 @@ describe('a GitHub App', () => {
     expect(app.tokens.length).toBeGreaterThan(1);
   });
 
-  test('gives a reason and no access if it is not installed or has another key', async () => {
+  test('gives no access if the app is not installed for the repository or its stored private key is wrong, and git shows the reason', async () => {
     const app = makeFakeGitHubApp('acme');
     await start(app.options);
     await storeApp(app);
@@ -201,7 +204,7 @@ describe('a run with repositories that cannot be read', () => {
     expect(environment.body).toMatchObject({ setup_failed: true, last_task_created: { id: runId, state: 'FAILED' } });
   });
 
-  test('gets its task if the code host has moved the repositories, fails, or does not answer in time', async () => {
+  test('still gets its task if the code host redirects the check of the repositories, fails, or does not answer in time', async () => {
     await start({
       api: (request, response) => {
         if (request.url?.includes('/slow')) return true;

@@ -212,8 +212,8 @@ export async function admitPush(
 }
 
 /**
- * Returns whether a pack or the end of the body follows the commands. After a lone flush packet, only the end is allowed. This protects
- * against a code host that finds capabilities where the gateway finds none: such a code host would read other bytes as push options.
+ * Returns whether a pack or the end of the body follows the commands. After a lone flush packet, only the end is allowed. Otherwise a code
+ * host could find capabilities in a push in which the gateway finds none, and could then read the bytes after the packet as push options.
  */
 async function endsInPack({ commands, packAt }: PushHead, read: (bytes: number) => Promise<Buffer>): Promise<boolean> {
   const start = (await read(packAt + 4)).toString('latin1', packAt, packAt + 4);

@@ -45,7 +45,7 @@ describe('a push', () => {
     ]);
   });
 
-  it('has the result unknown some hours after its answer was lost, and the run cannot rewrite the pushed branch', async () => {
+  it("gets the result unknown some hours after the code host's answer was lost, and the run cannot rewrite the pushed branch", async () => {
     const { runId, git, commit, events } = await clone();
     const made = await commit('lost');
     expect((await git('push', '--quiet', 'origin', 'HEAD:lost')).code).toBe(0);

@@ -1,4 +1,4 @@
-/** Thrown in place of the rest of a push that must stop. The message is the reason. */
+/** Thrown by `whileAllowed` when a push must stop, so that the remaining bytes are not forwarded. The error's message is the reason. */
 export class PushStopped extends Error {}
 
 const askEveryMs = 1_000;

@@ -84,7 +84,7 @@ async function exchange(
     const sent = (isSecure ? https : http).request(url, {
       method,
       headers: { ...headers, ...(body ? { 'content-length': body.byteLength } : {}) },
-      // Does not reuse a connection of another run, because that connection may lead to another address of the same name.
+      // Open a new connection for each request. A connection of another run may lead to another address of the same host name.
       agent: false,
       lookup: lookupOf(addresses),
       signal,

@@ -140,7 +140,7 @@ test('the MCP gateway masks secrets of the configured headers in an answer that 
   expect(answer.headers.get('mcp-session-id')).not.toContain('of-the-team');
 });
 
-test('the MCP gateway masks secrets of the run that an answer repeats from a header of any name', async () => {
+test('the MCP gateway masks a secret of the run in an answer, whatever the name of the configured header with the secret', async () => {
   const { url } = await listenAndNote(({ headers }, response) => response.end(JSON.stringify(headers)));
   const { send } = await start(at(url, { 'x-site': 'site-of-acme-0123' }, ['of-acme-0123']));
   expect(((await (await send()).json()) as IncomingHttpHeaders)['x-site']).toBe('site-************');
@@ -216,7 +216,7 @@ describe('the MCP gateway refuses', () => {
     expect(answer.headers.get('www-authenticate')).toBeNull();
   });
 
-  test('a server with a secret that may not be used now, and sends nothing to this server', async () => {
+  test('a server whose headers name a secret that the run may not use or that was deleted, and sends nothing to this server', async () => {
     const answer = await (await start({ kind: 'unusable', message: 'the secret X in its headers is gone' })).send();
     expect([answer.status, await messageOf(answer)]).toEqual([502, expect.stringContaining('the secret X')]);
   });

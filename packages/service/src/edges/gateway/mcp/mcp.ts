@@ -24,13 +24,13 @@ export interface McpGatewayDeps {
   /** Value of RUNYARD_ALLOW_PRIVATE_NETWORKS. */
   readonly allowedNetworks: readonly string[];
   authenticateRunToken(token: string): Promise<RunTokenHolder | null>;
-  /** Returns the server with this name of this execution's run; null if the run has no such server. */
+  /** Returns the MCP server that the execution's run calls `name`; null if the run has no such server. */
   serverOf(executionId: string, name: string): Promise<ServerOfExecution | null>;
   readonly resolve: Resolve;
   readonly bodies: BodyBudget;
   readonly log: GatewayLog;
   readonly limits?: Partial<McpGatewayLimits>;
-  /** Milliseconds that requests in flight get to end when the service closes. Default: 5,000. */
+  /** When the service closes, requests in flight may continue for this time, milliseconds. Default: 5,000. */
   readonly drainMs?: number;
 }
 
@@ -42,9 +42,9 @@ export interface McpGatewayLimits {
    * arriving. */
   readonly maxInFlight: number;
   readonly connectMs: number;
-  /** Milliseconds until the answer begins, and between two pieces of the answer. */
+  /** Longest time until the answer begins, and longest time between two pieces of the answer. */
   readonly silenceMs: number;
-  /** Milliseconds for the whole answer. */
+  /** Longest time for the whole answer. */
   readonly answerMs: number;
 }
 
@@ -64,7 +64,7 @@ const unread = {
   cut: { status: 400, message: 'the request cannot be read' },
 } as const;
 
-/** An error in the form of JSON-RPC, whose message clients show. */
+/** Returns the body of an error in the form of JSON-RPC. MCP clients show the error's message. */
 const errorBody = (message: string): string =>
   JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32_000, message } });
 

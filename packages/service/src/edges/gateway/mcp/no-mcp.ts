@@ -16,7 +16,8 @@ const maxProbeBytes = 4_096;
 
 /**
  * Returns why an answer is not one of Streamable HTTP: the server speaks the older transport HTTP+SSE, or the answer is a web page.
- * Returns undefined if the client can read the answer. A server that has lost a session also answers 404.
+ * Returns undefined if the client can read the answer. A 404 or 405 in a session is not examined: a server that has lost the session also
+ * answers 404.
  */
 export async function explainNoMcp(response: IncomingMessage, options: NoMcpOptions): Promise<string | undefined> {
   const { statusCode: status = 502 } = response;

@@ -12,7 +12,7 @@ export type Admission =
       readonly status: 400 | 401 | 403 | 429;
       readonly message: string;
       readonly retryAfterSeconds?: number;
-      /** Set if the refusal ends the run: the error code of the run. */
+      /** The error code with which the refusal ends the run; absent: the run continues. */
       readonly code?: ErrorCode;
     };
 
@@ -24,11 +24,11 @@ export interface CheckedModelRequest {
   readonly kind: 'generate' | 'count';
   readonly target: ModelTarget;
   readonly bytes: number;
-  /** Estimate of the tokens of the prompt from its text. */
+  /** Number of tokens of the prompt, estimated from the text of the request. */
   readonly promptTokens: number;
   /** Number of answers that the request asks for with its member `n` or `candidateCount`. */
   readonly answers: number;
-  /** Aborts when the client leaves or the service stops. */
+  /** Aborts when the client disconnects or the service stops. */
   readonly signal: AbortSignal;
   /** Returns false if the run has ended since the request was checked. */
   isAtWork(): Promise<boolean>;
@@ -46,7 +46,7 @@ export function headersOfRefusal({
   retryAfterSeconds,
 }: Pick<Extract<Admission, { ok: false }>, 'code' | 'retryAfterSeconds'>): Record<string, string> {
   return {
-    // Clients of the providers do not send a request again after an answer with this header.
+    // The client libraries of the providers do not send a request again after an answer with `x-should-retry: false`.
     ...(code === undefined ? {} : { 'x-should-retry': 'false', [gatewayErrorHeader]: code }),
     ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
   };

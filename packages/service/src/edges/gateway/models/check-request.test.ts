@@ -235,7 +235,7 @@ describe('the body for the provider', () => {
     expect(JSON.stringify(written)).not.toMatch(/attacker|teleport|order|brand_new/);
   });
 
-  it('omits members that are empty, and the request needs no right for them', async () => {
+  it('omits empty members of provider tools, and the environment need not allow these tools', async () => {
     const { body, removed } = await sent('anthropic', { mcp_servers: [], container: null });
     expect({ body, removed }).toEqual({ body: { model: 'm' }, removed: [] });
   });

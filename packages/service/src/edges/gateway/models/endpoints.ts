@@ -88,8 +88,8 @@ const googlePath = /^\/models\/([A-Za-z0-9._-]+)(?::|%3[Aa])(generateContent|str
 
 /**
  * The path of a provider's API without versions. Some clients expect an address with the version, and others add the version, so the path
- * of a request may have no version, one or two. All lead to the version of the provider that the service is configured with: Google's `v1`
- * is a part of `v1beta`.
+ * of a request may have no version, one or two. All these paths lead to the version in the service's configuration. For Google this is
+ * right because `v1beta` contains all of `v1`.
  */
 const belowVersions = /^(?:\/v1(?:beta)?){0,2}(\/.*)$/;
 

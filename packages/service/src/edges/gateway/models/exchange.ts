@@ -44,7 +44,7 @@ export interface SentBody {
   release(): void;
 }
 
-/** The status that the client got, and the usage. Status 499: the client disconnected; 502: also if the answer was cut after its
+/** The status that the client got, and the usage. Status 499: the client disconnected. Status 502: also set if the answer was cut after its
  * beginning. */
 export interface ExchangeResult extends Used {
   /** A text for the operator's log, without credentials and content. */
@@ -58,8 +58,8 @@ export interface ExchangeResult extends Used {
   readonly isOpen?: true;
 }
 
-/** Headers of the answer if the provider is unreachable. The gateway has tried long enough, so clients of the providers must not try again,
- * and our own agent reports the reason. */
+/** Headers of the answer if the provider is unreachable. The first header tells client libraries not to try again, because the gateway has
+ * already tried for several seconds. The second header tells our own agent the reason. */
 const unreachableHeaders = { 'x-should-retry': 'false', [gatewayErrorHeader]: 'resource_unavailable' };
 
 /** Usage of a request that got no answer and is not billed. */
@@ -79,7 +79,7 @@ export async function exchange(
   const disconnect = new AbortController();
   const leave = (): void => disconnect.abort();
   client.once('close', leave);
-  // A client that disconnected earlier emits no `close` event any more, so call `leave` here.
+  // If the client has already disconnected, no `close` event follows, so call `leave` here.
   if (client.destroyed) leave();
   try {
     const { result, refusal } = await sendAdapted(upstreams, sent, AbortSignal.any([disconnect.signal, signal]));
@@ -215,7 +215,8 @@ async function errorAnswer(
   alreadyRead?: Buffer,
 ): Promise<{ status: number; message: string; body?: Buffer }> {
   const kind = providerKinds[sent.target.provider];
-  // This answer is not forwarded, because it would seem to be about the run token, and some providers quote a part of the key.
+  // Replaces a provider's answer about a wrong provider key. The sandbox would think that the answer is about the run token, and some
+  // providers quote a part of the provider key.
   const wrongKey = {
     status: 403,
     message: `the model provider refused the service's credential; an administrator must check ${kind.keySetting}`,

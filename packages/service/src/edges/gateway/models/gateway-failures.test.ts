@@ -23,7 +23,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     expect(await gateway.usage(1)).toMatchObject({ status, inputTokens: 0, outputTokens: 0 });
   });
 
-  it("cuts the client's stream where the provider's stream is cut, after all bytes before the cut", async () => {
+  it("cuts the client's stream if the provider's stream is cut, after forwarding all bytes that the provider sent before", async () => {
     gateway.fake.script(toolTurns);
     gateway.fake.misbehave({ kind: 'cut', afterPieces: 3 });
     const answer = await all(await send(gateway, protocol).response);
@@ -38,7 +38,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
       expect(usage).toMatchObject({ inputTokens: 107, cacheReadTokens: 40, outputTokens: 5 });
   });
 
-  it('aborts the request to the provider when the client closes its connection before the answer, and counts the prompt', async () => {
+  it('aborts the request to the provider when the client closes its connection before the answer, and counts the tokens of the prompt', async () => {
     gateway.fake.misbehave({ kind: 'silent' });
     const { request, response } = send(gateway, protocol);
     response.catch(() => {});

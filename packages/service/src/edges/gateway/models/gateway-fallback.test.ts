@@ -69,7 +69,7 @@ describe('a fallback', () => {
   if (!anthropic) throw new Error('there is no protocol');
   const fallback = 'anthropic/claude-haiku-4-5';
 
-  it("is not used after an error of the caller; the provider's error is forwarded", async () => {
+  it('is not used if the provider answers 400 or 429; this answer is forwarded', async () => {
     await open([fallback]);
     gateway.fake.misbehave({ kind: 'status', status: 400, message: 'bad' });
     gateway.fake.misbehave({ kind: 'status', status: 429, message: 'slowly' });
@@ -100,7 +100,7 @@ describe('a fallback', () => {
     expect(switches).toEqual([]);
   });
 
-  it('is admitted with its own price, and admission and usage record have the same id', async () => {
+  it("is admitted with the fallback's price, and its admission and its usage record have the same request id", async () => {
     const asked: CheckedModelRequest[] = [];
     const admit: AdmitModelRequest = async (_, request) => {
       asked.push(request);
@@ -115,7 +115,7 @@ describe('a fallback', () => {
     expect(gateway.usages.map(({ requestId }) => requestId)).toEqual(asked.map(({ requestId }) => requestId));
   });
 
-  it('gets no request if it is not admitted, and the client gets the refusal', async () => {
+  it('gets no request if the admission refuses the fallback, and the client gets the refusal', async () => {
     const over: Admission = { ok: false, status: 403, message: 'the budget is used up', code: 'budget_exceeded' };
     await open([fallback], {}, { admit: async (_, { target }) => (target.id === fallback ? over : { ok: true }) });
     gateway.fake.misbehave({ kind: 'status', status: 529 });

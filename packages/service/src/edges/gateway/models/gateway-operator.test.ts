@@ -194,7 +194,7 @@ describe('the model gateway', () => {
     gateway = await startTestGateway();
     const { stream: _stream, ...count } = body;
     const response = await ask({ path: `${path}/count_tokens`, body: count });
-    // The fake has no such endpoint. The test is only about the request that it gets.
+    // The fake provider has no endpoint that counts tokens, so it answers 404.
     expect(response.status).toBe(404);
     expect(gateway.usages).toHaveLength(0);
   });

@@ -38,7 +38,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     expect(gateway.fake.requests).toHaveLength(0);
   });
 
-  it('refuses the token of a run with a model of another provider, and the token of a run that uses the runbook', async () => {
+  it('refuses the token of a run with a model of another provider, and the token of a run with the model runbook', async () => {
     const other = protocol.modelId.startsWith('anthropic') ? 'openai/gpt-6.1-sol' : 'anthropic/claude-opus-5-5';
     for (const modelId of [other, 'runbook']) {
       const { status } = await all(

@@ -30,7 +30,7 @@ export interface GatewayLog {
 
 export interface GatewayDeps {
   readonly models: Pick<Models, 'target'>;
-  /** Returns the session of a run token; null: unknown, ended or superseded. */
+  /** Returns the holder of a run token; null if the token is unknown, has ended or was superseded by a newer token. */
   authenticateRunToken(token: string): Promise<RunTokenHolder | null>;
   /** The gateway calls this function once for each request to a model, when the request has ended in any way. If the call fails, the
    * gateway only logs the failure. */
@@ -46,9 +46,9 @@ export interface GatewayDeps {
   readonly lookup?: LookupFunction;
   /** Default: 16 MB. */
   readonly maxBodyBytes?: number;
-  /** Memory budget for bodies; default: a separate budget. */
+  /** Memory budget for the bodies of requests. Default: a budget that only this gateway uses. */
   readonly bodies?: BodyBudget;
-  /** Milliseconds that requests in flight get to end when the service closes. Default: 5,000. */
+  /** When the service closes, requests in flight may continue for this time, milliseconds. Default: 5,000. */
   readonly drainMs?: number;
 }
 

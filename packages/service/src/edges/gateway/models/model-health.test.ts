@@ -59,14 +59,14 @@ describe('an outage', () => {
     expect(begun).toHaveLength(count);
   });
 
-  test('begins because of one run if the provider does not answer the service', async () => {
+  test("begins after failures of a single run if the provider does not answer the service's own probe either", async () => {
     const { fail, settled, begun } = health({ probe: false });
     fail(5, ['x a']);
     await settled();
     expect(begun).toHaveLength(1);
   });
 
-  test('of an unstable provider is written at most every 10 s, however many requests fail', async () => {
+  test('of an unstable provider is written to the database at most every 10 s, however many requests fail', async () => {
     const { fail, worked, settled, begun, clock } = health();
     for (let second = 0; second < 30; second++) {
       fail(50);

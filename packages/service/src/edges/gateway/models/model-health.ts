@@ -39,7 +39,7 @@ export interface ModelHealth {
 const enough = 5;
 /** Two failures with a longer time between them do not count for the same outage. */
 const togetherMs = 5 * 60_000;
-/** Time between two attempts of this process to begin an outage of a provider. */
+/** Shortest time between two attempts of this process to begin an outage of a provider. */
 const pauseMs = 10_000;
 
 /** The failures of a provider since its last success. Two entries in `runs` and in `teams` are enough to detect an outage. */

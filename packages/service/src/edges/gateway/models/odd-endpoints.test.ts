@@ -85,7 +85,7 @@ describe('a web page in place of an answer', () => {
     expect(await ask()).toMatchObject({ status, text: expect.stringContaining(`answered ${status} with a web page`) });
   });
 
-  it('is not assumed for a stream that a small server sends as text/html', async () => {
+  it('is not confused with a stream of events that a small server sends with the type text/html', async () => {
     provider.answer(() => ({ ...stream, type: 'text/html' }));
     expect(await ask()).toMatchObject({ status: 200, text: stream.text });
     expect(await gateway.usage(1)).toMatchObject({ isAnswer: true });

@@ -32,8 +32,8 @@ function titleOf(page: Buffer): string {
   return line === '' ? '' : ` "${line.slice(0, maxTitleChars)}"`;
 }
 
-/** Returns the error that the sandbox gets in place of a web page. The header below status 400 stops repeated requests, which would get the
- * page again. */
+/** Returns the error that the sandbox gets in place of a web page. If the provider's status is below 400, a header tells clients not to
+ * repeat the request, because they would get the page again. */
 export function pageAnswer(
   { target }: Pick<Exchange, 'target'>,
   status: number,

@@ -13,7 +13,7 @@ const version = /\/v1(?:beta)?(?=\/)(?!.*\/v1(?:beta)?\/)/;
 describe.each(protocols)('the paths of $name', (protocol) => {
   const versions = protocol.path.includes('/google/') ? ['', '/v1', '/v1beta', '/v1beta/v1beta'] : ['', '/v1/v1'];
 
-  it.each(versions)('lead to the same endpoint with the versions "%s"', async (written) => {
+  it.each(versions)('lead to the same endpoint if they contain "%s" in place of the version', async (written) => {
     const before = gateway.fake.requests.length;
     const usages = gateway.usages.length;
     const { status } = await all(
@@ -24,19 +24,22 @@ describe.each(protocols)('the paths of $name', (protocol) => {
     expect((await gateway.usage(usages + 1)).modelId).toBe(protocol.modelId);
   });
 
-  it.each(versions)('have the same checks of request bodies with the versions "%s"', async (written) => {
-    const before = gateway.fake.requests.length;
-    const path = protocol.path.replace(version, written);
-    const hosted = { tools: [{ type: 'web_search', googleSearch: {} }] };
-    const search = await all(await send(gateway, protocol, { path, body: { ...protocol.body, ...hosted } }).response);
-    expect([search.status, search.text]).toEqual([403, expect.stringContaining('web_search')]);
-    expect(gateway.fake.requests).toHaveLength(before);
-    await all(await send(gateway, protocol, { path, body: { ...protocol.body, made_up: 1 } }).response);
-    expect(gateway.fake.requests[before]?.body).not.toHaveProperty('made_up');
-  });
+  it.each(versions)(
+    'have the same checks of request bodies if they contain "%s" in place of the version',
+    async (written) => {
+      const before = gateway.fake.requests.length;
+      const path = protocol.path.replace(version, written);
+      const hosted = { tools: [{ type: 'web_search', googleSearch: {} }] };
+      const search = await all(await send(gateway, protocol, { path, body: { ...protocol.body, ...hosted } }).response);
+      expect([search.status, search.text]).toEqual([403, expect.stringContaining('web_search')]);
+      expect(gateway.fake.requests).toHaveLength(before);
+      await all(await send(gateway, protocol, { path, body: { ...protocol.body, made_up: 1 } }).response);
+      expect(gateway.fake.requests[before]?.body).not.toHaveProperty('made_up');
+    },
+  );
 
   it.each(['/v1/v1/v1', '/v2', '/V1', '/v1/files', '/v1/../..', '//v1', '/v1beta2'])(
-    'do not exist with the versions "%s"',
+    'do not exist if they contain "%s" in place of the version',
     async (written) => {
       const before = gateway.fake.requests.length;
       const path = protocol.path.replace(version, written);

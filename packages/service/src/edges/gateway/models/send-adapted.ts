@@ -1,4 +1,4 @@
-/** Sends a request to a provider, and once more without the members that its endpoint refuses. */
+/** Sends a request to a provider. If the endpoint refuses `stream_options`, sends the request again without this member. */
 import { decoded, headersUpwards, queryUpwards } from '../headers.ts';
 import { credentialHeaders } from './credentials.ts';
 import type { Exchange } from './exchange.ts';
@@ -9,10 +9,13 @@ import type { UpstreamResult, Upstreams } from './upstream.ts';
 const impatientReachMs = 5_000;
 /** An error answer of a provider is buffered up to this size, to search the answer for the credential before it is forwarded. */
 export const maxErrorBytes = 256 * 1024;
-/** Time after which requests to an endpoint that refused `stream_options` contain them again, because the endpoint may have been updated. */
+/**
+ * For this time, requests to an endpoint that refused `stream_options` omit this member. Then they contain it again, because the endpoint
+ * may have been updated.
+ */
 const plainMs = 60 * 60_000;
 
-/** `refusal`: the body of an error answer that was read already. */
+/** `refusal`: the body of the error answer, if `sendAdapted` has read the body. */
 interface Sent {
   readonly result: UpstreamResult;
   readonly refusal?: Buffer;

@@ -24,9 +24,9 @@ export interface UpstreamRequest {
   readonly url: URL;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The caller releases the parts after the answer has begun; before that, they may be sent again. */
+  /** Until the answer begins, the parts may be sent again. The caller releases them after that. */
   readonly body?: { readonly parts: readonly Buffer[] };
-  /** Time for all tries to connect. Used if it is shorter than `reachMs` of `timeouts`. */
+  /** Time for all tries to connect together, if it is shorter than `reachMs` of `timeouts`. */
   readonly reachMs?: number;
 }
 

@@ -49,7 +49,7 @@ describe('a checkpoint', () => {
     expect(await blobsNow()).toBe(blobs);
   });
 
-  test('is refused if no event has announced it, if the run does not resume, or too soon after another checkpoint', async () => {
+  test('is refused if no event has announced the checkpoint, if the run has no on_worker_loss resume, or too soon after another checkpoint', async () => {
     const first = await beginRun();
     expect(await first.put(1, Buffer.from('a'))).toBe(409);
     await first.mark(1);

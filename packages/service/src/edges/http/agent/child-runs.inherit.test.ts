@@ -36,7 +36,7 @@ describe('POST child-runs for a parent without child_runs.overrides', () => {
     await service.problem(403, 'POST', children, ask(runToken, { config: { environment_id: other } }));
   });
 
-  test('lets a child inherit or repeat worker and environment, and switch child runs off', async () => {
+  test("lets a child inherit or name the parent's worker and environment, and lets it disable child runs of its own", async () => {
     const runner_config = { docker_image: 'node:24' };
     const config = { worker_host: 'rack', environment_id: own, runner_config };
     const parentId = await service.newRun({ mode: 'orchestrate', config });
@@ -73,7 +73,7 @@ describe('POST child-runs for a parent with child_runs.overrides', () => {
     });
   });
 
-  test('limits the live children and the permission of a child to those of its parent', async () => {
+  test("gives a child at most the parent's limit of live children and the parent's permission to override members", async () => {
     const parent = await withOverrides(['child_runs'], { max_live: 3 });
     const asked = { enabled: true, max_live: 32, overrides: ['worker_host', 'environment_id', 'child_runs'] };
     const { child_runs: wide } = await configOf(await startChild(parent.runToken, { config: { child_runs: asked } }));
@@ -83,7 +83,7 @@ describe('POST child-runs for a parent with child_runs.overrides', () => {
     expect(kept).toEqual(narrow);
   });
 
-  test('gives children and grandchildren in the mode orchestrate the limits and the permission of the parent', async () => {
+  test("gives children and grandchildren in the mode orchestrate the parent's limit of live children and the parent's permission to override members", async () => {
     const parent = await withOverrides(['child_runs'], { max_live: 3 });
     const child = await startChild(parent.runToken, { mode: 'orchestrate' });
     expect(await configOf(child)).toMatchObject({

@@ -36,7 +36,7 @@ async function start(body: Record<string, unknown>, key = service.key) {
 const configOf = async (agent: string) => (await factory()).agents?.find(({ name }) => name === agent)?.config;
 
 describe('the skills of a definition', () => {
-  test("are added to every agent after skills of repositories, and the agent's own skill replaces one of the definition", async () => {
+  test("are added to every agent after skills of repositories, and an agent's own skill replaces the definition's skill with the same name", async () => {
     const own = 'agents/reviewer/skills/style';
     expect((await configOf('foreman'))?.skills).toEqual([
       'acme/handbook:greet',
@@ -83,7 +83,7 @@ describe('the skills of a definition', () => {
     });
   });
 
-  test('are read when the agent begins: a run with a deleted skill fails', async () => {
+  test('are read when the agent begins, so a run fails if its skill was deleted before that', async () => {
     const config = await configOf('reviewer');
     await apply({ ...files, 'agents/reviewer/skills/style/SKILL.md': skill('style', 'Changed.') });
     const later = await start({ prompt: 'Look.', config });

@@ -23,7 +23,7 @@ test("the service fails a run with resource_not_found if its environment was del
   });
 });
 
-/** Runs the turn of the run's prompt, stores an empty workspace, and ends the sandbox. */
+/** Reports the first turn of a run, which executes the run's prompt. Then stores an empty workspace, and ends the sandbox. */
 async function playAndLeave({ executionId, runToken }: { executionId: string; runToken: string }) {
   const occurred_at = new Date().toISOString();
   const events = [

@@ -84,7 +84,7 @@ test("a run has no personal secret in a colleague's pool until its executor acce
   expect(again.detail).toContain('revision 2 of the worker pool');
 });
 
-test('an agent key that is the first to connect to a pool that runs name gets no secrets of these runs', async () => {
+test('runs that name a pool get no secrets if an agent key is the first to connect to this pool', async () => {
   const name = `pool-${randomUUIDv7()}`;
   const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
     key: owner.key,

@@ -93,7 +93,7 @@ describe('a run with a skill', () => {
     expect(external.task?.prompt).toBe('Follow the skill review.');
   });
 
-  test("has the name from the request as its name, or the name in the skill's file if the skill's path has no folder", async () => {
+  test("gets its agent name from the request, or from the skill's file if the request has no name and the skill's path has no folder", async () => {
     const named = await start({ skill: 'acme/site:review', config: { name: 'mine' } });
     expect((await read(named.runId)).agent_config?.name).toBe('mine');
     const top = await start({ skill: 'acme/site:SKILL.md' });
@@ -218,7 +218,7 @@ describe('a skill that cannot be used', () => {
     expect(problem.errors?.map((error) => error.path)).toEqual([member]);
   });
 
-  test('because there are more than a run may have is refused with 400', async () => {
+  test('because the run already has the maximum number of skills is refused with 400', async () => {
     const skills = Array.from({ length: 11 }, (_, n) => `acme/site:s${n}`);
     const problem = await service.problem(400, 'POST', '/agent/runs', { body: { config: { skills } } });
     expect(problem.detail).toContain('at most 10');

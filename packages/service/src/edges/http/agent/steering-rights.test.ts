@@ -57,7 +57,7 @@ const rightsOf = async (runId: string) => {
   return row?.rights;
 };
 
-test("a run that another person starts as a child of a person's run cannot send a message to a run that has a secret", async () => {
+test('if another person starts a child of a run that has a secret, this child cannot send a message to the run', async () => {
   const parent = await lead(withSecret);
   for (const key of [colleague.key, agentKey]) {
     const refused = await message(await begin(await below(parent, key)), parent.runId);

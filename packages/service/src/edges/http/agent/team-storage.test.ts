@@ -135,9 +135,9 @@ describe('a team without free storage', () => {
       sent.push(...(await Promise.all(Array.from({ length: 4 }, () => create([30 * 1024, 30 * 1024])))));
     expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([200, 413]));
     expectFull(sent.filter(({ status }) => status !== 200));
-    // Only bytes that are stored during the next count may exceed the limit.
+    // The service's count may lag behind by the creates of one round, so the stored bytes may exceed the limit by the size of these four creates.
     expect(await stored()).toBeLessThanOrEqual(maxBytes + 4 * 61 * 1024);
-    // Refused creates have released their bytes, so one more create may still fit.
+    // Refused creates have released the bytes that they had reserved, so one more create may still be accepted before the storage is full.
     await untilKnown(async () => expectFull([await create([30 * 1024, 30 * 1024])]));
     await untilKnown(async () =>
       expectFull([
@@ -146,7 +146,7 @@ describe('a team without free storage', () => {
         await post(`/agent/schedules/${schedule.body.id}/run`),
       ]),
     );
-    // The creates above may have exceeded the limit by more than the bytes reserved for short texts.
+    // Set the free storage to 1,024 bytes, because the creates above may also have used the bytes that are reserved for short texts.
     await fill(1024);
     await untilKnown(async () => expect((await create([])).status).toBe(200));
     expect((await post(`/agent/runs/${runId}/followups`, { message: 'go' })).status).toBe(200);

@@ -111,8 +111,8 @@ describe("a run that continues another run's conversation", async () => {
     await put(first.runToken, 1, Buffer.from('x'));
     return first;
   }
-  /** Starts a run with this body in the conversation of `first`. Returns the workspace and the attachments of its task, and the status of
-   * the answer to its download of the files. */
+  /** Starts a run with this body in the conversation of `first`. Returns the workspace and the attachments in the task of the new run, and
+   * the status of the answer when the new run downloads the files of `first`. */
   async function goOnWith(first: Awaited<ReturnType<typeof leaveFiles>>, body: object, key?: string) {
     const runId = await service.newRun({ prompt: 'Go on.', conversation_id: first.conversationId, ...body }, key);
     // The worker of this test runs no images.
@@ -160,7 +160,7 @@ describe("a run that continues another run's conversation", async () => {
     expect(await goOnWith(first, { config })).toMatchObject({ workspace: { kind: 'missing', reason }, status: 404 });
   });
 
-  test('gets no files of a run with personal credentials, if an agent key that acts for the person lacks them', async () => {
+  test('gets no files of an earlier run with personal credentials if an agent key starts the new run for the person without these credentials', async () => {
     const deputy = await service.request<{ uid: string }>('POST', '/agent/identities', {
       body: { name: 'Deputy', on_behalf_of_enabled: true },
     });
@@ -180,7 +180,7 @@ describe("a run that continues another run's conversation", async () => {
     expect(status).toBe(404);
   });
 
-  test('is notified if no files were stored, and redacts values of secrets in the files that it gets', async () => {
+  test("gets a reason if no files were stored, and redacts values of the earlier run's secrets in the files that it gets", async () => {
     const none = await service.startExecution();
     const { workspace } = await goOnWith(none, {});
     expect(workspace).toEqual({ kind: 'missing' });
@@ -225,7 +225,7 @@ test('an upload of a workspace above the limit of the setting gets 413, and the 
   expect((await get(runToken, executionId)).status).toBe(404);
 });
 
-test('an upload of a workspace without a turn gets 400, and with the token of an ended execution 401', async () => {
+test('an upload of a workspace gets 400 if its turn number is 0, and 401 if its token belongs to an ended execution', async () => {
   const { runToken, executionId } = await service.startExecution();
   await service.problem(400, 'PUT', '/harness-support/workspace?turn=0', { key: runToken });
   await db().query(`UPDATE executions SET phase = 'ended' WHERE id = $1`, [executionId]);
@@ -315,13 +315,11 @@ test('if an agent reports the end of a turn twice, the service stores the last e
   const { body } = await service.request('GET', `/agent/runs/${first.runId}/timeline`);
   const types = (body as { events: { event_type: string }[] }).events.map(({ event_type }) => event_type);
   for (const type of ['agent_started', 'oz_run_done']) expect(types.filter((each) => each === type)).toHaveLength(1);
-  const stored = { kind: 'none', execution_number: 1, turn: 1 };
   await db().query(`UPDATE executions SET phase = 'ended' WHERE id = $1`, [first.executionId]);
   await service.request('POST', `/agent/runs/${first.runId}/followups`, { body: { message: 'More.' } });
   const [row] = await db().query('SELECT * FROM executions WHERE id = $1', [first.executionId]);
   expect(row).toMatchObject({ workspace_turn: 1 });
-  expect(stored.turn).toBe(1);
-  // The token of another execution stores nothing here.
+  // A request with an invalid token stores nothing.
   const other = await service.startExecution();
   const foreign = await service.request('POST', '/harness-support/finish-task', {
     key: `${other.runToken}x`,

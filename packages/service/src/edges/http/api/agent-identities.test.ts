@@ -15,7 +15,7 @@ const create = async (body: object, key?: string): Promise<AgentIdentity> => {
   expect(answer.status, answer.text).toBe(201);
   return AgentIdentity.parse(answer.body);
 };
-/** Sets a secret of the team whose list allows no service account. */
+/** Sets a secret of the team that no service account may use. */
 const setSecret = (name: string) =>
   service.request('PUT', `/secrets/${name}`, { body: { value: `the value of ${name}`, scope: 'team', agents: [] } });
 const keyOf = async (identity: AgentIdentity, key?: string) => {

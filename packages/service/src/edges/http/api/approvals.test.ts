@@ -354,7 +354,7 @@ describe('an agent key', () => {
       },
     });
     const author = { type: 'service_account', uid, display_name: 'A key' };
-    // The members are in the order in which PostgreSQL returns them.
+    // The members are in the order in which PostgreSQL returns them, because the text is searched for in other answers.
     const stored = JSON.stringify({ uid, type: author.type, display_name: author.display_name });
     const timeline = await service.request<{ events: object[] }>('GET', `/agent/runs/${runId}/timeline`);
     expect(timeline.body.events).toContainEqual(

@@ -23,22 +23,22 @@ const entryOf = async (requestId: string): Promise<AuditEntry | undefined> =>
 
 /** Routes that change something but write no entry. */
 const unrecorded: readonly RouteName[] = [
-  // The sign-in that uses the code has an entry.
+  // The sign-in that uses the code writes the entry.
   'createSignInCode',
-  // A test of this route needs the key of a session.
+  // Writes an entry, but needs the key of a session, so a separate test calls the route.
   'endBrowserSession',
-  // A test of these routes needs a turn in progress.
+  // Write an entry, but need a turn in progress, so a separate test calls these routes.
   'interruptRun',
   'interruptConversation',
-  // The follow-up that uses the files has an entry.
+  // The follow-up that uses the files writes the entry.
   'prepareRunAttachments',
   'prepareConversationAttachments',
-  // Sends enqueued deliveries; the log of deliveries records each attempt.
+  // These routes only enqueue deliveries. The log of deliveries records each attempt.
   'testEventSubscription',
   'redeliverEvent',
-  // The apply of a sync has an entry, with the person who set the source.
+  // When the sync applies the files, the apply writes an entry that names the person who set the source.
   'syncFactorySource',
-  // Only their author sees saved views.
+  // Saved views are visible only to their author.
   'createSavedView',
   'updateSavedView',
   'deleteSavedView',

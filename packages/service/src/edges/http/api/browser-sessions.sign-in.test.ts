@@ -155,7 +155,8 @@ describe('a sign-in at another address of the service', () => {
         expect.stringMatching(/^Without TLS.*ssh -L.*RUNYARD_BASE_URL/),
       ]);
     }
-    // The peer with the loopback address may be a proxy between browser and service, so this address proves nothing.
+    // The address of the connection is a loopback address, but a proxy between browser and service may have opened the connection, so the
+    // sign-in is refused.
     expect((await at('http://10.0.0.5:4180', '127.0.0.1:4180')).statusCode).toBe(403);
     for (const origin of ['http://localhost:9999', 'http://runyard.localhost:4180', 'http://[::1]:4180']) {
       const answer = await at(origin);

@@ -113,7 +113,7 @@ test('follow-ups that were sent before the failure wait for a sandbox whose setu
   expect(await inbox(execution.runToken)).toMatchObject([{ message: 'what is there?' }]);
 });
 
-test('a run that continues after the window gets the prompt and the debug conversation as text, and repeats no turn', async () => {
+test('a run that continues after the debug window gets the prompt and the debug conversation as text, and repeats no turn', async () => {
   const { runId, runToken, executionId } = await failedRun();
   await say(runId, 'what is there?');
   const [item] = await inbox(runToken);

@@ -38,7 +38,7 @@ export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): voi
       const preview = artifact && hasBytes(artifact) && (await readPreview(blobs, artifact));
       if (!preview || preview.kind === 'none') return notFound('preview');
       const isFrame = preview.kind === 'frame';
-      // Markup of an agent would run on the origin of the service's pages, so browsers only download it.
+      // Scripts in an agent's markup would run on the origin of the service's pages, so browsers only download the file.
       if (isFrame && !isForFiles(request, settings.RUNYARD_FILES_URL)) return notFound('preview');
       const blob = await blobs.get(artifact.blobKey, { start: 0, end: preview.shownBytes - 1 });
       if (!blob) return notFound('preview');

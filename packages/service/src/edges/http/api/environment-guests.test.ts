@@ -135,7 +135,7 @@ test('an invited person has no rights before accepting the invitation, and the i
   }
 });
 
-test('an invitation does not reveal whether such a person exists', async () => {
+test('the answer to an invitation does not reveal whether a person with the invited uid or e-mail address exists', async () => {
   const { path } = await create();
   const shapes = [];
   for (const body of [

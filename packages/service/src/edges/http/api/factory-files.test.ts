@@ -109,7 +109,8 @@ describe('a check without a key', () => {
     });
     const { user, system } = process.threadCpuUsage(before);
     expect([status, body.diagnostics.length]).toEqual([200, 7]);
-    // The thread of the service parses only the JSON of the request. Parsing this YAML takes another thread more than a second.
+    // This CPU time is only that of the main thread, which parses the JSON of the request. Another thread parses the YAML, which takes
+    // that thread more than a second.
     expect((user + system) / 1000).toBeLessThan(300);
   });
 

@@ -61,7 +61,7 @@ describe('a GitHub webhook of the factory', () => {
 describe('several processes', () => {
   const looks = () => host.requests.filter(({ url }) => url.includes('factories')).length;
 
-  test('together sync a source that is due only once', async () => {
+  test('sync a due source only once together, not once each', async () => {
     await push(baseFiles);
     await set();
     await push({ ...baseFiles, 'webhooks/alerts.yaml': undefined });

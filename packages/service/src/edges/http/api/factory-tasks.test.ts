@@ -135,7 +135,7 @@ test('a conversation of another team, without a run, or of a child run is refuse
   expect((await refused(await conversationOf(child.runId)))?.[0]?.message).toContain('other runs started');
 });
 
-test('the stage is CANCELLED while the run is cancelled, until a later stage is written or the run continues', async () => {
+test('the stage of a task is CANCELLED while its run is cancelled, until a later stage is written or the run continues', async () => {
   const task = await dispatchTask();
   await service.request('PATCH', `/factory/${factoryUid}/tasks/${task.uid}`, { body: { stage: 'IMPLEMENT' } });
   await post(`/agent/runs/${task.run_id}/cancel`);
@@ -152,7 +152,7 @@ test('the stage is CANCELLED while the run is cancelled, until a later stage is 
   expect(await read(other.uid)).toMatchObject({ stage: 'TRIAGE', current_run: { state: 'QUEUED' } });
 });
 
-test('an update changes only the members that it contains', async () => {
+test('an update of a task changes only the members that the update contains', async () => {
   const { uid } = await dispatchTask(factoryUid, { title: 'A' });
   const change = async (body: object) =>
     (await service.request<FactoryTask>('PATCH', `/factory/${factoryUid}/tasks/${uid}`, { body })).body;
@@ -213,7 +213,7 @@ test('a task whose run is PENDING or self-hosted cannot be cancelled, and its st
   expect((await list('', of)).tasks.map(({ stage }) => stage)).toEqual(['TRIAGE', 'TRIAGE']);
 });
 
-test('outputs are the artifacts of all runs of the tree except plans, newest first, and a full list has outputs of the conversation', async () => {
+test('the outputs of a task are the artifacts of all runs of its tree except plans; in a full list, the outputs are only those of the conversation', async () => {
   const of = await newFactory();
   const { root, child } = await startTree();
   const conversation_id = await conversationOf(root.runId);
@@ -235,7 +235,7 @@ test('outputs are the artifacts of all runs of the tree except plans, newest fir
   expect(withRun?.current_run?.run_id).toBe(root.runId);
 });
 
-test('the current run is the newest run of the conversation, and run_id does not change', async () => {
+test("the current run of a task is the newest run of the conversation, and the task's run_id does not change", async () => {
   const task = await dispatchTask();
   await post(`/agent/runs/${task.run_id}/cancel`);
   const next = await service.newRun({ conversation_id: task.conversation_id });
@@ -259,7 +259,7 @@ test('a list has pages in both orders of both sorts, and its cursors work only f
   const of = await newFactory();
   const made = [];
   for (const title of ['a', 'b', 'c', 'd', 'e']) made.push(await dispatchTask(of, { title }));
-  // A cancel of the run changes the task.
+  // Cancel a run, so that the time of the task's last change differs from the order of creation.
   await post(`/agent/runs/${made[1]?.run_id}/cancel`);
   const titles = async (query: string) => {
     const found: string[] = [];
@@ -320,7 +320,7 @@ test('viewers only read, agents write, and run tokens and other teams get no acc
   expect(await statuses(agent)).toEqual([200, 200, 200, 200]);
   expect(await statuses(service.otherKey)).toEqual([404, 404, 404, 404]);
   expect(await statuses(runToken), 'also of the run of the task').toEqual([401, 401, 401, 401]);
-  // A factory of the caller does not show the task of another factory or team.
+  // A caller who names a factory of the own team cannot read the task of another factory or team through it.
   expect((await taskOfRun(runId, theirs, service.otherKey)).status).toBe(404);
   expect((await taskOfRun(runId, await newFactory())).status).toBe(404);
   for (const path of ['task-by-run', 'task-by-conversation'])

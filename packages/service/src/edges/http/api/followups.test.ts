@@ -214,7 +214,7 @@ test('a harness memory over 32 MB gets 413 and is not stored', async () => {
   await service.problem(404, 'GET', `/harness-support/memory/${executionId}`, { key: runToken });
 });
 
-test('the last report of an agent gets 200', async () => {
+test('the report of an agent that it shuts down gets 200', async () => {
   const { runToken } = await service.startExecution();
   const body = { reason: 'finished' };
   const answer = await service.request('POST', '/harness-support/report-shutdown', { key: runToken, body });

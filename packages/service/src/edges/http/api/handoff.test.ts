@@ -159,7 +159,7 @@ test.each([
   await service.problem(400, 'POST', '/harness-support/upload-snapshot', { key: runToken, body: { turn: 1, files } });
 });
 
-test("a snapshot gets 404 for another team's run and an unknown id, and an upload URL opens one file only", async () => {
+test("a read of a snapshot gets 404 for another team's run and an unknown id, and an upload URL accepts only the file of this URL", async () => {
   const { runId, runToken } = await service.startExecution();
   const path = `/agent/runs/${runId}/handoff/attachments`;
   await service.problem(404, 'GET', path, { key: service.otherKey });

@@ -80,7 +80,7 @@ const creatingNothing = [
 
 const posts = (Object.entries(routes) as [string, Route][]).filter(([, route]) => route.method === 'POST');
 
-test('this test lists each POST as a route that honours the Idempotency-Key or creates nothing', () => {
+test('each POST route is in the list of routes that honour the Idempotency-Key, or in the list of routes that create nothing twice', () => {
   const idempotent = posts.filter(([, route]) => route.once !== undefined).map(([name]) => name);
   const others = posts.filter(([, route]) => route.once === undefined).map(([name]) => name);
   expect(idempotent).toEqual(expect.arrayContaining(Object.keys(bodies)));
@@ -154,12 +154,12 @@ describe.each(posts.filter(([name]) => name in bodies))('%s', (name, route) => {
   });
 
   if ('user' in route.allow) {
-    test('separates the keys of different callers', async () => {
+    test('creates once for each of two callers with the same Idempotency-Key', async () => {
       const before = await rows();
       await send(`${name}-shared`);
       const other = await send(`${name}-shared`, otherBody, await service.newKey());
       expect(other.status, other.text).toBe(route.answer.status);
-      // The API key of the other caller is also a row.
+      // The three new rows are the two created things and the API key of the other caller.
       expect(await rows()).toBe(before + 3);
     });
   }

@@ -136,7 +136,7 @@ describe('the cache of keys', () => {
   test('refuses a cached key as soon as it expires', async () => {
     let now = Date.now();
     const { db, log } = service.deps;
-    /** Keys end in two seconds, by the database's clock. */
+    /** A database in which every key expires in two seconds. */
     const ending = {
       ...db,
       query: async (...args: Parameters<typeof db.query>) =>
@@ -163,7 +163,7 @@ describe('the cache of keys', () => {
     } as typeof db;
     const keys = await openKeyDirectory(counted, service.deps.log, () => now);
     for (let i = 0; i < 5; i += 1) await keys.authenticate(service.key);
-    // One look-up of the key, and one update of its last use.
+    // One query looks up the key, and one updates the time of the key's last use.
     expect(queries).toBe(2);
     now += 5_000;
     await keys.authenticate(service.key);

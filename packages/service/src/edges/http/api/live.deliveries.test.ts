@@ -38,7 +38,7 @@ test('the stream of deliveries sends each delivery as the list shows it, and no 
   others.close();
 });
 
-test('the stream of deliveries sends a delivery that had to wait again when its outcome is known', async () => {
+test('the stream of deliveries sends a waiting delivery first as waiting, and a second time when its outcome is known', async () => {
   const reader = await follow();
   const webhook = await createWebhook();
   await automate([on(webhook)], { overlap: 'queue' });

@@ -250,7 +250,7 @@ test('a stream ends when the service closes', async () => {
       signal: controller.signal,
     });
   const streams = [await open(`/agent/runs/${await other.newRun()}/events`), await open('/agent/runs/events')];
-  // The streams would never end by themselves.
+  // Read the streams to their end. Without the close of the service, they would never end.
   await Promise.all([other.close(), ...streams.map((response) => response.text())]);
 });
 

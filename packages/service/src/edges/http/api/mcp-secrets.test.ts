@@ -142,13 +142,13 @@ describe('a request is refused', () => {
       { x: { command: 'x', env: Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`A${at}`, `\${N${at}}`])) } },
       /more than 50 secrets/,
     ],
-  ])('%s: %i', async (_, status, servers, message) => {
+  ])('because of %s, with status %i', async (_, status, servers, message) => {
     const problem = await service.problem(status, 'POST', '/agent/runs', run(servers));
     expect(JSON.stringify(problem)).toMatch(message);
     expect(JSON.stringify(problem)).not.toContain(broken.slice(0, 12));
   });
 
-  test('a secret that the service account may not use: 403', async () => {
+  test('with 403 if it names a secret that the service account may not use', async () => {
     const problem = await service.problem(
       403,
       'POST',
@@ -158,7 +158,7 @@ describe('a request is refused', () => {
     expect(problem.detail).toMatch(/^config\.mcp_servers\.x\.headers\.a: the secret TEAM may not be used/);
   });
 
-  test('a secret of the caller in a configuration that another person wrote: 403 with a remedy', async () => {
+  test('with 403 and a remedy if a configuration that another person wrote names a secret of the caller', async () => {
     const theirs = await service.newRun(
       { config: { mcp_servers: { x: { url, headers: { a: '${BOTH}' } } } } },
       colleague.key,
@@ -170,7 +170,7 @@ describe('a request is refused', () => {
     });
   });
 
-  test('a secret that only the gateway may use, in the sandbox of a child run: 403', async () => {
+  test('with 403 if a child run would get a secret in its sandbox that only the gateway may use for the parent', async () => {
     const { runToken } = await begin({ far });
     await taskOf(runToken);
     const child = (config: object) => ({ key: runToken, body: { prompt: 'a', config } });

@@ -109,7 +109,7 @@ describe('the filter metadata', () => {
     }
   });
 
-  test('matches values exactly, also their case, empty values, equal signs and five pairs', async () => {
+  test('matches values exactly: it distinguishes upper and lower case, and accepts empty values, values with equal signs and five pairs', async () => {
     const metadata = { a: 'X', b: '', c: 'k=v', d: 'ü', e: '%' };
     await service.newRun({ title: 'All', metadata });
     await service.newRun({ title: 'Part', metadata: { a: 'X' } });

@@ -59,7 +59,7 @@ describe('GET /agent/runs/{id}', () => {
     expect(run.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
   });
 
-  test('shows the root run of the tree, and the time of its latest end until the run is continued', async () => {
+  test("shows the root run of the run's tree, and the time at which the run last ended, until the run is continued", async () => {
     const root = await service.newRun({ metadata: { factory_uid: 'of-no-factory' } });
     const child = await service.newRun({ parent_run_id: root });
     const grandchild = await service.newRun({ parent_run_id: child });

@@ -13,7 +13,7 @@ const list = async (query: string, key?: string): Promise<RunItem[]> => {
 };
 const summaryOf = async (runId: string) => (await list(`view=summary&run_id=${runId}`))[0];
 
-test('a summary has the members that a row shows, and neither prompt nor configuration', async () => {
+test("a summary has the members that a row in the dashboard's list of runs shows, and neither prompt nor configuration", async () => {
   const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
     body: { config: { name: 'Node 24' } },
   });
@@ -138,7 +138,7 @@ test('a summary names the automation and the schedule that started the run, and 
   });
 });
 
-test('a cursor of one view works in the other view', async () => {
+test('a cursor of a list of summaries works in the list of whole runs', async () => {
   await db.query('DELETE FROM runs');
   const created = [await service.newRun(), await service.newRun(), await service.newRun()];
   const first = await service.request<ListRunsResponse>('GET', '/agent/runs?limit=1&view=summary');

@@ -61,7 +61,7 @@ describe('POST /agent/schedules/{scheduleId}/run', () => {
 });
 
 describe('GET /agent/schedules/{scheduleId}/history', () => {
-  test('pages, newest first, with cursors of this list only', async () => {
+  test('has pages, newest first, and accepts only cursors of the history of the same schedule', async () => {
     const [a, b] = [await create(), await create()];
     for (let n = 0; n < 5; n += 1) await service.request('POST', `${base}/${a.id}/run`);
     const page = (query: string, id = a.id) =>

@@ -74,7 +74,7 @@ it('the list of secrets shows personal secrets only to their owner, and shows ag
   expect(await names(service.otherKey)).toEqual([]);
 });
 
-it('a delete needs the scope if two secrets have the same name', async () => {
+it('a delete must name the scope if a personal secret and a secret of the team have the same name', async () => {
   await put('TOKEN', { value, scope: 'personal' });
   await service.problem(400, 'DELETE', '/secrets/TOKEN');
   expect((await service.request('DELETE', '/secrets/TOKEN?scope=personal')).status).toBe(200);

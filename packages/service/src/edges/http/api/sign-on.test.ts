@@ -196,7 +196,7 @@ test('a sign-in answers 503 in time if the provider is slow, broken or unreachab
     // The default is 10 s.
     expect(performance.now() - start).toBeLessThan(9_000);
     provider.trouble = null;
-    // The service has not used the code, so the page can try again.
+    // The service has not used up the code, so the same request succeeds when the provider works again.
     sessionOf(await finish(cookie, query));
   }
 });
@@ -206,7 +206,8 @@ test('an address that signs in too often is refused for a while, before the prov
   const { cookie } = await begin({}, page);
   let over = await begin({}, page);
   let sent = 2;
-  // On a slow machine, some of the budget is refilled meanwhile.
+  // Begin sign-ins until one is refused. On a slow machine, this takes more sign-ins than the limit, because the budget of the address is
+  // refilled meanwhile.
   for (; over.status === 200 && sent < 5 * signOnsPerMinute.address; sent += 1) over = await begin({}, page);
   expect(sent).toBeGreaterThan(signOnsPerMinute.address);
   const before = provider.requests.length;

@@ -98,7 +98,7 @@ describe('a simulated delivery', () => {
       'skipped: 1 of 1 runs are live',
     ]);
     await service.request('PATCH', '/budget', { body: { monthly_limit_usd: 0 } });
-    // The budget of a team is read once a second.
+    // Repeat the dry run, because the service reads the budget of a team only once a second.
     await expect
       .poll(async () => (await dryRun(uid, { payload: {} })).refusals?.at(-1))
       .toContain('has spent its monthly limit');

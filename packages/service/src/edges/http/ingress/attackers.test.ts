@@ -60,7 +60,7 @@ describe('a sender that guesses', () => {
       const headers = mode === 'signature' ? { 'x-hub-signature-256': `sha256=${guess}` } : {};
       return send({ ...webhook, url }, { token: mode === 'token' ? guess : null, headers });
     };
-    // The first request of a process reads the webhook.
+    // Send one request before the comparison, because a process reads the webhook from the database at the first request.
     await ask('first');
     const answers = [];
     for (const guess of guesses) answers.push(await observed(() => ask(guess)));

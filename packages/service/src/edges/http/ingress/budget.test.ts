@@ -21,7 +21,7 @@ describe('the budget of a webhook', () => {
       expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(60);
     }
     expect(await labels(webhook)).toHaveLength(60);
-    // One minute after the first delivery, a new delivery is accepted for each delivery that is older than a minute.
+    // Make the first two deliveries older than a minute. For each of them, one new delivery is accepted.
     await service.deps.db.query(
       `UPDATE webhooks SET version = version + 1, recent = array_fill(now() - interval '61 seconds', ARRAY[2]) || recent[3:] WHERE uid = $1`,
       [webhook.uid],

@@ -104,7 +104,7 @@ test('no secret of a query string, a header or a body is in the log', async () =
 });
 
 describe('a delivery that somebody has recorded and sends again', () => {
-  test('of Standard Webhooks is refused under a new id, and counts as a duplicate under its own id', async () => {
+  test('of Standard Webhooks is refused if it has a new id, and counts as a duplicate if it has its original id', async () => {
     const webhook = await create({ auth_mode: 'signature', signature_scheme: 'standard_webhooks' });
     const at = new Date();
     const body = '{"recorded": true}';

@@ -48,7 +48,7 @@ describe.each(Object.entries(origins))('the port of the %s', (_, origin) => {
     expect((await sendRaw(at, asked, '', 'post'))[0]).toMatch(/^HTTP\/1\.1 400 /);
   });
 
-  test('accepts a POST that offers an upgrade, and does not allow web pages to read the answer', async () => {
+  test('accepts a POST with the header Upgrade, and sends no CORS headers, so web pages cannot read the answer', async () => {
     const webhook = await create();
     const at = { ...webhook, url: webhook.url.replace(service.baseUrl, origin) };
     const upgrade = ['connection: upgrade, http2-settings', 'upgrade: h2c', 'http2-settings: AAMAAABkAAQCAAAAAAIAAAAA'];

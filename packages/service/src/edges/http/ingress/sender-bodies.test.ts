@@ -96,7 +96,7 @@ describe('a body', () => {
   });
 });
 
-describe('the identity from a member of the body', () => {
+describe('the identity of a delivery from a member of the body', () => {
   const attempt = (left: number) => JSON.stringify({ id: 'evt_1ABC', type: 'x', pending_webhooks: left });
 
   test('is used only if no header contains an identity', async () => {
@@ -114,7 +114,7 @@ describe('the identity from a member of the body', () => {
   });
 });
 
-describe('the name of the event in a header', () => {
+describe("the name of a delivery's event in a header", () => {
   test('is stored, can be filtered, and is in the envelope of the run', async () => {
     const webhook = await create({ auth_mode: 'url_token', event_header: 'X-Event-Key' });
     const filter = { webhook_ids: [webhook.uid], events: ['pullrequest:approved'] };

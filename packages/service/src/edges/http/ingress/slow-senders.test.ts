@@ -98,7 +98,7 @@ describe('slow senders', () => {
         const socket = connectTo(url);
         socket.on('error', () => undefined).on('data', () => undefined);
         socket.once('connect', () => open.add(socket)).once('close', () => open.delete(socket));
-        // The body never arrives completely.
+        // Send only the first byte of the body, so that the service waits for the remaining bytes.
         socket.write(`${headOf(url, ['content-length: 100'])}{`);
         all.push(socket);
       }

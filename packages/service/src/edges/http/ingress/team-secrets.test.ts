@@ -103,7 +103,7 @@ describe('a webhook with a secret of the team', () => {
     expect(detail).toContain(`PUT /secrets/${name}`);
   });
 
-  test('keeps its own secret while the team has no secret with the name', async () => {
+  test('keeps its own secret while the team has no secret with the name that the webhook asks for', async () => {
     const webhook = await create({ secret_name: 'UNKNOWN' });
     expect(webhook).not.toHaveProperty('secret_of_team');
     expect(await statusesOf(webhook, webhook.secret ?? '')).toEqual([202, 202]);

@@ -8,8 +8,8 @@ declare module 'fastify' {
 }
 
 /**
- * Content policy of the pages: no inline scripts, nothing from other servers, and not in a frame of another page. The only exception is
- * HTML and SVG of agents in frames. Browsers that know Trusted Types let only DOMPurify create markup from a text.
+ * Content policy of the pages: no inline scripts, nothing from other servers, and not in a frame of another page. The only exception: a
+ * page may show HTML and SVG files of agents in frames. Browsers that know Trusted Types let only DOMPurify create markup from a text.
  */
 const policyWith = (filesOrigin: string | undefined): string =>
   [

@@ -211,7 +211,7 @@ async function expectDeclared(row: AccessRow, credential: Credential): Promise<v
   expect(status, asked).toBe(honest ?? row.route.answer.status);
 }
 
-// One test for all callers of a route: thousands of tests take seconds of vitest.
+// One test checks all callers of a route, because vitest would need some seconds more for thousands of separate tests.
 test.each(accessRows.map((row, index) => [`${row.name}${Object.values(row.body ?? {})}`, row, index] as const))(
   '%s answers each caller as declared',
   async (_, row, index) => {

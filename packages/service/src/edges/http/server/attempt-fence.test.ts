@@ -107,11 +107,11 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     expect(await recordOf(first.runId)).toEqual(before);
   });
 
-  test('a wait at the inbox, which ends with 401 and without a follow-up', async () => {
+  test('a wait at the inbox by an earlier attempt ends with 401 and without a follow-up', async () => {
     const waiting = await authenticated(() =>
       service.request('GET', '/harness-support/inbox?wait_ms=60000', { key: first.runToken }),
     );
-    // Changes the token in one statement, so the wait cannot end because the execution is in the queue for a moment.
+    // Change only the token. A new assignment would first return the execution to the queue, and the wait could end for that reason.
     const token = `ryr_${'x'.repeat(43)}`;
     const given = [first.executionId, hashRunToken(token)];
     await db.query('UPDATE executions SET token_hash = $2 WHERE id = $1', given);
@@ -121,7 +121,7 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     expect(body).toMatchObject({ items: [{ type: 'follow_up', message: 'And this.' }] });
   });
 
-  test('a wait for children, which neither frees the slot of the next attempt nor changes the time until which this attempt waits', async () => {
+  test('a wait for children by an earlier attempt neither frees the slot of the next attempt nor changes the time until which the next attempt waits', async () => {
     const child = others[0] ?? '';
     const path = `/harness-support/child-runs/${child}?wait_ms=60000`;
     const waiting = await authenticated(() => service.request('GET', path, { key: first.runToken }));
@@ -134,7 +134,7 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     expect(await recordOf(first.runId)).toMatchObject({ awaiting_until: marked?.awaiting_until });
   });
 
-  test('the cancel of a PENDING child that waits until the child is claimed', async () => {
+  test('the cancel of a PENDING child by an earlier attempt is refused when the child is claimed', async () => {
     const child = await service.claimRun(others[0] ?? '', 'PENDING');
     const path = `/harness-support/child-runs/${child.runId}/cancel`;
     const cancelling = await authenticated(() => service.request('POST', path, { key: first.runToken }));
@@ -145,7 +145,7 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     expect(await recordOf(first.runId)).toMatchObject({ children: ['INPROGRESS'] });
   });
 
-  test('the bytes of an artifact and of a snapshot file that the earlier attempt announced', async () => {
+  test('the bytes of an artifact and of a snapshot file that an earlier attempt announced are refused', async () => {
     const key = first.runToken;
     const reported = await service.request<{ upload_url: string }>('POST', '/harness-support/report-artifact', {
       key,

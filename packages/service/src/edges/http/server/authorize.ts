@@ -184,7 +184,7 @@ export function makeAuthorizer(
         throw unauthenticated('session', 'The session has ended. Sign in again.');
     }
     const owner = session ?? (await keys.authenticate(tokenOf(request)));
-    // Only the key of a session is accepted in a cookie, and it is accepted nowhere else.
+    // A cookie may contain only the key of a session, and the key of a session is accepted only in a cookie.
     if (!owner || (!session && owner.kind === 'session'))
       throw unauthenticated('key', 'The key is unknown, expired or revoked.');
     const inTeam = await actIn(request, owner);

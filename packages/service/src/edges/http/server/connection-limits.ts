@@ -52,7 +52,7 @@ export function limitConnections(
     socket.once('close', () => {
       open -= 1;
     });
-    // Idle connections only wait for a next request.
+    // Close idle connections first: no request of their clients is in progress.
     if (open > crowded) server.closeIdleConnections();
   });
   server.on('drop', () => server.closeIdleConnections());

@@ -43,7 +43,7 @@ interface Sent {
   readonly runId: string;
 }
 
-/** Sends a POST as a published client does; null if the connection was closed without an answer. */
+/** Sends a POST as a published client does. Returns null if the connection was closed without an answer. */
 function post(sending: Sending = {}): Promise<Sent | null> {
   return new Promise((resolve) => {
     const asked = request((sending.origin ?? service.baseUrl) + apiPrefix + (sending.path ?? '/agent/runs'), {
@@ -210,7 +210,7 @@ test('a first attempt writes nothing if its client disconnects while the attempt
   await waiting(1);
   const leaving = new AbortController();
   const first = post({ body, signal: leaving.signal });
-  // The service has read the first attempt when it answers a later request.
+  // Wait until the service has read the first attempt. The answer to a later request shows this.
   await fetch(`${service.baseUrl}/healthz`);
   leaving.abort();
   expect(await first).toBeNull();
@@ -219,7 +219,7 @@ test('a first attempt writes nothing if its client disconnects while the attempt
   await blocker.query('COMMIT');
   await blocker.end();
   expect((await before)?.status).toBe(200);
-  // This run is in a later batch than the run of the first attempt.
+  // When this later create is answered, the batch with the first attempt is complete, so the first attempt would have created its run.
   expect((await post({ body: { prompt: 'behind' } }))?.status).toBe(200);
   expect(await runs()).toEqual([(await repeated)?.runId]);
 });

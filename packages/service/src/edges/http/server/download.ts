@@ -163,6 +163,6 @@ export async function sendBytes(reply: FastifyReply, blobs: BlobStore, key: stri
 export function sendStream(reply: FastifyReply, stream: Readable): FastifyReply {
   if (reply.request.method !== 'HEAD') return reply.send(stream);
   stream.destroy();
-  // Without a payload fastify would set the length to 0.
+  // Send an empty payload, because fastify would set `Content-Length` to 0 if it got none.
   return reply.send(Readable.from([]));
 }

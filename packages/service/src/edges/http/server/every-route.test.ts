@@ -68,7 +68,7 @@ describe.each(withBody)('%s', (name, route) => {
   });
 });
 
-describe('while another body of the team is in flight and no further body may wait', () => {
+describe('while another body of the team uses the whole memory budget and no further body may wait', () => {
   const room = { total: 1, perTeam: 1, perExecution: 1 };
   let full: TestService;
   let ask: RequestOfRoute;
@@ -103,7 +103,8 @@ describe('while another body of the team is in flight and no further body may wa
   test.each(withBody)('%s answers 429 with Retry-After', async (name, route) => {
     const { path, options } = ask(name, route);
     const key = 'run' in route.allow ? token : full.key;
-    // No route accepts a list, so each answer is 400, until the unfinished request has taken the memory.
+    // Repeat the request until the unfinished body uses the whole memory budget. Before that, each answer is 400, because no route accepts
+    // a list as its body.
     const send = async () => {
       const { status, headers } = await full.request(route.method, path, { key, body: options.body && [] });
       return [status, headers.get('retry-after')];
@@ -154,10 +155,10 @@ test.each([
   }
 });
 
-/** Requests to all routes that cannot answer from memory, while the database does not work. */
+/** Returns the path and the options of a request to the route with a key that the service must look up in the database. */
 function askBroken(service: TestService, made: { token: string; ask: RequestOfRoute }, name: string, route: Route) {
   const { path, options } = made.ask(name, route);
-  // A recently used key is accepted without the database; this key was not used.
+  // The service accepts a recently used key without the database, so use a key that was not used before.
   const key = 'anyone' in route.allow ? null : made.token;
   const isSigned = 'anyone' in route.allow && route.allow.anyone === 'with_signature';
   const method = route.method === 'PUT' ? 'PUT' : 'GET';

@@ -251,7 +251,7 @@ function collectMethods(app: FastifyInstance): KnownMethods {
     refusalOf: ({ url, method }) => {
       const path = withoutQuery(url);
       const fitting = [...known.values()].filter(({ pattern }) => pattern.test(path));
-      // The router prefers a literal segment to a parameter.
+      // Several registered paths may fit. Like the router, prefer the path with the fewest parameters, because the router prefers literal segments.
       const fewest = Math.min(...fitting.map(({ parameters }) => parameters));
       const allowed = fitting.filter((each) => each.parameters === fewest).flatMap(({ methods }) => [...methods]);
       if (allowed.length === 0) return refuse('resource_not_found', { detail: 'There is nothing at this path.' });

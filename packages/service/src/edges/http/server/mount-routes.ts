@@ -17,7 +17,7 @@ export function mountRoutes(app: FastifyInstance, db: Database, served: readonly
   const waitingOf = waitingSignals(app);
   const { keyIn } = app.getDecorator<Authorizer>('authorizer');
 
-  /** Returns the call without request and reply, because domains do not know HTTP. */
+  /** Returns what the handler of a domain gets in place of the HTTP request and reply, because domains do not know HTTP. */
   const callOf = ({ request, reply, ...call }: Call<Route>) => ({
     ...call,
     from: originOf(request),

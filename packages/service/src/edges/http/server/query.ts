@@ -40,7 +40,7 @@ export function queryDecoder(schema: z.ZodObject): (query: unknown) => Record<st
         const pairs = Object.entries(parameters)
           .filter(([key]) => key.startsWith(`${name}[`) && key.endsWith(']'))
           .map(([key, value]): [string, unknown] => [key.slice(name.length + 1, -1), value]);
-        // The schema of a record would skip this name, and the list would then contain all runs.
+        // Refuse this name, because the schema of a record would skip it. The list would then be unfiltered and contain all runs.
         if (pairs.some(([key]) => key === '__proto__'))
           throw invalid([{ path: `${name}.__proto__`, message: 'is not allowed as a name' }]);
         if (pairs.length > 0) decoded[name] = Object.fromEntries(pairs);

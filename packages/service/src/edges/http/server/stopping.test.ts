@@ -26,7 +26,7 @@ const work = routesOf('at_work');
 const count = async (table: 'artifacts' | 'runs'): Promise<number> =>
   Number((await db.query<{ n: string }>(`SELECT count(*) AS n FROM ${table}`))[0]?.n);
 
-test('a stopping execution may report its end: events, inbox, the end of a turn, the saved state for a continuation', () => {
+test('the only requests of a stopping execution that are answered as usual are its last reports, its inbox and the storage of its state', () => {
   expect(reports.map(([name]) => name).sort()).toEqual([
     'finishTask',
     'keepMemory',

@@ -94,7 +94,7 @@ describe.each([
   });
 });
 
-test('an upload of another execution is not refused', async () => {
+test('an upload in progress does not prevent an upload of another execution', async () => {
   const [one, other] = [await service.startExecution(), await service.startExecution()];
   const url = '/harness-support/workspace?turn=1';
   begin(url, one.runToken);
@@ -102,7 +102,7 @@ test('an upload of another execution is not refused', async () => {
   expect((await send(url, other.runToken)).status).toBe(200);
 });
 
-test('an upload may use the place of an upload whose process died', async () => {
+test('if a service process dies during an upload, another upload may take its place', async () => {
   const pieces = Promise.withResolvers<void>();
   async function* slow() {
     yield Buffer.from('a');

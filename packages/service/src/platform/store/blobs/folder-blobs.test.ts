@@ -24,7 +24,7 @@ const incoming = () => readdir(path.join(folder, 'incoming'));
 
 describeBlobStore('a folder', async () => blobs);
 
-test('stores no part of a body that is too large or incomplete, or whose key already has a blob', async () => {
+test('a blob folder stores no part of a body that is too large or incomplete, or whose key already has a blob', async () => {
   const broken = (async function* () {
     yield Buffer.from('half');
     throw new Error('connection lost');
@@ -36,7 +36,7 @@ test('stores no part of a body that is too large or incomplete, or whose key alr
   expect(await incoming()).toEqual([]);
 });
 
-test('lets a reader finish reading a blob that is replaced or deleted meanwhile', async () => {
+test('a reader can read a blob to its end if the blob is replaced or deleted meanwhile', async () => {
   const body = Buffer.alloc(300_000, 'a');
   await blobs.put('k', Readable.from([body]), { maxBytes: 1e6 });
   const blob = await blobs.get('k');
@@ -45,7 +45,7 @@ test('lets a reader finish reading a blob that is replaced or deleted meanwhile'
   expect(blob && (await buffer(blob.stream)).equals(body)).toBe(true);
 });
 
-test('ignores files that are not blobs', async () => {
+test('the list of a blob folder contains no files that are not blobs', async () => {
   await blobs.put('a', Readable.from([]), limits);
   const [fan = ''] = await readdir(path.join(folder, 'objects'));
   await writeFile(path.join(folder, 'objects', fan, '.nfs00000000024e0002'), '');
@@ -55,7 +55,7 @@ test('ignores files that are not blobs', async () => {
   expect(found).toEqual(['a']);
 });
 
-test('never reads or writes a file outside the folder', async () => {
+test('a blob folder stores no file outside of the folder, whatever the key is', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.string({ unit: fc.constantFrom('.', '/', 'a', '\\', '\0', '+'), maxLength: 12 }),
@@ -70,13 +70,13 @@ test('never reads or writes a file outside the folder', async () => {
   for await (const { key } of blobs.list()) expect(await blobs.stat(key)).toBeDefined();
 });
 
-test('makes files that only their owner can read', async () => {
+test('a blob folder makes files that only their owner can read', async () => {
   await blobs.put('k', Readable.from([]), limits);
   const [fan = ''] = await readdir(path.join(folder, 'objects'));
   expect((await stat(path.join(folder, 'objects', fan, 'k'))).mode & 0o777).toBe(0o600);
 });
 
-test('opening the folder deletes the unfinished uploads of dead processes only', async () => {
+test('opening a blob folder deletes the unfinished uploads of dead processes only', async () => {
   const program = `
     import { openFolderBlobs } from ${JSON.stringify(path.join(import.meta.dirname, 'folder-blobs.ts'))};
     const blobs = await openFolderBlobs(process.env.FOLDER);
@@ -94,7 +94,7 @@ test('opening the folder deletes the unfinished uploads of dead processes only',
   expect(await blobs.stat('k')).toBeUndefined();
 });
 
-test('opening the folder deletes unfinished uploads of other containers that are older than a day', async () => {
+test('opening a blob folder deletes unfinished uploads of other containers if the uploads are older than a day', async () => {
   const [fresh, old] = ['1.1.1.aa', '1.1.1.bb'];
   for (const name of [fresh, old]) await writeFile(path.join(folder, 'incoming', name), '');
   const twoDaysAgo = new Date(Date.now() - 48 * 3600 * 1000);

@@ -14,8 +14,8 @@ import { type BlobStore, type ByteRange, checkBlobKey, isBlobKey, type ListedBlo
 import { syncFolder } from './sync-folder.ts';
 
 /**
- * An unfinished upload of a process in another process namespace is deleted if nothing was written to it for this time. This process
- * cannot see whether such a process still lives.
+ * An unfinished upload of a process in another process namespace is deleted if nothing was written to it for this time. The service
+ * cannot see whether a process in another namespace still lives.
  */
 const abandonedAfterMs = 24 * 3600 * 1000;
 

@@ -33,7 +33,7 @@ export function readBoth(present: BlobStore, old: BlobStore): BlobStore {
 
 export interface CopiedBlobs {
   readonly copied: number;
-  /** Blobs that the other store already had. */
+  /** Number of blobs that the store `to` already had. */
   readonly present: number;
   readonly bytes: number;
 }

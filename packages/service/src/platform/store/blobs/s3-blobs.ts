@@ -248,8 +248,8 @@ async function* reachedPages<T>(pages: AsyncIterable<T>): AsyncGenerator<T> {
 }
 
 /**
- * Aborts at most 1,000 abandoned multipart uploads of dead processes. Otherwise the bucket would keep their parts forever, and the
- * list of objects does not show them.
+ * Aborts at most 1,000 abandoned multipart uploads of dead processes. Without this, the bucket would keep the parts of these uploads
+ * forever, and nobody would notice, because the list of objects does not show parts.
  */
 async function abortAbandoned(client: S3Client, { bucket, prefix }: S3Address): Promise<void> {
   const { Uploads = [] } = await reached(

@@ -19,19 +19,19 @@ function arrivals(turns: number) {
   return () => count;
 }
 
-test('waits for more items until a turn of the event loop adds none', async () => {
+test('`untilArrived` waits for more items until a turn of the event loop adds none', async () => {
   const count = arrivals(3);
   await untilArrived(count, 100);
   expect(count()).toBe(4);
 });
 
-test('ends the wait when there are enough items', async () => {
+test('`untilArrived` ends the wait when there are enough items', async () => {
   const count = arrivals(50);
   await untilArrived(count, 5);
   expect(count()).toBe(5);
 });
 
-test('ends the wait even if items arrive all the time', async () => {
+test('`untilArrived` ends the wait even if items arrive all the time', async () => {
   vi.useRealTimers();
   let isOver = false;
   let count = 0;

@@ -66,7 +66,7 @@ export function makePool(config: DatabaseConfig): pg.Pool {
     pipeline: true,
     max: config.maxConnections,
     idleTimeoutMillis: 30_000,
-    // End the wait for a server whose answers the network drops. In all other cases the server's `statement_timeout` comes first.
+    // End the wait if the network drops the answers of the server. In all other cases the server's `statement_timeout` ends the statement first.
     query_timeout: (config.statementTimeoutMs ?? defaultStatementTimeoutMs) + 5_000,
     onConnect: async (client) => {
       // An `error` event without a handler would end the process, for example if the connection is lost between two statements of a transaction.
@@ -94,7 +94,7 @@ export async function ownConnection<T>(config: DatabaseConfig, work: (client: pg
 
 /**
  * Returns a function that takes a connection from the pool. The function waits for a server that is starting or unreachable, but at
- * most until `connectPatienceMs` after the first failure. So later requests of a longer outage fail at once. The function throws the
+ * most until `connectPatienceMs` after the first failure. So if the outage is longer, later requests fail at once. The function throws the
  * last error.
  */
 export function acquireFrom(pool: pg.Pool, config: DatabaseConfig): () => Promise<pg.PoolClient> {

@@ -166,7 +166,7 @@ describe('transaction', () => {
     expect([await counter('left'), await counter('right')]).toEqual([2, 2]);
   });
 
-  test('a connection that is lost between two statements fails only its transaction', async () => {
+  test('fails if its connection is lost between two statements, and later statements use a new connection', async () => {
     const lost = database.db.transaction(async (tx) => {
       await tx.query('SELECT 1');
       await cutConnections();

@@ -81,8 +81,8 @@ export function makeListener(config: DatabaseConfig): Listener {
       } catch (error) {
         config.log.debug({ error: String(error) }, 'the database does not answer');
         const pauseMs = backoffMs({ firstMs: 50, longestMs: maxBackoffMs }, tries + 1);
-        // `close` waits for this loop, so it must abort the pause. The timer does not keep the process alive: without the abort, the
-        // process would end while `close` still waits.
+        // `close` waits for this loop, so `close` must abort the pause. The timer does not keep the process alive. So without the
+        // abort, the process would end while `close` still waits.
         await delay(pauseMs, undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
       }
     }

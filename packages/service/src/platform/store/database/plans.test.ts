@@ -55,7 +55,7 @@ test('each statement that reads a growing table has an index', async ({ skip }) 
   );
   if (server === undefined || server.version < 160_000) skip('older servers explain no statement without its values');
   const faults = await database.db.transaction(async (tx) => {
-    // The tables are empty, so PostgreSQL would otherwise plan to read each table whole.
+    // Without this setting, PostgreSQL would plan to read each table whole, because the tables are empty.
     await tx.query('SET LOCAL enable_seqscan = off');
     const found: string[] = [];
     for (const { name, text } of definedStatements) {

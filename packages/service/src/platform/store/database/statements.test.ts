@@ -76,7 +76,7 @@ const harmlessFunctions = [
   'pg_stat_get_activity',
 ];
 
-test('a statement that may be repeated outside of a transaction has a plan that does not write', async () => {
+test('each statement that `leavesNothing` accepts has a plan that does not write', async () => {
   const { rows: volatile } = await client.query<{ name: string }>(
     `SELECT DISTINCT proname AS name FROM pg_proc WHERE provolatile = 'v' AND NOT proname = ANY ($1)`,
     [harmlessFunctions],

@@ -16,7 +16,7 @@ export type FailedRows = Map<string, Failed>;
 /** The functions of one round of a sweep. They read the rows and do the work. */
 export interface Sweep<Row> {
   readonly firstPage: () => Promise<readonly Row[]>;
-  /** Returns the rows with greater ids, in the order of their ids. */
+  /** Returns the next rows whose ids are greater than `id`, in the order of their ids. */
   readonly pageAfter: (id: string) => Promise<readonly Row[]>;
   /** Number of rows of a full page. A page with fewer rows is the last page. */
   readonly pageSize: number;
@@ -32,8 +32,8 @@ export interface Sweep<Row> {
 }
 
 /**
- * Does the work for all rows, page by page, in one round. So rows whose work fails again and again do not prevent that later rows are
- * read. A row whose work failed is tried again in a later round; the wait doubles with each failure. Returns the number of rows found.
+ * Does the work for all rows, page by page, in one round. A row whose work failed is tried again in a later round, and the wait
+ * doubles with each failure. So rows that always fail do not delay later rows. Returns the number of rows found.
  * Throws `StoreUnavailable` if the work of a row throws it.
  */
 export async function sweepPages<Row>(sweep: Sweep<Row>): Promise<number> {

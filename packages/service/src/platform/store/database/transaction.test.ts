@@ -40,7 +40,7 @@ async function observed<T>(
   return { steps, result };
 }
 
-test('sends the first reads together with BEGIN, and the statements of `atCommit` together with COMMIT', async () => {
+test('a transaction sends its first reads together with BEGIN, and the statements of `atCommit` together with COMMIT', async () => {
   const { steps, result } = await observed(async (tx) => {
     await Promise.all([tx.query(read, ['first']), tx.query(readAll)]);
     tx.atCommit(insert, ['first', 1]);
@@ -57,16 +57,19 @@ test('sends the first reads together with BEGIN, and the statements of `atCommit
 test.each([
   ['a write', insert, ['w', 1]],
   ['a statement without a name', 'SELECT 1', []],
-])('waits for BEGIN before %s, and keeps the order of what follows', async (_, statement, values) => {
-  const { steps } = await observed(async (tx) => {
-    await Promise.all([tx.query(statement, values), tx.query(readAll)]);
-    throw new Error('undo');
-  });
-  const [word = ''] = (typeof statement === 'string' ? statement : statement.text).split(' ');
-  expect(steps.slice(0, 4)).toEqual(['BEGIN sent', 'BEGIN answered', `${word} sent`, 'SELECT sent']);
-});
+])(
+  'a transaction waits for the answer to BEGIN before it sends %s, and sends later statements in their order',
+  async (_, statement, values) => {
+    const { steps } = await observed(async (tx) => {
+      await Promise.all([tx.query(statement, values), tx.query(readAll)]);
+      throw new Error('undo');
+    });
+    const [word = ''] = (typeof statement === 'string' ? statement : statement.text).split(' ');
+    expect(steps.slice(0, 4)).toEqual(['BEGIN sent', 'BEGIN answered', `${word} sent`, 'SELECT sent']);
+  },
+);
 
-test('sends no write if BEGIN fails', async () => {
+test('a transaction sends no write if BEGIN fails', async () => {
   const before = await names();
   const { steps, result } = await observed(
     async (tx) => {
@@ -81,11 +84,11 @@ test('sends no write if BEGIN fails', async () => {
   expect(await names()).toEqual(before);
 });
 
-test('sends neither BEGIN nor COMMIT if the work sends no statement', async () => {
+test('a transaction sends neither BEGIN nor COMMIT if its work sends no statement', async () => {
   expect(await observed(async () => 'nothing')).toEqual({ steps: [], result: 'nothing' });
 });
 
-test('rolls everything back if a statement of `atCommit` fails, and throws the error of that statement', async () => {
+test('a transaction rolls back completely if a statement of `atCommit` fails, and throws the error of that statement', async () => {
   const failing = database.db.transaction(async (tx) => {
     await tx.query(insert, ['kept with the others', 1]);
     tx.atCommit(insert, ['twice', 1]);

@@ -11,8 +11,8 @@ import { ensureCluster } from './cluster.ts';
 const asRoot = process.getuid?.() === 0;
 const { folder } = testServers();
 
-describe.runIf(asRoot)('as root', () => {
-  test("copies the programs once to a folder that the server's account can read, if they are below a closed folder", async () => {
+describe.runIf(asRoot)('the preparation of the PostgreSQL programs as root', () => {
+  test("copies the programs once to a folder that the server's account can read, if this account cannot enter their present folder", async () => {
     const closed = path.join(folder(), 'closed');
     await mkdir(closed, { mode: 0o700 });
     await chmod(folder(), 0o755);

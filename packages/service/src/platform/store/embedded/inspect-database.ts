@@ -2,7 +2,7 @@ import pg from 'pg';
 import { minServerVersion } from '../database/database.ts';
 import { locateBinaries } from './binaries.ts';
 
-/** Which database the service would use, and whether it can use it. `version` is the version of PostgreSQL. */
+/** Which database the service would use, and whether the service can use this database. `version` is the version of PostgreSQL. */
 export type DatabaseInspection =
   | { readonly kind: 'embedded'; readonly version: string }
   | { readonly kind: 'embedded_missing'; readonly reason: string }

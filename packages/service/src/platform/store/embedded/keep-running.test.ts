@@ -20,11 +20,11 @@ async function answers(server: EmbeddedPostgres): Promise<void> {
   expect(await query(server.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
 }
 
-test('waits longer after each failed start, but at most 30 s', () => {
+test('the wait before the next start of the server doubles with each failed start, up to 30 s', () => {
   expect([1, 2, 3, 9, 10, 1000].map(waitAfter)).toEqual([100, 200, 400, 25_600, 30_000, 30_000]);
 });
 
-test('starts a server again each time it ends, even if it ends more than ten times in a minute', async () => {
+test('the service starts its PostgreSQL server again each time the server ends, even if that happens more than ten times in a minute', async () => {
   const server = await start();
   for (let round = 1; round <= 12; round += 1) {
     const killed = await postmaster();
@@ -39,7 +39,7 @@ test('starts a server again each time it ends, even if it ends more than ten tim
   }
 }, 180_000);
 
-test('tries to start the server again until a start succeeds, and reports the failed starts', async () => {
+test('the service tries to start its PostgreSQL server again until a start succeeds, and reports the failed starts', async () => {
   const server = await start();
   expect(server.problem()).toBeNull();
   const control = path.join(folder(), 'cluster/global/pg_control');

@@ -10,7 +10,10 @@ import { type Owner, readOwner, tryLockFolder } from './folder-lock.ts';
 import { stopLeftover, worksIn } from './guard.ts';
 import { removeSocketFolder } from './socket-folder.ts';
 
-/** Time for a fast shutdown of a server whose service is dead. The guard of that server may have been killed too. */
+/**
+ * Time for a fast shutdown of a server whose service is dead. The guard of that server may have been killed too, so this process must
+ * stop the server.
+ */
 const leftoverFastMs = 2_000;
 /** If the lock is not free after this time, this process cannot stop the process that holds it. */
 const lockTimeoutMs = 15_000;
@@ -43,7 +46,7 @@ function inUse(folder: string, who: string): Error {
 
 /**
  * Stops the postmaster, which is the first process of the server. The other processes of the server then end by themselves. A service
- * writes itself into `owner.json` before it starts a server. So if this file still names the dead service, the pid file does not
+ * records its own process in `owner.json` before the service starts a server. So if this file still names the dead service, the pid file does not
  * belong to a newer server.
  */
 async function stopServer(folder: string, cluster: string, account: Account, dead: Owner | undefined): Promise<void> {

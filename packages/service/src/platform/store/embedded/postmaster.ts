@@ -16,7 +16,7 @@ const startTimeoutMs = 60_000;
 const settings: Record<string, string> = {
   listen_addresses: '',
   unix_socket_permissions: '0700',
-  // These three settings protect against crashes: PostgreSQL reports a commit only after it is on the disk.
+  // These three settings protect against crashes: PostgreSQL reports a commit only after the commit is on the disk.
   fsync: 'on',
   synchronous_commit: 'on',
   full_page_writes: 'on',
@@ -165,7 +165,7 @@ async function firstAnswer(socketFolder: string, exited: Promise<string>, lastLi
   }
 }
 
-/** The log lines of PostgreSQL that are logged as warnings. The others are routine, or a client gets them as its error. */
+/** The log lines of PostgreSQL that are logged as warnings. Other lines are routine, or a client gets the same text as an error. */
 const noteworthy =
   /^PANIC|terminated by signal|not properly shut down|No space left|Out of memory|corrupt|invalid page/i;
 

@@ -15,7 +15,7 @@ import { findEmbeddedPostgres, startEmbeddedPostgres } from './start.ts';
 const asRoot = process.getuid?.() === 0;
 const { folder, children, start, runStart } = testServers({ copies: true });
 
-test('keeps the data when it is stopped and started again, and can be stopped twice', async () => {
+test('the embedded PostgreSQL keeps its data when it is stopped and started again, and can be stopped twice', async () => {
   const first = await start();
   await query(first.url, 'CREATE TABLE kept AS SELECT 1 AS one');
   await Promise.all([first.stop(), first.stop()]);
@@ -23,7 +23,7 @@ test('keeps the data when it is stopped and started again, and can be stopped tw
   expect(await query(second.url, 'SELECT * FROM kept')).toEqual([{ one: 1 }]);
 });
 
-test('listens only on its Unix socket, commits durably and sorts by code point', async () => {
+test('the embedded PostgreSQL listens only on its Unix socket, commits durably and sorts by code point', async () => {
   const { url, connection } = await start();
   const settings = await query(
     url,
@@ -53,7 +53,7 @@ test('if several processes use a new folder at once, one of them starts, and the
   }
 });
 
-test('starts even if the process id in the pid file now belongs to another process', async () => {
+test('the embedded PostgreSQL starts even if the process id in its pid file now belongs to another process', async () => {
   await (await start()).stop();
   const stranger = spawn('sleep', ['60'], { stdio: 'ignore' });
   children.push(stranger);
@@ -63,7 +63,7 @@ test('starts even if the process id in the pid file now belongs to another proce
   expect(stranger.exitCode).toBeNull();
 });
 
-test('does not stop a PostgreSQL that a person started on the folder, and fails with an error that names it', async () => {
+test('a start does not stop a PostgreSQL that a person started on the same folder, and fails with an error that names this process', async () => {
   await (await start()).stop();
   const cluster = path.join(folder(), 'cluster');
   const account = await chooseAccount(cluster);
@@ -98,14 +98,14 @@ async function readUntil(child: ChildProcess, pattern: RegExp): Promise<void> {
   throw new Error(seen);
 }
 
-describe('an unusable folder', () => {
-  test('of another major version is refused, and the error says what to do', async () => {
+describe('a data folder', () => {
+  test('that another major version of PostgreSQL made is refused, and the error names the export', async () => {
     await (await start()).stop();
     await writeFile(path.join(folder(), 'cluster/PG_VERSION'), '17\n');
     await expect(start()).rejects.toThrow(/made by PostgreSQL 17, this is 18.*export/);
   });
 
-  test('with a file in place of the data folder is refused, and the error says what to do', async () => {
+  test('whose `cluster` subfolder contains other files is refused and stays unchanged', async () => {
     await mkdir(path.join(folder(), 'cluster'));
     await writeFile(path.join(folder(), 'cluster/letter.txt'), 'dear');
     await expect(start()).rejects.toThrow(/not a PostgreSQL data folder/);

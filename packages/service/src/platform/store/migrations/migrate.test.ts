@@ -26,7 +26,7 @@ afterEach(async () => {
 
 const write = (name: string, sql: string) => writeFile(path.join(folder, name), sql);
 
-test('applies migrations once, in the order of their numbers', async () => {
+test('each migration is applied once, in the order of the numbers', async () => {
   await write('0002_more.sql', 'ALTER TABLE things ADD COLUMN b int;');
   await write('0001_things.sql', 'CREATE TABLE things (a int); INSERT INTO things VALUES (1);');
   expect(await migrateDatabase(db, { folder })).toEqual(['0001_things', '0002_more']);
@@ -34,7 +34,7 @@ test('applies migrations once, in the order of their numbers', async () => {
   expect(await db.query('SELECT * FROM things')).toEqual([{ a: 1, b: null }]);
 });
 
-test('rolls back a migration that fails in the middle and keeps the earlier migrations', async () => {
+test('a migration that fails in the middle is rolled back, and the earlier migrations stay applied', async () => {
   await write('0001_things.sql', 'CREATE TABLE things (a int);');
   await write('0002_bad.sql', 'CREATE TABLE more (a int); SELECT 1/0;');
   await expect(migrateDatabase(db, { folder })).rejects.toThrow(/0002_bad failed: division by zero/);
@@ -186,7 +186,7 @@ test('migrating needs no other right than to create tables in the schema', async
   try {
     await admin.query(`CREATE ROLE ${role} NOSUPERUSER`);
     await admin.query(`GRANT ALL ON SCHEMA public TO ${role}`);
-    // Give this role to connections that open from now on. They cannot log in with it, because a test server may require a password.
+    // Let new connections take this role after the login. They cannot log in as this role, because a test server may require a password.
     await admin.query(`ALTER ROLE CURRENT_USER IN DATABASE ${database} SET role = '${role}'`);
     const asRole = await openDatabase({ address: { connectionString: empty.url }, maxConnections: 1, log: silentLog });
     try {
@@ -248,7 +248,7 @@ describe('a database with the migrations that the baseline replaced', () => {
     expect(await migrateDatabase(older.db, { folder })).toEqual(['0024_more']);
   });
 
-  test('keeps its own records if a later migration fails', async () => {
+  test('keeps the records of the replaced migrations if a later migration fails', async () => {
     await makeOlder(66);
     await copyBaseline();
     await write('9999_bad.sql', 'SELECT 1/0;');

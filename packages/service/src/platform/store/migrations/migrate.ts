@@ -47,11 +47,11 @@ const lastOfBaseline = 23;
 const replaced = {
   /** SHA-256 over one line `VERSION CHECKSUM` for each migration. */
   digest: '42ad0d15e7c21349819da0035d57d27e756949d85e7c09347aee6491f4f5b4ee',
-  /** Checksum of the first of these migrations, which every database of that time has. */
+  /** Checksum of the first replaced migration. Every database that is older than the baseline has applied this migration. */
   firstChecksum: '4c62c72db3cf21362cb9e10f46fa16f9f60fb86ea17de1cfb8c22d91e4c9800e',
 };
 
-/** The commit of a Runyard version that migrates every older database so far that it can be adopted. */
+/** The commit of a Runyard version that applies all replaced migrations to an older database, so that newer versions can adopt the database. */
 export const lastCommitBeforeBaseline = 'b9d5a8d5';
 
 /** Returns whether these migrations are `all` migrations that the baseline replaced, only `some` of them, or `none`. */

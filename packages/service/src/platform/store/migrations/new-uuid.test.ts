@@ -13,7 +13,7 @@ test('ids that SQL statements create are UUIDs of version 7, unique, and in the 
   const ids = rows.map(({ id }) => id);
   for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   expect(new Set(ids).size).toBe(5000);
-  // The rest is random.
+  // The characters after the first 18 are random.
   const times = ids.map((id) => id.slice(0, 18));
   expect(times).toEqual(times.toSorted());
   expect(new Set(times).size).toBeGreaterThan(500);

@@ -15,13 +15,13 @@ const readApplied = defineStatement({
 interface ReadinessDeps {
   readonly db: Database;
   readonly log: StoreLog;
-  /** Returns why the database of this process does not run; null if it runs, or another process runs it. */
+  /** Returns why the embedded database does not run; null if it runs, or if this process has not started an embedded database. */
   databaseProblem(): string | null;
 }
 
 /**
  * Returns a function that checks whether the database answers and has all migrations of this code. The function returns a problem or
- * null. It reads the names of the migration files only once. Only tests pass `read`.
+ * null. The function reads the names of the migration files only once. Only tests pass `read`.
  */
 export function makeStoreCheck(deps: ReadinessDeps, read = readMigrations): () => Promise<string | null> {
   let expected: readonly string[] | undefined;

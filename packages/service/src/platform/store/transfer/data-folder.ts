@@ -80,7 +80,7 @@ export async function withDatabase<T>(
 
 const embeddedFolder = (dataFolder: string): string => path.join(dataFolder, 'postgres');
 
-/** Returns false if the installation uses the embedded database and this does not run. */
+/** Returns false if the installation uses the embedded database and that database does not run. */
 export async function mayAnswer({ dataFolder, databaseUrl }: Omit<DataPlace, 'blobs'>): Promise<boolean> {
   return databaseUrl !== undefined || (await findEmbeddedPostgres(embeddedFolder(dataFolder))) !== undefined;
 }

@@ -7,10 +7,10 @@
  *     {"blob":"artifacts/0190…"}                  then a body: the bytes
  *     {"end":true,"tables":18,"blobs":4,"heads":"…"}
  *
- * Each head is a line of JSON. A body is a sequence of chunks. Each chunk has a length (4 bytes, big-endian) and as many bytes. Length
- * 0 ends the body, and a line of JSON follows: {"bytes":…,"sha256":"…"}. `heads` is the SHA-256 of all heads before the last head;
- * older versions did not write it. So the import detects a file that is incomplete or was changed.
- * The file holds everything, also secrets: protect it like a password.
+ * Each head is a line of JSON. A body is a sequence of chunks. Each chunk has a length (4 bytes, big-endian) and then this number of bytes. Length
+ * 0 ends the body, and a line of JSON follows: {"bytes":…,"sha256":"…"}. `heads` in the last head is the SHA-256 of all earlier heads;
+ * older versions of Runyard did not write it. With these checksums, the import detects a file that is incomplete or was changed.
+ * The file contains all data of the installation, also secrets, so protect the file like a password.
  */
 import { createHash } from 'node:crypto';
 import type pg from 'pg';

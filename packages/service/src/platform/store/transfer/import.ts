@@ -96,7 +96,7 @@ function withBaseline(exported: readonly AppliedMigration[], known: readonly Mig
   }
 }
 
-/** Brings a database without rows to the migrations of an export. Throws, and changes nothing, if that is impossible. */
+/** Migrates a database without rows until it has the same migrations as the export. Throws, and changes nothing, if that is impossible. */
 async function prepareTables(
   db: Database,
   wanted: readonly AppliedMigration[],

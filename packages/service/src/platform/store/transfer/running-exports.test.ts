@@ -28,11 +28,11 @@ afterAll(async () => {
 
 const put = (key: string) => ofService.put(key, Readable.from([Buffer.from(`bytes of ${key}`)]), { maxBytes: 100 });
 
-test('keeps a blob that is deleted during an export, and deletes it after the export', async () => {
+test('a blob that is deleted during an export stays, and can be deleted after the export', async () => {
   await put('workspaces/1');
   const to = new PassThrough({ highWaterMark: 1 });
   const exported = exportDatabase({ db: database.db, blobs: ofFolder, to });
-  // When the first bytes arrive, the export has begun its snapshot. It pauses until these bytes are read.
+  // When the first bytes arrive, the export has begun its snapshot. The export then pauses until these bytes are read.
   await new Promise((resolve) => to.once('readable', resolve));
   await ofService.delete('workspaces/1');
   expect(await text(to)).toContain('bytes of workspaces/1');
@@ -41,7 +41,7 @@ test('keeps a blob that is deleted during an export, and deletes it after the ex
   expect(await ofService.stat('workspaces/1')).toBeUndefined();
 });
 
-test('exports all rows of a table even if a migration wants to rewrite the table during the export', async () => {
+test('an export contains all rows of a table even if a migration wants to rewrite the table during the export', async () => {
   const { db } = database;
   await db.query(`CREATE TABLE rewritten AS SELECT 'before the rewrite' AS text`);
   const to = new PassThrough({ highWaterMark: 1 });
@@ -61,7 +61,7 @@ test('exports all rows of a table even if a migration wants to rewrite the table
   await db.query('DROP TABLE rewritten');
 });
 
-test('deletes blobs again after an export was abandoned', async () => {
+test('blobs can be deleted again after an export was abandoned', async () => {
   await put('workspaces/2');
   const to = new PassThrough({ highWaterMark: 1 });
   const exported = exportDatabase({ db: database.db, blobs: ofFolder, to });

@@ -89,7 +89,7 @@ const cancelAndDie = async (runId: string) =>
     });
   });
 
-test('cancels the live descendants of a cancelled run in every state, and no other runs', async () => {
+test('a cancel of a run cancels its live descendants in every state, and no other runs', async () => {
   const root = await t.newRun();
   await started(await claimed(await assigned()));
   const running = await below(root);
@@ -119,7 +119,7 @@ test('cancels the live descendants of a cancelled run in every state, and no oth
   expect(orders, 'their sandboxes are ended too').toHaveLength(3);
 });
 
-test('does not cancel the ancestors and siblings of a cancelled run', async () => {
+test('a cancel of a run does not cancel its ancestors and siblings', async () => {
   const root = await t.newRun();
   const [left, right] = [await below(root), await below(root)];
   const leaf = await below(left, root);
@@ -132,7 +132,7 @@ test('does not cancel the ancestors and siblings of a cancelled run', async () =
   ]);
 });
 
-test('cancels a PENDING child as soon as a worker claims it, and refuses to delete the parent before that', async () => {
+test('a PENDING child of a cancelled run is cancelled when a worker claims the child, and the run cannot be deleted before that', async () => {
   const root = await t.newRun();
   await started(await claimed(await assigned()));
   const child = await below(root);
@@ -176,7 +176,7 @@ test('a child whose sandbox is lost before the cancel reaches the child ends as 
   expect(phases, 'ended sandboxes get no order').toEqual([{ phase: 'ended' }, { phase: 'ended' }]);
 });
 
-test('cancels a child that returns to the queue, after an error, between the cancel of its parent and the reconciler', async () => {
+test('the reconciler cancels a child that returned to the queue, after an error, since the cancel of its parent', async () => {
   const root = await t.newRun();
   await started(await claimed(await assigned()));
   const child = await below(root);
@@ -189,7 +189,7 @@ test('cancels a child that returns to the queue, after an error, between the can
   expect(await stateOf(child)).toBe('CANCELLED');
 });
 
-test('does not cancel a child that a person continued after the cancel, in a new or a waiting sandbox', async () => {
+test('the reconciler does not cancel a child that a person continued after the cancel of the parent', async () => {
   const root = await t.newRun();
   await started(await claimed(await assigned()));
   const ended = await below(root);
@@ -210,7 +210,7 @@ test('does not cancel a child that a person continued after the cancel, in a new
   expect(await stateOf(grandchild)).toBe('QUEUED');
 });
 
-test('cancels the descendants of a cancelled run even if a person continues that run before the reconciler reaches them', async () => {
+test('the reconciler cancels the descendants of a cancelled run even if a person has already continued that run', async () => {
   const root = await t.newRun();
   const child = await below(root);
   await cancelAndDie(root);
@@ -219,10 +219,10 @@ test('cancels the descendants of a cancelled run even if a person continues that
   expect([await stateOf(root), await stateOf(child)]).toEqual(['QUEUED', 'CANCELLED']);
 });
 
-describe('creates no run', () => {
+describe('a request to create a child run', () => {
   const exists = async (id: string) => (await t.deps.db.query('SELECT FROM runs WHERE id = $1', [id])).length === 1;
 
-  test('below a cancelled run, or below a run whose ancestor has just been cancelled', async () => {
+  test('creates no run if the parent or an ancestor of the parent is cancelled', async () => {
     const root = await t.newRun();
     const child = await below(root);
     await cancelAndDie(root);
@@ -232,7 +232,7 @@ describe('creates no run', () => {
     expect(await exists(await below(root)), 'it was continued').toBe(true);
   });
 
-  test('and does not record the Idempotency-Key of the refused request', async () => {
+  test('does not record its Idempotency-Key if it is refused', async () => {
     const root = await t.newRun();
     await cancelRun(t.deps, root);
     const once = { teamId: t.teamId, principal: 'p', key: randomUUIDv7(), requestHash: Buffer.alloc(32) };
@@ -241,7 +241,7 @@ describe('creates no run', () => {
   });
 });
 
-test('leaves no live descendant of a cancelled run, even if runs are created during the cancel', async () => {
+test('a cancel leaves no live descendant of the cancelled run, even if runs are created during the cancel', async () => {
   type Operation = { do: 'create' | 'cancel' | 'die' | 'start' | 'reconcile'; pick: number };
   const operation: fc.Arbitrary<Operation> = fc.record({
     do: fc.constantFrom('create', 'create', 'create', 'cancel', 'die', 'start', 'reconcile'),

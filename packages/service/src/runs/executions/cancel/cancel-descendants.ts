@@ -98,8 +98,8 @@ async function cancelDoomed(deps: ExecutionDeps, tx: Queryable, ancestorId: stri
 }
 
 /**
- * Cancels the live descendants of a cancelled run. PENDING runs cannot be cancelled: the reconciler cancels them later, because a run is
- * PENDING for 30 s at most.
+ * Cancels the live descendants of a cancelled run. A PENDING run cannot be cancelled yet. It is PENDING for 30 s at most, and the
+ * reconciler cancels it after that.
  */
 export async function cancelDescendants(deps: ExecutionDeps, runId: string): Promise<void> {
   const { db } = deps;
@@ -120,7 +120,7 @@ const cascadeFromEnded = defineStatement({
  */
 export async function cancelBelow(deps: ExecutionDeps, runId: string): Promise<void> {
   await deps.db.transaction(async (tx) => {
-    // The time is read while the lock is held, so a child that was created before the cancel is older.
+    // The time of the cancel is read while the lock is held. So every child that was created before the cancel has an earlier time.
     await tx.query(lockRun, [runId]);
     await tx.query(cascadeFromEnded, [runId]);
   });

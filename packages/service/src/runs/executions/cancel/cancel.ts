@@ -9,12 +9,17 @@ import { type Attempt, lockWorkingAttempt } from '../run-tokens/attempt.ts';
 import { cancelDescendants, cancelLocked, type LockedCancelOutcome } from './cancel-descendants.ts';
 
 /**
- * `cancelled` 200; `wait_ended` 200: the run had ended with an interrupted turn, and its sandbox ends; `already_ended` 400; `pending` 409, retryable,
- * lasts 30 s at most; `not_supported` 422: self-hosted and local runs; `not_found` 404.
+ * Outcome of a cancel, with its HTTP status:
+ * - `cancelled` 200.
+ * - `wait_ended` 200: the run had ended with an interrupted turn, and its sandbox ends.
+ * - `already_ended` 400.
+ * - `pending` 409: a run is PENDING for 30 s at most, so the request can be repeated.
+ * - `not_supported` 422: the run is self-hosted or local.
+ * - `not_found` 404.
  */
 export type CancelOutcome = LockedCancelOutcome | 'wait_ended' | 'not_supported' | 'not_found';
 
-/** The time of the cancel is read while the lock is held, so a child that was created before the cancel is older. */
+/** The time of the cancel is read while the lock is held. So every child that was created before the cancel has an earlier time. */
 const lockCancellable = defineStatement({
   name: 'lock_cancellable',
   text: 'SELECT state, current_execution_id, worker_host, execution_location, source FROM runs WHERE id = $1 FOR UPDATE',
@@ -61,7 +66,9 @@ export async function cancelRun(
   return outcome;
 }
 
-/** Also ends the agent's wait for other runs, because the agent's commands are frozen during this wait and could not end. */
+/**
+ * Also ends the agent's wait for other runs, because the agent's commands are frozen during this wait, and frozen commands cannot end.
+ */
 const interrupt = defineStatement({
   name: 'interrupt_turn',
   text: `

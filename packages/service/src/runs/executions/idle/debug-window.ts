@@ -26,8 +26,8 @@ export type OpenRequest = AgentRequest & { readonly asked_at: string };
 const maxSentence = 400;
 
 /**
- * Describes the request for a person. A request text of several lines begins on a new line. A text of more than `maxSentence` characters is
- * shortened.
+ * Returns a text that describes the request to a person. If the title of the request has several lines, it begins on a new line. If it
+ * has more than `maxSentence` characters, it is shortened.
  */
 function noticeOf({ kind, title, action }: Pick<AgentRequest, 'kind' | 'title' | 'action'>): string {
   const text = title.trim();
@@ -65,7 +65,7 @@ export async function blockRun(
     readonly runId: string;
     readonly executionId: string;
     readonly request: OpenRequest;
-    /** The value in the run's configuration. For null and 0 the default applies, because a person needs time to answer the question. */
+    /** The idle time in the run's configuration. For null and 0 the default applies, because a person needs time to answer the question. */
     readonly idleSeconds: number | null;
   },
 ): Promise<boolean> {
@@ -114,7 +114,7 @@ const endTurn = defineStatement({
   row: {},
 });
 
-/** Ends a turn in the debug window, with any result. Then a new wait begins, as long as the wait after the failed setup. */
+/** Ends a turn in the debug window, with any result. Then a new wait begins, with the same duration as the wait after the failed setup. */
 export async function endDebugTurn(
   deps: ExecutionDeps,
   tx: Queryable,
@@ -165,7 +165,7 @@ export async function expireDebugTurn(deps: ExecutionDeps, tx: Queryable, execut
   await tx.query(expire, [executionId, deps.timing.cancelGraceSeconds]);
 }
 
-/** Applies if the run has no environment, or if the environment sets no time. */
+/** The time for which the sandbox stays if the run has no environment, or if the environment sets no time. */
 const defaultRetentionMinutes = 10;
 
 const readRetention = defineStatement({

@@ -28,13 +28,13 @@ async function hold(phases: readonly ('idle' | 'running')[]): Promise<{ connecti
   return { connection, executions };
 }
 
-test('evicts the sandboxes that have waited longest until the limit is reached', async () => {
+test('an eviction ends the sandboxes that have waited longest, until the limit is reached', async () => {
   const { connection, executions } = await hold(['idle', 'running', 'idle', 'idle', 'idle']);
   const [first, , third] = executions;
   expect((await evictIdle(t.deps, connection, 3)).sort()).toEqual([first, third].sort());
 });
 
-test('evicts no working execution, even if there are more of them than the limit allows', async () => {
+test('an eviction ends no working execution, even if more executions work than the limit allows', async () => {
   const { connection, executions } = await hold(['running', 'running', 'idle']);
   expect(await evictIdle(t.deps, connection, 1)).toEqual([executions[2]]);
 });
@@ -72,7 +72,7 @@ async function order(connection: string, executions: readonly string[]): Promise
   return left;
 }
 
-test('evicts first from the team with the most sandboxes, even if other sandboxes waited longer, until all teams are equal', async () => {
+test('an eviction begins with the team that has the most sandboxes, even if sandboxes of other teams waited longer', async () => {
   const connection = await t.newConnection();
   const other = { teamId: await insertTeam(t.database) };
   const executions = [
@@ -88,7 +88,7 @@ test('evicts first from the team with the most sandboxes, even if other sandboxe
   expect(await order(connection, executions)).toEqual([2, 3, 1, 4, 5, 0]);
 });
 
-test('counts the working sandboxes too when it looks for the team with the most sandboxes', async () => {
+test('an eviction counts the working sandboxes too when it looks for the team with the most sandboxes', async () => {
   const connection = await t.newConnection();
   const other = { teamId: await insertTeam(t.database) };
   const executions = [await rest(connection, 50, other), await rest(connection, 40, other), await rest(connection, 1)];
@@ -99,7 +99,7 @@ test('counts the working sandboxes too when it looks for the team with the most 
   expect(await evictIdle(t.deps, connection, 4)).toEqual([executions[2]]);
 });
 
-test('within a team, evicts ended turns before open questions, then runs of automations before runs of people, then the oldest', async () => {
+test('within a team, agents with an ended turn are evicted before agents with a question, and agents of automation before agents of people', async () => {
   const connection = await t.newConnection();
   const service = { kind: 'service_account', uid: 'ci' } as const;
   const executions = [
@@ -113,7 +113,7 @@ test('within a team, evicts ended turns before open questions, then runs of auto
   expect(await order(connection, executions)).toEqual([4, 5, 2, 3, 1, 0]);
 });
 
-test('evicts an open question in the debug window as late as any other open question', async () => {
+test('an eviction takes a sandbox with an open question in the debug window as late as any other sandbox with an open question', async () => {
   const connection = await t.newConnection();
   const executions = [await rest(connection, 60), await rest(connection, 1)];
   await t.deps.db.query(`UPDATE runs SET state = 'FAILED' WHERE current_execution_id = $1`, [executions[0]]);

@@ -1,6 +1,6 @@
 /**
- * Ends the wait of idle sandboxes. Each statement changes the execution's row only if its phase is still the expected one. So if an
- * eviction and a follow-up are concurrent, only one of them succeeds.
+ * Ends the wait of idle sandboxes. Each statement changes the row of an execution only if the execution still has the expected phase. So
+ * if an eviction and a follow-up are concurrent, only one of them succeeds.
  */
 
 import type { RunSourceType } from '@runyard/contract/runs/states';
@@ -59,7 +59,7 @@ export async function endWait(db: Queryable, runId: string, leaveSeconds: number
   await db.query(endWaitOfRun, [runId, leaveSeconds]);
 }
 
-/** Sources of runs that no person requested. The runs of a service account also count as automation, with any source. */
+/** Sources of runs that no person requested. Runs of a service account count as runs of automation too, whatever their source is. */
 const automated: readonly RunSourceType[] = [
   'SCHEDULED_AGENT',
   'WEBHOOK',

@@ -58,9 +58,9 @@ const adoptOfName = defineStatement({
 });
 
 /**
- * Assigns executions of lost connections to the connection of a public worker. It does this if worker name, team and pool are the same and
- * the execution has no instance. Executions that are not stopping also get a new lease. Nothing proves that the worker still runs these
- * executions. Returns the assigned executions.
+ * Assigns executions of lost connections to the connection of a public worker. An execution is assigned if its worker name, team and pool
+ * are those of the connection, and if it has no instance. Executions that are not stopping also get a new lease. Nothing proves that the
+ * worker still runs these executions. Returns the assigned executions.
  */
 export async function adoptOfPublicWorker(
   db: Queryable,

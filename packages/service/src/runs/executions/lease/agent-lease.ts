@@ -15,8 +15,8 @@ interface RenewalParameters {
 }
 
 /**
- * Returns SQL that renews the lease of an execution `e` and records the time, because the agent of the execution called. A `RETURNING`
- * clause can follow. The statement changes no row if the attempt is over.
+ * Returns SQL that renews the lease of an execution `e` whose agent has called, and records the time of this call. A `RETURNING` clause
+ * can follow. The statement changes no row if the attempt is over.
  */
 export const renewLeaseByAgent = ({ executionId, leaseSeconds, tokenHash }: RenewalParameters): string => `
     UPDATE executions e SET agent_seen_at = clock_timestamp(),
@@ -52,7 +52,10 @@ export async function claimForAgent(
   });
 }
 
-/** Longest total delay. It counts from the first upload, so that an agent cannot keep its sandbox by endless uploads. */
+/**
+ * Maximum delay of the stop deadline, counted from the first upload. Without this maximum, an agent could keep its sandbox by endless
+ * uploads.
+ */
 const maxSeconds = 120;
 const stepSeconds = 15;
 const everyMs = 5_000;

@@ -32,8 +32,8 @@ const renewLeasesOf = (
   WHERE connection_id = ${connectionId} AND phase IN ${sandboxPhases} AND (worker_instance IS NOT NULL OR phase <> 'stopping')`;
 
 /**
- * If no worker takes over a sandbox, it ends at its time limit and needs at most this time to end. The lease lasts longer than the limit by
- * this time, so that an execution counts as lost only after its processes have ended.
+ * A sandbox that no worker takes over ends at its time limit, and its processes need at most this time to end. The lease lasts until the
+ * time limit plus this time, so that an execution counts as lost only after its processes have ended.
  */
 const endSeconds = 15;
 

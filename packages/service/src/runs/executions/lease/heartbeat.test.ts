@@ -74,7 +74,7 @@ test('a service process that starts while another process lives extends no lease
   expect(await stateOf(runId)).toBe('ERROR');
 });
 
-test('an outage that is too short to be detected uses at most half of a lease, and heartbeats come several times in that time', () => {
+test('an outage that is too short to be detected takes at most half of a lease, and several heartbeats come in half of a lease', () => {
   for (const leaseSeconds of [2, 12, 90, 3600]) {
     const timing = { ...t.deps.timing, leaseSeconds };
     expect(outageSeconds(timing)).toBeLessThanOrEqual(leaseSeconds / 2);

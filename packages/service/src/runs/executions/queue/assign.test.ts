@@ -41,7 +41,7 @@ async function slotOf(teamId: string, pool: string): Promise<Partial<FreeSlot>> 
 
 const change = (text: string, ...values: unknown[]) => fixture.deps.db.query(text, values);
 
-test('assigns the oldest run first, and assigns child runs before their parent runs', async () => {
+test('the oldest queued run is assigned first, but child runs are assigned before their parent runs', async () => {
   const oldest = await fixture.newRun();
   const newer = await fixture.newRun();
   const child = await fixture.newRun({ ancestorIds: [oldest] });
@@ -64,7 +64,7 @@ test('teams with queued runs take turns, and a team at its limit is skipped', as
   expect(await next(ofOther)).toBe(theirs[1]);
 });
 
-test('assigns only one run if several assignments find the same free slot of a team at the same time', async () => {
+test('only one run is assigned if several assignments find the same free slot of a team at the same time', async () => {
   await change('UPDATE teams SET max_concurrent_executions = 1');
   for (let n = 0; n < 3; n += 1) await fixture.newRun();
   const { db } = fixture.deps;
@@ -82,7 +82,7 @@ test('assigns only one run if several assignments find the same free slot of a t
   expect(await next()).toBe('nothing');
 });
 
-test('skips a run if its pause has not ended, if it belongs to another pool, or if an older execution of the run has not ended', async () => {
+test('a run is not assigned during its pause, to another pool, or while an older execution of the run has not ended', async () => {
   const [paused, elsewhere, retried, last] = [
     await fixture.newRun(),
     await fixture.newRun({ workerHost: 'build-machine' }),
@@ -105,7 +105,7 @@ test('skips a run if its pause has not ended, if it belongs to another pool, or 
   expect([await next(), await next()].sort()).toEqual([paused, retried].sort());
 });
 
-test('assigns a run with a container image only to a worker that can run images, with the image that was set when the run was created', async () => {
+test('a run with an image is assigned only to a worker that can run images, with the image that was set when the run was created', async () => {
   await change(
     `INSERT INTO environments (uid, team_id, config, creator_kind, creator_uid) VALUES ('boxesBoxesBoxesBoxes22', $1, '{"docker_image": "box:1"}', 'user', 'u')`,
     fixture.teamId,
@@ -130,7 +130,7 @@ test('assigns a run with a container image only to a worker that can run images,
   });
 });
 
-test("limits the number of a team's sandboxes that wait for other runs, and still assigns the runs for which they wait", async () => {
+test("the number of a team's sandboxes that wait for other runs is limited, but the runs for which they wait are still assigned", async () => {
   await change('UPDATE teams SET max_concurrent_executions = 1');
   const runs = [await fixture.newRun(), await fixture.newRun(), await fixture.newRun()];
   const startAndAwait = async () => {
@@ -176,7 +176,7 @@ test("an interrupt ends an execution's wait for other runs, and only its next tu
   expect([await marked(), await holds()]).toEqual([true, 0]);
 });
 
-test('skips a run that another transaction has locked', async () => {
+test('an assignment skips a run that another transaction has locked', async () => {
   const [locked, free] = [await fixture.newRun(), await fixture.newRun()];
   await fixture.deps.db.transaction(async (tx) => {
     await tx.query('SELECT FROM runs WHERE id = $1 FOR UPDATE', [locked]);
@@ -203,7 +203,7 @@ const rowsOf = (node: PlanNode): number =>
 test.each([
   ['known', 'ANALYZE'],
   ['not yet known', 'SELECT'],
-])('does not read a long queue for one assignment, with its length %s to the planner', async (_name, prepare) => {
+])('an assignment reads only a few rows of a long queue whose length is %s to the planner', async (_name, prepare) => {
   const { db } = fixture.deps;
   const first = await fixture.newRun();
   await change(

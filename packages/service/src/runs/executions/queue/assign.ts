@@ -75,13 +75,14 @@ const isDeepEnough = (e: string, teamId: string): string => `
 
 /**
  * Changes the next execution of the pool from QUEUED to PENDING, in one statement. Teams with queued runs take turns (`served_at`).
- * `served_count` is compared and set: a process that has counted the team's slots before another assignment changes nothing. So a team's
- * limit holds with any number of processes. The statement locks rows in the order teams, runs, executions, as all statements do. It assigns
- * child runs first, because their ancestors may wait for them. A connection to a pool of a team gets no execution if its key may not
- * connect to the pool now. A retry waits until every older execution of the run has ended, so two executions of a run never work at the
- * same time. The cost does not grow with the queue (`bench/assign.md`). The statement reads one team after another until a team has a free
- * slot, and queued executions in the order of the index `executions_queue`. It locks the run in a subquery, because with a join the planner
- * would read and sort the whole queue. An index on `served_at` would cost a write at each assignment and is not needed.
+ * The statement compares and sets `served_count`: if another process has assigned a run of the team since the team's slots were counted,
+ * the statement changes nothing. So a team's limit holds with any number of processes. The statement locks rows in the order teams, runs,
+ * executions, as all statements do. It assigns child runs first, because their ancestors may wait for them. A connection to a pool of a
+ * team gets no execution if its key may not connect to the pool now. A retry waits until every older execution of the run has ended, so
+ * two executions of a run never work at the same time. The cost does not grow with the queue (`bench/assign.md`). The statement reads one
+ * team after another until a team has a free slot, and queued executions in the order of the index `executions_queue`. It locks the run
+ * in a subquery, because with a join the planner would read and sort the whole queue. An index on `served_at` would cost a write at each
+ * assignment and is not needed.
  */
 const assignStatement = defineStatement({
   name: 'transition_assign',

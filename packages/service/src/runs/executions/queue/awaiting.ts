@@ -18,8 +18,9 @@ interface AttemptKey {
 }
 
 /**
- * SQL: at least one of the runs was assigned to a worker and its execution has not ended, or it is queued for a connected worker that can
- * run it. If no run meets this condition, no run could use the slot that the waiting agent would free.
+ * SQL: at least one of the runs could use a slot. Such a run was assigned to a worker and its execution has not ended, or the run is
+ * queued and a connected worker can execute it. If no run meets this condition, no run could use the slot that the waiting agent would
+ * free.
  */
 const canUseSlot = (runIds: string): string => `EXISTS (
   SELECT FROM runs r JOIN executions o ON o.id = r.current_execution_id WHERE r.id = ANY(${runIds}::uuid[]) AND o.phase <> 'ended'

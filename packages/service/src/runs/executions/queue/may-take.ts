@@ -6,8 +6,8 @@ import { isValidKey, mayConnectToPool, mayRunWorkersIn, mayServeHostedPool } fro
 import { slotPhases } from '../transitions/transition.ts';
 
 /**
- * SQL: the key of the connection `c` is valid, its owner may run workers, and the key may serve the pool of the connection: the hosted pool
- * or a pool of the team.
+ * SQL: the key of the connection `c` is valid, the owner of the key may run workers, and the key may serve the pool of the connection:
+ * the hosted pool or a pool of the team.
  */
 export const hasKey = (c: string): string => `
   EXISTS (SELECT FROM api_keys k WHERE k.id = ${c}.key_id AND ${isValidKey('k')} AND ${mayRunWorkersIn('k', 'k.team_id')}
@@ -37,10 +37,10 @@ export const holdsSlot = (e: string): string =>
  * Returns the least depth of a run that may start if a worker or a team already has `live` sandboxes. A run without a parent has the depth
  * 0, and its children have the depth 1.
  *
- * This depth limits the number of sandboxes of a worker and of a team, because slots alone do not limit it. A sandbox that waits for other
- * runs uses no slot, but it uses memory, and its commands may continue if the worker cannot freeze them. A run at depth d starts only while
- * the number of live sandboxes is below (2 + d) times the number of slots. So a descendant of a waiting run can always start. The number of
- * sandboxes is limited, because the depth is limited.
+ * This depth limits the number of sandboxes of a worker and of a team, because slots alone do not limit it. A sandbox that waits for
+ * other runs uses no slot, but it uses memory. If the worker cannot freeze the commands of the sandbox, they may also continue.
+ * A run at depth d starts only while the number of live sandboxes is below (2 + d) times the number of slots. So a descendant of a
+ * waiting run can always start. The number of sandboxes is limited, because the depth is limited.
  */
 export const leastDepth = (live: number, slots: number): number =>
   Math.max(0, Math.floor(live / Math.max(1, slots)) - 1);

@@ -75,7 +75,7 @@ export async function measureQueueAndWorkers(db: Queryable, names: readonly stri
       reading('runyard_queue_depth', labelOf(pool), depth),
       reading('runyard_queue_age_seconds', labelOf(pool), age ?? 0),
     ]),
-    // A pool without workers gets the value 0 and not no value, so that an alert can compare the value.
+    // A pool without workers gets the value 0, because an alert cannot compare a missing value.
     ...queued.flatMap(({ pool }) => {
       const own = workers.find((each) => each.pool === pool);
       return [

@@ -18,9 +18,12 @@ describe('a sandbox that ends in the middle of a turn', () => {
     // In these cases the machine was not lost. The agent itself, or the start of the sandbox, failed and would fail again.
     ['exited', 0, 'error'],
     ['not_created', 0, 'error'],
-  ] as const)('with on_worker_loss "resume": %s after %i resumes gives %s', (kind, resumes, decision) => {
-    expect(decideEnd({ phase: 'running', kind, policy: 'resume', resumes })).toBe(decision);
-  });
+  ] as const)(
+    'of the kind %s, after %i resumes, leads to %s if on_worker_loss is "resume"',
+    (kind, resumes, decision) => {
+      expect(decideEnd({ phase: 'running', kind, policy: 'resume', resumes })).toBe(decision);
+    },
+  );
 });
 
 test.each(kinds)(

@@ -113,8 +113,8 @@ export const isLeaseOver = (e: string, silentSeconds: string): string => `(${e}.
   AND coalesce((SELECT max(seen_at) FROM service_instances), 'infinity') > clock_timestamp() - make_interval(secs => ${silentSeconds}::float8))`;
 
 /**
- * SQL: the execution `e` was asked to end and its stop deadline has passed, but its worker will not report the end of the sandbox: the
- * lease is over, or the deadline passed 10 minutes ago.
+ * SQL: the execution `e` was asked to end, its stop deadline has passed, and nobody will report the end of its sandbox. The last
+ * condition holds if the lease is over, or if the deadline passed 10 minutes ago.
  */
 export const isAbandoned = (e: string, silentSeconds: string): string => `${e}.phase = 'stopping'
   AND ${e}.stop_deadline < clock_timestamp()

@@ -29,7 +29,7 @@ async function found() {
   return rows[0];
 }
 
-test('does not end a sandbox if its lease was renewed after the sweep found it', async () => {
+test('the reconciler does not end a sandbox whose lease was renewed after the sweep had found the sandbox', async () => {
   await endSandbox(t.deps, assignment.executionId, { kind: 'silent', message: 'Lost.' });
   expect(await found()).toEqual({ state: 'CLAIMED', phase: 'claimed' });
 });
@@ -41,7 +41,7 @@ const stoppingSince = (minutes: number) =>
     [assignment.executionId, minutes],
   );
 
-test('waits for the end of a stopping sandbox while its worker sends heartbeats, but at most ten minutes', async () => {
+test('the reconciler waits for the end of a stopping sandbox while the worker sends heartbeats, but at most ten minutes', async () => {
   await stoppingSince(9);
   await reconcile(t.deps);
   expect(await found()).toMatchObject({ phase: 'stopping' });
@@ -50,7 +50,7 @@ test('waits for the end of a stopping sandbox while its worker sends heartbeats,
   expect(await found()).toMatchObject({ phase: 'ended' });
 });
 
-test('ends a stopping execution at its deadline if the worker sends nothing', async () => {
+test('the reconciler ends a stopping execution at its deadline if the worker sends nothing', async () => {
   await stoppingSince(1);
   await t.deps.db.query("UPDATE executions SET lease_until = now() - interval '1 second' WHERE id = $1", [
     assignment.executionId,
@@ -59,7 +59,7 @@ test('ends a stopping execution at its deadline if the worker sends nothing', as
   expect(await found()).toMatchObject({ phase: 'ended' });
 });
 
-test('the reconciler handles the other executions if it fails for one of them', async () => {
+test('the reconciler handles all other executions even if it fails for one execution', async () => {
   await t.newRun();
   const other = await t.assign(await t.newConnection());
   await t.deps.db.query("UPDATE executions SET claim_deadline = now() - interval '1 second' WHERE id = $1", [

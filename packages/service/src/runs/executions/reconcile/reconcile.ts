@@ -73,8 +73,8 @@ const abandoned = defineStatement({
 });
 
 /**
- * Finds an execution whose lease or stop deadline has passed. `reconcile` decides whether to end it: during an outage of all service
- * processes, it does not.
+ * Finds an execution whose lease or stop deadline has passed. `reconcile` decides whether to end the execution: during an outage of all
+ * service processes, `reconcile` ends none.
  */
 const pastLeases = defineStatement({
   name: 'find_past_leases',
@@ -84,7 +84,7 @@ const pastLeases = defineStatement({
   row: {},
 });
 
-/** The statements that show whether `reconcile` has work: if it has, at least one of them returns a row. */
+/** If `reconcile` has work, at least one of these statements returns a row. */
 export const reconcilable: readonly Statement[] = [unclaimed, overdue, pastLeases, findCascades, overIdle];
 
 /** Sweeps once over all executions whose deadline or lease has passed. */
@@ -103,8 +103,8 @@ export async function reconcile(deps: ExecutionDeps): Promise<void> {
 
 /**
  * Ends an execution whose lease has expired. `is_silent`: the agent of a public worker sends nothing, but the worker is connected, so the
- * sandbox may still run. `is_silent` is false for Runyard's own worker: a row of its connection does not prove that it is connected,
- * because the service process may have died together with the worker.
+ * sandbox may still run. `is_silent` is false for Runyard's own worker: a row of the worker's connection does not prove that the worker
+ * is connected, because the service process may have died together with the worker.
  */
 async function endLost(deps: ExecutionDeps, row: RowOf<typeof lost>): Promise<void> {
   const worker = row.worker_id ?? 'unknown';

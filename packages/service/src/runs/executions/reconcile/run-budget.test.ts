@@ -97,14 +97,14 @@ describe('max_cost_usd', () => {
     expect(problem.errors?.[0]?.path).toBe('config.max_cost_usd');
   });
 
-  it('is ignored if an earlier version stored an invalid value under its name', async () => {
+  it('is ignored if its value in the stored configuration is invalid', async () => {
     const { runId, runToken } = await service.startExecution({ config: { model_id: opus } });
     const config = JSON.stringify({ max_cost_usd: 'ten', max_turns: {}, max_duration_minutes: 'x' });
     await db.query('UPDATE runs SET config = config || $2::jsonb WHERE id = $1', [runId, config]);
     expect((await ask(runToken)).status).toBe(200);
   });
 
-  it('pays for the prompt of a request if the service process dies during the request', async () => {
+  it("counts the price of a request's prompt even if the service process dies during the request", async () => {
     const { runId, runToken } = await service.startExecution({ config: { model_id: opus, max_cost_usd: 1 } });
     fake.misbehave({ kind: 'hold', afterPieces: 1 });
     const asked = ask(runToken, stream);

@@ -35,8 +35,11 @@ export interface EndedTurn {
 }
 
 /**
- * `retry`: the agent had done nothing, so the launch is repeated; `unfit`: no launch can succeed, so the run becomes FAILED; `resume`: the
- * turn continues on another machine; `resumed_too_often` and `error`: the run ends in ERROR.
+ * How a run continues after the end of its sandbox:
+ * - `retry`: the agent had done nothing, so the launch is repeated.
+ * - `unfit`: no launch can succeed, so the run becomes FAILED.
+ * - `resume`: the turn continues on another machine.
+ * - `resumed_too_often` and `error`: the run ends in ERROR.
  */
 type EndDecision = 'retry' | 'unfit' | 'resume' | 'resumed_too_often' | 'error';
 
@@ -56,9 +59,12 @@ export function decideEnd({ phase, kind, policy, resumes }: EndedTurn): EndDecis
 /** Describes how the sandbox of an execution ended. The worker reported this, or the service concluded it. */
 export interface SandboxEnd {
   /**
-   * `exited`: the agent's process ended; `stopped`: the worker was stopped and ended the sandbox; `not_created`: the sandbox could not be
-   * started; `unfit`: no sandbox can meet the run's requirements, so a retry would not help; `lost`: the worker, or the supervisor of the
-   * sandbox, has died; `silent`: the lease has expired. `endSandbox` checks the lease again under the lock.
+   * - `exited`: the agent's process ended.
+   * - `stopped`: the worker was stopped and ended the sandbox.
+   * - `not_created`: the sandbox could not be started.
+   * - `unfit`: no sandbox can meet the run's requirements, so a retry would not help.
+   * - `lost`: the worker, or the supervisor of the sandbox, has died.
+   * - `silent`: the lease has expired. `endSandbox` checks the lease again under the lock.
    */
   readonly kind: 'exited' | 'stopped' | 'not_created' | 'unfit' | 'lost' | 'silent';
   /** Describes the end in a sentence for people. */
@@ -80,8 +86,8 @@ const lockRun = defineStatement({
 });
 
 /**
- * This statement runs separately, after the run's row was locked. So it sees changes that other transactions committed while this one
- * waited for the lock.
+ * This statement runs separately, after the run's row was locked. So it sees changes that other transactions committed while this
+ * transaction waited for the lock.
  */
 const readPhase = defineStatement({
   name: 'read_phase',

@@ -34,14 +34,14 @@ async function lockBehind(change: string): Promise<string> {
   return (await locking) ?? '';
 }
 
-test('locking an attempt returns the phase that another transaction set while this one waited for the lock', async () => {
+test('locking an attempt waits for a concurrent transaction and returns the phase that this transaction has set', async () => {
   expect(await lockBehind("phase = 'stopping'")).toBe('stopping');
 });
 
-test('locking an attempt fails if another transaction replaced the run token while this one waited for the lock', async () => {
+test('locking an attempt fails if the transaction for which the lock waited has replaced the run token', async () => {
   await expect(lockBehind("token_hash = '\\x00'")).rejects.toThrow(AttemptOver);
 });
 
-test('locking an attempt fails if another transaction ended the execution while this one waited for the lock', async () => {
+test('locking an attempt fails if the transaction for which the lock waited has ended the execution', async () => {
   await expect(lockBehind("phase = 'ended'")).rejects.toThrow(AttemptOver);
 });

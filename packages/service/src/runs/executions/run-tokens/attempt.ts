@@ -41,8 +41,8 @@ const lockRuns = defineStatement({
 });
 
 /**
- * This statement runs separately, after `lockRuns`. So it sees changes that other transactions committed while this one waited for the
- * lock. A run token changes only under the lock of the run.
+ * This statement runs separately, after `lockRuns`. So it sees changes that other transactions committed while this transaction waited
+ * for the lock. A run token changes only under the lock of the run.
  */
 const readPhase = defineStatement({
   name: 'read_phase_of_attempt',

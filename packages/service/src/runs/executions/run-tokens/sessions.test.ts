@@ -5,9 +5,9 @@ import { serveRun } from './sessions.ts';
 
 test('the TypeScript compiler refuses a handler that does not match its route', () => {
   const entries = [
-    // @ts-expect-error: the route declares once, so its work must be done once.
+    // @ts-expect-error: the contract marks the route with `once`, so only `serveOnce` may serve it.
     serve(routes.createTeam, async () => null as never),
-    // @ts-expect-error: the route does not declare once.
+    // @ts-expect-error: the contract does not mark the route with `once`, so `serveOnce` may not serve it.
     serveOnce(routes.listKeys, { work: async () => null as never }),
     // @ts-expect-error: the result is not the answer of the route, and no step converts it to the answer.
     serveOnce(routes.createTeam, { work: async () => 3 }),

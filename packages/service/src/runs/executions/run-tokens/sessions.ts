@@ -126,7 +126,7 @@ export async function authenticateWorkingRunToken(db: Database, token: string): 
   return session?.phase === 'stopping' ? null : session;
 }
 
-/** These functions pair routes that authenticate with a run token with their handlers. */
+/** These functions pair each route that a run token authenticates with the handler of this route. */
 export const {
   serve: serveRun,
   serveOnce: serveRunOnce,

@@ -57,7 +57,10 @@ interface Additions {
   readonly further?: string;
 }
 
-/** Numbers the rows after the run's last event, counts their bytes and writes them to the timeline and the conversation. */
+/**
+ * Gives the rows the numbers that follow the number of the run's last event, counts the bytes of the rows, and writes the rows to the
+ * timeline and the conversation.
+ */
 const insertEvents = ({ run = '', further = '' }: Additions = {}): string => `
     WITH input AS (
       SELECT i.event_type, i.event, i.occurred_at, row_number() OVER (ORDER BY i.position) AS n

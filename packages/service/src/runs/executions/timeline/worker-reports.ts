@@ -84,8 +84,8 @@ export async function addReadySandbox(
 }
 
 /**
- * An agent has begun to work: adds its sandbox to the timeline, if the worker has not reported the sandbox yet. The caller has locked the
- * run's row.
+ * Adds the sandbox of an agent that has begun to work to the timeline, unless the worker has already reported this sandbox. The caller
+ * has locked the run's row.
  */
 export async function addSandboxOfAgent(tx: Queryable, target: Target): Promise<void> {
   const [recorded] = await tx.query(recordOfWorker, [target.executionId]);
@@ -149,9 +149,9 @@ const readNumber = defineStatement({
 });
 
 /**
- * Adds denied connections of a sandbox to the timeline. Reports have numbers, and each number is stored once. The numbers have a maximum,
- * so the number of events is limited too. The caller has locked the run's row. Programs of the run choose the names of the hosts, so these
- * names are untrusted text.
+ * Adds denied connections of a sandbox to the timeline. Each report has a number, and a report whose number is already stored is skipped.
+ * The numbers have a maximum, so the number of events is limited too. The caller has locked the run's row. Programs of the run choose the
+ * names of the hosts, so these names are untrusted text.
  */
 export async function appendDeniedConnections(
   service: ServiceSecrets,

@@ -31,7 +31,7 @@ export interface RunTracer {
 
 let tracer: RunTracer | undefined;
 
-/** From now on, sends all notices to `next`. Returns a function that ends this. */
+/** From now on, sends all notices to `next`. Returns a function that stops this: `next` then gets no more notices. */
 export function traceRunsWith(next: RunTracer): () => void {
   tracer = next;
   return () => {

@@ -119,11 +119,11 @@ test.each([
   [{ OTEL_TRACES_SAMPLER: 'always_off' }, 0],
   [{ OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.01' }, 0.01],
   [{ OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: 'x' }, 1],
-])('samples with %j the part %d of traces', (env, ratio) => {
+])('with the environment variables %j, the service samples the share %d of all traces', (env, ratio) => {
   expect(ratioOf(env)).toBe(ratio);
 });
 
-test('the service samples about the share of traces that the ratio sets, and decides by its own trace id', () => {
+test('the service samples about the share of traces that the ratio sets, and decides by the trace id that it computed itself', () => {
   const ids = Array.from({ length: 20_000 }, (_, index) => rootOf(String(index)).traceId);
   const sampled = ids.filter((id) => isBelow(id, 0.01)).length;
   expect(sampled).toBeGreaterThan(120);

@@ -43,7 +43,7 @@ interface TraceDeps {
   readonly settleMs?: number;
 }
 
-/** Makes the tracer of a process. `close` does not wait any more: it sends the spans of all ended turns at once. */
+/** Makes the tracer of a process. `close` sends the spans of all ended turns at once, without the usual wait after the end of a turn. */
 export function makeRunTracer(deps: TraceDeps): RunTracer & { close(): Promise<void> } {
   const { traces, log } = deps;
   const waiting = new Map<NodeJS.Timeout, EndedTurn>();
@@ -99,8 +99,8 @@ async function sendTurn({ db, traces }: TraceDeps, turn: EndedTurn): Promise<voi
 }
 
 /**
- * Returns the spans of a turn: a span for the turn, for each model request and for each tool call. For the first turn of an execution, also
- * spans for the wait in the queue and the start.
+ * Returns the spans of a turn: a span for the turn, for each model request and for each tool call. For the first turn of an execution,
+ * also returns spans for the wait in the queue and for the start.
  */
 export function spansOfTurn(
   { runId, state, code, wantedMs, endMs }: EndedTurn,

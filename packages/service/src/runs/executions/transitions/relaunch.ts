@@ -36,9 +36,9 @@ interface Relaunch {
 /**
  * Builds the statement that launches a run again: the run becomes QUEUED with a new execution. It is one statement, so a run always has
  * exactly one current execution. The old execution ends or is stopped. The new execution waits until the old execution has ended and the
- * pause is over. If the repeated turn was the first turn of the old execution, the new execution begins at the same point as the old one,
- * and takes all follow-ups of the old one again. Otherwise it takes only the last follow-up again. A follow-up that answered a question of
- * the old execution is not taken again.
+ * pause is over. If the repeated turn was the first turn of the old execution, the new execution begins at the same point as the old
+ * execution, and takes all follow-ups of the old execution again. Otherwise the new execution takes only the last follow-up again. A
+ * follow-up that answered a question of the old execution is not taken again.
  *
  * Parameters: the ids of the run, of its execution and of the next execution; message; error code; number for `guard`; list of pauses;
  * whether the sandbox has ended; number of seconds until the sandbox must end.
@@ -92,8 +92,8 @@ const relaunchStatement = (kind: Relaunch): Statement =>
   });
 
 /**
- * SQL: the value of the column of the old execution if the repeated turn was its first turn; `otherwise` if other turns had ended before,
- * because the value then belongs to an earlier turn.
+ * SQL: the value of the column in the row of the old execution, if the repeated turn was the first turn of this execution.
+ * Otherwise `otherwise`, because the value in the row belongs to an earlier turn.
  */
 const ofSameTurn = (column: string, otherwise: string): string =>
   `CASE WHEN previous.finished_turns = 0 THEN previous.${column} ELSE ${otherwise} END`;

@@ -59,7 +59,7 @@ export const leavingPhases = listOf('stopping', 'ended');
 interface TransitionDefinition {
   /** Part of the name of the prepared statement. */
   readonly name: string;
-  /** States that the change may leave. */
+  /** States in which the change is allowed. */
   readonly from: readonly RunState[];
   readonly to: RunState;
   /** Timeline event of the change; null: the change adds no event. */
@@ -111,7 +111,7 @@ export type Transition = (db: Queryable, input: TransitionInput) => Promise<bool
  */
 export function defineTransition(definition: TransitionDefinition): Transition {
   const states = definition.from.map((state) => `'${state}'`).join(', ');
-  // Subscribers get no event for a change that may leave the state as it is.
+  // A change that may leave the state as it is enqueues no event for subscribers.
   const subscriberEvent = definition.from.includes(definition.to) ? null : eventOfState(definition.to);
   const statement: Statement = {
     name: `transition_${definition.name}`,
@@ -161,7 +161,7 @@ export function defineTransition(definition: TransitionDefinition): Transition {
   };
 }
 
-/** Counts runs that other statements queued, not `defineTransition`: new runs, retries and continuations. */
+/** Counts runs that were queued by statements that `defineTransition` did not build: new runs, retries and continuations. */
 export function countQueued(db: Queryable, runs: number): void {
   if (runs > 0) afterCommit(db, () => count('runyard_run_transitions_total', { state: 'QUEUED' }, runs));
 }

@@ -157,7 +157,7 @@ export const failSetup = defineTransition({
   execution: resting,
 });
 
-/** → ERROR: the agent reported a platform error after which the run is not tried again, or not any more. */
+/** → ERROR: the agent reported a platform error, and the error is not retryable or no retries are left. */
 export const err = defineTransition({
   name: 'err',
   from: ['CLAIMED', 'INPROGRESS', 'BLOCKED'],

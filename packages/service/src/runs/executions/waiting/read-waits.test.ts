@@ -15,7 +15,7 @@ afterEach(() => fixture.close());
 const change = (text: string, ...values: unknown[]) => fixture.deps.db.query(text, values);
 const waitOf = async (runId: string) => (await readWaits(fixture.deps.db, fixture.teamId, [runId])).get(runId);
 
-test('names the worker that is not connected', async () => {
+test('the sentence about a waiting run names the worker that is not connected', async () => {
   const runId = await fixture.newRun();
   const elsewhere = await fixture.newRun({ workerHost: 'build-machine' });
   expect(await waitOf(runId)).toBe('The run waits: no worker is connected. Start one with bin/runyard worker.');
@@ -29,7 +29,7 @@ test('names the worker that is not connected', async () => {
   expect(await waitOf(runId)).toContain('the connected workers are shutting down');
 });
 
-test('names the image that no connected worker can run', async () => {
+test('the sentence about a waiting run names the image that no connected worker can run', async () => {
   await fixture.newConnection();
   const runId = await fixture.newRun();
   await change(`UPDATE executions SET image = 'box:1' WHERE run_id = $1`, runId);
@@ -40,7 +40,7 @@ test('names the image that no connected worker can run', async () => {
   expect(await waitOf(runId)).toBe('The run waits for a worker to take it.');
 });
 
-test('says whether the slots of the worker or the limit of the team are used up', async () => {
+test('the sentence about a waiting run says whether the slots of the worker or the limit of the team are used up', async () => {
   const connection = await fixture.newConnection();
   await change('UPDATE worker_connections SET slots = 1');
   await fixture.newRun();
@@ -55,7 +55,7 @@ test('says whether the slots of the worker or the limit of the team are used up'
   expect(await waitOf(last)).toBe("The run waits: the team's limit is reached (2 runs at once).");
 });
 
-test('names the limit of sandboxes that work or wait for other runs, and says when the next run can start', async () => {
+test('the sentence about a waiting run names the limit of sandboxes that work or wait, and says when the next run can start', async () => {
   const connection = await fixture.newConnection();
   await change('UPDATE worker_connections SET slots = 1');
   const waiting = [await fixture.newRun(), await fixture.newRun()];
@@ -78,7 +78,7 @@ test('names the limit of sandboxes that work or wait for other runs, and says wh
   expect(await waitOf(last)).toBe('The run waits for a worker to take it.');
 });
 
-test('reports the pause before a retry, and that the older sandbox must end before the retry', async () => {
+test('the sentence about a run that waits for a retry names the pause, or says that the older sandbox must end first', async () => {
   await fixture.newConnection();
   const runId = await fixture.newRun();
   await change(`UPDATE executions SET available_at = now() + interval '4900 ms' WHERE run_id = $1`, runId);
@@ -95,7 +95,7 @@ test('reports the pause before a retry, and that the older sandbox must end befo
   expect(await waitOf(runId)).toBe('The run waits until the sandbox of its earlier execution has ended.');
 });
 
-test('reports the wait for the worker, then for the sandbox, then for the setup, and nothing after the run has begun', async () => {
+test('an assigned run waits for the worker, then for the sandbox, then for the setup, and has no sentence after it has begun', async () => {
   const connection = await fixture.newConnection();
   const runId = await fixture.newRun();
   const assignment = await fixture.assign(connection);
@@ -125,7 +125,7 @@ test('reports the wait for the worker, then for the sandbox, then for the setup,
   expect(await waitOf(runId)).toBeUndefined();
 });
 
-test('reports nothing about a run of another team', async () => {
+test('a team gets no sentence about a run of another team', async () => {
   const runId = await fixture.newRun();
   expect((await readWaits(fixture.deps.db, randomUUIDv7(), [runId])).size).toBe(0);
 });

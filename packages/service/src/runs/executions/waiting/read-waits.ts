@@ -107,7 +107,7 @@ export async function readWaits(
 }
 
 /**
- * Returns a sentence that says why a run of the team has no message yet: it waits for a reason, has just begun, or ended without a message.
+ * Returns a sentence that says why a run of the team has no message yet: the run still waits, has just begun, or ended without a message.
  */
 export async function whyNothingWasSaid(
   db: Queryable,

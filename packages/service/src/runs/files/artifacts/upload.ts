@@ -11,9 +11,13 @@ import type { ExecutionDeps } from '../../executions/deps.ts';
 import { bytesOfTeam, type StorageRefusal, teamFull } from '../stored-bytes.ts';
 
 /**
- * Outcome of an upload. `stored` 200, also if the same bytes were already stored; `not_found` 404; `too_large` 413: the artifact would have
- * more bytes than one artifact may have; `run_full` 413: the artifacts of the run would have more bytes than allowed together;
- * `other_bytes` 409: the artifact already has other bytes; `busy` 429: the run already has its maximum number of concurrent uploads.
+ * Outcome of an upload:
+ * - `stored` 200: the bytes are stored now, or the same bytes were already stored.
+ * - `not_found` 404.
+ * - `too_large` 413: the artifact would have more bytes than one artifact may have.
+ * - `run_full` 413: all artifacts of the run together would have more bytes than allowed.
+ * - `other_bytes` 409: other bytes were already stored for the artifact.
+ * - `busy` 429: the run already has its maximum number of concurrent uploads.
  */
 export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'run_full' | 'other_bytes' | StorageRefusal;
 
@@ -33,7 +37,7 @@ const readTarget = defineStatement({
   row: { others: numeric, run_id: uuid, stored: numeric },
 });
 
-/** Locks the run, so that of two concurrent uploads the later one counts the bytes of the other one. */
+/** Locks the run. So if two uploads are concurrent, the later upload also counts the bytes of the earlier upload. */
 const lockRun = defineStatement({
   name: 'lock_run_of_artifact',
   text: 'SELECT FROM runs WHERE id = (SELECT run_id FROM artifacts WHERE id = $1) FOR NO KEY UPDATE',

@@ -12,7 +12,10 @@ interface Caller {
   readonly creator: { readonly kind: string; readonly uid: string };
 }
 
-/** Locks the prepared files of the team, so that of two concurrent requests the later one counts the files of the other one. */
+/**
+ * Locks the prepared files of the team. So if two requests are concurrent, the later request also counts the files of the earlier
+ * request.
+ */
 const lockTeam = defineStatement({
   name: 'lock_prepared_attachments_of_team',
   text: `SELECT pg_advisory_xact_lock(hashtextextended('prepared attachments ' || $1, 0))`,

@@ -13,8 +13,11 @@ import { readTeamRoom, type StorageRefusal, teamFull } from '../stored-bytes.ts'
 import { blobKeyOf } from './store.ts';
 
 /**
- * Outcome of an upload. `stored` 200, also if the same bytes were already stored; `not_found` 404; `too_large` 413; `other_bytes` 409:
- * other bytes were already stored for the file; `busy` 429: the run already has its maximum number of concurrent uploads.
+ * Outcome of an upload:
+ * - `stored` 200: the bytes are stored now, or the same bytes were already stored.
+ * - `not_found` 404; `too_large` 413.
+ * - `other_bytes` 409: other bytes were already stored for the file.
+ * - `busy` 429: the run already has its maximum number of concurrent uploads.
  */
 export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'other_bytes' | StorageRefusal;
 

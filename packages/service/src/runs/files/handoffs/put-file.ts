@@ -18,9 +18,12 @@ import { holdSandbox } from '../../executions/lease/agent-lease.ts';
 import { deleteReplacedHandoffs } from './begin.ts';
 
 /**
- * Outcome of an upload. `stored` 200, also if the same bytes were already stored; `not_found` 404; `too_large` 413 and `too_short` 400: the
- * file does not have the announced size; `other_bytes` 409: other bytes were already stored; `busy` 429: the execution already has its
- * maximum number of concurrent uploads.
+ * Outcome of an upload:
+ * - `stored` 200: the bytes are stored now, or the same bytes were already stored.
+ * - `not_found` 404.
+ * - `too_large` 413 and `too_short` 400: the file does not have the announced size.
+ * - `other_bytes` 409: other bytes were already stored for the file.
+ * - `busy` 429: the execution already has its maximum number of concurrent uploads.
  */
 export type PutOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'too_short' | 'other_bytes';
 

@@ -50,9 +50,9 @@ interface RestorableWorkspace {
 }
 
 /**
- * Returns the workspace for a new execution. `continues` is the number of the execution, of the same run, that the new one continues.
- * `resumes` is the number of the execution whose lost turn the new one resumes. If both are null, the new execution begins with the run's
- * prompt in a new workspace.
+ * Returns the workspace for a new execution. `continues` is the number of the execution of the same run that the new execution continues.
+ * `resumes` is the number of the execution whose lost turn the new execution resumes. If both are null, the new execution begins with the
+ * run's prompt in a new workspace.
  */
 export async function workspaceToRestore(
   db: Queryable,

@@ -24,7 +24,7 @@ export interface RunCounters {
 
 /**
  * A database row needs about this many bytes in addition to its JSON, including the index entry. If these bytes did not count, many small
- * events would hardly count.
+ * events would take much more disk space than the limit allows.
  */
 const rowBytes = 100;
 
@@ -103,8 +103,8 @@ export function openEventBudget(
   };
 
   /**
-   * Returns the row's JSON if the row keeps two limits: the events of the run take at most `limit` bytes, and the events of the batch take
-   * at most `roomOfTeam` bytes.
+   * Returns the row's JSON if two limits allow the row: the events of the run take at most `limit` bytes, and the events of the batch
+   * take at most `roomOfTeam` bytes.
    */
   function within(limit: number, roomOfTeam: number, row: object): string | undefined {
     const json = JSON.stringify(row);

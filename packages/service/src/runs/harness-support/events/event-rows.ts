@@ -49,7 +49,7 @@ export function rowOf(event: AgentEvent, now: Date): EventRow {
 
 const inMb = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`;
 
-/** Returns the limit and the sentence about it. */
+/** Returns the limit that was reached, in bytes, and a sentence that names this limit. */
 const reachedLimit = (reached: ReachedLimit, ofRun: { bytes: number; full: string }, { teamBytes }: RunLimits) =>
   reached === 'run'
     ? { limit_bytes: ofRun.bytes, full: ofRun.full }

@@ -180,7 +180,7 @@ const cases: Case[] = [
   },
 ];
 
-describe('the actions of a plan', () => {
+describe('a plan for a batch of events', () => {
   it.each(cases)('$title', ({ events, actions, ...situation }) => {
     expect(plan(numbered(events), situation)?.actions.map(summary)).toEqual(actions);
   });
@@ -209,7 +209,7 @@ describe('the events of a plan', () => {
     { title: 'all events were applied', seqs: [1, 2], lastSeq: 2 },
     { title: 'the first new event is missing', seqs: [4, 5], lastSeq: 2 },
     { title: 'the batch is empty', seqs: [], lastSeq: 2 },
-  ])('make no plan if $title', ({ seqs, lastSeq }) => {
+  ])('are missing, because there is no plan, if $title', ({ seqs, lastSeq }) => {
     const events = seqs.map((seq) => ({ ...numbered([text('a')])[0], seq }) as AgentEvent);
     expect(plan(events, { execution: { lastSeq } })).toBeUndefined();
   });
@@ -257,7 +257,7 @@ describe('the secrets of a batch', () => {
     expect(first?.transcript).toBe(`${JSON.stringify({ words: redacted })}\n`);
   });
 
-  it('are removed without a change to the object with the held texts that the plan gets', () => {
+  it('are removed without a change to the object `heldTexts` of the caller', () => {
     const heldTexts = { 'text m': 'ryr_' };
     plan(numbered([text('x')]), { execution: { heldTexts } });
     expect(heldTexts).toEqual({ 'text m': 'ryr_' });

@@ -31,11 +31,11 @@ export interface PlanInput {
   /** Bytes that the team may still store. */
   readonly room: Pick<TeamRoom, 'files' | 'texts'>;
   readonly redactor: Redactor;
-  /** Time that events with an invalid time get. */
+  /** Time that is stored for events without a valid time. */
   readonly now: Date;
 }
 
-/** A checkpoint that the agent begins, or the report that the files of its last archive have not changed since. */
+/** A checkpoint that the agent begins, or the agent's report that no file has changed since its last archive. */
 export type CheckpointMark = Pick<
   Extract<AgentEvent, { type: 'checkpoint' }>,
   'number' | 'state' | 'turn' | 'done_blocks'
@@ -86,7 +86,7 @@ function newEvents(events: readonly AgentEvent[], lastSeq: number): AgentEvent[]
   return fresh;
 }
 
-/** Collects the actions of a batch. Collects rows too, until an action needs the rows before it to be stored. */
+/** Collects the actions of a batch. Rows are collected too, and are stored together before the next action that needs them to be stored. */
 function collectActions(budget: EventBudget, now: Date) {
   const actions: EventAction[] = [];
   let rows: string[] = [];

@@ -34,8 +34,8 @@ export async function finishRun(deps: ExecutionDeps, tx: Queryable, input: Input
   const turn = report.turn ?? 1;
   const before = await recordFinishedTurn(tx, { ...input, turn });
   if (!before?.is_current || before.finished_turns >= turn) return;
-  // The turn ended with an open request, whose answer begins the next turn, or a stopping agent only confirms that it exits. Both change
-  // nothing.
+  // Change nothing in two cases: the turn ended with an open request, whose answer begins the next turn, or a stopping agent only
+  // confirms that it exits.
   if (before.state === 'BLOCKED' && (report.success || before.phase !== 'idle')) return;
   if (isTerminal(before.state)) {
     // If a turn in the sandbox of a failed setup ended with an open request, or if the sandbox is stopping, change nothing.

@@ -13,7 +13,7 @@ import type { TaskRow } from './read-task-row.ts';
 /**
  * Returns the model for an execution that begins. Normally this is the model with which the run was created. If the provider of this model
  * has an outage, returns the first fallback that is available and that the harness can use. The fallback then becomes the model of the run.
- * If there is no such fallback, returns the first model, and the gateway still tries the provider.
+ * If there is no such fallback, returns the model with the outage, and the gateway still tries the provider.
  */
 export async function chooseTaskModel(
   { db, models }: { readonly db: Database; readonly models: Pick<Models, 'resolve' | 'resolveForTask' | 'target'> },
@@ -46,7 +46,8 @@ export async function chooseTaskModel(
 }
 
 /**
- * The built-in harness can use models of every protocol. The other harnesses can use only models with the protocol of their first model.
+ * The built-in harness can use models of every protocol. Every other harness can use only models that have the same protocol as the model
+ * with which the run was created.
  */
 const mayUse = (harness: string, wanted: string, { id, agentModel }: ResolvedModel): boolean =>
   agentModel !== undefined && (isBuiltin(harness) || speakSameProtocol(wanted, id));

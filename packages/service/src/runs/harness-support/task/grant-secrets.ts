@@ -51,8 +51,8 @@ type RowOfGrant = Pick<
 >;
 
 /**
- * Returns the names of the secrets of a run that was created before runs had rights. Names in an environment of another team mean secrets
- * of that team. A team that uses the environment as a guest gets neither these secrets nor its own secrets with the same names.
+ * Returns the names of the secrets of a run that was created before runs had rights. A name in an environment of another team means a
+ * secret of that team. A team that uses the environment as a guest gets neither these secrets nor its own secrets with the same names.
  */
 const namesOf = ({ config, environment_config, is_own_environment }: RowOfGrant): SecretNames => ({
   ofRun: config.secrets ?? [],

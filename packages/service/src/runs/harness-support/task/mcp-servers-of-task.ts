@@ -55,8 +55,8 @@ const revisionOf = (contents: readonly RunContent[], id: string): number =>
   contents.find(({ kind, uid }) => kind === 'mcp_server' && uid === id)?.revision ?? 1;
 
 /**
- * Returns the error message for a stored server that was changed after the run was created. The run cannot use it: the values of earlier
- * revisions are not stored, and the run has rights only for the revision with which it was created.
+ * Returns the error message for a stored server that was changed after the run was created. The run cannot use the changed server:
+ * the values of earlier revisions are not stored, and the run has rights only for the revision with which it was created.
  */
 function changedProblem(name: string, id: string): Exclude<TaskServers, { kind: 'servers' }> {
   const message = `config.mcp_servers.${name}: the stored MCP server ${id} was changed after the run was created. Create a run again.`;

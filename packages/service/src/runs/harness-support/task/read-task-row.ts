@@ -58,7 +58,8 @@ const readTask = defineStatement({
     resumes: nullable(integer),
     loss_message: nullable(text()),
     /**
-     * If no setup of the run has succeeded: number of the last execution that took a follow-up after its setup had failed; otherwise NULL.
+     * Number of the last execution that took a follow-up after its setup had failed; NULL: there is none, or a setup of the run has
+     * succeeded.
      */
     debugged: nullable(integer),
     config: json<AmbientAgentConfig>(),

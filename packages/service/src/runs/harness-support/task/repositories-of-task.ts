@@ -17,8 +17,8 @@ interface Refused {
 }
 
 /**
- * Returns the repositories of a run that the code host refuses, from its answers about all repositories of the run. Returns null if it
- * refuses none.
+ * Finds the repositories that the code host refuses to a run, in the answers about all repositories of the run. Returns null if no
+ * repository is refused.
  */
 export function findRefused(
   { codeHosts, baseUrl }: { readonly codeHosts: Pick<CodeHosts, 'hostOf'>; baseUrl(): string },

@@ -34,14 +34,20 @@ import { findRefused, nameKeptObjects } from './repositories-of-task.ts';
 import { membersOfSkills, promptOfSkill, skillsOfTask } from './skills-of-task.ts';
 
 /**
- * `model_disabled`: an administrator disabled the model after the run was created; `model_gone`: the model's provider was configured when
- * the run was created, and is not any more; `model_unreachable`: the endpoint of the run's model lists no models; `environment_gone`: the
- * environment was deleted before it was set up; `mcp_server_gone`: a stored MCP server was deleted; `mcp_server_sealed`: its values were
- * sealed with another key; `secret_unusable`: a secret was deleted, or the run may not use it any more; `skill_unfit`: a skill of the run
- * is not there, or malformed; `skill_unavailable`: the code host cannot be asked for it; `policy_violation`: the content policy refuses
- * the prompt, a skill or a setup command; `no_access`: the code host refuses repositories of the environment, or of a skill, to the run;
- * `busy`: too many long conversations are being read, or the content policy cannot be checked now (`detail`). The agent asks again, and
- * every step is repeated.
+ * The task of an agent, or the reason why the agent gets no task:
+ * - `model_disabled`: an administrator disabled the model after the run was created.
+ * - `model_gone`: the model's provider was configured when the run was created, but is not configured any more.
+ * - `model_unreachable`: the endpoint of the run's model lists no models.
+ * - `environment_gone`: the environment was deleted before it was set up.
+ * - `mcp_server_gone`: a stored MCP server was deleted.
+ * - `mcp_server_sealed`: the values of a stored MCP server were encrypted with another key.
+ * - `secret_unusable`: a secret was deleted, or the run may not use the secret any more.
+ * - `skill_unfit`: a skill of the run does not exist or is malformed.
+ * - `skill_unavailable`: the code host cannot be asked for a skill now.
+ * - `policy_violation`: the content policy refuses the prompt, a skill or a setup command.
+ * - `no_access`: the code host refuses repositories of the environment, or of a skill, to the run.
+ * - `busy`: too many long conversations are being read, or the content policy cannot be checked now (`detail`). The agent asks again, and
+ *   the service repeats every step.
  */
 export type ResolveOutcome =
   | { readonly kind: 'task'; readonly task: AgentTask }
@@ -114,7 +120,8 @@ export async function resolveTask(
   ]);
   const workspace = ofRun ?? ofConversation?.workspace;
   const isSetUp = workspace !== undefined && workspace.kind !== 'missing';
-  // A workspace that this run saved has the files from the end of the turn that is continued, or from the turn that is resumed.
+  // A workspace that this run saved has the files as they were at the end of the turn that is continued, or during the turn that is
+  // resumed.
   const isRestored = row.continues !== null || (ofRun !== undefined && isSetUp);
   if (row.environment_id !== null && row.environment_uid === null && !isSetUp) {
     const message = `The environment ${row.environment_id} of the run was deleted, or does not admit its executor any more, before it was set up. Create a run with another one.`;
@@ -212,7 +219,7 @@ export async function resolveTask(
     })),
     ...(granted.secrets.length > 0 ? { secrets: granted.secrets } : {}),
     ...(granted.redact.length > 0 ? { redact: granted.redact } : {}),
-    // If the run has secrets, offer no prepared workspace, because the setup could write a secret into a file of it.
+    // If the run has secrets, offer no prepared workspace, because the setup could write a secret into a file of this workspace.
     ...(granted.secrets.length === 0 ? namedObjects?.prepared : {}),
   };
   return { kind: 'task', task };

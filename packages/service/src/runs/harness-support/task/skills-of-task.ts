@@ -60,7 +60,7 @@ export function membersOfSkills(
 ): Pick<AgentTask, 'agent_config' | 'skills'> {
   const [first] = skills;
   if (first === undefined) return { agent_config: config };
-  // If the run was not told to follow a skill, all skills are only available to the agent.
+  // Add the text of a skill only if the run must follow this skill. Otherwise the agent decides itself which skills it reads.
   const isFollowed = config.skill_spec !== undefined;
   const base = [config.base_prompt ?? '', isFollowed ? first.body : '', aboutSkills(skills, isFollowed)]
     .filter((part) => part.trim() !== '')

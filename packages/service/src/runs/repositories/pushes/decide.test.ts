@@ -29,7 +29,7 @@ describe('a pattern of branches', () => {
     ['a**c', 'abc', true],
     ['caf\u00e9', 'cafe\u0301', true],
     ['a.c', 'abc', false],
-  ])('%s: %s is %s', (pattern, name, expected) => {
+  ])('%j matches the branch %j: %s', (pattern, name, expected) => {
     expect(matchesPattern(pattern, name)).toBe(expected);
   });
 
@@ -67,7 +67,7 @@ describe('a branch name that misleads git or people', () => {
     ['übung', undefined],
     ['ветка', undefined],
     ['機能/x', undefined],
-  ])('%j: %s', (branch, reason) => {
+  ])('%j is refused with the reason %j (undefined: it is allowed)', (branch, reason) => {
     const ref = `refs/heads/${branch}`;
     const protectedBranches = ['HEAD', 'release/*'];
     const refusals = decidePush({ ...facts, protectedBranches, commands: [{ from: none, to: a, ref }] });
@@ -161,7 +161,7 @@ describe('the decision about a push', () => {
     ['a tag', { from: none, to: a, ref: 'refs/tags/v1' }, {}, 'branches only'],
     ['options for the code host', { from: none, to: a, ref: 'refs/heads/x' }, { hasOptions: true }, 'push without -o'],
     ['heads without a slash', { from: none, to: a, ref: 'refs/headsmain' }, {}, 'branches only'],
-  ])('on %s', (_name, command, changes, expected) => {
+  ])('is right for %s', (_name, command, changes, expected) => {
     const reason = decidePush({ ...facts, ...changes, commands: [command] }).get(command.ref);
     if (expected === undefined) expect(reason).toBeUndefined();
     else expect(reason).toContain(expected);

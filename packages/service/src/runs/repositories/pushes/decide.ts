@@ -14,7 +14,7 @@ export interface PushFacts {
   readonly followedBranches: readonly (string | null)[];
   /** null if the repository has no branch yet. */
   readonly defaultBranch: string | null;
-  /** Maps the name of each branch that is only another name of a branch to the real branch. */
+  /** Maps each branch that is only another name (a symbolic ref) to the real branch. */
   readonly aliases: ReadonlyMap<string, string>;
   /** Branches that this run created, each with the last commit that the run pushed to it. */
   readonly own: ReadonlyMap<string, string>;

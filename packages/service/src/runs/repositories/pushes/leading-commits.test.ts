@@ -58,7 +58,7 @@ describe('the commits of a pack', () => {
     expect(delta).toBeLessThan([...packOf('--window=0').subarray(12)].length);
   });
 
-  it('are some of the commits of the whole pack if the pack is cut at any byte', () => {
+  it('that are read from a pack that is cut at any byte also belong to the whole pack', () => {
     const pack = packOf('--delta-base-offset');
     const all = readLeadingCommits(pack, 40).commits;
     // Collect the differences and call `expect` once, because a call for each commit would take most of the test's time.

@@ -11,7 +11,7 @@ describe('the report on a push', () => {
     ['a wide band', ['report-status', 'side-band-64k']],
     ['a narrow band', ['report-status-v2', 'side-band']],
     ['no band', ['report-status']],
-  ])('is parsed with %s unchanged, in pieces of any size', (_name, capabilities) => {
+  ])('is read correctly with %s, even if the answer arrives in pieces of any size', (_name, capabilities) => {
     const written = writeReport(capabilities, refused) ?? Buffer.alloc(0);
     for (const size of [1, 2, 3, 7, 1000]) {
       const watched = watchReport(capabilities);

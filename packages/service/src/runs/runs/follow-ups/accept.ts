@@ -130,8 +130,8 @@ const lockExecution = defineStatement({
 });
 
 /**
- * This statement runs separately, after the locks. So it sees changes that other transactions committed while this one waited for the
- * locks.
+ * This statement runs separately, after the locks. So it sees changes that other transactions committed while this transaction waited for
+ * the locks.
  */
 const readRecord = defineStatement({
   name: 'read_record_for_followup',

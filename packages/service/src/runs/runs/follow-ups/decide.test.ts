@@ -103,7 +103,7 @@ describe('the decision about an empty follow-up', () => {
 });
 
 test.each(rows)(
-  'if the maximum number of follow-ups waits, a further one is accepted only for a new execution when the run is $state and its execution $phase',
+  'above the maximum of waiting follow-ups, only a new execution accepts one more: the run is $state and its execution $phase',
   ({ state, phase, way }) => {
     const full = situation(state, phase, { waiting: maxWaitingFollowups });
     expect(decideFollowup(full, words).kind).toBe(way === 'continue' ? 'continue' : 'refuse_full');
@@ -118,7 +118,7 @@ test.each([
   [false, true, true],
   [false, false, true],
 ])(
-  'begins a new execution after a conversation (%s) and a start (%s) with the prompt of the run: %s',
+  'a follow-up to a run with a conversation (%s) and a start (%s) begins a new execution with the prompt of the run: %s',
   (hasConversation, hasStarted, withPrompt) => {
     const decision = decideFollowup(situation('ERROR', 'ended', { hasConversation, hasStarted }), words);
     expect(decision).toMatchObject({ kind: 'continue', withPrompt, question: null });
@@ -128,7 +128,7 @@ test.each([
 test.each([
   ['idle', true],
   ['running', false],
-] as const)('wakes an agent that is %s in the sandbox of a failed setup: %s', (phase, wakes) => {
+] as const)('a follow-up wakes an agent that is %s in the sandbox of a failed setup: %s', (phase, wakes) => {
   expect(decideFollowup(situation('FAILED', phase), words)).toMatchObject({ kind: 'debug', wakes });
 });
 
@@ -144,7 +144,7 @@ test.each([
   ['handoff_execution', 'SUCCEEDED', 'stopping', true],
   ['live_session', 'FAILED', 'running', false],
   ['handoff_execution', 'CANCELLED', 'ended', false],
-] as const)('tells the sender %s when the run is %s, its execution %s, and it started before: %s', (...row) => {
+] as const)('the sender gets the routing %s for a run in %s with an execution in %s, started: %s', (...row) => {
   const [routing, state, phase, hasStarted] = row;
   expect(decideFollowup(situation(state, phase, { hasStarted }), words)).toMatchObject({ routing });
 });

@@ -119,7 +119,7 @@ function wayOf({ state, phase, hasConversation, hasStarted }: FollowupSituation)
   }
 }
 
-/** Returns the name of the follow-up's effect in the answer to its sender. */
+/** Returns the member `routing` of the answer to the sender: the name of the way in which the follow-up reaches an agent. */
 function routingOf({ state, phase, hasStarted }: FollowupSituation, way: FollowupWay): FollowupRouting {
   switch (way.kind) {
     case 'resume':
@@ -130,8 +130,8 @@ function routingOf({ state, phase, hasStarted }: FollowupSituation, way: Followu
       return 'handoff_execution';
     case 'join':
       if (state === 'INPROGRESS') return phase === 'running' ? 'live_session' : 'queue_pending';
-      // In these two cases the follow-up may come too late for the first prompt: the agent of a CLAIMED run may already have its first
-      // prompt, and a run that has started has had its prompt.
+      // In two cases the follow-up may come too late for the first prompt: the agent of a CLAIMED run may already have the prompt, and a
+      // run that has started has already executed it.
       return state !== 'CLAIMED' && !hasStarted ? 'queued_prompt' : 'queue_pending';
   }
 }

@@ -21,7 +21,7 @@ import { type ListRefusal, refuseFilters } from './list.ts';
 /** Outcome of a count. */
 export type CountOutcome = { readonly kind: 'ok'; readonly counts: RunCounts } | ListRefusal;
 
-/** Number and money of the runs with one state in one step of time. */
+/** Number of the runs that have one state and were created in one step of time, and totals of the whole count. */
 interface CountedRow {
   /** Number of the step, from 0; null if the query asks for no steps. */
   readonly step: number | null;

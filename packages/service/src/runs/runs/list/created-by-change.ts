@@ -7,7 +7,7 @@ import type { SearchTemplate } from './search-words.ts';
 import type { CreatedProbe } from './strategies.ts';
 import { joinMatching, readFound } from './walk-sort.ts';
 
-/** Maximum number of runs, created before a time and changed after it, that are read. */
+/** Maximum number of stragglers (see `createdByChange`) that are read. */
 const maxStragglers = 5_000;
 
 /** For each direction of the order: the id that comes before all other ids. */

@@ -6,8 +6,8 @@ import { specsToFind } from '../../../team/skills/spec.ts';
 import type { Conditions } from './page-query.ts';
 
 /**
- * A filter by facets, which are texts in `run_facets` that describe a run. A run matches the filter if it has one of the filter's facets. A
- * run never has two of them.
+ * A filter by facets, which are texts in `run_facets` that describe a run. A run matches the filter if it has one of the filter's facets.
+ * A run never has two facets of the same filter.
  */
 export type Facet = readonly string[];
 
@@ -29,7 +29,7 @@ export function facetsOf(query: ListRunsQuery): Facet[] {
   return [...new Map(facets.map((facet) => [JSON.stringify(facet), facet])).values()];
 }
 
-/** Members of a query that do not count as filters with a list: they are no filters, or they limit every list. */
+/** Members of a query for which no index has a list of runs: they are no filters, or they limit every list. */
 const noFilters: readonly string[] = [
   'limit',
   'cursor',
@@ -69,7 +69,7 @@ export function filtersOf(query: ListRunsQuery): GivenFilters {
   return { facets: facetsOf(query), columns };
 }
 
-/** Returns the SQL condition that the row `alias` of `run_facets` is for the facet. */
+/** Returns an SQL condition that is true if the row `alias` of `run_facets` is for the facet. */
 export const hasFacet = ({ bind }: Pick<Conditions, 'bind'>, alias: string, facet: Facet): string =>
   facet.length === 1 ? `${alias}.facet = ${bind(facet[0])}` : `${alias}.facet = ANY(${bind(facet)}::text[])`;
 

@@ -44,16 +44,19 @@ const queries = {
   },
 };
 
-describe.each(['desc', 'asc'] as const)('%s', (sort_order) => {
-  test.each(Object.entries(queries))('finds the same pages as sorting all matches: %s', async (_, filters) => {
-    const query = ListRunsQuery.parse({ ...filters, sort_order });
-    let position = null;
-    for (let page = 0; page < 3; page += 1) {
-      const request = { teamId, query, position, count: 7 };
-      const intersected = await idsOf(intersectQuery(request));
-      expect(intersected).toEqual(await idsOf(sortMatchesQuery(request)));
-      expect(intersected.length).toBeGreaterThan(0);
-      position = intersected.at(-1) ?? null;
-    }
-  });
+describe.each(['desc', 'asc'] as const)('an intersection of lists in the order %s', (sort_order) => {
+  test.each(Object.entries(queries))(
+    'finds the same pages as a sort of all matches, for filters by %s',
+    async (_, filters) => {
+      const query = ListRunsQuery.parse({ ...filters, sort_order });
+      let position = null;
+      for (let page = 0; page < 3; page += 1) {
+        const request = { teamId, query, position, count: 7 };
+        const intersected = await idsOf(intersectQuery(request));
+        expect(intersected).toEqual(await idsOf(sortMatchesQuery(request)));
+        expect(intersected.length).toBeGreaterThan(0);
+        position = intersected.at(-1) ?? null;
+      }
+    },
+  );
 });

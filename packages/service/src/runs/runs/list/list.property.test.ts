@@ -16,7 +16,7 @@ afterAll(() => database.drop());
 
 const signer = { sign: () => 'signature', verify: () => true };
 
-/** Generates one of only a few times, so that each time occurs more than once. The times differ by hours or by microseconds. */
+/** Generates a point in time from a small set, so that each point occurs more than once. The points differ by hours or by microseconds. */
 const moment = fc
   .record({ hour: fc.nat(3), micros: fc.nat(2) })
   .map(({ hour, micros }) => `2026-03-01T0${hour}:59:59.99999${micros}Z`);
@@ -99,7 +99,7 @@ async function perform(teamId: string, change: Change, known: readonly string[],
 const sortValue = (run: RunItem, sortBy: ListRunsQuery['sort_by']): string =>
   sortBy === 'agent' ? (run.agent_skill?.name ?? '') : run[sortBy];
 
-test('lists a run on exactly one page and in the right position if it does not change, even if other runs change meanwhile', async () => {
+test('a list has each run that does not change on exactly one page and in the right position, even if other runs change meanwhile', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(someRun, { minLength: 1, maxLength: 14 }),

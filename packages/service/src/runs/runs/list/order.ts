@@ -46,8 +46,8 @@ export const orderBy = ({ collation, direction }: ListOrder, of: string): string
   `ORDER BY ${of}sort_value${collation} ${direction} NULLS LAST, ${of}id ${direction}`;
 
 /**
- * Returns the SQL conditions that a run comes after the position. `hour`: the column with the hour of the last change, if the list uses
- * this column.
+ * Returns SQL conditions that are true if a run comes after the position. `hour`: the column with the hour of the last change, if the
+ * list uses this column.
  */
 export function afterPosition(
   { bind }: Conditions,

@@ -39,7 +39,7 @@ async function probe(order: 'asc' | 'desc', list: FilterList, length: number, co
   return rows.map(({ title }) => title);
 }
 
-describe.each(['desc', 'asc'] as const)('%s', (order) => {
+describe.each(['desc', 'asc'] as const)('in the order %s,', (order) => {
   const expected = () => (order === 'desc' ? titles : titles.toReversed());
 
   test("a probe of a facet's list, which is sorted by hour, returns only runs of hours that were read completely", async () => {

@@ -62,7 +62,7 @@ export async function probeList(
   return foundPage(query, ids, row.times ?? []);
 }
 
-/** Returns the SQL conditions that a run comes after the position of the request. */
+/** Returns SQL conditions that are true if a run comes after the position of the request. */
 function afterOf(conditions: Conditions, { query, position }: PageRequest): readonly string[] {
   return partsOf(conditions, onlyFilter(query, null), orderOf(query), position, null)[0] ?? [];
 }

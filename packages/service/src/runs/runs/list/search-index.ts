@@ -66,7 +66,7 @@ const settle = defineStatement({
 
 /**
  * Adds the words of all runs of `takeWords` to the index at once. So the long list of runs with a frequent word is written once, and not
- * once for each run. Before that, a search reads these words from PostgreSQL's pending list.
+ * once for each run. Until then, searches read these words from PostgreSQL's pending list.
  */
 const addPending = defineStatement({
   name: 'add_pending_run_words',

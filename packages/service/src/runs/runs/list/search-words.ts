@@ -40,7 +40,7 @@ export function wordsOf(q: string | undefined): string[] | null {
 /** A `tsquery` over `run_search.parts`, in which `@` stands for the mark of team and week. */
 export type SearchTemplate = string;
 
-/** Returns the template that all words must match. */
+/** Returns a template that a run matches if it has all words. */
 export function templateOf(words: readonly string[], tier: SearchTier): SearchTemplate {
   const waysOf = tier === 'exact' ? exactWays : similarWays;
   return words.map((word) => `(${waysOf([...word].slice(0, maxLetters)).join(' | ')})`).join(' & ');
@@ -71,7 +71,7 @@ function similarWays(letters: readonly string[]): string[] {
 const queryOfWeek = (template: string, week: string): string =>
   `replace(${template}, '@', search_mark($1, ${week}))::tsquery`;
 
-/** Returns the condition that `run_search s` matches the template. */
+/** Returns an SQL condition that is true if the row `s` of `run_search` matches the template. */
 export const matchOf = ({ bind }: Conditions, template: SearchTemplate): string =>
   `s.parts @@ ${queryOfWeek(bind(template), 'search_week(s.updated_hour)')}`;
 

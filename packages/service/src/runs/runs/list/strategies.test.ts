@@ -70,7 +70,7 @@ const table: [string, Record<string, unknown>, string[]][] = [
 ];
 
 test.each(table)(
-  'for a page with %s, the strategies of the table are tried, and the last one in the table is tried last',
+  'for a page with %s, the strategies of the table are tried, and the last strategy of the table is tried last',
   (_, given, expected) => {
     const strategies = strategiesFor(ListRunsQuery.parse(given), 'q' in given).map(nameOf);
     expect([...strategies].sort()).toEqual([...expected].sort());

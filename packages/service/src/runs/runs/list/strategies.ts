@@ -27,7 +27,7 @@ export interface CreatedProbe {
   readonly length: number;
 }
 
-/** A way to find a page. docs/decisions/run-list.md explains when each of them is used. */
+/** A way to find a page. docs/decisions/run-list.md explains when each way is used. */
 export type Strategy =
   /** `read-in-order.ts`: one index has the runs of the page in its order. */
   | { readonly kind: 'read_in_order' }

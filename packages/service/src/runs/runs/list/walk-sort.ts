@@ -165,8 +165,9 @@ export async function walkList(
 }
 
 /**
- * Strategy for times and the sort by skill: walks along the index `runs_by_skill`, which has the last change of the runs of each skill. It
- * skips runs outside the times, and reads up to `length` others. Returns null if the page is not full, or if the query has no times.
+ * Strategy for a query with a range of times that is sorted by skill: reads the index `runs_by_skill`, which has the last change of the
+ * runs of each skill. It skips runs outside the times, and reads up to `length` others. Returns null if the page is not full, or if the
+ * query has no times.
  */
 export async function walkSkills(
   db: Queryable,
@@ -199,9 +200,9 @@ export async function walkSkills(
 }
 
 /**
- * Strategy for the other filters: intersects the lists of the filters, and reads only indexes for that. If the intersection has few runs,
- * reads and sorts them. If it has many, reads the runs in the order of the sort key until runs of the intersection fill the page. Returns
- * null if the intersection is too large.
+ * Strategy for filters for which no other strategy of this file fits: intersects the lists of the filters, and reads only indexes for
+ * this. If the intersection has few runs, reads and sorts them. If it has many, reads the runs in the order of the sort key until runs of
+ * the intersection fill the page. Returns null if the intersection is too large.
  */
 export async function walkMatches(
   db: Queryable,
@@ -257,7 +258,7 @@ async function listsBySize(db: Queryable, { teamId, query }: PageRequest, most: 
   return sized.sort((a, b) => a.size - b.size).map(({ list }) => list);
 }
 
-/** Returns the SQL condition that the page is full or that all parts have ended. */
+/** Returns an SQL condition that is true if the page is full or all parts have ended. */
 const isFull = (parts: readonly Select[], count: string): string =>
   `((SELECT count(*) FROM page) = ${count} OR (${parts.map(({ hasEnded = 'true' }) => hasEnded).join(' AND ')}))`;
 
@@ -265,7 +266,7 @@ const isFull = (parts: readonly Select[], count: string): string =>
 interface Select {
   readonly text: string;
   readonly order: string;
-  /** The SQL condition that the select has no further runs. If this member is absent, the select never has further runs. */
+  /** An SQL condition that is true if the select has no further runs. If this member is absent, the select never has further runs. */
   readonly hasEnded?: string;
 }
 
@@ -298,7 +299,7 @@ const inOrder = ({ column, direction }: ListOrder): string => `ORDER BY ${column
 const inPart = ({ direction }: ListOrder, of: string): string =>
   `ORDER BY ${of}sort_value ${direction}, ${of}id ${direction}`;
 
-/** Returns, for each part of the order, the SQL condition that a run comes after the position. */
+/** Returns, for each part of the order, an SQL condition that is true if a run comes after the position. */
 function sortParts(conditions: Conditions, { query, position }: PageRequest): string[] {
   const texts = ['r.team_id = $1'];
   if (query.sort_by === 'created_at') {

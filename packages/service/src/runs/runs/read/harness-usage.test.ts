@@ -44,7 +44,7 @@ const read = async (runId: string) => {
   return HarnessUsage.parse(answer.body);
 };
 
-test("for a run of the harness claude, adds up the requests in Anthropic's counters, also for each model", async () => {
+test("the usage of a run with the harness claude has the sums of its requests in Anthropic's counters, in total and for each model", async () => {
   const run = await startWith('claude');
   expect(await read(run.runId)).toMatchObject({ available: false, run_id: run.runId });
   await spend(run, 'anthropic/b');
@@ -72,7 +72,7 @@ test("for a run of the harness claude, adds up the requests in Anthropic's count
   });
 });
 
-test('for a run of the harness codex, counts cached tokens in input_tokens too, as OpenAI does', async () => {
+test('the usage of a run with the harness codex counts cached tokens in input_tokens too, as OpenAI does', async () => {
   const run = await startWith('codex');
   await spend(run, 'openai/a');
   expect((await read(run.runId)).usage?.snapshot.payload.usage).toEqual({
@@ -84,7 +84,7 @@ test('for a run of the harness codex, counts cached tokens in input_tokens too, 
   });
 });
 
-test('returns no counters for a run of another harness, and finds no run of another team', async () => {
+test('a run of another harness has no counters, and a run of another team is not found', async () => {
   const run = await startWith('oz');
   await spend(run, 'anthropic/a');
   expect(await read(run.runId)).not.toHaveProperty('usage');

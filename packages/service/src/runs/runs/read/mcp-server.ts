@@ -49,8 +49,8 @@ export type ServerOfExecution = RunMcpServer | { readonly kind: 'unusable'; read
 
 /**
  * Returns the stored values of one MCP server of an execution's run; null if the run has no server with this name. If a header names a
- * secret, the header gets the present value of the secret. The run and the author of the present turn must both still have the right to use
- * it.
+ * secret, the header gets the present value of the secret. The run and the author of the present turn must both still have the right to
+ * use the secret.
  */
 export async function readServerOfExecution(
   deps: { readonly db: Database; readonly vault: Vault },

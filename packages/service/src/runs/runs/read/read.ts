@@ -38,7 +38,7 @@ export async function readRunItem(db: Queryable, context: ReadContext, runId: st
   return row && item ? { ...item, ...submittedPrompt(row) } : null;
 }
 
-/** Returns the prompt as people sent it. The service adds to prompts for agents of factories: the ticket, or the name of the delivery. */
+/** Returns the prompt as people sent it. To prompts for agents of factories, the service adds the ticket or the name of the delivery. */
 function submittedPrompt({ prompt, joined, contents }: RunRow & { joined: readonly string[] }) {
   const sent = [prompt, ...joined].filter((each) => each !== '');
   const isChanged = contents.some(({ kind }) => kind === 'definition');
@@ -67,8 +67,8 @@ export async function findRun(db: Queryable, teamId: string, runId: string): Pro
 }
 
 /**
- * Finds the targets of links to sessions and conversations. A session is an execution, under a separate id for readers. A session is live
- * as long as its sandbox exists.
+ * Finds the targets of links to sessions and conversations. A session is an execution; readers get a separate id for it. A session is
+ * live as long as its sandbox exists.
  */
 
 const readSessionRedirect = defineStatement({

@@ -66,8 +66,8 @@ export async function contentsOfRequest(db: Queryable, request: ContentsOfReques
 }
 
 /**
- * Returns each revision of a content only once, and of the contents without revisions only the first one of each author. Otherwise the list
- * would grow each time a repeated run is repeated.
+ * Removes duplicates from a list of contents: keeps each revision once, and the first content of each author among the contents without
+ * revisions. Otherwise the list would grow each time a repeated run is repeated.
  */
 function withoutRepeated(contents: readonly RunContent[]): RunContent[] {
   const keyOf = ({ kind, uid, revision, author, accepted }: RunContent) =>

@@ -74,7 +74,7 @@ export function presetProblem(
   return renamed && `the harness ${preset.type} cannot use ${model.id}: ${renamed.reason}`;
 }
 
-/** For each protocol: the first part of the ids of the models that it can reach. */
+/** For each protocol: the first part of the ids of the models with this protocol. */
 const prefixOf: Readonly<Record<AgentModel['protocol'], string>> = {
   anthropic: 'anthropic',
   'openai-responses': 'openai',

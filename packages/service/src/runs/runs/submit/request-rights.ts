@@ -32,7 +32,7 @@ interface RunOfRights {
   readonly teamId: string;
   readonly executor: RunActor;
   readonly contents: readonly RunContent[];
-  /** The run's environment if it belongs to another team, whose guest the executor is; absent: the run has no such environment. */
+  /** The run's environment if another team owns it and the executor may use it as a guest; absent: the run has no such environment. */
   readonly guestOf?: string | undefined;
   /** MCP servers in the configuration of the run. */
   readonly servers: NonNullable<AmbientAgentConfig['mcp_servers']>;

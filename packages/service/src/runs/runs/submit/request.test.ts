@@ -12,6 +12,6 @@ test.each([
   ['```', '```'],
   ['# \n\ntext', '#'],
   ['x'.repeat(200), 'x'.repeat(80)],
-])('takes the title of %j from its first line', (prompt, title) => {
+])('a run with the prompt %j gets the title %j', (prompt, title) => {
   expect(titleOf(prompt)).toBe(title);
 });

@@ -166,7 +166,10 @@ async function findEnvironment(
 interface CheckDeps {
   /** The transaction of the caller, or the database if the caller has no transaction. */
   readonly db: Queryable;
-  /** Set to the database if `db` is a transaction. Results that were read through the database a moment ago are then used again. */
+  /**
+   * Set to the database if `db` is a transaction. With `root`, the model choices that were read through the database a moment ago can be
+   * used again.
+   */
   readonly root?: Queryable;
   readonly models: Models;
   readonly vault: Vault;

@@ -71,7 +71,7 @@ function forbiddenOverride(
     own.environment_id !== parent.environment_id
   )
     return 'environment_id';
-  // A child that may choose its environment may also choose its image, so check the runner only for other children.
+  // Check the runner only if the child may not choose its environment: a child that may choose its environment may also choose its image.
   if (
     !allowed.includes('environment_id') &&
     own.runner_config !== undefined &&
@@ -84,8 +84,9 @@ function forbiddenOverride(
 }
 
 /**
- * Returns a skill that the child may not have; undefined if there is none. The service reads skills with the credentials of the team. So an
- * agent may name only skills that it can read itself, in the repositories of its environment, and skills that a person gave to its run.
+ * Returns a skill that the child may not have; undefined if there is none. The service reads skills with the credentials of the team. So
+ * an agent may name only two kinds of skills: skills in the repositories of its own environment, and skills that a person gave to its own
+ * run.
  */
 async function forbiddenSkill(
   db: ExecutionDeps['db'],

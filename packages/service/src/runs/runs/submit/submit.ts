@@ -250,7 +250,7 @@ export type SubmitOutcome = SingleOutcome | PrepareRefusal;
 /** The reason why a submission created no run. */
 export type SubmitRefusal = Exclude<SubmitOutcome, { kind: 'submitted' }>;
 
-/** A submission that the sender may repeat. The run is created only once for each `once`. */
+/** A submission that the sender may repeat. All submissions with the same `once` together create only one run. */
 export type SingleSubmission = RunSubmission & { readonly once?: RepeatableRequest | undefined };
 
 /** Prepares and writes one run for a request. Is for callers without an open transaction; other callers use `writeRun` or `writeRuns`. */

@@ -47,8 +47,8 @@ const lockAncestors = defineStatement({
 });
 
 /**
- * This statement runs separately, after the locks. So it sees changes that other transactions committed while this one waited for the
- * locks. A cancel of an ancestor of the parent counts only if it is newer than the parent's execution.
+ * This statement runs separately, after the locks. So it sees changes that other transactions committed while this transaction waited for
+ * the locks. A cancel of an ancestor of the parent counts only if it is newer than the parent's execution.
  */
 const readParent = defineStatement({
   name: 'read_parent_of_child',
@@ -83,8 +83,8 @@ const countRelatives = defineStatement({
 const atWork: readonly Phase[] = ['assigned', 'claimed', 'running'];
 
 /**
- * Returns why the child must not be created or continued in this transaction; null if it may, and a later cancel above
- * will reach it.
+ * Returns the reason why the child must not be created or continued in this transaction. Returns null if this is allowed; a later cancel
+ * of an ancestor then also reaches the child.
  */
 export async function refuseChild(
   tx: Queryable,

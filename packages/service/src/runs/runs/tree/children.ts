@@ -143,7 +143,10 @@ export async function awaitChildren(
   }
 }
 
-/** Maximum time to wait while the child is PENDING. A run is PENDING for 30 s at most; the agent gets an answer earlier. */
+/**
+ * Maximum time to wait while the child is PENDING. It is shorter than the 30 s for which a run may be PENDING, so that the agent gets an
+ * answer earlier.
+ */
 const pendingPatienceMs = 20_000;
 
 /**

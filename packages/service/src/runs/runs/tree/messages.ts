@@ -27,11 +27,15 @@ import { type ChildLimits, type ChildRefusal, refuseChild } from './admit-child.
 import { readSteeringAuthors } from './steering.ts';
 
 /**
- * Outcome of a message. `itself` 400: the recipient is the sender; `not_found` 404: the tree has no such run; `too_often` 429: the sender
- * has reached its limit of messages per minute, or the recipient its limit of waiting messages; `too_many` 409: the sender has reached its
- * total limit of messages; `ended` and `asks_a_person` 409: the recipient accepts no messages of this sender; `refused` 409: for the same
- * reasons as the start of a child; `lacks_right` 403: the recipient's sandbox contains a secret that the sender, or an author whose text
- * influenced the sender, may not use.
+ * Outcome of a message:
+ * - `itself` 400: the recipient is the sender.
+ * - `not_found` 404: the tree has no such run.
+ * - `too_often` 429: the sender has reached its limit of messages per minute, or too many messages wait for the recipient.
+ * - `too_many` 409: the sender has reached its total limit of messages.
+ * - `ended` and `asks_a_person` 409: the recipient accepts no messages of this sender.
+ * - `refused` 409: the message was refused for a reason for which the start of a child is refused too.
+ * - `lacks_right` 403: the recipient's sandbox contains a secret that the sender may not use, or that an author whose text influenced the
+ *   sender may not use.
  */
 export type MessageOutcome =
   | { readonly kind: 'sent'; readonly delivery: 'joined' | 'resumed' | 'continued' }

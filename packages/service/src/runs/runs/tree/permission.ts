@@ -20,8 +20,8 @@ export function childRunsOf(config: AmbientAgentConfig, mode: RunMode | null): {
 export const overridesOf = (config: AmbientAgentConfig): readonly ChildOverride[] => givenBy(config)?.overrides ?? [];
 
 /**
- * Returns `child_runs` of a child that may start runs itself: `own` from its request, limited by its parent's
- * permission.
+ * Returns `child_runs` of a child that may start runs itself: the value `own` of the child's request, limited by the permission of the
+ * parent.
  */
 export function narrowedChildRuns(
   parent: AmbientAgentConfig,

@@ -39,9 +39,9 @@ const readSteering = defineStatement({
 });
 
 /**
- * Returns the people and keys, other than the executor, whose texts the agents of these runs may follow: their executors, the authors of
- * their follow-ups, and the authors of contents that neither their executors nor this executor accepted. A null in the list: an author who
- * is unknown.
+ * Returns the people and keys, other than `executor`, whose texts the agents of these runs may follow. These are the executors of the
+ * runs, the authors of follow-ups to the runs, and the authors of contents that neither the run's executor nor `executor` accepted. A
+ * null in the list: an author who is unknown.
  */
 export async function readSteeringAuthors(
   db: Queryable,

@@ -5,7 +5,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, uuid } from '../../../platform/store/database/statement.ts';
 import type { Principal } from '../keys/principal.ts';
 
-/** The author of a change: a person or an agent, and the request that asked for the change. A `Principal` can be used as an author. */
+/** The person or agent who makes a change, with the request that asks for the change. A `Principal` can be used as an author. */
 export interface Author extends Pick<Principal, 'teamId' | 'from'> {
   readonly creator: Pick<Principal['creator'], 'kind' | 'uid'>;
   readonly keyId: string | null;
@@ -32,8 +32,8 @@ export interface Change {
 }
 
 /**
- * Thrown if the author, or the team without its owners, has reached the limit of changes for this day (UTC). The caller must roll the
- * transaction back; the answer is 429.
+ * Thrown if the author has reached the limit of changes for this day (UTC), or if all members of the team except its owners have together
+ * reached theirs. The caller must roll the transaction back; the answer is 429.
  */
 export class TooManyChanges extends Error {
   constructor() {
@@ -50,8 +50,8 @@ const insertEntry = `
 
 const insert = defineStatement({
   name: 'insert_audit_entry',
-  // Enforces the daily limits. Locks the rows that count the changes of this day until the transaction ends, beginning with the row of the
-  // author. For an owner, changes of other members do not count.
+  // Enforces the daily limits. Locks the rows that count the changes of this day, beginning with the row of the author. The locks end
+  // with the transaction. For an owner, changes of other members do not count.
   text: `
     WITH day AS (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today),
     of_author AS (

@@ -4,8 +4,8 @@ import type { RunActor } from '../actor.ts';
 import { isSameActor, type RunContent } from './content.ts';
 
 /**
- * The decision about a right of a run. `lacking`: the executor of the run does not have the right. `withheld`: the author of a content does
- * not have it.
+ * The decision about a right of a run. `lacking`: the executor of the run does not have the right. `withheld`: the author of a content
+ * does not have the right.
  */
 type RightDecision =
   | { readonly kind: 'held' }
@@ -71,7 +71,7 @@ export const isInSandbox = ({ as }: Pick<RightToSecret, 'as'>): boolean => as !=
 /** A withheld right, with a reason for people. */
 export type ExplainedWithheld = Withheld & { readonly reason: string };
 
-/** Decides whether a run may use the personal credentials of its executor. Only the person to whom they belong has this right. */
+/** Decides whether a run may use the personal credentials of its executor. Only the owner of the credentials has this right. */
 export const decidePersonalCredentials = (executor: RunActor, contents: readonly RunContent[]) =>
   decideRight(executor, contents, (principal) => principal.kind === 'user' && isSameActor(principal, executor));
 

@@ -96,7 +96,9 @@ const remove = defineStatement({
   row: { name: text() },
 });
 
-/** This statement runs after the identity was locked or deleted, so that it sees all keys that were created before. */
+/**
+ * This statement runs after the identity was locked or deleted, so that it sees all keys that were created before the lock or the delete.
+ */
 const removeKeys = defineStatement({
   name: 'delete_keys_of_agent_identity',
   text: `

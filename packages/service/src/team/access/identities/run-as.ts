@@ -56,8 +56,8 @@ export type RunAsOutcome =
   | { readonly kind: 'forbidden'; readonly detail: string; readonly fault?: Fault };
 
 /**
- * Returns the configuration, completed with the identity's defaults for members that the request does not set, and with
- * its secrets and MCP servers.
+ * Returns the configuration, completed with the identity's defaults for members that the request does not set, and with the secrets and
+ * MCP servers of the identity.
  */
 function withDefaults(
   { config = {}, skill }: Pick<RunAgentRequest, 'config' | 'skill'>,

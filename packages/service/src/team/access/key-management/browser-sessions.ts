@@ -122,7 +122,7 @@ const deleteSessionsOfPerson = defineStatement({
   row: { count: integer },
 });
 
-/** Creates a code for the person to whom the key belongs. Only the result contains the code; the table has its hash. */
+/** Creates a code for the owner of the key. Only the result contains the code; the table has its hash. */
 export async function createSignInCode(db: Database, { keyId, teamId }: Principal): Promise<CreateSignInCodeResponse> {
   const code = randomBytes(32).toString('base64url');
   return await db.transaction(async (tx) => {

@@ -233,8 +233,8 @@ export async function deleteKey(
   keyId: string,
 ): Promise<'deleted' | KeyDeleteRefusal> {
   return await db.transaction(async (tx) => {
-    // Take the lock before the rows are read. So the later of two concurrent deletes sees which keys the other one has left, and the roles
-    // do not change meanwhile.
+    // Take the lock before the rows are read. So the later of two concurrent deletes sees which keys are left after the earlier delete,
+    // and no role changes meanwhile.
     await lockRows(tx, principal.teamId, 'team_members');
     const [found] = await tx.query(findManageable, [...scopeOf(principal), keyId]);
     if (!found) return 'not_found';

@@ -135,8 +135,8 @@ async function putWorkerKey(tx: Queryable, key: string): Promise<boolean> {
 /**
  * Creates the first team, the team's administrator and the bootstrap key, once for each database. The key comes from the setting, or else
  * from the data folder. If neither has a key, a new key is made and stored in the data folder with mode 0600. Later only the setting
- * replaces the key, so a deleted key does not come back from a file. The worker key in its setting replaces the worker key of an earlier
- * setting, and stays when the setting is removed. Any number of processes may call this function at once.
+ * replaces the key, so a deleted key does not come back from a file. The worker key in RUNYARD_WORKER_KEY replaces the worker key that
+ * this setting had before, and stays valid when the setting is removed. Any number of processes may call this function at once.
  */
 export async function bootstrap(db: Database, options: BootstrapOptions): Promise<BootstrapResult> {
   return await db.transaction(async (tx) => {

@@ -34,7 +34,8 @@ export interface KeyDirectory {
   /** Like `authenticate`, but for the key with which a worker connects. */
   authenticateWorker(raw: string): Promise<KeyOfWorker | null>;
   /**
-   * Returns the person of a personal key or a session with the person's role in another team; null if the person is not in that team.
+   * Returns the person of a personal key or of a session, with the role that the person has in another team; null if the person is not in
+   * that team.
    */
   inTeam(principal: Principal, teamUid: string): Promise<Principal | null>;
   close(): void;

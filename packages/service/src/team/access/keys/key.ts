@@ -52,8 +52,7 @@ export const isValidKey = (key: string): string => isValidKeyIn(key, `${key}.tea
 export const mayServeHostedPool = (key: string): string => `(${key}.is_operator OR ${key}.kind = 'worker')`;
 
 /**
- * SQL: columns `kind` and `uid` of the person or service account to whom the key belongs, as in the columns of a pool. A worker key belongs
- * to neither.
+ * SQL: the expressions `kind` and `uid` name the owner of the key, a person or a service account. A worker key has no such owner.
  */
 const isOwnerOfKey = (key: string, kind: string, uid: string): string => `
   CASE WHEN ${key}.kind = 'agent' THEN ${kind} = 'service_account' AND ${uid} = coalesce(${key}.agent_uid, ${key}.id::text)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { seal, unseal } from './sealed.ts';
 
-test('an encrypted text can be decrypted only with the secret and the use with which it was encrypted', () => {
+test('an encrypted text can be decrypted only with the same secret and for the same use', () => {
   const sealed = seal('ryk_the_key', 'secret', 'a');
   expect(unseal(sealed, 'secret', 'a')).toBe('ryk_the_key');
   expect(Buffer.from(sealed, 'base64url').toString('latin1')).not.toContain('ryk');

@@ -170,7 +170,7 @@ export async function acceptAsNewPerson(
 
 const invitationTeam = ({ invitation_id: _id, note: _note, ...team }: UsedInvitation) => team;
 
-/** Adds the person to whom the key belongs to the team of the invitation. */
+/** Adds the owner of the key to the team of the invitation. */
 export async function joinTeam(
   db: Database,
   principal: Principal,

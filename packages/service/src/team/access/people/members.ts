@@ -157,7 +157,7 @@ export async function changeRole(
   });
 }
 
-/** Changes the role of a person. If the new role is lower, the invitations that the person made end. `why` is for the audit log. */
+/** Changes the role of a person. If the new role is lower, also ends the invitations that the person made. `why` is for the audit log. */
 export async function giveRole(tx: Queryable, by: Author, member: MemberRow, role: Role, why: State): Promise<void> {
   const isLower = isAtLeast(member.role, role);
   await tx.query(setRole, [by.teamId, member.id, role]);

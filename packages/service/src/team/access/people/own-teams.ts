@@ -81,8 +81,8 @@ export async function listTeams(db: Queryable, { creator, teamId }: Principal): 
 }
 
 /**
- * Returns whether the person may join one more team. Holds a lock until the transaction ends, so that the later of two concurrent joins
- * counts the first.
+ * Returns whether the person may join one more team. Holds a lock until the transaction ends. So if two joins are concurrent, the later
+ * join also counts the earlier join.
  */
 export async function mayJoinAnother(tx: Queryable, userUid: string): Promise<boolean> {
   await tx.query(lockTeams, [userUid]);

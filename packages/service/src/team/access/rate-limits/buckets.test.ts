@@ -12,7 +12,7 @@ describe('a bucket', () => {
     expect(buckets.read('a', 1_000_000)).toEqual({ remaining: 60, resetSeconds: 0 });
   });
 
-  it('allows in any time the quota and the refilled requests, and no more', () => {
+  it('allows in any period at most its quota and the requests that were refilled in this period', () => {
     const buckets = makeBuckets({ quota: 10, windowSeconds: 60 });
     let admitted = 0;
     for (let now = 0; now <= 120_000; now += 50) {

@@ -29,7 +29,7 @@ export async function lockRows(tx: Queryable, teamId: string, table: Limited): P
 
 /**
  * Returns whether the team has fewer than `max` rows in the table. Call this function in the transaction that adds a row. It holds a lock
- * until the transaction ends, so that the later of two concurrent creates counts the row of the other one.
+ * until the transaction ends, so that the later of two concurrent creates also counts the row of the earlier one.
  */
 export async function teamHasRoom(tx: Queryable, teamId: string, table: Limited, max: number): Promise<boolean> {
   await lockRows(tx, teamId, table);

@@ -18,8 +18,8 @@ import type { Principal } from '../keys/principal.ts';
 import { readProfiles } from '../profiles.ts';
 
 /**
- * Returns the UID of a pool. A pool counts as a content of the runs that use it, because the machines of the pool see all data of such a
- * run. The service's own pool has no UID.
+ * Returns the UID of a pool. A pool is treated like stored content that its runs execute, because the machines of the pool see all data
+ * of these runs. The service's own pool has no UID.
  */
 export const uidOfPool = (teamId: string, name: string): string => `${name}@${teamId}`;
 
@@ -27,10 +27,10 @@ export const uidOfPool = (teamId: string, name: string): string => `${name}@${te
 export const nameOfPool = (uid: string): string => uid.slice(0, uid.indexOf('@'));
 
 /**
- * SQL: the pool that executes the run, as a content that the executor has not accepted; NULL if the run was created with this revision of
- * the pool, or its executor owns the pool. When a run is created, its pool may not exist yet, or its name may later belong to a new owner,
- * because the pool was deleted. Changes of the pool after the assignment do not count. `run` and `execution` are names of rows of `runs`
- * and `executions`.
+ * SQL: the pool that executes the run, in the form of a content that the run's executor has not accepted. NULL if the run was created
+ * with this revision of the pool, or if the executor owns the pool. These two cases do not always apply: the pool may have been created
+ * after the run, or deleted after the run and created again by another owner. Changes of the pool after the assignment do not count.
+ * `run` and `execution` are names of rows of `runs` and `executions`.
  */
 export const unexpectedPool = (run: string, execution: string): string => `(
   SELECT jsonb_build_object('kind', 'worker_pool', 'uid', p.uid, 'revision', p.revision,
@@ -77,7 +77,7 @@ const lockPool = defineStatement({
   row: { owner_kind: text<RunActor['kind']>(), owner_uid: text() },
 });
 
-/** People who may run workers, agent identities, and agent keys without an identity. */
+/** Finds who has the UID: an agent identity, an agent key without an identity, or a person who may run workers. */
 const findConnector = defineStatement({
   name: 'find_connector_of_worker_pool',
   text: `

@@ -6,7 +6,7 @@ const busyFor = (ms: number) => {
   while (performance.now() < until);
 };
 
-test('the function gets each item in order, and the process does other work in between', async () => {
+test('`forEachInTurns` calls the function with each item in order, and the process does other work in between', async () => {
   const items = Array.from({ length: 1000 }, (_, index) => index);
   const seen: number[] = [];
   let turns = 0;
@@ -27,7 +27,7 @@ test('the function gets each item in order, and the process does other work in b
   expect(turns).toBeGreaterThan(5);
 });
 
-test('an error of the function ends the loop and reaches the caller', async () => {
+test('an error of the function ends the loop of `forEachInTurns` and reaches its caller', async () => {
   const seen: number[] = [];
   const failing = forEachInTurns([1, 2, 3], (item) => {
     seen.push(item);

@@ -91,8 +91,8 @@ const lockTeam = defineStatement({
 });
 
 /**
- * This statement runs separately, after the locks. So it sees changes that other transactions committed while this one waited for the
- * locks.
+ * This statement runs separately, after the locks. So it sees changes that other transactions committed while this transaction waited for
+ * the locks.
  */
 const readOpen = defineStatement({
   name: 'read_open_model_requests',

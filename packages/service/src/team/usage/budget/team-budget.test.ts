@@ -52,7 +52,7 @@ describe('the budget of a team', inNewMonth, () => {
     expect(other.body).toEqual({ month, spent_usd: 0 });
   });
 
-  it('is refused with 400 below 0', async () => {
+  it('is refused with 400 if it is below 0', async () => {
     const problem = await service.problem(400, 'PATCH', '/budget', { body: { credits: -1 } });
     expect(problem.errors?.[0]?.path).toBe('credits');
   });

@@ -41,7 +41,7 @@ export async function readTeamBudget(db: Queryable, teamId: string): Promise<Tea
   };
 }
 
-/** Locks the row, so that of two concurrent changes of a budget each is in the audit log with the right earlier value. */
+/** Locks the row. So if two changes of a budget are concurrent, the audit log shows the right earlier value for each of them. */
 const lockBudget = defineStatement({
   name: 'lock_team_budget',
   text: 'SELECT FROM team_budgets WHERE team_id = $1 FOR UPDATE',

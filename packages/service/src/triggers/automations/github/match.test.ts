@@ -24,7 +24,7 @@ function example(name: string, action?: string): Record<string, unknown> {
   return found.payload;
 }
 
-test('reads every recorded payload of GitHub, and finds all values that a filter of its event can compare', () => {
+test('`readGithubDelivery` reads every recorded payload of GitHub and finds all values that a filter for the same event can compare', () => {
   const seen = new Set<string>();
   for (const { name, payload } of deliveries)
     for (const { event, facts } of readGithubDelivery(name, payload)) {
@@ -87,7 +87,7 @@ describe('a pull request', () => {
     pull_request: { ...(opened.pull_request as object), ...members },
   });
 
-  test('is either merged or closed when its delivery has the action closed', () => {
+  test('whose delivery has the action closed is reported as merged or as closed, but never as both', () => {
     expect(readGithubDelivery('pull_request', change({ merged: true }, 'closed')).map(({ event }) => event)).toEqual([
       'pull_request_merged',
     ]);
@@ -124,14 +124,14 @@ describe('a pull request', () => {
       });
   });
 
-  test('also counts as a mention if its text mentions an account, unless a bot sent it', () => {
+  test('also counts as a mention if its text mentions an account, unless a bot sent the delivery', () => {
     const payload = change({ body: 'Please look, @Factory' });
     expect(decide('pull_request', payload, 'pull_request_mentioned', { mentioned: { in: ['@factory'] } })).toBe(true);
     expect(decide('pull_request', { ...payload, sender: { type: 'Bot' } }, 'pull_request_mentioned')).toBe(false);
   });
 });
 
-describe('a delivery that adds one of several labels or people', () => {
+describe('a filter on labels or people', () => {
   const labels = ['backend', 'complexity:low', 'agent-ready', 'docs'].map((name) => ({ name }));
   const assignees = ['ann', 'bob'].map((login) => ({ login }));
   const thing = { number: 626, user: { login: 'ann' }, labels, assignees };
@@ -140,26 +140,32 @@ describe('a delivery that adds one of several labels or people', () => {
   test.each<[string, string, GithubEvent]>([
     ['issues', 'issue', 'issue_labeled'],
     ['pull_request', 'pull_request', 'pull_request_labeled'],
-  ])('labels of %s: only the delivery of the label that the filter names matches', (name, member, event) => {
-    const matching = labels.filter((label) => {
-      const payload = { action: 'labeled', label, [member]: thing, repository };
-      return decide(name, payload, event, { labels: { in: ['agent-ready'] } });
-    });
-    expect(matching).toEqual([{ name: 'agent-ready' }]);
-  });
+  ])(
+    'matches, of several deliveries of %s that each add a label, only that of the label in the filter',
+    (name, member, event) => {
+      const matching = labels.filter((label) => {
+        const payload = { action: 'labeled', label, [member]: thing, repository };
+        return decide(name, payload, event, { labels: { in: ['agent-ready'] } });
+      });
+      expect(matching).toEqual([{ name: 'agent-ready' }]);
+    },
+  );
 
   test.each<[string, string, GithubEvent]>([
     ['issues', 'issue', 'issue_assigned'],
     ['pull_request', 'pull_request', 'pull_request_assigned'],
-  ])('people to whom %s is assigned: only the delivery of that person matches', (name, member, event) => {
-    const matching = assignees.filter((assignee) => {
-      const payload = { action: 'assigned', assignee, [member]: thing, repository };
-      return decide(name, payload, event, { assignees: { in: ['bob'] } });
-    });
-    expect(matching).toEqual([{ login: 'bob' }]);
-  });
+  ])(
+    'matches, of several deliveries of %s that each assign a person, only that of the person in the filter',
+    (name, member, event) => {
+      const matching = assignees.filter((assignee) => {
+        const payload = { action: 'assigned', assignee, [member]: thing, repository };
+        return decide(name, payload, event, { assignees: { in: ['bob'] } });
+      });
+      expect(matching).toEqual([{ login: 'bob' }]);
+    },
+  );
 
-  test('is compared by the added label or person only, and other events are compared by all labels of the issue or pull request', () => {
+  test('is compared with all labels of the issue if the event adds no label', () => {
     const payload = { action: 'opened', issue: thing, repository };
     expect(decide('issues', payload, 'issue_created', { labels: { in: ['docs'] } })).toBe(true);
   });
@@ -184,15 +190,18 @@ describe('a run of a workflow', () => {
     [{ full_name: 'mallory/billing', fork: true }, 'mallory/billing'],
     [null, 'does not name'],
     [undefined, 'does not name'],
-  ])('for a fork, which may have a branch named main, never matches, and gives the reason: %j', (head, reason) => {
-    const { would_trigger, checks } = match(runFor(head));
-    expect([would_trigger, checks]).toEqual([
-      false,
-      [{ check: 'event', passed: false, reason: expect.stringContaining(reason) }],
-    ]);
-  });
+  ])(
+    'for a fork or for a repository without a name never matches, even if the fork has a branch with the name in the filter: %j',
+    (head, reason) => {
+      const { would_trigger, checks } = match(runFor(head));
+      expect([would_trigger, checks]).toEqual([
+        false,
+        [{ check: 'event', passed: false, reason: expect.stringContaining(reason) }],
+      ]);
+    },
+  );
 
-  test('differs from a check suite of a fork, which has no branch but starts a run if the filter names no branches', () => {
+  test('is treated more strictly than a check suite of a fork, which matches if the filter names no branches', () => {
     const payload = { action: 'completed', check_suite: { conclusion: 'success', head_branch: null } };
     expect(decide('check_suite', payload, 'check_suite_completed', { branches: { not_in: ['main'] } })).toBe(false);
     expect(decide('check_suite', payload, 'check_suite_completed')).toBe(true);
@@ -217,10 +226,14 @@ describe('a mention', () => {
     ['excluded associations', { associations: { not_in: ['NONE'] } }, false, true],
     ['a writer', { writers: { in: ['Mallory'] } }, true, false],
     ['an excluded writer', { writers: { not_in: ['mallory'] } }, false, true],
-  ])('by a stranger and by a member, with %s: %j', (_name, filter, ofStranger, ofMember) => {
-    const matches = (payload: unknown) => decide('issue_comment', payload, 'issue_mentioned', { mentioned, ...filter });
-    expect([matches(stranger), matches(member)]).toEqual([ofStranger, ofMember]);
-  });
+  ])(
+    'by a stranger or a member matches only if the other members of the filter allow this (%s): %j',
+    (_name, filter, ofStranger, ofMember) => {
+      const matches = (payload: unknown) =>
+        decide('issue_comment', payload, 'issue_mentioned', { mentioned, ...filter });
+      expect([matches(stranger), matches(member)]).toEqual([ofStranger, ofMember]);
+    },
+  );
 
   test('in a quote or by the mentioned account itself does not count, because an agent could otherwise start itself', () => {
     const matches = (payload: unknown) => decide('issue_comment', payload, 'issue_mentioned', { mentioned });
@@ -235,9 +248,12 @@ test.each([
   ['issues', { action: 'labeled', label: { name: 'a' }, discussion: {} }],
   ['pull_request', { action: 'opened', issue: {} }],
   ['check_suite', { action: 'completed', workflow_job: {} }],
-])('does not count as %s without its subject, as in the recorded payload of another event', (name, payload) => {
-  expect(readGithubDelivery(name, payload)).toEqual([]);
-});
+])(
+  'a delivery named %s contains no event if its payload lacks the member that all payloads of this event have',
+  (name, payload) => {
+    expect(readGithubDelivery(name, payload)).toEqual([]);
+  },
+);
 
 test('the explanation of a match names the found and the allowed values', () => {
   const payload = { ...example('issues', 'opened') };

@@ -22,7 +22,7 @@ export function mentionsIn(text: string, writer = ''): string[] {
   return [...new Set(names)].filter((name) => name !== writer.toLowerCase());
 }
 
-/** The values of an event that each member of a filter is compared with. Absent: GitHub's payload of this event does not contain the value. */
+/** The values of an event, by the member of a filter that is compared with them. Absent: GitHub's payload of this event has no such value. */
 export type GithubFacts = { readonly [K in GithubFilterKey]?: readonly (string | number)[] };
 
 /** One delivery can contain several events: for example, a pull request is opened, and its text has a mention. */
@@ -189,8 +189,8 @@ function eventFacts(payload: unknown, state: GithubFacts): GithubFacts {
 type Written = 'issue' | 'comment' | 'pull_request' | 'review';
 
 /**
- * Returns who wrote the new text and whom the text mentions. A mention in a text that a bot sent does not count, because two bots
- * could answer each other forever.
+ * Returns who wrote the new text and whom the text mentions. A mention in a text that a bot sent does not count, because otherwise two
+ * bots could answer each other forever.
  */
 function textFacts(payload: unknown, member: Written) {
   const writer = text(at(payload, member, 'user', 'login'));

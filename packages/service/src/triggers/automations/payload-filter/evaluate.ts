@@ -97,7 +97,7 @@ function passesChecks(checks: FieldChecks, found: { readonly value: unknown } | 
  * if they have the same JSON type.
  */
 export function holdsOneOf(value: unknown, values: ReadonlySet<FilterValue>, budget: Budget): boolean {
-  // Objects are never in the set, and the set treats -0 as 0.
+  // The set contains only scalars, so an object is never in the set. A JavaScript set treats -0 as 0.
   if (!Array.isArray(value)) return values.has(value as FilterValue);
   return value.some((element) => {
     spend(budget);

@@ -17,8 +17,8 @@ import type { Transaction } from '../../../platform/store/database/transaction.t
 import { placeOf } from './followed.ts';
 
 /**
- * A claim ends after this many seconds, so that another process may sync if the first one was killed. This is longer than a whole sync
- * takes: waiting, reading the repository and applying the files.
+ * A claim ends after this many seconds, so that another process may sync if the first one was killed. The time is longer than a whole
+ * sync takes: waiting, reading the repository and applying the files.
  */
 const claimSeconds = 120;
 /** Shortest time in seconds between two syncs of one factory, if pushes cause them. */
@@ -89,7 +89,7 @@ const claiming = `
   claim = $1, claimed_at = clock_timestamp(), claimed_until = clock_timestamp() + interval '${claimSeconds} seconds',
   due_at = clock_timestamp() + s.poll_interval_seconds * (0.9 + 0.2 * random()) * interval '1 second'`;
 
-/** SQL: the branch must be read now. A free source that still has a claim is also due, because the process with that claim was killed. */
+/** SQL: the branch must be read now. A source with an expired claim is also due, because its process was killed. */
 const isDue = '(s.due_at <= clock_timestamp() OR s.claim IS NOT NULL)';
 const isFree = '(s.claimed_until IS NULL OR s.claimed_until <= clock_timestamp())';
 
@@ -222,7 +222,7 @@ export async function claimDueSources(db: Queryable): Promise<ClaimedSource[]> {
   return (await db.query(claimDue, [claim])).map((source) => ({ source, claim }));
 }
 
-/** Claims the source of a factory. Returns null if the factory has no source, or another sync of it is in progress. */
+/** Claims the source of a factory. Returns null if the factory has no source, or another sync of the factory is in progress. */
 export async function claimSource(db: Queryable, teamId: string, factoryUid: string): Promise<ClaimedSource | null> {
   const claim = randomUUID();
   const [source] = await db.query(claimOne, [claim, teamId, factoryUid]);

@@ -150,8 +150,8 @@ async function attempt(
       (await finishSync(tx, claimed, { outcome: 'applied', commit, foundAt })),
   };
   const outcome = await applyDefinition(deps, by, source.factory_uid, { files, dry_run: false }, from);
-  // If the person has lost the rights meanwhile, `finishSync` was not called. So end the claim here, because it would delay other sources
-  // of the team.
+  // If the person has lost the rights meanwhile, `finishSync` was not called. So end the claim here, because the claim would delay
+  // other sources of the team.
   if (outcome.kind === 'superseded' && !(await readSetter(db, source)))
     return await finish(db, claimed, { outcome: 'not_allowed', message: notAllowed });
   if (outcome.kind === 'faulty')

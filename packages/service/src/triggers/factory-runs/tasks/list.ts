@@ -17,7 +17,7 @@ const sortValues = { created_at: 't.created_at', updated_at: changeOfTask } as c
 
 /**
  * SQL condition that excludes most tasks with another stage and most tasks that were not changed after the wanted time. It needs no
- * data of runs, so these tasks are excluded before their runs are read, which takes most of the time.
+ * data of runs, so these tasks are excluded before their runs are read. Reading runs takes most of the time.
  */
 const mayMatch = `($3::text[] IS NULL OR t.stage = ANY($3) OR 'CANCELLED' = ANY($3))
         AND ($7::timestamptz IS NULL OR t.updated_at > $7 OR t.conversation_id IN (

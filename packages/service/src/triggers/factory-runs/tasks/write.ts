@@ -204,7 +204,7 @@ export async function cancelTask(deps: ExecutionDeps, by: Author, place: TaskPla
   const hasEnded = outcome === 'already_ended' || (outcome === 'not_supported' && state !== null && isTerminal(state));
   if (!hasEnded && (outcome === 'pending' || outcome === 'not_supported')) return outcome;
   if (hasEnded && runId !== null) await cancelBelow(deps, runId);
-  // If the run was cancelled, the audit log already has an entry.
+  // If `cancelRun` cancelled the run, the audit log already has an entry for this cancel.
   const isRecorded = outcome === 'cancelled' || outcome === 'wait_ended';
   return (await cancelStage(deps.db, by, place, { isRecorded })) ? 'cancelled' : 'not_found';
 }

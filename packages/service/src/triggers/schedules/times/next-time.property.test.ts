@@ -82,7 +82,7 @@ test('in UTC, the next time is the first minute that matches the fields', () => 
   );
 });
 
-test('in a time zone, the next time has a local time that matches or that clocks skip, and every instant before it gives the same next time', () => {
+test('in a time zone, the local time of the next time matches, or was moved because clocks skip a matching local time', () => {
   fc.assert(
     fc.property(
       patterns,

@@ -11,13 +11,16 @@ export interface Times {
   readonly anchorMs: number;
 }
 
-/** The longest change of a zone's clocks. Local times that are less than this apart may belong to instants in the opposite order. */
+/**
+ * The longest change of a zone's clocks. If clocks are set back, two local times with a smaller distance may belong to instants in the
+ * opposite order.
+ */
 const changeMs = 3 * 3_600_000;
 
 /**
  * Returns the first time of a schedule after an instant, both in milliseconds since 1970. Returns null if there is no such time. If
  * clocks skip a local time of the schedule, the schedule fires later, by the skipped duration. If a local time occurs twice, the
- * schedule fires only the first time. ECMAScript's Temporal calls this "compatible". If the hour is `*` or has a step, the schedule
+ * schedule fires only the first time. ECMAScript's Temporal calls these two rules "compatible". If the hour is `*` or has a step, the schedule
  * follows elapsed hours instead: it does not fire for a skipped hour, and fires in both occurrences of a repeated hour.
  */
 export function nextTime({ expression, timezone, anchorMs }: Times, afterMs: number): number | null {

@@ -45,7 +45,7 @@ export interface Owner extends StartPolicy {
  */
 export const countsPassing = { schedule: true, automation: false } as const;
 
-/** Returns the schedule in the form that its runs keep. */
+/** Returns the schedule in the form in which its runs store it. */
 export const scheduleOfRun = ({ id, name, cron_schedule }: ScheduleRow): ScheduleOfRun => ({
   id,
   name,

@@ -20,7 +20,7 @@ import type { Owner } from './owner.ts';
 /** The rules for how many runs of one lane may be live at the same time. */
 export interface StartPolicy {
   readonly overlap: OverlapPolicy;
-  /** Largest number of live runs. Null: no limit with the policy `allow`, and 1 with the others. */
+  /** Largest number of live runs. Null: no limit with the policy `allow`, and 1 with the other policies. */
   readonly max_live_runs: number | null;
 }
 
@@ -78,7 +78,7 @@ export interface Failure {
 /** The outcome of an event. For `started`, the caller must write the run before the transaction ends. */
 export type Started =
   | { readonly outcome: 'started'; readonly run: PreparedRun; readonly cancelsPrevious: boolean }
-  /** `isWithheld`: no run was created, because a content of the run must first be accepted by a person. */
+  /** `isWithheld`: no run was created, because a person must first accept stored content that the run would execute. */
   | { readonly outcome: 'skipped' | 'waiting'; readonly reason: string; readonly isWithheld?: true }
   | Failure;
 

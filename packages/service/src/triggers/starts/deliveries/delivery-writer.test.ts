@@ -119,7 +119,7 @@ test('a new automation gets the next delivery of an existing webhook, and deleti
   expect(await labels(webhook)).toEqual(['ACCEPTED', 'DUPLICATE', 'ACCEPTED', 'ACCEPTED']);
 });
 
-test('the directory keeps the hint of a webhook when it reads the webhook again, and forgets the hint when the webhook has changed', async () => {
+test('the webhook directory keeps the hint that automations read a webhook after a new read, and forgets the hint after a change', async () => {
   const { uid } = await create();
   let nowMs = 0;
   const directory = await openWebhookDirectory(db, service.deps.vault, () => nowMs);

@@ -48,8 +48,8 @@ export type DeliveryWriter = (delivery: CheckedDelivery) => Promise<Written | No
  */
 const startingAtOnce = 2;
 /**
- * How many batches of other deliveries are written at the same time. Only one, because each of two batches would wait for webhooks
- * that the other has locked.
+ * How many batches of other deliveries are written at the same time. Only one, because a second batch would wait for webhooks
+ * that the first has locked.
  */
 const writingAtOnce = 1;
 /**
@@ -61,8 +61,8 @@ const minBeside = 16;
 const maxDeliveries = 64;
 const maxBytes = 1024 * 1024;
 /**
- * Largest number of deliveries that wait for a batch: for each team of deliveries that may start runs, and for all teams together of
- * other deliveries.
+ * Largest number of deliveries that wait for a batch. Deliveries that may start runs are counted for each team, and all other
+ * deliveries for all teams together.
  */
 const maxWaiting = 512;
 

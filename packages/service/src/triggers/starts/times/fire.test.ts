@@ -248,7 +248,8 @@ describe('while a run of the schedule is live', () => {
       await service.request('POST', `/agent/runs/${first?.run_id}/cancel`);
     }
     const [bad, good] = schedules.map(({ id }) => id);
-    // The API never stores this value. It makes the code that creates the run throw. With `last_ran_at` NULL, this schedule is tried first.
+    // The API never stores this `agent_config`, which makes the code that creates the run throw. With `last_ran_at` NULL, this
+    // schedule is tried first.
     await db.query(
       `UPDATE schedules SET agent_config = '{"mcp_servers": {"a": null}}', last_ran_at = NULL WHERE id = $1`,
       [bad],

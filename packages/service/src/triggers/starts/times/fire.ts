@@ -39,7 +39,7 @@ interface Fired {
   /** Null: there is no next time. */
   readonly nextRunAt: string | null;
   readonly result: StartOutcome;
-  /** Whether the result is one of the failures that pause the schedule. */
+  /** Whether the result is a failure that counts towards the limit at which the schedule is paused. */
   readonly counts: boolean;
 }
 
@@ -55,7 +55,7 @@ const record = defineStatement({
 });
 
 /**
- * Records fires, and ends the waiting starts of schedules that are paused because of them. Throws if another process has changed the
+ * Records fires. If a fire causes the pause of its schedule, also ends the waiting starts of the schedule. Throws if another process has changed the
  * next time of one of the schedules.
  */
 async function recordFires(tx: Queryable, fired: readonly Fired[]): Promise<void> {
@@ -240,7 +240,7 @@ async function countOfAutomations(tx: Transaction, fires: readonly Fire[]): Prom
   return stopped;
 }
 
-/** If the next schedule is due within this time, the round waits for it. This is longer than the pause between two rounds. */
+/** If the next schedule is due within this time, the round waits for it. This time is longer than the pause between two rounds. */
 const horizonMs = 1_500;
 
 /** Selects a row if a round would fire a schedule or wait for one. */

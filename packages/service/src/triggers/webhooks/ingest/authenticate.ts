@@ -147,7 +147,7 @@ const utc = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
 
 /**
  * Returns whether a time is near the present. Times that are too far in the future are refused too, because otherwise a sender could
- * sign requests for later.
+ * sign requests now and send them much later.
  */
 function isRecent(timestamp: string | undefined, maxAgeSeconds: number, nowMs: number): boolean {
   if (timestamp === undefined) return false;

@@ -144,7 +144,7 @@ export type Written = { readonly kind: 'accepted' | 'duplicate' };
  */
 export type NotWritten = { readonly kind: 'changed' } | { readonly kind: 'full'; readonly waitMs: number };
 
-/** `held`: the delivery was not written. It needs another transaction, because it may start a run or its webhook is locked. */
+/** `held`: the delivery was not written. The delivery needs another transaction, because it may start a run or its webhook is locked. */
 type Inserted = Written | NotWritten | { readonly kind: 'held' };
 
 /** Writes deliveries with one statement. Does not write deliveries that may start a run. */

@@ -190,7 +190,7 @@ export const readLastPayloads = (
   { count, maxBytes }: { readonly count: number; readonly maxBytes: number },
 ): Promise<PayloadInLog[]> => db.query(readLast, [webhookUid, count, maxBytes]);
 
-/** In a delivery of the log, replaces the outcome for one automation and adds the id of its run. */
+/** In a delivery of the log, replaces the outcome for one automation and adds the id of the run that the automation started. */
 const noteLater: Statement = {
   name: 'note_later_outcome_of_webhook_delivery',
   text: `

@@ -39,8 +39,8 @@ export function volumesFault(volumes: readonly string[]): string | undefined {
 }
 
 /**
- * Paths of an image that must not be links. If a path is a link, the engine mounts the sandbox's folder at the target of the link. So
- * a link could make the engine mount a folder to which commands can write over the agent's own files. Or a link could put the agent's
+ * Paths of an image that must not be links. If a path is a link, the engine mounts the sandbox's folder at the target of the link. So a
+ * link could make the engine mount a folder that commands can change in place of the agent's own files. Or a link could put the agent's
  * socket into a folder that commands can rename.
  */
 export const noLinks = [

@@ -15,7 +15,7 @@ let server: Server;
 let pulls: ServerResponse[];
 let hasImage = false;
 let record: string[];
-/** If this is set, the path is a link in the fake image. */
+/** Path that is a link in the fake image. Empty: the image has no links. */
 let link = '';
 
 beforeEach(async () => {
@@ -97,7 +97,7 @@ test('an image is pulled once for several runs, and the pull continues while at 
   expect(record).toEqual([`use ${name}`, `use ${name}`, `begins ${name}`, `release ${name}`, `has ${name} sha256:1`]);
 });
 
-test('a failed pull is not recorded, and neither is an image that the engine already had', async () => {
+test('a failed pull is not recorded as a pulled image, and neither is an image that the engine already had', async () => {
   const images = open();
   const failing = images.provide(name, watcher(), new AbortController().signal);
   await pullsSeen(1);

@@ -30,7 +30,7 @@ export interface ProvidedImage extends FoundImage {
   release(): void;
 }
 
-/** Gets the steps of a pull, which the timeline of the run shows. */
+/** Functions that are called for the steps of a pull. The timeline of the run shows these steps. */
 export interface PullWatcher {
   started(): void;
   progress(progress: PullProgress): void;
@@ -45,7 +45,7 @@ export interface Images {
   provide(given: string, watcher: PullWatcher, signal: AbortSignal): Promise<ProvidedImage>;
 }
 
-/** A pull for which several runs may wait. It is stopped if the last of these runs stops waiting. */
+/** A pull for which several runs may wait. The pull is stopped when no run waits for it any more. */
 interface Pull {
   readonly done: Promise<void>;
   readonly watchers: Set<PullWatcher>;
@@ -56,7 +56,7 @@ interface Pull {
 export function openImages(request: ImagesRequest): Images {
   const { engine, facts, registries, maxBytes, pulled } = request;
   const pulls = new Map<string, Pull>();
-  /** Ids of images that were checked and have no harmful links. One check is enough, because the content of an image id never changes. */
+  /** Ids of images that were checked and have no harmful links. One check is enough, because all images with the same id have the same content. */
   const checked = new Set<string>();
 
   const startPull = (name: ImageName): Pull => {

@@ -51,7 +51,7 @@ const line = (content: object): string => `${JSON.stringify(content)}\r\n`;
 const part = (id: string, current: number, total: number): string =>
   line({ id, status: 'Downloading', progressDetail: { current, total } });
 
-test('the progress is the sum over all parts of the image, also if a line of the answer arrives in pieces', async () => {
+test('the reported progress of a pull is the sum over all parts of the image, also if a line of the answer arrives in pieces', async () => {
   answer = (response) => {
     const text = part('a', 10, 100) + part('b', 1, 50) + part('a', 100, 100) + line({ status: 'Status: done' });
     response.write(text.slice(0, 30));

@@ -13,7 +13,7 @@ interface Space {
 
 /** If the free disk space is less than this number of bytes, every pull stops. */
 const leastFree = 512 * 1024 * 1024;
-/** A large pull must leave a tenth of the disk free, but never more than this number of bytes. */
+/** A large pull must leave a tenth of the disk free, or this number of bytes if a tenth of the disk is more. */
 const mostKept = 8 * 1024 * 1024 * 1024;
 
 /** Returns the free and total space on the disk of a folder; undefined if this process cannot see the folder. */
@@ -23,9 +23,9 @@ async function readSpace(folder: string): Promise<Space | undefined> {
 }
 
 /**
- * Returns whether a pull must stop because the disk is nearly full. If more than `maxBytes` of the disk were used since the start of
- * the pull, the pull must leave a tenth of the disk free. The used space does not prove that the image is too large, because other
- * pulls and programs write to the disk too. So the size of the image is checked after the pull.
+ * Returns whether a pull must stop because the disk is nearly full. If the used space of the disk has grown by more than `maxBytes` since
+ * the start of the pull, the pull must leave a tenth of the disk free (at most `mostKept`). This growth does not prove that the image is
+ * too large, because other pulls and programs write to the disk too. So the size of the image is checked after the pull.
  */
 export function isNearlyFull(before: Space, now: Space, maxBytes: number): boolean {
   if (now.free < leastFree) return true;
@@ -42,7 +42,7 @@ export interface PullProgress {
 export interface PullRequest {
   readonly engine: Engine;
   readonly name: ImageName;
-  /** Most bytes of an image. The limit applies to the packed and to the unpacked image. */
+  /** Maximum number of bytes of an image. The limit applies to the packed and to the unpacked image. */
   readonly maxBytes: number;
   /** Folder of the engine's images. */
   readonly rootFolder: string;

@@ -24,7 +24,7 @@ const fileSchema = z.array(pulledSchema);
 export interface PulledRequest {
   readonly engine: Engine;
   readonly stateRoot: string;
-  /** Most bytes of all pulled images together. If it is 0, no image is removed. */
+  /** Maximum number of bytes of all pulled images together. If it is 0, no image is removed. */
   readonly maxBytes: number;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   readonly now: () => number;
@@ -38,8 +38,8 @@ export interface PulledImages {
   /** Records the image of a pull that was successful. */
   has(name: string, image: { readonly id: string; readonly bytes: number }): Promise<void>;
   /**
-   * Prevents the removal of the image with this name until the returned function is called. The engine itself would only refuse to
-   * remove an image that has a container.
+   * Prevents the removal of the image with this name until the returned function is called. This is needed before the image has a
+   * container, because the engine itself refuses only the removal of images with containers.
    */
   use(name: string): Promise<() => void>;
   /** Removes the least recently used images until all pulled images together are within the limit. */
@@ -150,7 +150,7 @@ export function openPulledImages({ engine, stateRoot, maxBytes, log, now }: Pull
         await save();
       }),
     async use(name) {
-      // Runs in turn, so that no removal of images is in progress while this use is recorded.
+      // Waits for earlier calls to end, so that no removal of images is in progress while this use is recorded.
       await inTurn(async () => void uses.set(name, (uses.get(name) ?? 0) + 1));
       let isOver = false;
       return () => {

@@ -18,8 +18,8 @@ function note(judgement: Judgement, verdict: Verdict, place: string): boolean {
 }
 
 /**
- * Judges a member of the body that the rules do not pass. Returns true if the member may stay. Returns false if the caller must remove the
- * member: false if the member has no effect, `unknown` if the removal must be recorded.
+ * Judges a member of the body that is not one of `rules.members`. Returns true if the member may stay. Returns false if the caller must
+ * remove the member: false if the member has no effect, `unknown` if the removal must be recorded.
  */
 export function judgeMember(
   judgement: Judgement,

@@ -9,7 +9,10 @@ const ofOpenAi = [
   ...['prompt_cache_key', 'prompt_cache_options', 'prompt_cache_retention', 'service_tier'],
 ];
 
-/** Members of compatible servers (vLLM, llama.cpp, Ollama, SGLang, Mistral, DeepSeek, Qwen, GLM, OpenRouter) that only change the sampling. */
+/**
+ * Members that only compatible servers have (vLLM, llama.cpp, Ollama, SGLang, Mistral, DeepSeek, Qwen, GLM, OpenRouter). They only change
+ * how the server produces its answer.
+ */
 const ofCompatible = [
   ...[
     'top_k',

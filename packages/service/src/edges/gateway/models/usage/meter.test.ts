@@ -59,7 +59,7 @@ describe.each(protocols)('the usage meter of $name', ({ dialect, reader }) => {
     );
   });
 
-  it('counts byte by byte', () => {
+  it('counts a stream that arrives byte by byte', () => {
     expect(meter(reader, sse, ...[...wire].map((byte) => Uint8Array.of(byte)))).toEqual(counted);
   });
 
@@ -80,7 +80,7 @@ describe.each(protocols)('the usage meter of $name', ({ dialect, reader }) => {
     expect(meter(reader, sse, events.join('').trimEnd())).toEqual(counted);
   });
 
-  it('counts nothing and does not throw for other input', () => {
+  it('does not throw for input that is not an answer, and counts no tokens in broken JSON and invalid numbers', () => {
     fc.assert(
       fc.property(
         fc.oneof(
