@@ -105,7 +105,7 @@ describe.skipIf(!works || !asRoot)('a run in a sandbox whose agent already waite
     expect(told()?.wanted).toBe(2);
   });
 
-  test('gets an agent that, while it waited, knew no run and had no token, file, descriptor or network', async () => {
+  test('gets an agent that knew no run while it waited: no run token, empty folders, no open files and only the loopback network', async () => {
     await full();
     const known = await probe.attemptInNode((token) => `console.log(${JSON.stringify(token)}.length)`);
     expect(Number(known)).toBeGreaterThan(8);

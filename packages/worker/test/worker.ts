@@ -144,7 +144,8 @@ export async function spawnTestWorker(
 }
 
 /**
- * Waits until `holds` returns true. The pauses grow to 100 ms, because many callers read all processes of the machine. Rejects after
+ * Waits until `holds` returns true. The pauses between two calls of `holds` grow to 100 ms, because `holds` often reads all processes
+ * of the machine, which takes much processor time. Rejects after
  * `limitMs`.
  */
 export async function until(holds: () => boolean | Promise<boolean>, limitMs = 60_000): Promise<void> {

@@ -32,7 +32,7 @@ export const listOf = (value: string | readonly string[] | undefined): readonly 
 /** Returns the first value of a member. */
 export const oneOf = (value: string | readonly string[] | undefined): string | undefined => listOf(value)[0];
 
-/** Returns an address of this origin with the team of the current address. */
+/** Returns the path, query and fragment of `address`. If the query has no `team`, adds the `team` of the page's current address, if there is one. */
 export function inTeam(address: string): string {
   const team = new URLSearchParams(location.search).get('team');
   const url = new URL(address, location.origin);

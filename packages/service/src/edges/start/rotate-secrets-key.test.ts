@@ -85,7 +85,7 @@ const keyIds = async () =>
     )
   ).map(({ id }) => id);
 
-it('a rotation encrypts all values again; until the end of the rotation both keys work, also in a process that does not know the new key', async () => {
+it('a rotation encrypts all values with the new key, also a value that a process without the new key stored with the old key meanwhile', async () => {
   const other = await openVault(folder, undefined);
   await put('A', 'value of A 12345');
   const runId = await service.newRun();

@@ -85,8 +85,8 @@ export function followJob(request: JobRequest): RunningJob {
           fail(late(request, 'the cluster made no pod: see `kubectl describe job`'));
         return false;
       }
-      // The Job has no pod yet or has lost its pod. If the worker has deleted the Job, waits until the Job has disappeared too, because a
-      // Job disappears after its pods.
+      // The Job has no pod yet or has lost its pod. If the worker has asked for the deletion of the Job, the sandbox has ended only
+      // when the Job is gone too, because Kubernetes removes a Job after its pods.
       if (killedAt > 0 && found.job !== undefined) return retryKill();
       exit ??= { exitCode: 137, outOfMemory: false, ...(killedAt > 0 ? {} : { verdict: readLostJob(found.job) }) };
       return true;

@@ -81,7 +81,7 @@ describe('a client that is refused before its body is read', () => {
     return [socket, once(serverSide, 'close')] as const;
   }
 
-  test('is disconnected after the time for the unread body if it does not close its side', async () => {
+  test('is disconnected after `drainMs` if it neither sends the rest of the body nor closes its side of the connection', async () => {
     service = await startTestService({ timeouts: { ...defaultTimeouts, drainMs: 100 } });
     const [socket, closed] = await connectHalfOpen();
     socket.write(head(create, 60_000_000));

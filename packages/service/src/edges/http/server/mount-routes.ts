@@ -63,7 +63,8 @@ function answerOf(db: Database, { once: steps }: Extract<ServedRoute, { once: un
 }
 
 /**
- * Does work whose result has a raw `key` once for each `Idempotency-Key`. The result is stored for repetitions together with
+ * Does work only once for each `Idempotency-Key`. The result of the work has a member `key` with a raw key. The result is stored for
+ * repetitions together with
  * the raw key. Both are encrypted with the caller's own key, which is not stored. Without an `Idempotency-Key` nothing is stored.
  * `sealing.of` names the work.
  */

@@ -88,7 +88,7 @@ describe('the decision about an answer', () => {
 
 describe('the decision about an empty follow-up', () => {
   test.each(rows)(
-    'accepts the follow-up only to continue a conversation when the run is $state and its execution $phase',
+    'accepts the follow-up only if it starts a new execution that continues a conversation: run $state, execution $phase',
     (row) => {
       const { state, phase, way } = row;
       const kind = way === 'continue' ? 'continue' : 'refuse_empty';

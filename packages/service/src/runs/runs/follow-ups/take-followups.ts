@@ -75,7 +75,8 @@ export interface JoinedFollowup {
 }
 
 /**
- * Takes all waiting follow-ups for the first prompt of the attempt's execution. A second call returns the same follow-ups again, and also
+ * Takes all waiting follow-ups if the attempt's execution has not started its first turn: they become part of the first prompt of this
+ * execution. A second call returns the same follow-ups again, and also
  * newer ones. Throws `AttemptOver`.
  */
 export async function joinFollowups(tx: Queryable, attempt: Attempt): Promise<JoinedFollowup[]> {

@@ -99,7 +99,7 @@ test('a change of a run moves all its parts to the week of the change', async ()
   }
 });
 
-test('a search finds a changed prompt by its new words at once, even if the old words are indexed later', async () => {
+test('a search finds a run by the words of its changed prompt and not by the old words, even if the prompt was changed before the run was first indexed', async () => {
   const { db } = service.deps;
   const found = () => withParts("'@=second' & !'@=first'");
   const id = await service.newRun({ prompt: 'first' });

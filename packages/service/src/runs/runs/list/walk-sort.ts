@@ -1,4 +1,7 @@
-/** Strategies for pages that are not sorted by last change. The lists of the filters are in another order than these pages. */
+/**
+ * Strategies for pages that are not sorted by last change. For each filter, an index gives a list of the ids of its runs, but not in
+ * the order of these pages.
+ */
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { addColumnFilters, changedAfter, facetsOf, hasFacet } from './filters.ts';
 import { type IdList, idListsOf } from './id-lists.ts';
@@ -293,8 +296,9 @@ function pageOf(selects: readonly Select[], order: ListOrder, count: string): st
 const inOrder = ({ column, direction }: ListOrder): string => `ORDER BY ${column} ${direction}, r.id ${direction}`;
 
 /**
- * Returns SQL for the same order, for the rows of the relation `of`. The SQL has no NULLS LAST, because the index has none: with it,
- * PostgreSQL would read and sort the whole part.
+ * Returns SQL for the same order, for the rows of the relation `of`. The SQL must not say NULLS LAST, because the index is made
+ * without it. With NULLS LAST, PostgreSQL could not use the order of the index, and would read and sort all runs of this part of the
+ * list.
  */
 const inPart = ({ direction }: ListOrder, of: string): string =>
   `ORDER BY ${of}sort_value ${direction}, ${of}id ${direction}`;
