@@ -137,6 +137,23 @@ describe('the workspace', () => {
     expect(of('notice')).toEqual([]);
   });
 
+  test('is set up again, with a notice, if five downloads are cut off', async () => {
+    const { workspace } = await archived();
+    const headers = { 'content-length': '1000', connection: 'close' };
+    await start(
+      { ...sh('ls'), ...setup, ...keeps, workspace },
+      {
+        prepare: (fake) => {
+          fake.fault = ({ path }) => (path === place ? { status: 200, body: '{}', headers } : undefined);
+        },
+      },
+    );
+    await ended();
+    expect(output()).toBe('set-up\n');
+    expect(fake.requests.filter(({ path }) => path === place)).toHaveLength(5);
+    expect(of('notice').map(({ name }) => name)).toEqual(['workspace_not_restored']);
+  });
+
   test.each([
     ['broken', (bytes: Buffer) => bytes.subarray(0, bytes.length - 9)],
     ['another one', () => Buffer.from('no archive at all')],

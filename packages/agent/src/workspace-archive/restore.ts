@@ -18,7 +18,7 @@ export interface RestoreOptions {
 }
 
 /** After this number of downloads that were cut off, the archive counts as damaged. */
-const maxCutOff = 10;
+const maxCutOff = 5;
 
 /**
  * Restores the folders of an earlier execution, as a step of the setup. If the archive is missing or damaged, empties the folders and
