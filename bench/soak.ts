@@ -27,7 +27,7 @@ const growthLimit = 1.15;
 
 await startAlone(['--minutes', String(minutes), '--seed', String(seed), ...(values.write ? ['--write'] : [])], soak);
 
-/** What was measured at one moment: values by their names. */
+/** The values that one round measured, by their names. */
 type Sample = ReadonlyMap<string, number>;
 
 async function soak(place: Place): Promise<void> {

@@ -90,7 +90,7 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('reconcile' as const), pick }) },
 );
 
-/** What the operations have created so far, including assignments that are outdated. */
+/** The runs, assignments and connections that the operations have created so far, including outdated assignments. */
 export interface World {
   runs: string[];
   assignments: Assignment[];

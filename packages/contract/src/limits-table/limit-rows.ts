@@ -5,7 +5,7 @@ import { serviceSettings } from '../settings/service.ts';
 export interface Limit {
   readonly of: string;
   readonly most: string;
-  /** What the service does with a request above the limit. */
+  /** The answer of the service to a request above the limit, or the effect on the run. */
   readonly above: string;
 }
 

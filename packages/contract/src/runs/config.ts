@@ -127,7 +127,7 @@ export function budgetOf(config: Readonly<Record<string, unknown>>): RunBudget {
   return Object.fromEntries(entries);
 }
 
-/** What happens if the machine of a run is lost in the middle of a turn: the run ends or continues. */
+/** Decides whether a run ends or continues if its machine is lost in the middle of a turn. */
 export const WorkerLossPolicy = z
   .enum(workerLossPolicies, { error: 'must be fail (the run ends in ERROR, the default) or resume' })
   .meta({

@@ -2,7 +2,7 @@
 import type { SearchKind, SearchResult } from '@runyard/contract/team/search';
 import type { Database } from './store/database/database.ts';
 
-/** What to search for, and who searches. */
+/** A search: its words, and the person or agent that searches. */
 export interface SearchRequest {
   readonly teamId: string;
   /** UID of the person who searches; null: an agent searches. */

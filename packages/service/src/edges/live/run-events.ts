@@ -198,7 +198,7 @@ const readPlace = defineStatement({
   row: { event_seq: integer, events_kept_after: integer, next_from: nullable(integer) },
 });
 
-/** What is known about a position in the events of a run. */
+/** Facts about a position in the events of a run: the last event, and the events that were deleted or merged there. */
 export interface RunPlace {
   /** Number of the last row of the run's events. */
   readonly lastSeq: number;
@@ -208,7 +208,7 @@ export interface RunPlace {
   readonly isInsideMerged: boolean;
 }
 
-/** Returns what is known about a position in the events of a run; null if the team has no such run. */
+/** Returns the facts about a position in the events of a run; null if the team has no such run. */
 export async function findRunPlace(
   db: Queryable,
   run: { readonly teamId: string; readonly runId: string },

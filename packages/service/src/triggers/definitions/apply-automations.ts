@@ -15,7 +15,7 @@ import type { CheckDeps } from './check-configs.ts';
 import type { FaultList } from './fault-list.ts';
 import { differencesOfAutomation, type FactoryState, uidOf } from './state.ts';
 
-/** What `applyAutomations` needs. `uids`: the UIDs of the automations of the previous definition, by name. */
+/** The arguments of `applyAutomations`. `uids`: the UIDs of the automations of the previous definition, by name. */
 export interface AutomationsToApply {
   readonly factoryUid: string;
   readonly definition: FactoryDefinition;

@@ -13,7 +13,7 @@ import type { FaultList } from './fault-list.ts';
 import { differencesOfWebhook, type FactoryAddress, type FactoryState, type TeamSecret, uidOf } from './state.ts';
 import { rulesOfFile } from './webhook-rules.ts';
 
-/** What `applyWebhooks` needs. `uids`: the UIDs of the webhooks of the previous definition, by name. */
+/** The arguments of `applyWebhooks`. `uids`: the UIDs of the webhooks of the previous definition, by name. */
 export interface WebhooksToApply {
   readonly factory: FactoryAddress;
   readonly definition: FactoryDefinition;

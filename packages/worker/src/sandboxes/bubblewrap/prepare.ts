@@ -38,7 +38,7 @@ export interface SandboxOfRelay {
   memory(): Promise<SandboxMemory>;
 }
 
-/** What a sandbox contains besides the workspace and the home folder. */
+/** Files and folders of a sandbox other than the workspace and the home folder. */
 export interface SandboxContents {
   /** Folder of the machine that the sandbox sees as /opt/runyard. */
   readonly runtime?: string;

@@ -15,7 +15,7 @@ import type { Endpoint } from './endpoints.ts';
 import { answerError, type ExchangeResult, exchange, letGo, type SentBody } from './exchange.ts';
 import type { Upstreams } from './upstream.ts';
 
-/** What the gateway reads and reports about the models of runs. */
+/** The calls by which the gateway reads the models of a run and reports their answers, failures and changes. */
 export interface ModelRouting {
   read(holder: RunTokenHolder): Promise<RunModels>;
   /** Notes that the provider answered. `outage`: the outage that was known when the request began. */

@@ -166,7 +166,10 @@ export function countQueued(db: Queryable, runs: number): void {
   if (runs > 0) afterCommit(db, () => count('runyard_run_transitions_total', { state: 'QUEUED' }, runs));
 }
 
-/** What a completed change returns: the time at which the work of the execution was requested, and the seconds since then. */
+/**
+ * The times that a completed change returns. `wanted_ms`: the time at which the work of the execution was requested. `seconds`: the
+ * seconds since then.
+ */
 interface Made {
   readonly seconds: number;
   readonly wanted_ms: number;

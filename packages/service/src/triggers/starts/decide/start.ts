@@ -24,7 +24,7 @@ export interface StartPolicy {
   readonly max_live_runs: number | null;
 }
 
-/** What to do with an event. */
+/** The decision about an event: create a run, create no run, or decide again later. */
 type Decision =
   /** Create a run. `cancelsPrevious`: the new run replaces older live runs, which are then cancelled. */
   | { readonly kind: 'start'; readonly cancelsPrevious: boolean }

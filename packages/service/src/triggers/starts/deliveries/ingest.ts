@@ -30,8 +30,8 @@ export interface IngestDeps {
 }
 
 /**
- * What the request proves about its sender before the body is read. `right`: it has the right token. `open`: it has a signature, which
- * can be checked only with the body. `wrong`: it has no token or a wrong token, or no signature.
+ * The proof of its sender that a request has before its body is read. `right`: the request has the right token. `open`: the request has a
+ * signature, which can be checked only with the body. `wrong`: the request has no token, a wrong token, or no signature.
  */
 export type Proof = 'right' | 'open' | 'wrong';
 
