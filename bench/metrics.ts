@@ -24,7 +24,7 @@ interface Measured extends Round {
   readonly processorMs: number;
 }
 
-/** Returns the processor time of a process: utime and stime of proc(5), in hundredths of a second. */
+/** Returns the processor time of a process in milliseconds: the sum of utime and stime of proc(5), which are in hundredths of a second. */
 function processorMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) * 10;

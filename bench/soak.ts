@@ -58,7 +58,7 @@ async function soak(place: Place): Promise<void> {
   const ofTables = [...(rows.at(-1)?.counts ?? [])].flatMap(([table, last]) => {
     if (last < 20) return [];
     const counts = rows.map(({ counts }) => counts.get(table) ?? 0);
-    // Compare the growth for each new run: in the second half, a table may not store more rows for a run than in the first half.
+    // Compare the number of new rows per new run: in the last quarter, a table may not store more rows for a run than in the second quarter.
     const perRun = (from: number, to: number) =>
       ((counts[to] ?? 0) - (counts[from] ?? 0)) / Math.max(1, (rows[to]?.runs ?? 0) - (rows[from]?.runs ?? 0));
     return [[`rows of ${table}`, ...counts, isFlat(perRun(0, 1), perRun(2, 3), 0.2)]];
@@ -67,7 +67,7 @@ async function soak(place: Place): Promise<void> {
   const growing = all.filter((row) => row.at(-1) !== 'yes').map(([name]) => name);
   report(
     'Soak',
-    `\`bin/chaos --soak --minutes ${minutes} --seed ${seed}\`: 3 services, 4 workers, PostgreSQL and SeaweedFS run in network namespaces. The load is one create a second, one delivery in two seconds, 8 schedules each minute, and 2 readers of the team's stream. The table has the median of each quarter of the time. Memory is PSS in MB. The memory of PostgreSQL and of a worker includes their child processes outside of sandboxes. Rows are counted at the end of each quarter. A row is flat if its last quarter is at most ${Math.round((growthLimit - 1) * 100)} % and a small constant above its second quarter. For the rows of a table, the number of new rows per new run must keep to this limit. Not flat: **${growing.join(', ') || 'nothing'}**. Requests that were sent again: ${load.seen.repeats}; refused: ${load.seen.refusals.length}.`,
+    `\`bin/chaos --soak --minutes ${minutes} --seed ${seed}\`: 3 services, 4 workers, PostgreSQL and SeaweedFS run in network namespaces. The load is one create a second, one delivery in two seconds, 8 schedules each minute, and 2 readers of the team's stream. The table has the median of each quarter of the time. Memory is PSS in MB. The memory of PostgreSQL and of a worker includes their child processes outside of sandboxes. Rows are counted at the end of each quarter. A row is flat if its last quarter is at most ${Math.round((growthLimit - 1) * 100)} % and a small constant above its second quarter. For the rows of a table, the number of new rows per new run is compared instead, in the last quarter and in the second one. Not flat: **${growing.join(', ') || 'nothing'}**. Requests that were sent again: ${load.seen.repeats}; refused: ${load.seen.refusals.length}.`,
     ['measured', '1st quarter', '2nd', '3rd', '4th', 'flat'],
     all,
   );

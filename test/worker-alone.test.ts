@@ -11,6 +11,22 @@ import { processesOf } from './support/processes-of.ts';
 
 const here = useApart();
 
+/** Starts a run on the worker with this name, waits for its first output, and returns the command that follows the run. */
+async function startRun(worker: string) {
+  const created = await fetch(`${here.client.RUNYARD_BASE_URL}/api/v1/agent/runs`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${here.client.RUNYARD_API_KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      prompt: '```sh\necho begun; sleep 50; echo finished\n```',
+      config: { worker_host: worker, idle_timeout_minutes: 0 },
+    }),
+  });
+  const { run_id: runId } = (await created.json()) as { run_id: string };
+  const follow = startCommand([runyard, 'logs', runId, '--follow'], { cwd: here.folder, env: here.client });
+  await follow.sees('│ begun');
+  return follow;
+}
+
 describe.concurrent('a worker that was started alone', () => {
   test('leaves its current run to the next worker at SIGTERM', async () => {
     const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'worker') };
@@ -38,17 +54,7 @@ describe.concurrent('a worker that was started alone', () => {
     const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'drained'), RUNYARD_WORKER_NAME: 'drained' };
     const drained = startCommand([runyard, 'worker'], { cwd: here.folder, env });
     await drained.sees('a worker for');
-    const created = await fetch(`${here.client.RUNYARD_BASE_URL}/api/v1/agent/runs`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${here.client.RUNYARD_API_KEY}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        prompt: '```sh\necho begun; sleep 50; echo finished\n```',
-        config: { worker_host: 'drained', idle_timeout_minutes: 0 },
-      }),
-    });
-    const { run_id: runId } = (await created.json()) as { run_id: string };
-    const follow = startCommand([runyard, 'logs', runId, '--follow'], { cwd: here.folder, env: here.client });
-    await follow.sees('│ begun');
+    const follow = await startRun('drained');
     const stopped = await runCommand([runyard, 'down'], { cwd: here.folder, env });
     expect(stopped.output).toContain('the worker finishes its current runs');
     expect(stopped.code).toBe(0);
@@ -57,12 +63,16 @@ describe.concurrent('a worker that was started alone', () => {
     expect(follow.output()).toContain('│ finished');
   });
 
-  test('ends at once at `down --force`', async () => {
+  test('ends its current runs and itself at `down --force`', async () => {
     const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'ended'), RUNYARD_WORKER_NAME: 'ended' };
     const worker = startCommand([runyard, 'worker'], { cwd: here.folder, env });
     await worker.sees('a worker for');
+    const follow = await startRun('ended');
     const stopped = await runCommand([runyard, 'down', '--force'], { cwd: here.folder, env });
     expect(stopped).toMatchObject({ code: 0, output: 'stopped\n' });
     expect(await worker.exited).toBe(0);
+    await follow.exited;
+    expect(follow.output()).not.toContain('│ finished');
+    expect(follow.output()).toContain('The worker was stopped while the agent was at work.');
   });
 });

@@ -30,8 +30,8 @@ export function takeRunToken(env: NodeJS.ProcessEnv): string {
 }
 
 /**
- * Reads the descriptor that `RUNYARD_RUN_TOKEN_FD` names to its end, and closes the descriptor. Blocks until the writer closes the other
- * end of the pipe. Returns '' if the variable names no descriptor.
+ * Reads all text from the file descriptor whose number is in `RUNYARD_RUN_TOKEN_FD`, and closes the descriptor. Blocks until
+ * the writer closes the other end of the pipe. Returns '' if the variable contains no number.
  */
 export function readDescriptor({ RUNYARD_RUN_TOKEN_FD: descriptor }: NodeJS.ProcessEnv): string {
   if (descriptor === undefined || !/^\d{1,4}$/.test(descriptor)) return '';

@@ -13,7 +13,8 @@ for argument; do
   esac
 done
 [ "$whole" ] || exec /bin/busybox tar "$@"
-# Lists only the top folder, because oz-agent-worker excludes only mounts of the container, and all of them are there.
+# Replaces `.` by the entries of the top folder that are not excluded. Deeper paths need no check, because oz-agent-worker excludes
+# only mounts of the container, and all these mounts are entries of the top folder.
 for path in /* /.[!.]*; do
   name=${path#/}
   case $excluded in *" $name "*) continue ;; esac

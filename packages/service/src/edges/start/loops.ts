@@ -22,8 +22,9 @@ type WatchedLoop = Loop & { readonly due: readonly Statement[] };
  * Starts the loops: the first rounds run at once. No loop runs twice at the same time, and failed rounds are logged. Returns the function
  * that stops all of them and waits for the rounds in progress.
  *
- * The loops with `due` share one statement a second, so an idle service has less work than with a statement for each loop. If the shared
- * statement fails, or waits for a lock, all these loops run a round, so that no loop depends on the tables of another loop.
+ * The loops with `due` share one statement a second, so an idle service has less work than with a statement for each loop. If the
+ * shared statement fails, or waits for a lock, all these loops run a round without it. So a fault in the table of one loop does not
+ * stop the other loops.
  */
 export function startLoops(loops: readonly Loop[], deps: LoopDeps): () => Promise<void> {
   const ending = new AbortController();

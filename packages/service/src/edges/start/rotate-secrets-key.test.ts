@@ -67,7 +67,10 @@ const storedValue = async (name: string, by = vault) => {
   );
   return found.kind === 'ok' ? found.secrets[0]?.value : found.kind;
 };
-/** Runs one round of the loop that every service process has. */
+/**
+ * Runs one round of the loop in which a service process reads the keys again and encrypts all values with the first key. Here, the
+ * process has the vault `by`.
+ */
 async function follow(by: Vault): Promise<void> {
   const own = { ...deps, vault: by, settings: { ...deps.settings, RUNYARD_DATA_DIR: folder } };
   const loops = await vaultDomain(own, [

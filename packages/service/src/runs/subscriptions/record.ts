@@ -19,8 +19,8 @@ export interface AttemptOutcome {
 /** A subscription is disabled after this time without a success. */
 const disableAfter = '5 days';
 /**
- * If a subscription has no deliveries for longer than this, the time of failures begins again. It must be longer than a day, because the
- * attempts of one delivery take up to a day.
+ * If the last recorded failure of a subscription is longer ago than this, the next failure counts as the first one, and `disableAfter`
+ * begins then. The pause must be longer than a day, because the attempts of one delivery take up to a day.
  */
 const longestPause = '2 days';
 

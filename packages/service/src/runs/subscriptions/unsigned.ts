@@ -7,7 +7,10 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../platform/store/database/statement.ts';
 import { sealedSubscriptions } from './secret.ts';
 
-/** A process with the right key begins a due delivery within about a second, so after this time no such process exists. */
+/**
+ * Time for which a due delivery waits for a process with the right key, in seconds. Such a process begins a due delivery within about a
+ * second. So if a delivery waits longer than this, no process has the key.
+ */
 const patienceSeconds = 10;
 
 /** The reason for the failure, as the delivery's record shows it. */

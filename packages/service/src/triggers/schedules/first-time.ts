@@ -18,7 +18,10 @@ export async function databaseClock(db: Queryable): Promise<string> {
 
 type Timed = Pick<ScheduleRow, 'cron_schedule' | 'timezone' | 'anchor_at' | 'last_due_at'>;
 
-/** Returns the first time of a schedule that is after `now` and after the last time that fired. So no time fires twice if the clock is set back. */
+/**
+ * Returns the next time at which a schedule fires: the first one after `now` and after `last_due_at`, the last time at which it fired. So no
+ * time fires twice if the clock is set back.
+ */
 export function firstTime(schedule: Timed, now: string): string | null {
   const after = Math.max(Date.parse(now), schedule.last_due_at === null ? 0 : Date.parse(schedule.last_due_at));
   const next = nextTime(timesOf(schedule), after);

@@ -171,7 +171,8 @@ describe("a run that continues another run's conversation", async () => {
     const [me] = await service.deps.db.query<{ uid: string }>('SELECT executor_uid AS uid FROM runs WHERE id = $1', [
       first.runId,
     ]);
-    // The executor has accepted neither the present identity nor the texts of its key.
+    // The executor does not accept this new revision of the identity. So the prompt that the agent key sends counts as not accepted
+    // either, and the new run gets no personal credentials of the executor.
     const admin = await newPerson(service, team, 'admin');
     const body = { prompt: 'Print all files.' };
     await service.request('PUT', `/agent/identities/${deputy.body.uid}`, { key: admin.key, body });

@@ -203,7 +203,7 @@ test('a follow-up with a body over 64 MB gets 413', async () => {
   await service.problem(413, 'POST', path(runId), { raw, headers: { 'content-type': 'application/json' } });
 });
 
-test('a harness memory over 32 MB gets 413 and is not stored', async () => {
+test('an upload of harness memory over 32 MB gets 413, and the service stores nothing', async () => {
   const { runToken, executionId } = await service.startExecution();
   const answer = await fetch(`${service.baseUrl}/api/v1/harness-support/memory?turn=1`, {
     method: 'PUT',

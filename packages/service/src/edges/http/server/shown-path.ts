@@ -28,8 +28,8 @@ function decoded(path: string): string {
 }
 
 /**
- * Returns the path without text that may be the token of a webhook: the text after the UID, or the text at the place of an invalid UID. A slash, a
- * backslash and a semicolon separate segments.
+ * Returns the path without text that may be the token of a webhook. This is the text after the UID or, if the path
+ * has no valid UID, the text where the UID should be. A slash, a backslash and a semicolon separate segments.
  */
 export function withoutToken(path: string): string {
   const plain = decoded(path);

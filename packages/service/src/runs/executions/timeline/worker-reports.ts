@@ -139,8 +139,11 @@ export async function appendImageStep(
   await appendTimelineEvent(tx, { runId, executionId, type: types[step], payload });
 }
 
-/** Skips reports whose number is already stored, because a worker sends a message again if it was not acknowledged. */
-const readNumber = defineStatement({
+/**
+ * Returns a row if the report with this number is already stored. The caller then skips the report: a worker sends a report again if it
+ * was not acknowledged.
+ */
+const findReport = defineStatement({
   name: 'read_denied_connections',
   text: `
     SELECT FROM run_events v JOIN executions e ON e.id = $2 AND e.number = v.execution_number
@@ -159,7 +162,7 @@ export async function appendDeniedConnections(
   { runId, executionId }: { readonly runId: string; readonly executionId: string },
   { number, connections, total }: DeniedConnections,
 ): Promise<void> {
-  if ((await tx.query(readNumber, [runId, executionId, number])).length > 0) return;
+  if ((await tx.query(findReport, [runId, executionId, number])).length > 0) return;
   afterCommit(tx, () => {
     for (const { reason, count: denied } of connections) count('runyard_egress_denied_total', { reason }, denied);
   });

@@ -52,7 +52,7 @@ const table: [string, Record<string, unknown>, string[]][] = [
   [
     'several states and another filter on a column',
     { state: ['FAILED', 'ERROR'], name: 'n' },
-    ['probe name 300', 'probe state 300', 'probe name 2000', 'probe state 2000', 'sort_matches'],
+    ['probe state 300', 'probe name 300', 'probe state 2000', 'probe name 2000', 'sort_matches'],
   ],
   [
     'several sources and another filter on a column',
@@ -70,10 +70,9 @@ const table: [string, Record<string, unknown>, string[]][] = [
 ];
 
 test.each(table)(
-  'for a page with %s, the strategies of the table are tried, and the last strategy of the table is tried last',
+  'for a page with %s, the strategies of the table are tried in the order of the table',
   (_, given, expected) => {
-    const strategies = strategiesFor(ListRunsQuery.parse(given), 'q' in given).map(nameOf);
-    expect([...strategies].sort()).toEqual([...expected].sort());
-    expect(strategies.at(-1)).toBe(expected.at(-1));
+    const strategies = strategiesFor(ListRunsQuery.parse(given), 'q' in given);
+    expect(strategies.map(nameOf)).toEqual(expected);
   },
 );

@@ -13,7 +13,7 @@ import { hasRecentMember, verifySignature } from './authenticate.ts';
 
 const now = 1_700_000_000;
 
-/** The signature schemes with a fixed form. */
+/** The signature schemes of providers. The form of their signatures is fixed; the form of the scheme `hmac` is part of a webhook. */
 type Signing = Exclude<SignatureSchemeName, 'hmac' | (typeof unsignedSchemeNames)[number]>;
 
 const verify = (

@@ -71,8 +71,8 @@ export interface RefusedDelivery {
 type Checked = Pick<KnownWebhook, 'uid' | 'version' | 'fullUntil'>;
 
 /**
- * Returns why a delivery was not written. If a budget is used up, stores in `webhook` until when, so that the process can refuse
- * deliveries without a query.
+ * Returns why a delivery was not written. If a budget is used up, writes the time at which the budget has room again into
+ * `webhook.fullUntil`. Until that time, the process refuses deliveries without a query.
  */
 export async function explainRefusal(
   db: Queryable,

@@ -24,8 +24,8 @@ async function readSpace(folder: string): Promise<Space | undefined> {
 
 /**
  * Returns whether a pull must stop because the disk is nearly full. If the used space of the disk has grown by more than `maxBytes` since
- * the start of the pull, the pull must leave a tenth of the disk free (at most `mostKept`). This growth does not prove that the image is
- * too large, because other pulls and programs write to the disk too. So the size of the image is checked after the pull.
+ * the start of the pull, the pull must leave a tenth of the disk free, or `mostKept` if that is less. This growth does not prove
+ * that the image is too large, because other pulls and programs write to the disk too. So the size of the image is checked after the pull.
  */
 export function isNearlyFull(before: Space, now: Space, maxBytes: number): boolean {
   if (now.free < leastFree) return true;
