@@ -1,6 +1,5 @@
 /** The kinds of harnesses and their capabilities. All other code checks a capability and never the name of a harness. */
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
-import { builtinHarness, isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
 import { findHarness } from '@runyard/contract/agent/harness-presets/presets';
 
 /**
@@ -87,8 +86,9 @@ const capabilitiesOf: Readonly<Record<HarnessKind, HarnessCapabilities>> = {
 };
 
 function kindOf(type: string, hasModel: boolean): HarnessKind {
-  if (isBuiltin(type)) return hasModel ? 'model-loop' : 'runbook';
-  return findHarness(type)?.hasOnlyRawOutput ? 'command' : 'external';
+  const harness = findHarness(type);
+  if (harness?.isBuiltIn) return hasModel ? 'model-loop' : 'runbook';
+  return harness?.hasOnlyRawOutput ? 'command' : 'external';
 }
 
 /** The part of a task that names the harness of the run. */
@@ -97,12 +97,12 @@ export type HarnessOfTask = Pick<AgentTask, 'harness' | 'agent_config'>;
 /** Returns the profile of the harness of a task. */
 export function harnessProfile({ harness, agent_config }: HarnessOfTask): HarnessProfile {
   const { type, model } = harness;
-  const ownModel = isBuiltin(type) ? 'runbook' : (agent_config.model_id ?? type);
+  const ownModel = findHarness(type)?.isBuiltIn ? 'runbook' : (agent_config.model_id ?? type);
   const kind = kindOf(type, model !== undefined);
   const capabilities = capabilitiesOf[kind];
   return {
     kind,
-    name: isBuiltin(type) ? builtinHarness : type,
+    name: type,
     modelId: model?.id ?? ownModel,
     capabilities: findHarness(type)?.embedsLinkedFiles ? { ...capabilities, takesFileLinks: false } : capabilities,
   };

@@ -54,16 +54,16 @@ export async function showPast(
   },
 ): Promise<Shown> {
   const { json, signal, tail, follow } = options;
-  let shown = nothingShown(context);
-  let kept = '';
+  let position = nothingShown(context);
+  let lastText = '';
   for await (const { id, event } of followRun(context, runId, { signal, ...(follow ? {} : { follow: false }) })) {
-    shown = { ...shown, lastEventId: id, ...(event.type === 'state' ? { lastState: event.state } : {}) };
-    const text = textOf(shown.view, event, json);
+    position = { ...position, lastEventId: id, ...(event.type === 'state' ? { lastState: event.state } : {}) };
+    const text = textOf(position.view, event, json);
     if (tail === undefined) context.out(text);
-    else kept = lastLines(kept + text, tail);
+    else lastText = lastLines(lastText + text, tail);
   }
-  if (kept !== '') context.out(kept);
-  return shown;
+  if (lastText !== '') context.out(lastText);
+  return position;
 }
 
 /**
@@ -74,11 +74,11 @@ export async function watch(
   context: Context,
   client: Client,
   runId: string,
-  shown: Shown,
+  position: Shown,
   options: WatchOptions,
 ): Promise<RunItem | null> {
   const { json, asker } = options;
-  const { view, lastEventId } = shown;
+  const { view, lastEventId } = position;
   const around = asker?.around ?? ((show: () => void) => show());
   const signal = asker ? AbortSignal.any([options.signal, asker.left]) : options.signal;
   const here = {

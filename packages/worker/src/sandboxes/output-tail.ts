@@ -19,7 +19,7 @@ export interface OutputTail {
 /** Keeps the end of the output of `streams` in bounded memory. */
 export function keepOutputTail(streams: readonly Readable[]): OutputTail {
   let chunks: Buffer[] = [];
-  let kept = 0;
+  let chunkBytes = 0;
   let inWindow = 0;
   let windowBegan = 0;
   let pause: NodeJS.Timeout | undefined;
@@ -27,7 +27,7 @@ export function keepOutputTail(streams: readonly Readable[]): OutputTail {
 
   const compact = (): void => {
     chunks = [Buffer.concat(chunks).subarray(-keptBytes)];
-    kept = chunks[0]?.length ?? 0;
+    chunkBytes = chunks[0]?.length ?? 0;
   };
   const resume = (): void => {
     pause = undefined;
@@ -51,8 +51,8 @@ export function keepOutputTail(streams: readonly Readable[]): OutputTail {
     stream.on('error', () => {});
     stream.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
-      kept += chunk.length;
-      if (kept > 2 * keptBytes) compact();
+      chunkBytes += chunk.length;
+      if (chunkBytes > 2 * keptBytes) compact();
       throttle(chunk.length);
     });
   }

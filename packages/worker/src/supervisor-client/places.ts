@@ -84,12 +84,12 @@ export function keepPlaces(start: () => Promise<SupervisorProcess>): Places {
       .sort(([, one], [, other]) => other.sandboxes.size - one.sandboxes.size)[0];
 
   const leave = (supervisor: SupervisorProcess, sandbox: string): void => {
-    const held = places.get(supervisor);
+    const place = places.get(supervisor);
     // Does nothing on a second call for the same sandbox. Otherwise a second timer would start, could not be cancelled, and would end
     // a supervisor that has a new sandbox.
-    if (held === undefined || !held.sandboxes.delete(sandbox) || held.sandboxes.size > 0) return;
-    if (held.inAll >= mostInAll) end(supervisor);
-    else held.idle = setTimeout(() => end(supervisor), idleMs).unref();
+    if (place === undefined || !place.sandboxes.delete(sandbox) || place.sandboxes.size > 0) return;
+    if (place.inAll >= mostInAll) end(supervisor);
+    else place.idle = setTimeout(() => end(supervisor), idleMs).unref();
   };
 
   return {
@@ -97,12 +97,12 @@ export function keepPlaces(start: () => Promise<SupervisorProcess>): Places {
       for (;;) {
         const found = withRoom();
         if (found !== undefined) {
-          const [supervisor, held] = found;
-          clearTimeout(held.idle);
-          held.sandboxes.add(sandbox);
-          held.inAll += 1;
+          const [supervisor, place] = found;
+          clearTimeout(place.idle);
+          place.sandboxes.add(sandbox);
+          place.inAll += 1;
           const { id, process } = supervisor;
-          return { id, process, lines: held.open(sandbox), leave: () => leave(supervisor, sandbox) };
+          return { id, process, lines: place.open(sandbox), leave: () => leave(supervisor, sandbox) };
         }
         starting ??= start()
           .then(add)

@@ -17,7 +17,7 @@ const workerDescriptor = 3;
 
 closeInheritedDescriptors([workerDescriptor]);
 trustCaFile(process.env.RUNYARD_CA_FILE || undefined);
-const held = new Set<string>();
+const sandboxes = new Set<string>();
 let hasWorker = true;
 const connection = openLines<Addressed<Report>, Addressed<SandboxOrder>>(new Socket({ fd: workerDescriptor }), {
   message() {},
@@ -36,11 +36,11 @@ const channelOf = shareLines<Report, SandboxOrder>(connection, {
 
 /** Begins to supervise a sandbox. */
 function hold(sandbox: string, order: Extract<SandboxOrder, { type: 'prepare' }>): void {
-  held.add(sandbox);
+  sandboxes.add(sandbox);
   const supervision = holdSandbox(order.folder, {
     listen: (supervision) => listenForAdoption(order.folder, supervision),
     onOver() {
-      held.delete(sandbox);
+      sandboxes.delete(sandbox);
       endIfFree();
     },
   });
@@ -49,5 +49,5 @@ function hold(sandbox: string, order: Extract<SandboxOrder, { type: 'prepare' }>
 
 /** Ends this process if it has no sandbox and no worker is connected, because then the process can get no further sandbox. */
 function endIfFree(): void {
-  if (!hasWorker && held.size === 0) process.exit(0);
+  if (!hasWorker && sandboxes.size === 0) process.exit(0);
 }

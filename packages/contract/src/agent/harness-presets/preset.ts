@@ -46,6 +46,11 @@ export interface PresetValues {
  * harness.
  */
 export interface HarnessCapabilities {
+  /**
+   * True: the agent itself is the harness, without another program. It calls models of every protocol, executes a runbook if the run has no
+   * model, and writes no transcript besides the conversation.
+   */
+  readonly isBuiltIn?: true;
   /** For each `approval_policy`: the configuration for this policy, or a sentence that says why the harness cannot follow the policy. */
   readonly approvals: Readonly<Record<ApprovalPolicy, PresetConfiguration | string>>;
   /**

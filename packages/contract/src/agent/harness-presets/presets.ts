@@ -1,4 +1,4 @@
-import { builtinHarness } from './builtin.ts';
+import { builtinAlias, builtinHarness } from './builtin.ts';
 import { claude } from './claude.ts';
 import { codex } from './codex.ts';
 import { gemini } from './gemini.ts';
@@ -22,7 +22,7 @@ const neverAsks = 'the harness command cannot ask. Use auto-approve, or another 
 
 /** Capabilities of every kind of `config.harness`. */
 const harnesses: Readonly<Record<string, HarnessCapabilities>> = {
-  [builtinHarness]: { approvals: followsAll },
+  [builtinHarness]: { approvals: followsAll, isBuiltIn: true },
   ...presets,
   acp: { approvals: followsAll, neededCommand: 'the ACP agent to start, for example ["my-agent", "--acp"]' },
   command: {
@@ -36,8 +36,10 @@ const harnesses: Readonly<Record<string, HarnessCapabilities>> = {
 export const harnessTypes: readonly string[] = Object.keys(harnesses);
 
 /** Returns the capabilities of a kind of harness; undefined if no kind has this name. */
-export const findHarness = (type: string): HarnessCapabilities | undefined =>
-  Object.hasOwn(harnesses, type) ? harnesses[type] : undefined;
+export function findHarness(type: string): HarnessCapabilities | undefined {
+  const name = type === builtinAlias ? builtinHarness : type;
+  return Object.hasOwn(harnesses, name) ? harnesses[name] : undefined;
+}
 
 /** Folder of a sandbox that holds the programs of `RUNYARD_HARNESS_DIR`. */
 export const harnessFolderInside = '/opt/harnesses';

@@ -2,9 +2,9 @@
  * Keys that define how runs are executed. The key `agentDefaults` of a factory contains them, and agents and automations can override them.
  */
 import { z } from 'zod';
-import { builtinHarness, isBuiltin } from '../../agent/harness-presets/builtin.ts';
+import { builtinAlias, builtinHarness } from '../../agent/harness-presets/builtin.ts';
 import { presetTypes } from '../../agent/harness-presets/preset.ts';
-import { presetAliases } from '../../agent/harness-presets/presets.ts';
+import { findHarness, presetAliases } from '../../agent/harness-presets/presets.ts';
 import { maxMcpServersOfRun, maxSkillsOfRun } from '../../limits.ts';
 import { NonBlank, Text, Uid22 } from '../../wire/primitives.ts';
 import { makeSpelling } from '../../wire/spelling.ts';
@@ -79,7 +79,7 @@ const HarnessAuth = strictObject({
  * Harnesses that a definition can name. `acp` and `command` are not allowed, because these harnesses need a command, and definition
  * files have no key for a command.
  */
-const knownHarnesses = [builtinHarness, 'builtin', ...presetTypes, ...presetAliases.keys()];
+const knownHarnesses = [builtinHarness, builtinAlias, ...presetTypes, ...presetAliases.keys()];
 const harnessSpelling = makeSpelling(knownHarnesses);
 const HarnessType = z
   .string()
@@ -113,7 +113,7 @@ interface AnyHarness {
 
 /** The built-in harness has no credentials or reasoning levels of its own. */
 function checkBuiltin(harness: AnyHarness, context: z.RefinementCtx): void {
-  if (!isBuiltin(harness.type)) return;
+  if (!findHarness(harness.type ?? '')?.isBuiltIn) return;
   for (const key of ['reasoningLevel', 'auth'] as const)
     if (harness[key] !== undefined && harness[key] !== null)
       context.addIssue({

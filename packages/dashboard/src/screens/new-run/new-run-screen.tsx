@@ -1,3 +1,4 @@
+import { harnessTypes } from '@runyard/contract/agent/harness-presets/presets';
 import { approvalPolicies } from '@runyard/contract/wire/choices';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
@@ -185,7 +186,7 @@ export function NewRunScreen() {
           </Field>
         </div>
         <datalist id="harnesses">
-          {['oz', 'claude', 'codex', 'gemini', 'opencode', 'acp', 'command'].map((name) => (
+          {harnessTypes.map((name) => (
             <option key={name} value={name} />
           ))}
         </datalist>

@@ -117,8 +117,8 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget {
   const fits = (held: number, bytes: number, most: number): boolean => held === 0 || held + bytes <= most;
   /** Returns how many bytes of a new body would exceed the share of its team. */
   const commonOf = (owner: BodyOwner, bytes: number): number => {
-    const held = teams.of(keyOf(owner)).bytes;
-    return beyondShare(held + bytes) - beyondShare(held);
+    const bytesNow = teams.of(keyOf(owner)).bytes;
+    return beyondShare(bytesNow + bytes) - beyondShare(bytesNow);
   };
   const roomHas = (owner: BodyOwner, bytes: number): boolean => {
     const beyond = commonOf(owner, bytes);
@@ -133,17 +133,17 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget {
   };
   const take = (owner: BodyOwner, bytes: number): Place => {
     change(owner, { bytes, requests: 1 });
-    let held = bytes;
+    let heldBytes = bytes;
     let requests = 1;
     const giveBack = (by: { bytes: number; requests: number }): void => {
-      held -= by.bytes;
+      heldBytes -= by.bytes;
       requests -= by.requests;
       change(owner, { bytes: -by.bytes, requests: -by.requests });
       admitWaiting();
     };
     return {
-      releaseBytes: () => giveBack({ bytes: held, requests: 0 }),
-      release: () => giveBack({ bytes: held, requests }),
+      releaseBytes: () => giveBack({ bytes: heldBytes, requests: 0 }),
+      release: () => giveBack({ bytes: heldBytes, requests }),
     };
   };
   /** Returns true if a request waits for the common memory, and not only for its owner's limit. */
@@ -227,17 +227,17 @@ interface Held {
 
 /** Makes a table of the memory and requests of each owner. The owners are all teams or all executions. An owner without requests is removed. */
 function holders() {
-  const held = new Map<string, Held>();
+  const entries = new Map<string, Held>();
   const none: Readonly<Held> = { bytes: 0, requests: 0, waiting: 0 };
   return {
-    of: (id: string): Readonly<Held> => held.get(id) ?? none,
+    of: (id: string): Readonly<Held> => entries.get(id) ?? none,
     change: (id: string, by: Partial<Held>): void => {
-      const now = held.get(id) ?? { ...none };
+      const now = entries.get(id) ?? { ...none };
       now.bytes += by.bytes ?? 0;
       now.requests += by.requests ?? 0;
       now.waiting += by.waiting ?? 0;
-      if (now.requests === 0 && now.waiting === 0) held.delete(id);
-      else held.set(id, now);
+      if (now.requests === 0 && now.waiting === 0) entries.delete(id);
+      else entries.set(id, now);
     },
   };
 }

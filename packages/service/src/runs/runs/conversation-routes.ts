@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import { isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
 import { findHarness } from '@runyard/contract/agent/harness-presets/presets';
 import { routes } from '@runyard/contract/routes';
 import { isTerminal } from '@runyard/contract/runs/run-states';
@@ -169,7 +168,7 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
     serve(routes.getConversationTranscript, async ({ params, principal }) => {
       const runs = await conversationRuns(principal.teamId, params.conversationId);
       if (runs.length === 0) return notFound('conversation');
-      if (runs.some(({ harness }) => isBuiltin(harness))) {
+      if (runs.some(({ harness }) => findHarness(harness)?.isBuiltIn)) {
         return refuse('operation_not_supported', {
           status: 400,
           detail:

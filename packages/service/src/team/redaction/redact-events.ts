@@ -60,13 +60,13 @@ function redactPiece(
 ): string {
   const { text: before, stored } = takeHeld(piece.stream, held);
   const clean = isLast ? { text: redactor.whole(before + piece.text), held: '' } : redactor.piece(before, piece.text);
-  const all = clean.text + clean.held;
+  const redacted = clean.text + clean.held;
   // If a secret began in text that is already stored, put the mark for the secret after the characters that are stored.
-  const from = commonLength(before.slice(0, stored), all);
-  const to = isStoredAtOnce(clean.held) ? all.length : Math.max(from, clean.text.length);
+  const from = commonLength(before.slice(0, stored), redacted);
+  const to = isStoredAtOnce(clean.held) ? redacted.length : Math.max(from, clean.text.length);
   const storedOfHeld = to - clean.text.length;
   if (clean.held) held[piece.stream] = storedOfHeld > 0 ? { text: clean.held, stored: storedOfHeld } : clean.held;
-  return all.slice(from, to);
+  return redacted.slice(from, to);
 }
 
 /**

@@ -201,9 +201,9 @@ export function matcherOf(delivery: MatchedDelivery): (automation: AutomationRow
       reasons.push(`triggers[${index}]: ${describe(failed)}`);
       checks.push(...failedOf(failed).map((check) => ({ ...check, trigger: index })));
     }
-    const kept = checks.slice(0, Math.min(maxChecksOfOutcome, room));
-    room -= kept.length;
-    return { matched: false, reason: shorten(reasons.join('. '), maxReasonLength), checks: kept };
+    const firstChecks = checks.slice(0, Math.min(maxChecksOfOutcome, room));
+    room -= firstChecks.length;
+    return { matched: false, reason: shorten(reasons.join('. '), maxReasonLength), checks: firstChecks };
   };
 }
 

@@ -1,5 +1,6 @@
 /** Makes configurations of runs from the members of definition files that define how a run is executed. */
 
+import { builtinHarness } from '@runyard/contract/agent/harness-presets/builtin';
 import type { CreateFactoryRequest, FactoryAgent } from '@runyard/contract/factories/factories';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type {
@@ -43,7 +44,7 @@ export function toConfig(
   return {
     ...(modelId ? { model_id: modelId } : {}),
     // A file with `model` means the built-in harness with this model.
-    ...(model ? { harness: { type: 'oz' } } : {}),
+    ...(model ? { harness: { type: builtinHarness } } : {}),
     ...(harness ? { harness: toHarness(harness) } : {}),
     ...(environmentId ? { environment_id: environmentId } : {}),
     ...(defined ? toRunner(defined) : {}),

@@ -1,3 +1,4 @@
+import { builtinHarness } from '@runyard/contract/agent/harness-presets/builtin';
 import type { FactoryAgent } from '@runyard/contract/factories/factories';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import { isDefinedSkill } from '@runyard/definitions/defined-skill';
@@ -27,13 +28,13 @@ export function configOfFactoryRun({ defaults, agent, overrides = {} }: FactoryR
 }
 
 function replaceMembers(inherited: AmbientAgentConfig, own: AmbientAgentConfig): AmbientAgentConfig {
-  const kept = { ...inherited };
+  const remaining = { ...inherited };
   // Remove an inherited member if the own configuration sets another member with the same meaning, because a run accepts only one of the two.
-  if (own.skill_spec !== undefined) delete kept.skills;
-  if (own.skills !== undefined) delete kept.skill_spec;
-  if (own.harness?.model_id !== undefined) delete kept.model_id;
+  if (own.skill_spec !== undefined) delete remaining.skills;
+  if (own.skills !== undefined) delete remaining.skill_spec;
+  if (own.harness?.model_id !== undefined) delete remaining.model_id;
   const harness = mergeHarness(inherited.harness, own.harness);
-  const merged = { ...kept, ...own, ...(harness === undefined ? {} : { harness }) };
+  const merged = { ...remaining, ...own, ...(harness === undefined ? {} : { harness }) };
   const defined = inherited.skills?.filter(isDefinedSkill) ?? [];
   if (defined.length === 0 || (own.skills ?? own.skill_spec) === undefined) return merged;
   const { skill_spec: first, skills = [], ...others } = merged;
@@ -44,7 +45,7 @@ type Harness = AmbientAgentConfig['harness'];
 
 function mergeHarness(inherited: Harness, own: Harness): Harness {
   if (own === undefined || inherited === undefined) return own ?? inherited;
-  const isOther = own.type !== undefined && own.type !== (inherited.type ?? 'oz');
+  const isOther = own.type !== undefined && own.type !== (inherited.type ?? builtinHarness);
   const { reasoning_level, ...merged } = isOther ? own : { ...inherited, ...own };
   return { ...merged, ...(reasoning_level ? { reasoning_level } : {}) };
 }

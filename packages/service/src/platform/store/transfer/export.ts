@@ -70,11 +70,11 @@ async function* exportChunks(db: Database, blobs: BlobStore, result: Counts): As
   // waits for this promise until the export has ended.
   const release = Promise.withResolvers<void>();
   const opened = Promise.withResolvers<pg.Client>();
-  const held = db.onOwnConnection(async (client) => {
+  const transaction = db.onOwnConnection(async (client) => {
     opened.resolve(client);
     await release.promise;
   });
-  held.catch(opened.reject);
+  transaction.catch(opened.reject);
   try {
     const client = await opened.promise;
     await beginExport(client);
@@ -92,7 +92,7 @@ async function* exportChunks(db: Database, blobs: BlobStore, result: Counts): As
     await endExport(client);
   } finally {
     release.resolve();
-    await held.catch(() => undefined);
+    await transaction.catch(() => undefined);
   }
   yield sectionHead({ end: true, tables: result.tables, blobs: result.blobs });
 }

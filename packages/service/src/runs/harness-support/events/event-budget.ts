@@ -124,11 +124,11 @@ export function openEventBudget(
       isConversationFull = true;
       const first = reached;
       const essential = essentialOf(event);
-      const kept = essential && within(limits.eventBytes + reserveBytes, room.texts, toRow(essential));
+      const essentialRow = essential && within(limits.eventBytes + reserveBytes, room.texts, toRow(essential));
       reached = first;
-      const isCut = kept === undefined || (event.type === 'action_result' && event.output !== undefined);
+      const isCut = essentialRow === undefined || (event.type === 'action_result' && event.output !== undefined);
       if (isCut) added.droppedEvents += 1;
-      return kept;
+      return essentialRow;
     },
     takeLine(line) {
       // All lines of a batch are stored as one row, so add the size of a row only for the first line.

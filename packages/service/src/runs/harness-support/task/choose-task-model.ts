@@ -1,4 +1,4 @@
-import { isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
+import { findHarness } from '@runyard/contract/agent/harness-presets/presets';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { isUnpriced } from '../../../team/models/is-unpriced.ts';
 import { firstLocalId } from '../../../team/models/local-models.ts';
@@ -50,4 +50,4 @@ export async function chooseTaskModel(
  * with which the run was created.
  */
 const mayUse = (harness: string, wanted: string, { id, agentModel }: ResolvedModel): boolean =>
-  agentModel !== undefined && (isBuiltin(harness) || speakSameProtocol(wanted, id));
+  agentModel !== undefined && (findHarness(harness)?.isBuiltIn === true || speakSameProtocol(wanted, id));

@@ -1,5 +1,4 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
-import { isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
 import { findHarness } from '@runyard/contract/agent/harness-presets/presets';
 import { isFindable } from '@runyard/contract/secrets/secrets';
 import type { Settings } from '@runyard/contract/settings/settings';
@@ -167,7 +166,7 @@ export async function resolveTask(
       })
     : {};
   if (earlier === 'busy') return { kind: 'busy', detail: 'Too many long conversations are being read.' };
-  const isRunbook = isBuiltin(row.harness) && model === undefined;
+  const isRunbook = findHarness(row.harness)?.isBuiltIn === true && model === undefined;
   const firstPrompt = row.prompt.trim() === '' ? promptOfSkill(skills.skills, isRunbook) : row.prompt;
   const { prompt, mode, answer } = firstTurnOf({ ...row, prompt: firstPrompt }, followups);
   const { harness } = row.config;

@@ -285,10 +285,10 @@ function pageOf(selects: readonly Select[], order: ListOrder, count: string): st
     const hasEnded = earlier.flatMap(({ hasEnded = [] }) => hasEnded);
     return `p${n} AS MATERIALIZED (${[text, ...isMissing, ...hasEnded].join(' AND ')} ${own} LIMIT ${count})`;
   });
-  const all = selects.map((_, n) => `SELECT id, sort_value FROM p${n}`).join(' UNION ALL ');
+  const union = selects.map((_, n) => `SELECT id, sort_value FROM p${n}`).join(' UNION ALL ');
   return [
     ...relations,
-    `page AS MATERIALIZED (SELECT id, sort_value FROM (${all}) p ${orderBy(order, '')} LIMIT ${count})`,
+    `page AS MATERIALIZED (SELECT id, sort_value FROM (${union}) p ${orderBy(order, '')} LIMIT ${count})`,
   ];
 }
 

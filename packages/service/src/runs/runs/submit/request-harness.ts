@@ -1,5 +1,5 @@
 import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
-import { builtinHarness, isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
+import { builtinHarness } from '@runyard/contract/agent/harness-presets/builtin';
 import type { HarnessPreset } from '@runyard/contract/agent/harness-presets/preset';
 import {
   findHarness,
@@ -26,12 +26,12 @@ const fault = (path: string, message: string): HarnessCheck => ({
  */
 export function checkHarness(config: AmbientAgentConfig): HarnessCheck {
   const { type = builtinHarness, command } = config.harness ?? {};
-  if (isBuiltin(type)) {
+  const harness = findHarness(type);
+  if (harness?.isBuiltIn) {
     return command === undefined
       ? { ok: true, harness: builtinHarness }
       : fault('harness.command', 'belongs to the harnesses acp and command, and to presets');
   }
-  const harness = findHarness(type);
   if (harness === undefined) {
     const known = harnessTypes.join(', ');
     return fault('harness.type', `unknown harness ${JSON.stringify(type.slice(0, 100))}; known are ${known}`);

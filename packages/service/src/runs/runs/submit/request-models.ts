@@ -1,7 +1,7 @@
 /** Checks the model that a request names, and the fallback models. */
 
-import { isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
 import type { HarnessPreset } from '@runyard/contract/agent/harness-presets/preset';
+import { findHarness } from '@runyard/contract/agent/harness-presets/presets';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { Fault } from '../../../platform/fault.ts';
 import { type ModelChoices, noChoices } from '../../../team/models/choices.ts';
@@ -60,6 +60,7 @@ export function checkModels(models: Models, choices: ModelChoices, wanted: Wante
   const problem = preset && unusableModel(preset, resolved.model);
   if (problem !== undefined) faults.push({ path: `config.${member}`, message: problem });
   const namedIds = [modelId];
+  const callsEveryProtocol = findHarness(harness)?.isBuiltIn === true;
   for (const [index, named] of (config.model_fallbacks ?? []).entries()) {
     const path = `config.model_fallbacks.${index}`;
     // An outage of a fallback's provider is no fault, because it may have ended when the fallback is needed.
@@ -69,7 +70,7 @@ export function checkModels(models: Models, choices: ModelChoices, wanted: Wante
     if (!fallback.ok) faults.push({ path, message: fallback.message });
     else if (fallback.model.agentModel === undefined)
       faults.push({ path, message: 'must be a language model of a provider' });
-    else if (!isBuiltin(harness) && !speakSameProtocol(modelId, fallback.model.id))
+    else if (!callsEveryProtocol && !speakSameProtocol(modelId, fallback.model.id))
       faults.push({
         path,
         message: `the harness ${harness} keeps the protocol of ${modelId}; name a model of the same provider, or use the harness oz`,
@@ -89,7 +90,7 @@ export function checkModels(models: Models, choices: ModelChoices, wanted: Wante
   const isReplaceable = fallbacks.some((id) => {
     const fallback = models.resolve(id, choices);
     if (!fallback.ok || (config.max_cost_usd !== undefined && isUnpriced(models, fallback.model.id))) return false;
-    return isBuiltin(harness) || speakSameProtocol(modelId, fallback.model.id);
+    return callsEveryProtocol || speakSameProtocol(modelId, fallback.model.id);
   });
   if (isReplaceable) return ok;
   const { message, retryAfterSeconds } = resolved;

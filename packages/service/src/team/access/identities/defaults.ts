@@ -1,5 +1,6 @@
 /** Handles the defaults of an agent identity: values for members of a run that the run's request does not set. */
 
+import { builtinHarness } from '@runyard/contract/agent/harness-presets/builtin';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { AgentIdentity, UpdateAgentIdentityRequest } from '@runyard/contract/team/identities';
 import type { Fault } from '../../../platform/fault.ts';
@@ -74,6 +75,6 @@ export function configAfter(request: RequestedConfig, before: IdentityConfig): I
 
 /** Returns a fault if a request names two different harnesses in two members. */
 export const harnessFaults = ({ harness, base_harness: type }: RequestedConfig): DefaultFault[] =>
-  type && harness && type !== (harness.type ?? 'oz')
+  type && harness && type !== (harness.type ?? builtinHarness)
     ? [{ path: 'base_harness', message: 'must be harness.type, or be left out' }]
     : [];

@@ -145,14 +145,14 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Logg
     const asks = !hasAll && configuration.serverMetadata().userinfo_endpoint !== undefined;
     if (claims === undefined && !asks) return { kind: 'unavailable', reason: 'it says nothing of the person' };
     const more = asks ? await library.fetchUserInfo(configuration, tokens.access_token, subject) : {};
-    const all: Record<string, unknown> = { ...more, ...claims };
+    const allClaims: Record<string, unknown> = { ...more, ...claims };
     return {
       kind: 'person',
       person: {
         subject,
-        displayName: displayNameOf(all),
-        email: typeof all.email === 'string' && all.email.length <= 320 ? printable(all.email) : null,
-        groups: groupsOf(all[config.groups_claim]),
+        displayName: displayNameOf(allClaims),
+        email: typeof allClaims.email === 'string' && allClaims.email.length <= 320 ? printable(allClaims.email) : null,
+        groups: groupsOf(allClaims[config.groups_claim]),
         ...(tokens.refresh_token === undefined ? {} : { refreshToken: tokens.refresh_token }),
       },
     };
@@ -220,8 +220,8 @@ const printable = (text: string): string =>
 
 function displayNameOf(claims: Readonly<Record<string, unknown>>): string {
   const names = [claims.name, claims.preferred_username, claims.email, claims.sub];
-  const shown = names.map((name) => (typeof name === 'string' ? printable(name) : ''));
-  return shown.find((name) => name !== '') ?? 'Unnamed';
+  const printableNames = names.map((name) => (typeof name === 'string' ? printable(name) : ''));
+  return printableNames.find((name) => name !== '') ?? 'Unnamed';
 }
 
 /** Returns the groups as the provider names them; no groups if the claim has another type. */
