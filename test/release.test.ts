@@ -1,8 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readAdvisories } from './release/advisories.ts';
+import { releaseChangelog, writeVersion } from './release/new-version.ts';
 import { type Sbom, toSbom } from './release/sbom.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
@@ -68,4 +70,56 @@ test.each([
   ['no answer', '', [], { kind: 'unknown', reason: 'npm audit printed no JSON' }],
 ])('the check of advisories reads the output of npm audit: %s', (_, printed, accepted, expected) => {
   expect(readAdvisories(printed, accepted)).toEqual(expected);
+});
+
+describe('the changelog of a new version', () => {
+  const introduction = '# Changelog\n\nText.\n\n';
+
+  test('has the unreleased changes in the section of the version, before the earlier versions', () => {
+    const before = `${introduction}## Unreleased\n\n- Adds a thing.\n\n## 1.0.0 – 2026-01-01\n\n- First.\n`;
+    expect(releaseChangelog(before, '1.1.0', '2026-02-03')).toBe(
+      `${introduction}## Unreleased\n\n## 1.1.0 – 2026-02-03\n\n- Adds a thing.\n\n## 1.0.0 – 2026-01-01\n\n- First.\n`,
+    );
+  });
+
+  test.each([
+    ['without unreleased changes', `${introduction}## Unreleased\n\n## 1.0.0 – 2026-01-01\n\n- First.\n`, /is empty/],
+    ['without a section of unreleased changes', introduction, /must have one section/],
+    ['with a section of this version', `${introduction}## Unreleased\n\n- A.\n\n## 1.1.0 – 2026-01-01\n`, /already/],
+  ])('is refused %s', (_, before, message) => {
+    expect(() => releaseChangelog(before, '1.1.0', '2026-02-03')).toThrow(message);
+  });
+});
+
+test('a new version stands in every package, the lockfile, the deploy files and their page, and changes no other line', () => {
+  const clone = path.join(mkdtempSync(path.join(tmpdir(), 'runyard-version-')), 'clone');
+  execFileSync('git', ['clone', '-q', '--shared', root, clone]);
+  const git = (...words: string[]) => execFileSync('git', words, { cwd: clone, encoding: 'utf8' }).trim();
+  expect(() => writeVersion(clone, '9.8', '2026-02-03')).toThrow('is not a version');
+  expect(git('status', '--porcelain')).toBe('');
+
+  const earlier: string = JSON.parse(readFileSync(path.join(clone, 'package.json'), 'utf8')).version;
+  writeVersion(clone, '9.8.7-rc.1', '2026-02-03');
+  const changed = git('diff', '-U0', '--', ':!CHANGELOG.md')
+    .split('\n')
+    .filter((line) => /^[-+][^-+]/.test(line));
+  const removed = changed.filter((line) => line.startsWith('-')).map((line) => line.slice(1));
+  const added = changed.filter((line) => line.startsWith('+')).map((line) => line.slice(1));
+  expect(added).toEqual(removed.map((line) => line.replaceAll(earlier, '9.8.7-rc.1')));
+  expect(removed).toEqual(removed.filter((line) => line.includes(earlier)));
+  const manifests = git('ls-files', 'package.json', 'packages/*/package.json').split('\n');
+  expect(git('diff', '--name-only').split('\n')).toEqual(
+    [
+      ...manifests,
+      'CHANGELOG.md',
+      'deploy/compose.yaml',
+      'deploy/helm/runyard/Chart.yaml',
+      'docs/deploy.md',
+      'package-lock.json',
+    ].sort(),
+  );
+  // No file of the repository still names the earlier version as the version of Runyard.
+  expect(() =>
+    git('grep', '-nE', `runyard[a-z/-]*"?[:@] ?"?v?${earlier.replaceAll('.', '\\.')}`, '--', ':!CHANGELOG.md'),
+  ).toThrow();
 });

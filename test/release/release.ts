@@ -5,6 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { readAdvisories } from './advisories.ts';
+import { writeVersion } from './new-version.ts';
 import { type Sbom, toSbom } from './sbom.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -12,6 +13,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     accept: { type: 'string', multiple: true, default: [] },
+    version: { type: 'string' },
     'without-images': { type: 'boolean', default: false },
   },
 });
@@ -28,7 +30,7 @@ const npm = (...words: string[]) =>
   spawnSync('npm', words, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 }).stdout ?? '';
 
 const [folder] = positionals;
-if (folder === undefined) fail('usage: bin/release FOLDER [--accept GHSA-ID] [--without-images]');
+if (folder === undefined) fail('usage: bin/release FOLDER [--version VERSION] [--accept GHSA-ID] [--without-images]');
 if (git('status', '--porcelain') !== '') fail('the working tree has changes; a release is a commit');
 mkdirSync(folder, { recursive: true });
 if (readdirSync(folder).length > 0) fail(`the folder ${folder} is not empty`);
@@ -40,6 +42,19 @@ else if (advisories.found.length > 0)
     `the lockfile has packages with advisories; update them, or name those that do not concern the program with --accept ID:\n${advisories.found.map(({ line }) => `  ${line}`).join('\n')}`,
   );
 else say('no advisory is known about the packages of the lockfile');
+
+if (values.version !== undefined) {
+  const tag = `v${values.version}`;
+  if (git('tag', '--list', tag) !== '') fail(`the tag ${tag} exists already; choose another version`);
+  try {
+    writeVersion(root, values.version, new Date().toISOString().slice(0, 10));
+  } catch (error) {
+    fail((error as Error).message);
+  }
+  git('commit', '--quiet', '--all', '--message', `Release ${values.version}`);
+  git('tag', '--annotate', tag, '--message', `Runyard ${values.version}`);
+  say(`the new commit has the tag ${tag}; publish both with: git push --follow-tags`);
+}
 
 const manifest: { name: string; version: string } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 const base = `${manifest.name}-${manifest.version}`;
