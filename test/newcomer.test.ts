@@ -154,3 +154,25 @@ test('`up` prints a curl command that works without changes, and leaves no proce
   expect(await up.exited).toBe(0);
   expect(processesOf(clone)).toEqual([]);
 });
+
+test.skipIf(process.env.NEWCOMER_NPM !== '1')(
+  'the tarball of a release works without git and without a network, if npm has the packages in its cache',
+  { timeout: 600_000 },
+  async () => {
+    const release = path.join(folder, 'release');
+    const author = { GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@example.com' };
+    const committer = { GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@example.com' };
+    const make = ['bin/release', release, '--version', '99.1.2', '--without-images'];
+    const made = await runCommand(make, { cwd: clone, env: { ...env, ...author, ...committer } });
+    expect(made).toMatchObject({ code: 0 });
+    expect(execFileSync('git', ['tag', '--points-at', 'HEAD'], { cwd: clone, encoding: 'utf8' })).toBe('v99.1.2\n');
+    expect((await runCommand(make, { cwd: clone, env })).output).toContain('the tag v99.1.2 exists already');
+    execFileSync('tar', ['-xzf', path.join(release, 'runyard-99.1.2.tar.gz'), '-C', folder]);
+    const unpacked = { cwd: path.join(folder, 'runyard-99.1.2'), env: { ...env, npm_config_offline: 'true' } };
+    const { code, output } = await runCommand(['bin/runyard', 'run', 'examples/hello.md'], unpacked);
+    expect(output).toContain('SUCCEEDED');
+    expect(output, 'the tarball has the built dashboard').not.toContain('building the dashboard');
+    expect(code).toBe(0);
+    expect((await runCommand(['bin/runyard', 'down'], unpacked)).output).toBe('stopped\n');
+  },
+);

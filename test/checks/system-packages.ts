@@ -86,3 +86,6 @@ export function installSystemPackages(say: (message: string) => void): void {
       say(`apt-get has no ${name}; what needs it is skipped:\n${String(stderr).slice(-2000)}`);
   }
 }
+
+/** Names of the packages that `installSystemPackages` installs where they are missing. */
+export const systemPackageNames: readonly string[] = wanted.map(({ name }) => name);
