@@ -40,10 +40,11 @@ export function report(
 
 /**
  * Returns the resident and the proportional memory of a process in MB. Proportional memory counts a page that n processes share as 1/n
- * page.
+ * page. `sharedMb`: the part of the proportional memory that is shared memory, such as the cache of PostgreSQL.
  */
-export function memoryOf(pid: number): { rssMb: number; pssMb: number } {
+export function memoryOf(pid: number): { rssMb: number; pssMb: number; sharedMb: number } {
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
   const kb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(rollup)?.[1] ?? Number.NaN);
-  return { rssMb: Math.round(kb('Rss') / 1024), pssMb: Math.round(kb('Pss') / 1024) };
+  const mb = (name: string) => Math.round(kb(name) / 1024);
+  return { rssMb: mb('Rss'), pssMb: mb('Pss'), sharedMb: kb('Pss_Shmem') / 1024 };
 }
