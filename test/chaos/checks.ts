@@ -3,41 +3,8 @@
  * received. Each statement in `plants` puts a fault into the database that breaks the promise, and is rolled back. A check that does
  * not find this fault proves nothing.
  */
-import type { Database, Queryable } from '../../packages/service/src/platform/store/database/database.ts';
-import type { Seen } from './load.ts';
+import { type Check, firstRun, lastRun, ofRows, rowsOf } from './check.ts';
 
-export interface Check {
-  /** The promise. */
-  readonly promise: string;
-  /** Returns the number of checked rows or answers, and a line for each fault. */
-  find(db: Queryable, seen: Seen): Promise<{ readonly count: number; readonly faults: readonly string[] }>;
-  readonly plants: readonly string[];
-}
-
-const rowsOf = async <Row extends object>(db: Queryable, text: string, ...values: readonly unknown[]) =>
-  await db.query<Row>(text, values);
-
-/**
- * Makes a check from a query. The query `text` returns one row for each object that it checks: `is_fault`, and `line` with a
- * description of the object.
- */
-const ofRows = (
-  promise: string,
-  text: string,
-  plants: readonly string[],
-  values: (seen: Seen) => unknown[] = () => [],
-): Check => ({
-  promise,
-  find: async (db, seen) => {
-    const rows = await rowsOf<{ is_fault: boolean; line: string }>(db, text, ...values(seen));
-    return { count: rows.length, faults: rows.filter(({ is_fault }) => is_fault).map(({ line }) => line) };
-  },
-  plants,
-});
-
-/** Return SQL that selects the first or the last run that matches the condition. */
-const firstRun = (where: string) => `(SELECT id FROM runs WHERE ${where} ORDER BY id LIMIT 1)`;
-const lastRun = (where: string) => `(SELECT id FROM runs WHERE ${where} ORDER BY id DESC LIMIT 1)`;
 const created = `metadata ? 'chaos'`;
 
 const creates: Check = {
@@ -133,22 +100,36 @@ const cancels = ofRows(
   (seen) => [[...seen.cancels]],
 );
 
+/** Selects the last fire of a schedule. */
+const lastFire = 'SELECT id, schedule_id FROM starts WHERE schedule_id IS NOT NULL ORDER BY due_at DESC LIMIT 1';
+
+/** Schedules of the load fire once a minute. Compares their fires with their times, from the creation until `settle` ends the schedules. */
 const fires = ofRows(
   'each schedule fires once at each of its times, and each fire has one run',
   `WITH fires AS (
-     SELECT s.*, extract(epoch FROM due_at - lag(due_at) OVER (PARTITION BY schedule_id ORDER BY due_at)) AS gap,
-       (SELECT count(*) FROM runs r WHERE r.id = s.run_id AND r.schedule_id = s.schedule_id) AS runs
-     FROM starts s WHERE schedule_id = ANY ($1::uuid[]) AND due_at IS NOT NULL)
-   SELECT outcome <> 'started' OR runs <> 1 OR coalesce(gap, 60) <> 60 OR
-     (SELECT count(*) FROM runs r WHERE r.schedule_id = f.schedule_id) <> (SELECT count(*) FROM fires g WHERE g.schedule_id = f.schedule_id) AS is_fault,
-     schedule_id || ' at ' || due_at || ': ' || outcome || ', ' || runs || ' runs, ' || coalesce(gap, 60) || ' s after the last' AS line
-   FROM fires f`,
+     SELECT s.schedule_id, due_at, min(outcome) AS outcome, count(*) AS fires, count(r.id) AS runs
+     FROM starts s LEFT JOIN runs r ON r.id = s.run_id AND r.schedule_id = s.schedule_id
+     WHERE s.schedule_id = ANY ($1::uuid[]) AND due_at IS NOT NULL GROUP BY s.schedule_id, due_at
+   ), times AS (
+     SELECT id AS schedule_id, due_at, (SELECT count(*) FROM runs r WHERE r.schedule_id = s.id) <>
+       (SELECT sum(fires) FROM fires f WHERE f.schedule_id = s.id) AS is_unequal
+     FROM unnest($1::uuid[], $2::timestamptz[]) AS s(id, first_at), generate_series(first_at,
+       greatest($3::timestamptz, (SELECT max(due_at) FROM fires f WHERE f.schedule_id = s.id)), interval '1 minute') due_at
+   )
+   SELECT is_unequal IS NOT FALSE OR fires IS DISTINCT FROM 1 OR runs <> 1 OR outcome <> 'started' AS is_fault,
+     schedule_id || ' at ' || due_at || ': ' || coalesce(fires, 0) || ' fires, ' || coalesce(outcome, 'not started') || ', ' || coalesce(runs, 0) || ' runs' AS line
+   FROM times FULL JOIN fires USING (schedule_id, due_at)`,
   [
     `UPDATE runs SET schedule_id = NULL WHERE id = ${firstRun('schedule_id IS NOT NULL')}`,
     `UPDATE runs SET schedule_id = (SELECT schedule_id FROM runs WHERE schedule_id IS NOT NULL LIMIT 1) WHERE id = ${lastRun('schedule_id IS NULL')}`,
     `UPDATE starts SET due_at = due_at + interval '1 minute' WHERE id IN (SELECT DISTINCT ON (schedule_id) id FROM starts WHERE schedule_id IS NOT NULL ORDER BY schedule_id, due_at DESC)`,
+    ...[lastFire, `SELECT id FROM starts WHERE schedule_id = (SELECT schedule_id FROM (${lastFire}) last)`].map(
+      (fires) =>
+        `WITH gone AS (DELETE FROM starts WHERE id IN (SELECT id FROM (${fires}) f) RETURNING run_id)
+         UPDATE runs SET schedule_id = NULL WHERE id IN (SELECT run_id FROM gone)`,
+    ),
   ],
-  (seen) => [seen.schedules],
+  ({ schedules, schedulesEndedAt }) => [[...schedules.keys()], [...schedules.values()], schedulesEndedAt],
 );
 
 const overlaps = ofRows(
@@ -292,22 +273,3 @@ export const checks: readonly Check[] = [
   streamed,
   leftRows,
 ];
-
-class RolledBack extends Error {}
-
-/** Returns the planted faults that the check does not find. Does not change the database. */
-export async function findBlindSpots(db: Database, check: Check, seen: Seen): Promise<string[]> {
-  const before = (await check.find(db, seen)).faults.length;
-  const unseen: string[] = [];
-  for (const plant of check.plants) {
-    const work = db.transaction(async (tx) => {
-      await tx.query(plant);
-      if ((await check.find(tx, seen)).faults.length <= before) unseen.push(plant);
-      throw new RolledBack();
-    });
-    await work.catch((error) => {
-      if (!(error instanceof RolledBack)) throw error;
-    });
-  }
-  return unseen;
-}

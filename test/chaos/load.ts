@@ -4,6 +4,7 @@
  */
 import { createHmac, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
 import type { EventSubscriptionWithSecret } from '@runyard/contract/team/event-subscriptions';
 import type { WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
 import { type FakeWebhookReceiver, startFakeWebhookReceiver } from '../fakes/webhook-receiver.ts';
@@ -24,7 +25,10 @@ export interface Seen {
   readonly cancels: Set<string>;
   /** For the id that the sender gave to each acknowledged delivery, the id that the service returned. */
   readonly deliveries: Map<string, string>;
-  readonly schedules: string[];
+  /** For the id of each schedule, its first time. It fires each minute. */
+  readonly schedules: Map<string, string>;
+  /** When the schedules were disabled, by the clock of the database. */
+  schedulesEndedAt: string;
   automation: string;
   subscription: string;
   readonly receiver: FakeWebhookReceiver;
@@ -64,7 +68,8 @@ export async function startLoad({ key, origins }: Installation, seed: number): P
     followups: new Map(),
     cancels: new Set(),
     deliveries: new Map(),
-    schedules: [],
+    schedules: new Map(),
+    schedulesEndedAt: '',
     automation: '',
     subscription: '',
     receiver: await startFakeWebhookReceiver(driverAddress),
@@ -146,7 +151,8 @@ export async function startLoad({ key, origins }: Installation, seed: number): P
       prompt: sh('echo scheduled'),
       agent_config: { idle_timeout_minutes: 0 },
     };
-    schedules.push((await make<{ id: string }>('/agent/schedules', body)).id);
+    const { id, history } = await make<ScheduledAgentItem>('/agent/schedules', body);
+    schedules.set(id, history?.next_run ?? '');
   }
 
   const refuse = (what: string, { status, body }: Answer) =>

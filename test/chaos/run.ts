@@ -8,7 +8,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { openS3Blobs } from '../../packages/service/src/platform/store/blobs/s3-blobs.ts';
 import { type Database, openDatabase } from '../../packages/service/src/platform/store/database/database.ts';
 import { silentLog } from '../../packages/service/src/platform/store/database/log.ts';
-import { checks, findBlindSpots } from './checks.ts';
+import { findBlindSpots } from './check.ts';
+import { checks } from './checks.ts';
 import { readFailures } from './failures.ts';
 import { inflict } from './inflict.ts';
 import { type Installation, startInstallation } from './installation.ts';
@@ -126,7 +127,7 @@ async function settle(installation: Installation, db: Database, load: Load): Pro
   await installation.untilReady();
   await load.stop();
   const { seen } = load;
-  await db.query('UPDATE schedules SET enabled = false, next_run_at = NULL');
+  seen.schedulesEndedAt = await endSchedules(db);
   for (;;) {
     // The pause before the next attempt of a delivery can be hours, so make all pending deliveries due now.
     await db.query(
@@ -139,6 +140,22 @@ async function settle(installation: Installation, db: Database, load: Load): Pro
   }
   for (const reader of seen.readers) reader.stop();
   return Math.round((performance.now() - began) / 1000);
+}
+
+/**
+ * Waits until no fire is late, and disables the schedules. Returns the time up to which the schedules must have fired. If fires stay
+ * late, ends the wait after `settleLimitMs`, and the check of the schedules then finds these fires.
+ */
+async function endSchedules(db: Database): Promise<string> {
+  for (const began = performance.now(); ; await delay(500)) {
+    const isOver = performance.now() - began > settleLimitMs;
+    const ended = await db.query<{ at: string }>(
+      `UPDATE schedules SET enabled = false, next_run_at = NULL
+       WHERE $1 OR NOT EXISTS (SELECT FROM schedules WHERE next_run_at <= now()) RETURNING now()::text AS at`,
+      [isOver],
+    );
+    if (ended[0] !== undefined) return ended[0].at;
+  }
 }
 
 async function countBy(db: Database, column: string, where: string): Promise<Record<string, number>> {
