@@ -20,6 +20,8 @@ export interface RunCosts {
   /** Processor time of one `node -e 0`, which does nothing; measured before and after the runs to show the speed of the machine. */
   readonly bareNode: number;
   readonly perSecond: number;
+  /** Seconds from the first create until the agents of all runs have worked on their prompts: the last `agent_started` of all timelines. */
+  readonly allAtWork: number;
 }
 
 const tickMs = 10;
@@ -131,6 +133,7 @@ export async function runCosts(system: System, runs: number, inContainers = fals
   const supervisorsBefore = timeOfSupervisors();
   const before = spent(system, inContainers);
   const began = performance.now();
+  const beganAt = Date.now();
   const ids = await Promise.all(Array.from({ length: runs }, () => system.createRun('```sh\ntrue\n```')));
   // Wait for the last run first: the queue is in order, so this run is one of the last to end. Ask rarely, because each answer takes
   // processor time too.
@@ -147,7 +150,19 @@ export async function runCosts(system: System, runs: number, inContainers = fals
   const costs = { service: of('service'), worker: of('worker'), sandbox: of('sandbox'), postgres: of('postgres') };
   const bareNode = (bareBefore + timeOfBareNode()) / 2;
   const supervisor = (timeOfSupervisors() - supervisorsBefore) / runs;
-  return { ...costs, supervisor, all: sum(Object.values(costs)), bareNode, perSecond: runs / seconds };
+  const starts: number[] = [];
+  for (const id of ids) starts.push(await startOfAgent(system, id));
+  const allAtWork = (Math.max(...starts) - beganAt) / 1000;
+  return { ...costs, supervisor, all: sum(Object.values(costs)), bareNode, perSecond: runs / seconds, allAtWork };
+}
+
+/** Returns the time at which the agent of the run began to work, in milliseconds since 1970; NaN: the agent has not begun. */
+async function startOfAgent(system: System, runId: string): Promise<number> {
+  const { events } = await system.call<{ events: { event_type: string; occurred_at: string }[] }>(
+    'GET',
+    `/agent/runs/${runId}/timeline`,
+  );
+  return Date.parse(events.find(({ event_type }) => event_type === 'agent_started')?.occurred_at ?? '');
 }
 
 const pssOf = (pids: Iterable<number>): number =>
@@ -173,11 +188,7 @@ export async function memoryOfRun(system: System, holders: () => number[] = () =
   await delay(settleMs);
   const before = now();
   const runId = await system.createRun('```sh\nsleep 600\n```');
-  const hasStarted = async () => {
-    const { events } = await system.call<{ events: { event_type: string }[] }>('GET', `/agent/runs/${runId}/timeline`);
-    return events.some((event) => event.event_type === 'agent_started');
-  };
-  await eventually('start of the agent', hasStarted);
+  await eventually('start of the agent', async () => !Number.isNaN(await startOfAgent(system, runId)));
   await delay(settleMs);
   const added = now() - before;
   await system.call('POST', `/agent/runs/${runId}/cancel`);

@@ -162,6 +162,7 @@ report(
     cost('processor time of `node -e 0`, ms', 'bareNode'),
     single('a run, in times of `node -e 0`', '2.2', ({ costs }) => costs.all / costs.bareNode, 1),
     cost('runs of a second', 'perSecond', '20', 1),
+    cost('first create until all of these runs are at work, s', 'allAtWork', '5', 1),
     single('memory of a run at work, MB', '', ({ memory }) => memory),
     ofWaiting(`memory of one of ${waitingAtOnce} waiting sandboxes, MB`, waiting.all, '40', 0),
     ofWaiting('… agent', waiting.agent),
