@@ -1,6 +1,6 @@
 /**
  * Measures the reads that the dashboard makes most often, over up to a million runs of one team: pages of summaries, the counts of the
- * dashboard's views, and the search of its command palette.
+ * dashboard's views, the search of its command palette, and the reads of its other screens.
  */
 import { RunCountsQuery } from '@runyard/contract/runs/run-counts';
 import { ListRunsQuery } from '@runyard/contract/runs/run-list';
@@ -18,6 +18,7 @@ import { scheduleSearch } from '../packages/service/src/triggers/schedules/searc
 import { webhookSearch } from '../packages/service/src/triggers/webhooks/search.ts';
 import { randomNumbers, type Seeded, skewed } from './list-seed.ts';
 import { percentile, report } from './report.ts';
+import { screenReads, seedScreens } from './screen-reads.ts';
 import { openSeeded, type SeededDatabase } from './seeded.ts';
 import { inTurns, timed } from './turns.ts';
 
@@ -62,11 +63,14 @@ async function open(count: number): Promise<SeededDatabase> {
       await client.query('VACUUM ANALYZE');
     });
   }
+  await seedScreens(db, seeded);
   return opened;
 }
 
 /** The reads to measure. Each has a name and a function; a read with a goal also has the largest allowed p99. */
-function casesOf(db: Database, { teamId, vocabulary }: Seeded): [string, number | null, () => Promise<unknown>][] {
+async function casesOf(db: Database, seeded: Seeded): Promise<[string, number | null, () => Promise<unknown>][]> {
+  const { teamId, vocabulary } = seeded;
+  const reads = await screenReads(db, seeded);
   const random = randomNumbers(11);
   const context = { teamId, teamUid: 'BenchBenchBenchBench22', baseUrl: '' };
   const signer = { sign: () => 'signature', verify: () => true };
@@ -106,6 +110,7 @@ function casesOf(db: Database, { teamId, vocabulary }: Seeded): [string, number 
     ['search, a name of 5,000 automations', goal, () => search('look alert')],
     ['search, a misspelt word', null, () => search(word(0, 20_000).replace(/^(...)(.)(.)/, '$1$3$2'))],
     ['search, an id', goal, () => search(`https://runyard.example/runs/${teamId}`)],
+    ...reads.map(([title, read]): [string, number, () => Promise<unknown>] => [title, goal, read]),
   ];
 }
 
@@ -113,7 +118,7 @@ const opened: SeededDatabase[] = [];
 const rows: string[][] = [];
 try {
   for (const size of sizes) opened.push(await open(size));
-  const cases = opened.map(({ db, seeded }) => casesOf(db, seeded));
+  const cases = await Promise.all(opened.map(({ db, seeded }) => casesOf(db, seeded)));
   for (const [index, [title, most]] of (cases[0] ?? []).entries()) {
     const reads = cases.map((each) => each[index]?.[2] ?? (async () => undefined));
     const ways = Object.fromEntries(reads.map((read, size) => [`of ${sizes[size]}`, () => timed(read)]));
@@ -130,7 +135,7 @@ try {
 const missed = rows.filter((row) => row.at(-1)?.includes('missed')).length;
 report(
   `Reads of the dashboard over ${sizes.map((size) => size.toLocaleString('en')).join(', ')} runs`,
-  `Each cell is the time (p50 / p99), in milliseconds, of the function that answers a route, with all its queries. One caller calls the function ${repetitions} times, in turns. For each number of runs there is a separate database on the embedded PostgreSQL. The runs are those of \`list.ts\`, spread evenly over 180 days. The team has the largest allowed number of factories, automations, webhooks and environments. Goal for the p99 of the default views of the dashboard, in the database with the most runs: ${goal} ms. **${missed === 0 ? 'All goals are met.' : `${missed} rows miss it.`}**`,
+  `Each cell is the time (p50 / p99), in milliseconds, of the function that answers a route, with all its queries. One caller calls the function ${repetitions} times, in turns. For each number of runs there is a separate database on the embedded PostgreSQL. The runs are those of \`list.ts\`, spread evenly over 180 days. The team has the largest allowed number of factories, automations, webhooks, environments and schedules, and 200 people, each with the largest allowed number of saved views. Goal for the p99 of the default views of the dashboard, in the database with the most runs: ${goal} ms. **${missed === 0 ? 'All goals are met.' : `${missed} rows miss it.`}**`,
   ['read', ...sizes.map((size) => `${size.toLocaleString('en')} runs`), 'goal'],
   rows,
 );
