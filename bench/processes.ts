@@ -35,5 +35,14 @@ export const cpuSecondsOf = (pid: number): number => ticksOf(pid, 11, 12) / cloc
 export const cpuMsOf = (pids: readonly number[]): number =>
   pids.reduce((sum, pid) => sum + Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6, 0);
 
-/** Returns the seconds of processor time of the process, including its ended children. */
-export const cpuSecondsWithEnded = (pid: number): number => ticksOf(pid, 11, 14) / clockTicks;
+/**
+ * Returns the seconds of processor time of the process, including its ended children. Returns 0 if the process has just ended, because
+ * its time then belongs to its parent.
+ */
+export function cpuSecondsWithEnded(pid: number): number {
+  try {
+    return ticksOf(pid, 11, 14) / clockTicks;
+  } catch {
+    return 0;
+  }
+}

@@ -13,6 +13,7 @@ import { startEmbeddedPostgres } from '../packages/service/src/platform/store/em
 import { migrateDatabase } from '../packages/service/src/platform/store/migrations/migrate.ts';
 import { appendTimelineEvent } from '../packages/service/src/runs/executions/timeline/timeline.ts';
 import { type OneService, startService } from '../test/support/service-process.ts';
+import { claimAll, createTeams, fillQueue, removeClaimed } from './claim-load.ts';
 import { loadWithCreates } from './create-load.ts';
 import { loadWithDeliveries } from './delivery-load.ts';
 import { cpuSecondsOf, cpuSecondsWithEnded, processesBelow } from './processes.ts';
@@ -23,6 +24,7 @@ const rounds = Number(process.env.BENCH_ROUNDS ?? 4);
 const seconds = Number(process.env.BENCH_SECONDS ?? 3);
 const callers = Number(process.env.BENCH_CONCURRENCY ?? 32);
 const streams = Number(process.env.BENCH_STREAMS ?? 400);
+const claims = Number(process.env.BENCH_CLAIMS ?? 600);
 const eventsPerSecond = 100;
 const processCounts = [1, 2, 4];
 /**
@@ -33,6 +35,8 @@ const factories = 12;
 const webhooksOfFactory = 20;
 const key = 'ryk_the-key-of-the-benchmark-0123456789';
 const secret = 'bench-secret-of-the-webhooks';
+/** SQL: the id of the team to which the key belongs. The service has created this team first. */
+const teamOfKey = '(SELECT id FROM teams ORDER BY number LIMIT 1)';
 
 /**
  * The result of a round of one operation. `service` and `database`: milliseconds of processor time for one operation. `logBytes`: bytes
@@ -156,7 +160,7 @@ async function deliveries(paths: readonly string[]): Promise<number> {
 /** Writes events that the streams of all processes receive. One operation is the receipt of one event by one stream. */
 async function measureStreams(): Promise<Measured> {
   const runs = await db.query<{ id: string; execution: string }>(
-    'SELECT id, current_execution_id AS execution FROM runs ORDER BY id LIMIT $1',
+    `SELECT id, current_execution_id AS execution FROM runs WHERE team_id = ${teamOfKey} ORDER BY id LIMIT $1`,
     [streams],
   );
   const readers = await startReaders();
@@ -185,10 +189,29 @@ async function measureStreams(): Promise<Measured> {
   }
 }
 
+/**
+ * Fake workers, one for each process, claim all executions of a queue. The executions belong to the teams in equal numbers. One
+ * operation is the assignment of an execution and its claim.
+ */
+async function measureClaims(ofTeams: readonly string[]): Promise<Measured> {
+  const [run] = await db.query<{ id: string }>(`SELECT id FROM runs WHERE team_id = ${teamOfKey} ORDER BY id LIMIT 1`);
+  await fillQueue(db, run?.id ?? '', ofTeams, claims);
+  const origins = services.map(({ origin }) => origin);
+  const measured = await measure(async () => {
+    await claimAll(origins, key, claims);
+    return claims;
+  });
+  await removeClaimed(db);
+  return measured;
+}
+
+const teamsOfClaims = 100;
 const operations = [
   'create',
   'delivery, no automation',
   'delivery that starts a run',
+  'claim, one team',
+  `claim, ${teamsOfClaims} teams`,
   'event to a stream',
   'idle, 1 s',
 ];
@@ -196,10 +219,14 @@ const samples = new Map<string, Measured[]>();
 try {
   await setServices(1);
   const [plain, starting] = [await createWebhooks(false), await createWebhooks(true)];
+  const [first] = await db.query<{ id: string }>(`SELECT ${teamOfKey} AS id`);
+  const teams = await createTeams(db, first?.id ?? '', teamsOfClaims);
   const work: Record<string, () => Promise<Measured>> = {
     create: () => measure(creates),
     'delivery, no automation': () => measure(() => deliveries(plain)),
     'delivery that starts a run': () => measure(() => deliveries(starting)),
+    'claim, one team': () => measureClaims(teams.slice(0, 1)),
+    [`claim, ${teamsOfClaims} teams`]: () => measureClaims(teams),
     'event to a stream': measureStreams,
     'idle, 1 s': () =>
       measure(async () => {
@@ -242,7 +269,7 @@ function waitsOf(sample: readonly Measured[]): string {
 
 report(
   'Operations over several service processes',
-  `Several service processes without workers share one embedded PostgreSQL. The load is ${callers} callers, ${streams} streams and ${eventsPerSecond} events a second. The table shows medians of ${rounds} rounds of ${seconds} s, in turns. Callers, services and PostgreSQL share the cores, so the rate cannot grow with the number of processes. Compare the processor time of an operation instead. The column "waits" lists reasons for which connections of the services wait inside PostgreSQL, each with the average number of such connections; numbers below 0.1 are left out. The rows "idle" show the processor time of all services and of PostgreSQL in a second without requests.`,
+  `Several service processes without workers share one embedded PostgreSQL. The load is ${callers} callers, ${streams} streams and ${eventsPerSecond} events a second. The table shows medians of ${rounds} rounds of ${seconds} s, in turns. For the rows "claim", a round is a queue of ${claims} executions, and each process has a connection to one fake worker that claims each execution that it gets. Callers, services and PostgreSQL share the cores, so the rate cannot grow with the number of processes. Compare the processor time of an operation instead. The column "waits" lists reasons for which connections of the services wait inside PostgreSQL, each with the average number of such connections; numbers below 0.1 are left out. The rows "idle" show the processor time of all services and of PostgreSQL in a second without requests.`,
   ['operation', 'processes', 'per second', 'CPU ms of the services', 'of PostgreSQL', 'log bytes', 'waits'],
   operations.flatMap((operation) =>
     processCounts.map((count) => {
