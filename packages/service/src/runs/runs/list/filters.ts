@@ -4,6 +4,7 @@ import type { CursorPosition } from '../../../platform/store/cursor.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { specsToFind } from '../../../team/skills/spec.ts';
 import type { Conditions } from './page-query.ts';
+import { arePaired } from './parts.ts';
 
 /**
  * A filter by facets, which are texts in `run_facets` that describe a run. A run matches the filter if it has one of the filter's facets.
@@ -65,7 +66,9 @@ export function filtersOf(query: ListRunsQuery): GivenFilters {
     .map(([name]) => name as keyof ListRunsQuery)
     .filter((name) => !noFilters.includes(name) && !facetFilters.includes(name))
     // `skill` is an alias of `skill_spec`.
-    .filter((name) => !(name === 'skill' && query.skill_spec !== undefined));
+    .filter((name) => !(name === 'skill' && query.skill_spec !== undefined))
+    // The list of the sources already has only the runs of these states.
+    .filter((name) => !((name === 'state' || name === 'task_status') && arePaired(query)));
   return { facets: facetsOf(query), columns };
 }
 

@@ -153,7 +153,7 @@ async function tryStrategy<T>(
     case 'created_by_change':
       return await ofIndexes((tx) => createdByChange(tx, request, strategy, search));
     case 'walk_matches':
-      return await ofIndexes((tx) => walkMatches(tx, request, search));
+      return await ofIndexes((tx) => walkMatches(tx, request, search, strategy.longest));
     case 'intersect_lists': {
       const { text, values } = intersectQuery(request);
       const keys = await byIndexes(db, (tx) => tx.query<PageKey>(text, values), mergeJoins);

@@ -1,7 +1,7 @@
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { addColumnFilters, changedAfter, filtersOf, hasFacet, hourBounds } from './filters.ts';
 import { type Conditions, onlyFilter } from './page-query.ts';
-import { alternativesOf } from './parts.ts';
+import { listAlternativesOf } from './parts.ts';
 
 /**
  * Returns SQL for the ids of the runs of a list, in any order. The SQL reads one index and no rows of `runs`. It may find more runs than
@@ -27,7 +27,7 @@ export function idListsOf(query: ListRunsQuery): IdList[] {
           const alone = onlyFilter(query, name);
           addColumnFilters(own, alone);
           own.texts.push(...changedAfter(own, query).map((time) => `r.updated_at > ${time}`));
-          const [parts = ['true']] = alternativesOf(own, alone);
+          const [parts = ['true']] = listAlternativesOf(own, alone);
           return parts.map((part) => select([...own.texts, part])).join(' UNION ALL ');
         },
     );

@@ -16,7 +16,7 @@ beforeAll(async () => {
     `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, source, creator_kind, creator_uid, executor_kind,
        executor_uid, conversation_id, current_execution_id, metadata, created_at, updated_at)
      SELECT gen_random_uuid(), $1, (ARRAY['FAILED', 'SUCCEEDED', 'ERROR'])[1 + n % 3], 't', 'p', 'm', 'oz',
-       (ARRAY['API', 'CLI'])[1 + n % 2], 'user', 'u', 'user', 'u', gen_random_uuid(), gen_random_uuid(),
+       'API', 'user', (ARRAY['u', 'v'])[1 + n % 2], 'user', 'u', gen_random_uuid(), gen_random_uuid(),
        jsonb_build_object('a', (n % 5 < 4)::text, 'b', (n % 7 < 6)::text), at - interval '90 minutes', at
      FROM (SELECT n, timestamptz '2026-03-01 00:00:00Z' + n * interval '20 minutes' AS at FROM generate_series(1, 200) n) times`,
     [teamId],
@@ -33,12 +33,12 @@ const idsOf = async ({ text, values }: PageQuery) =>
 
 const a = { a: 'true' };
 const queries = {
-  'two columns': { state: ['FAILED'], source: ['API'] },
-  'two columns and metadata': { state: ['FAILED'], source: ['CLI'], metadata: a },
+  'two columns': { state: ['FAILED'], creator: ['u'] },
+  'two columns and metadata': { state: ['FAILED'], creator: ['v'], metadata: a },
   'two pairs of metadata and states': { metadata: { ...a, b: 'true' }, state: ['FAILED', 'ERROR'] },
   'columns between two times': {
     state: ['SUCCEEDED'],
-    source: ['API'],
+    creator: ['u'],
     created_after: '2026-03-01T06:10:00Z',
     created_before: '2026-03-03T01:00:00Z',
   },

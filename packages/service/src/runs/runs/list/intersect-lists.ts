@@ -2,7 +2,7 @@ import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { addColumnFilters, changedAfter, facetsOf, filtersOf, hasFacet, hourBounds, joinFacets } from './filters.ts';
 import { afterPosition, orderOf } from './order.ts';
 import { type Conditions, onlyFilter, type PageQuery, type PageRequest, startConditions } from './page-query.ts';
-import { addAlternatives, alternativesOf, partsOf } from './parts.ts';
+import { addAlternatives, alternativesOf, listAlternativesOf, partsOf } from './parts.ts';
 
 /** Returns true if at least two filters have lists in the same order, by last change. */
 export const canIntersect = (query: ListRunsQuery): boolean =>
@@ -16,7 +16,7 @@ const columnsOf = (query: ListRunsQuery): (keyof ListRunsQuery)[] =>
   filtersOf(query).columns.filter(
     (name) =>
       name !== 'created_before' &&
-      alternativesOf({ bind: String }, onlyFilter(query, name)).every(({ length }) => length < 2),
+      listAlternativesOf({ bind: String }, onlyFilter(query, name)).every(({ length }) => length < 2),
   );
 
 /**

@@ -53,6 +53,10 @@ const filters: [Record<string, unknown>, (run: SomeRun) => boolean][] = [
     (run) => run.state !== 'SUCCEEDED' && run.stage === 'prod',
   ],
   [{ state: ['FAILED'], source: ['API'], creator: ['u'] }, (run) => run.state === 'FAILED'],
+  [{ state: ['FAILED', 'QUEUED'], source: ['API', 'CLI'] }, (run) => run.state !== 'SUCCEEDED'],
+  [{ task_status: ['failed'], source: ['API'] }, (run) => run.state === 'FAILED'],
+  [{ environment_id: 'empty-environment' }, () => true],
+  [{ skill: 'x' }, (run) => run.skill === 'x'],
   [
     { metadata: { stage: 'prod' }, source: ['API'], created_after: '2026-03-01T01:30:00Z' },
     (run) => run.stage === 'prod' && run.createdAt > '2026-03-01T01:30:00Z',

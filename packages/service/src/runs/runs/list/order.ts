@@ -27,8 +27,11 @@ export interface ListOrder {
   /** SQL for the collation of the column, with a space before it; '' for times. */
   readonly collation: string;
   readonly direction: 'ASC' | 'DESC';
-  /** True if some runs have no value. These runs come last in both directions, as a separate part of the list. */
-  readonly hasEmptyPart: boolean;
+  /**
+   * The column without its collation, if some runs have no value in it; otherwise null. These runs come last in both directions, as a
+   * separate part of the list.
+   */
+  readonly nullable: string | null;
 }
 
 /** Returns the order that the query requests. */
@@ -37,7 +40,7 @@ export function orderOf(query: ListRunsQuery): ListOrder {
     column: sortKeys[query.sort_by].column,
     collation: sortKeys[query.sort_by].type === 'text' ? ' COLLATE "C"' : '',
     direction: query.sort_order === 'asc' ? 'ASC' : 'DESC',
-    hasEmptyPart: query.sort_by === 'agent',
+    nullable: query.sort_by === 'agent' ? 'r.skill_spec' : null,
   };
 }
 

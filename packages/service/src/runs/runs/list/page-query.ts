@@ -1,6 +1,7 @@
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { CursorPosition } from '../../../platform/store/cursor.ts';
 import { sortTypeOf } from './order.ts';
+import { arePaired } from './parts.ts';
 
 /** Collects the conditions of a list as SQL, with their parameters. */
 export interface Conditions {
@@ -55,8 +56,10 @@ export function foundPage(
   };
 }
 
-/** Returns the query with only this filter; null: without any filter. */
+/** Returns the query with only this filter; null: without any filter. If states and sources are one filter, `source` names this filter. */
 export function onlyFilter(query: ListRunsQuery, filter: keyof ListRunsQuery | null): ListRunsQuery {
-  const { limit, cursor, view, sort_by, sort_order } = query;
-  return { limit, cursor, view, sort_by, sort_order, ...(filter === null ? {} : { [filter]: query[filter] }) };
+  const { limit, cursor, view, sort_by, sort_order, state, task_status } = query;
+  const only = filter === null ? {} : { [filter]: query[filter] };
+  const paired = filter === 'source' && arePaired(query) ? { state, task_status } : {};
+  return { limit, cursor, view, sort_by, sort_order, ...only, ...paired };
 }

@@ -36,7 +36,7 @@ function statusesOf({ bind }: Pick<Conditions, 'bind'>, statuses: readonly RunTa
 /** For each filter that may have several values, returns a condition for each value. A run matches at most one condition of a filter. */
 export function alternativesOf(
   { bind }: Pick<Conditions, 'bind'>,
-  query: Pick<ListRunsQuery, 'state' | 'source' | 'task_status' | 'error_code' | 'creator'>,
+  query: Partial<Pick<ListRunsQuery, 'state' | 'source' | 'task_status' | 'error_code' | 'creator'>>,
 ): string[][] {
   const { state, source, task_status: statuses, error_code: codes, creator } = query;
   const oneOf = (column: string, values: readonly string[] | undefined) =>
@@ -50,6 +50,30 @@ export function alternativesOf(
     ...oneOf('r.error_code COLLATE "C"', codes),
     ...oneOf('r.creator_uid COLLATE "C"', creator),
     ...(statuses ? [statusesOf({ bind }, statuses)] : []),
+  ];
+}
+
+/** Largest number of pairs of a state and a source that a list merges. Each pair is a part of the statement. */
+const maxPairs = 12;
+
+/**
+ * Returns true if a filter by states and a filter by sources are one filter, whose list has a part for each pair of a state and a source.
+ * The index `runs_by_state_and_source` has the runs of each pair in order.
+ */
+export function arePaired({ state, source, task_status: statuses }: ListRunsQuery): boolean {
+  if (source === undefined || (state === undefined) === (statuses === undefined)) return false;
+  const [ofState = []] = alternativesOf({ bind: String }, { state, task_status: statuses });
+  return ofState.length * source.length <= maxPairs;
+}
+
+/** Returns the conditions of `alternativesOf`; if states and sources are one filter, a condition for each pair of them. */
+export function listAlternativesOf(conditions: Pick<Conditions, 'bind'>, query: ListRunsQuery): string[][] {
+  if (!arePaired(query)) return alternativesOf(conditions, query);
+  const { state, source, task_status, error_code, creator } = query;
+  const [ones = [], others = []] = alternativesOf(conditions, { state, source, task_status });
+  return [
+    ones.flatMap((one) => others.map((other) => `${one} AND ${other}`)),
+    ...alternativesOf(conditions, { error_code, creator }),
   ];
 }
 
@@ -72,16 +96,16 @@ export function partsOf(
   const { bind } = conditions;
   const after = position ? afterPosition(conditions, query, position, hour) : [];
   const byChange = query.sort_by === 'updated_at' && hour === null;
-  const alternatives = alternativesOf(conditions, query);
+  const alternatives = byChange ? listAlternativesOf(conditions, query) : alternativesOf(conditions, query);
   const merged = byChange ? alternatives.find((each) => each.length > 1) : undefined;
   addAlternatives(
     conditions,
     alternatives.filter((each) => each !== merged),
   );
   if (merged) return merged.map((condition) => [condition, ...after]);
-  if (order.hasEmptyPart) {
-    const empty = `${order.column} IS NULL`;
-    return position?.value === null ? [[empty, ...after]] : [[`${order.column} IS NOT NULL`, ...after], [empty]];
+  if (order.nullable !== null) {
+    const empty = `${order.nullable} IS NULL`;
+    return position?.value === null ? [[empty, ...after]] : [[`${order.nullable} IS NOT NULL`, ...after], [empty]];
   }
   if (query.created_before !== undefined && byChange && query.sort_order === 'desc') {
     const before = `${bind(query.created_before)}::timestamptz`;

@@ -34,8 +34,32 @@ const table: [string, Record<string, unknown>, string[]][] = [
     ['short_list 1000', 'walk_sort 1000', ...ofLists, 'read_in_order'],
   ],
   [
+    'two filters, by title or skill',
+    { name: 'n', creator: ['u'], sort_by: 'title' },
+    ['short_list 1000', 'walk_sort 1000', 'walk_matches', ...ofLists, 'read_in_order'],
+  ],
+  [
     'bounds on times, by skill',
     { created_after: '2026-03-01T00:00:00Z', sort_by: 'agent' },
+    ['short_list 1000', 'walk_sort 1000', 'walk_skills 2000', ...ofLists, 'read_in_order'],
+  ],
+  ['a state and a source', { state: ['FAILED'], source: ['API'] }, ['read_in_order']],
+  ['several states and sources', { task_status: ['failed'], source: ['API', 'CLI'] }, ['read_in_order']],
+  [
+    'a state, a source and another filter on a column',
+    { state: ['FAILED'], source: ['API'], name: 'n' },
+    ['probe name 300', 'probe source 300', 'intersect_lists'],
+  ],
+  [
+    'so many states and sources that they are two filters',
+    { task_status: ['running', 'failed'], source: ['API', 'CLI'] },
+    ['probe source 300', 'probe task_status 300', 'probe source 2000', 'probe task_status 2000', 'sort_matches'],
+  ],
+  ['no environment, by skill', { environment_id: 'empty-environment', sort_by: 'agent' }, ['read_in_order']],
+  ['one skill, by skill', { skill: 'owner/repo:a/SKILL.md', sort_by: 'agent' }, ['read_in_order']],
+  [
+    'no environment and a bound on times, by skill',
+    { environment_id: 'empty-environment', updated_after: '2026-03-01T00:00:00Z', sort_by: 'agent' },
     ['short_list 1000', 'walk_sort 1000', 'walk_skills 2000', ...ofLists, 'read_in_order'],
   ],
   ['two filters on columns', { name: 'n', source: ['API'] }, ['probe name 300', 'probe source 300', 'intersect_lists']],

@@ -1,4 +1,5 @@
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
+import { emptyEnvironment } from '@runyard/contract/wire/choices';
 import { changedAfter, type Facet, filtersOf } from './filters.ts';
 import { canIntersect } from './intersect-lists.ts';
 
@@ -50,8 +51,11 @@ export type Strategy =
   | { readonly kind: 'walk_skills'; readonly length: number }
   /** `created-by-change.ts` */
   | CreatedProbe
-  /** `walk-sort.ts`: intersects the lists, and compares the matches with the index of the sort. May fail. */
-  | { readonly kind: 'walk_matches' }
+  /**
+   * `walk-sort.ts`: intersects the lists, and compares the matches with the index of the sort. May fail. With `longest`, does so only if
+   * each list has at most this number of runs.
+   */
+  | { readonly kind: 'walk_matches'; readonly longest?: number }
   /** `search-words.ts`: looks for words week by week. */
   | { readonly kind: 'search_by_week' };
 
@@ -71,6 +75,8 @@ const walk = 1000;
  * would be long.
  */
 const longWalk = 20_000;
+/** If each list of several filters has at most this number of runs, the lists are intersected before the runs of one list are read. */
+const longestIntersected = 300_000;
 
 /** Returns the strategies to try, in this order. The last one always finds the page. */
 export function strategiesFor(query: ListRunsQuery, isSearch: boolean): readonly Strategy[] {
@@ -95,7 +101,8 @@ function inOtherOrder(query: ListRunsQuery, isSearch: boolean): readonly Strateg
   const lists = listsOf(query);
   const isChangedAfter = changedAfter({ bind: String }, query).length > 0;
   const isFiltered = lists.length > 0 || isChangedAfter;
-  if (!isFiltered && !isSearch) return [{ kind: 'read_in_order' }];
+  if (!isSearch && (!isFiltered || (!isChangedAfter && isInOrderOfSkills(query, lists))))
+    return [{ kind: 'read_in_order' }];
   const byChange = (length: number): Strategy[] =>
     query.sort_by === 'created_at' && isFiltered
       ? (lists.length > 0 ? lists : [{ filter: null }]).map((list) => ({ kind: 'created_by_change', list, length }))
@@ -108,6 +115,7 @@ function inOtherOrder(query: ListRunsQuery, isSearch: boolean): readonly Strateg
     ...byChange(shortProbe),
     ...byChange(longProbe),
     ...(query.sort_by === 'agent' && isChangedAfter ? [{ kind: 'walk_skills', length: longProbe } as const] : []),
+    ...(lists.length > 1 && !isSearch ? [{ kind: 'walk_matches', longest: longestIntersected } as const] : []),
     ...walkLists(200_000),
     { kind: 'walk_matches' },
     { kind: 'walk_sort', length: longWalk },
@@ -115,6 +123,18 @@ function inOtherOrder(query: ListRunsQuery, isSearch: boolean): readonly Strateg
     { kind: isSearch ? 'search_by_week' : 'read_in_order' },
   ];
 }
+
+/**
+ * Returns true if an index has the runs of the page that have a skill, in its order: `runs_skill` the runs of one skill, and
+ * `runs_without_environment_by_skill` those without an environment.
+ */
+const isInOrderOfSkills = (
+  { sort_by, skill, skill_spec, environment_id }: ListRunsQuery,
+  lists: readonly FilterList[],
+) =>
+  sort_by === 'agent' &&
+  lists.length === 1 &&
+  ((skill_spec ?? skill) !== undefined || environment_id === emptyEnvironment);
 
 function listsOf(query: ListRunsQuery): FilterList[] {
   const { facets, columns } = filtersOf(query);

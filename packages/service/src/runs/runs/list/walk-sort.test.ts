@@ -51,9 +51,11 @@ const strategies: Record<string, (request: PageRequest) => Promise<PageQuery | n
   ],
   'a walk along the skills': (request) =>
     request.query.sort_by === 'agent' ? [walkSkills(database.db, request, 60, null)] : [],
-  'a sort of the matches': (request) => [walkMatches(database.db, request, null, { sorted: 500, walked: 1000 })],
+  'a sort of the matches': (request) => [
+    walkMatches(database.db, request, null, undefined, { sorted: 500, walked: 1000 }),
+  ],
   'a walk along the sort with the ids of the matches': (request) => [
-    walkMatches(database.db, request, null, { sorted: 0, walked: 1000 }),
+    walkMatches(database.db, request, null, undefined, { sorted: 0, walked: 1000 }),
   ],
   'a list by change': (request) => {
     if (request.query.sort_by !== 'created_at') return [];

@@ -205,12 +205,13 @@ export async function walkSkills(
 /**
  * Strategy for filters for which no other strategy of this file fits: intersects the lists of the filters, and reads only indexes for
  * this. If the intersection has few runs, reads and sorts them. If it has many, reads the runs in the order of the sort key until runs of
- * the intersection fill the page. Returns null if the intersection is too large.
+ * the intersection fill the page. Returns null if the intersection is too large, or if a list has more than `longest` runs.
  */
 export async function walkMatches(
   db: Queryable,
   request: PageRequest,
   search: SearchTemplate | null,
+  longest?: number,
   most = maxMatches,
 ): Promise<PageQuery | null> {
   const conditions = startConditions(request.teamId);
@@ -219,7 +220,8 @@ export async function walkMatches(
   const [count, sorted, walked] = [bind(request.count), bind(most.sorted), bind(most.walked)];
   const order = orderOf(query);
   const lists = idListsOf(query).map((list) => list(conditions));
-  if (lists.length > 0 && (await listsBySize(db, request, most.walked)).length === 0) return null;
+  const short = lists.length === 0 ? 0 : (await listsBySize(db, request, longest ?? most.walked)).length;
+  if (short < (longest === undefined ? Math.min(1, lists.length) : lists.length)) return null;
   if (search !== null) lists.push(foundByWords(conditions, query, search));
   if (lists.length < 2 && search === null && most === maxMatches) return null;
   // OFFSET 0 prevents PostgreSQL from combining lists of the same table into one scan, which would read the runs.
