@@ -1,21 +1,16 @@
 /**
- * Measures the dashboard in Chromium: the sign-in and the list of a million runs, keys and scrolling in the list, a run of 20,000 events,
- * and a run whose agent sends 100,000 events while a tab shows it.
+ * Measures the dashboard in Chromium: the sign-in and the list of a million runs, keys and scrolling in the list, runs of 20,000 events with
+ * little and with 50 MB of text, and a run whose agent sends 100,000 events while a tab shows it.
  */
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import pino from 'pino';
-import { makeVault } from '../packages/service/src/platform/secrets/vault.ts';
 import { type Database, openDatabase } from '../packages/service/src/platform/store/database/database.ts';
 import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
 import { findEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
-import { defaultTiming } from '../packages/service/src/runs/executions/deps.ts';
-import { openNotices } from '../packages/service/src/runs/executions/notices.ts';
-import { assignNext } from '../packages/service/src/runs/executions/queue/assign.ts';
-import { claim } from '../packages/service/src/runs/executions/transitions/transitions.ts';
 import { insertKey } from '../packages/service/test/insert-key.ts';
 import { startChromium } from '../test/support/chromium.ts';
-import { type System, startSystem } from '../test/support/system.ts';
+import { startSystem } from '../test/support/system.ts';
+import { agentEvents, batchSize, lines, startRun } from './agent-run.ts';
 import { seedRuns } from './list-seed.ts';
 import { heapMbOf, longestOf, openProcessorTime, readPace, untilShown, watchPages } from './page-times.ts';
 import { percentile, report } from './report.ts';
@@ -23,6 +18,9 @@ import { percentile, report } from './report.ts';
 const runCount = Number(process.env.BENCH_RUNS ?? 1_000_000);
 /** 0: measures no run. */
 const eventCount = Number(process.env.BENCH_EVENTS ?? 20_000);
+/** MB of all outputs of commands in the run with much text. */
+const largeMb = Number(process.env.BENCH_EVENT_MB ?? 50);
+/** 0: measures no stream. */
 const streamCount = Number(process.env.BENCH_STREAM ?? 100_000);
 const repetitions = Number(process.env.BENCH_REPETITIONS ?? 7);
 const presses = Number(process.env.BENCH_KEYS ?? 60);
@@ -31,8 +29,6 @@ const presses = Number(process.env.BENCH_KEYS ?? 60);
  * the run's events.
  */
 const pagesBack = Math.max(1, Math.min(10, Math.floor(eventCount / 2_000)));
-/** Number of events that the agent sends in one request. */
-const batchSize = 200;
 /**
  * The goals in milliseconds. `open`: for the first paint, and for the opening of a run. `key`: for the time from a key press to the paint
  * that shows its effect, for the longest task, and for a frame.
@@ -43,106 +39,6 @@ const goals = { open: 1_000, key: 100 };
 const lastWords = 'The very last words';
 const end = `text=${lastWords}`;
 const row = 'tbody tr[data-index] a';
-
-const lines = ['First line of the output', 'warning: something is deprecated', 'compiled 214 modules in 3.2 s'];
-
-/**
- * Yields the events of an agent's turns. In each turn the agent writes a text in 12 pieces and runs a command; in the last turn the text
- * is `end`.
- */
-function* agentEvents(count: number, end: string): Generator<Record<string, unknown>> {
-  for (let sent = 0, turn = 0; sent < count; turn += 1) {
-    const step = `s${Math.floor(turn / 50)}`;
-    const events: Record<string, unknown>[] = [];
-    if (turn % 50 === 0) events.push({ type: 'turn_started', step_id: step, prompt: `Part ${turn / 50} of the work` });
-    for (let piece = 0; piece < 12; piece += 1)
-      events.push({
-        type: 'text',
-        step_id: step,
-        message_id: `m${turn}`,
-        role: 'assistant',
-        text: piece % 4 === 3 ? `\n\n- **item** ${piece} of \`turn ${turn}\`` : ' some words that the model says now',
-      });
-    const action = `a${turn}`;
-    events.push({
-      type: 'action',
-      step_id: step,
-      action_id: action,
-      category: 'command',
-      name: 'shell',
-      input: { command: `npm test -- --shard ${turn}` },
-    });
-    for (const line of lines) events.push({ type: 'action_output', action_id: action, text: `${line} ${turn}\n` });
-    events.push({ type: 'action_result', action_id: action, state: 'completed', exit_code: 0, duration_ms: 900 });
-    for (const event of events) {
-      if (sent === count - 1) {
-        yield { type: 'text', step_id: step, message_id: 'end', role: 'assistant', text: end };
-        return;
-      }
-      sent += 1;
-      yield event;
-    }
-  }
-}
-
-/** Starts a run; this program acts as its agent. Returns its id and a function that reports events. */
-async function startRun(system: System, db: Database, key: string, title: string) {
-  const request = async (method: string, route: string, bearer: string, body: unknown) => {
-    const response = await fetch(`${system.baseUrl()}/api/v1${route}`, {
-      method,
-      headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-    if (!response.ok) throw new Error(`${method} ${route}: ${response.status} ${await response.text()}`);
-    return (await response.json()) as { run_id: string };
-  };
-  const { run_id: runId } = await request('POST', '/agent/runs', key, { title, prompt: 'Work for a long time.' });
-  await db.query('UPDATE executions SET pool = $2 WHERE run_id = $1', [runId, runId]);
-  const executionDeps = {
-    db,
-    log: pino({ level: 'silent' }),
-    notices: await openNotices(db),
-    timing: { ...defaultTiming, claimTimeoutSeconds: 3600 },
-    limits: { eventBytes: 2 ** 30, transcriptBytes: 2 ** 30, teamBytes: 2 ** 40 },
-    secrets: [],
-    vault: makeVault(Buffer.alloc(32)),
-    random: () => 0.5,
-  };
-  // The connection must belong to a process in `service_instances`. Otherwise the service ends the executions of the connection.
-  const [connection] = await db.query<{ id: string }>(
-    `INSERT INTO worker_connections (id, service_instance_id, worker_id, instance_id, slots)
-     SELECT gen_random_uuid(), id, 'bench-' || $1, 'one', 1 FROM service_instances RETURNING id`,
-    [runId],
-  );
-  const slot = { connectionId: connection?.id ?? '', workerId: `bench-${runId}`, workerInstance: 'one', teamId: null };
-  const assignment = await assignNext(executionDeps, { ...slot, pool: runId });
-  if (typeof assignment === 'string') throw new Error(assignment);
-  await claim(db, {
-    runId,
-    executionId: assignment.executionId,
-    args: { assignment_id: assignment.assignmentId, lease_seconds: 3600 },
-  });
-  let sent = 0;
-  const send = async (events: Iterable<Record<string, unknown>>) => {
-    const occurred = new Date().toISOString();
-    const batch = Array.from(events, (event, index) => ({ seq: sent + index + 1, occurred_at: occurred, ...event }));
-    sent += batch.length;
-    await request('POST', '/harness-support/events', assignment.runToken, { events: batch });
-  };
-  await send([{ type: 'agent_started', harness: 'oz', model_id: 'runbook' }]);
-  return {
-    runId,
-    /** Reports the events as fast as the service accepts them. */
-    report: async (events: Iterable<Record<string, unknown>>) => {
-      const batch: Record<string, unknown>[] = [];
-      for (const event of events) {
-        batch.push(event);
-        if (batch.length === batchSize) await send(batch.splice(0));
-      }
-      await send(batch);
-    },
-  };
-}
 
 const rows: (string | number)[][] = [];
 /**
@@ -228,7 +124,8 @@ async function measureList(key: string): Promise<void> {
   await close();
 }
 
-async function measureRun(key: string, runId: string): Promise<void> {
+/** Opens the run from the list, and pages back in its conversation. */
+async function measureRun(name: string, key: string, runId: string): Promise<void> {
   const { page, processorTime, close } = await openPage(key);
   await page.goto('/runs?sort_by=created_at');
   const link = page.locator(`a[href="/runs/${runId}"]`).first();
@@ -242,23 +139,27 @@ async function measureRun(key: string, runId: string): Promise<void> {
     opened.push(shownAt - (await readPace(page)).clickedAt);
     if (n < repetitions - 1) await page.goBack();
   }
-  addRow('the same from the list: its end', opened, {
+  addRow(`${name}, from the list: its end`, opened, {
     most: goals.open,
     processor: (await processorTime()) / repetitions,
   });
   await delay(500);
   const blocks = page.locator('.flow [class*="_block_"]');
   const tasks: number[] = [];
+  const shown: number[] = [];
   await processorTime();
   for (let n = 0; n < pagesBack; n += 1) {
     await readPace(page);
     const before = await blocks.count();
+    const clicked = performance.now();
     await page.getByRole('button', { name: 'Earlier messages' }).click();
     while ((await blocks.count()) === before) await delay(20);
+    shown.push(performance.now() - clicked);
     await delay(100);
     tasks.push(longestOf(await readPace(page)));
   }
-  addRow(`${pagesBack} pages back: longest task`, tasks, {
+  addRow(`${name}, ${pagesBack} pages back: a page`, shown, { most: goals.open });
+  addRow(`${name}, ${pagesBack} pages back: longest task`, tasks, {
     most: goals.key,
     processor: (await processorTime()) / pagesBack,
     note: '200 messages each',
@@ -330,11 +231,19 @@ try {
 }
 
 async function measureLongRuns(db: Database, key: string): Promise<void> {
-  const long = await startRun(system, db, key, 'A long run');
-  await long.report(agentEvents(eventCount, lastWords));
-  await measureOpenings(`run of ${eventCount.toLocaleString('en')} events, its end`, key, `/runs/${long.runId}`, end);
-  await measureRun(key, long.runId);
-  await measureStream(key, await startRun(system, db, key, 'A run that streams'));
+  const count = eventCount.toLocaleString('en');
+  const turns = eventCount / (12 + 1 + lines.length + 1);
+  const runs = [
+    { name: `run of ${count} events`, outputBytes: 0 },
+    { name: `run of ${count} events, ${largeMb} MB`, outputBytes: (largeMb * 2 ** 20) / turns },
+  ];
+  for (const { name, outputBytes } of runs) {
+    const run = await startRun(system, db, key, `A ${name}`);
+    await run.report(agentEvents(eventCount, lastWords, outputBytes));
+    await measureOpenings(`${name}, its end`, key, `/runs/${run.runId}`, end);
+    await measureRun(name, key, run.runId);
+  }
+  if (streamCount > 0) await measureStream(key, await startRun(system, db, key, 'A run that streams'));
 }
 const comparison = `On 2026-11-27, several builds of the dashboard were compared by the time from a key to its paint while a run gets 30,000 events, 5,000 to 8,600 a second. Four rounds in turns, 101 to 135 keys for each build, load about 2. In the first build, the median was 113 ms and the 90th percentile 234 ms: each frame shows all events that have come, each change reads the height of the conversation and renders the whole screen, and blocks have 50 entries. Without these reads and renderings, and with blocks of 25 entries: 73 ms and 154 ms. If the page also pauses after each change: 42 ms and 98 ms. With blocks of 50 entries, the pauses made no difference (median of two rounds: 94 ms with pauses, 83 ms without). The longest tasks still need about 55 ms of the processor (with a trace), for the script, style and layout of up to 50 new entries. Chromium, the service, its database and the agent share two cores, so a task often takes twice its processor time, and the worst key waits longer than the goal.`;
 report(
