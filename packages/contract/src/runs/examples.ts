@@ -192,6 +192,7 @@ export const runExamples = {
         {
           attachment_id: exampleIds.FILE_ID,
           filename: 'runyard.patch',
+          size_bytes: 2_048,
           download_url: 'http://127.0.0.1:4180/api/v1/blobs/snapshot/…?expires=…&signature=…',
           mime_type: 'text/x-diff',
         },

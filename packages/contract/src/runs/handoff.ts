@@ -10,6 +10,7 @@ export const HandoffAttachment = z
   .object({
     attachment_id: z.string().describe('Id of the file'),
     filename: z.string().describe('Name of the file'),
+    size_bytes: z.int().describe('Size in bytes'),
     download_url: z.string().meta({ description: 'Signed, for 15 minutes' }),
     mime_type: z.string().optional().describe('Media type of the file'),
   })

@@ -34,23 +34,53 @@ export function relativeText(time: number, now: number): string {
   return time > now ? `in ${amount}` : amount;
 }
 
+/** Returns a past time as words that end a sentence such as "ended …": `now`, `26 min ago`, `on 25 Nov 2026`. */
+export function pastText(time: number, now: number): string {
+  const words = relativeText(time, now);
+  return words === 'now' ? words : words === dateText(time) ? `on ${words}` : `${words} ago`;
+}
+
 const dateFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
-const exactFormat = new Intl.DateTimeFormat('en-GB', {
-  day: 'numeric',
-  month: 'short',
+const exactParts = new Intl.DateTimeFormat('en-GB', {
   year: 'numeric',
+  month: '2-digit',
+  day: '2-digit',
   hour: '2-digit',
   minute: '2-digit',
   second: '2-digit',
   timeZoneName: 'short',
 });
+const offsetFormat = new Intl.DateTimeFormat('en-GB', { timeZoneName: 'shortOffset' });
 const clockFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
 const secondsFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
 
 /** Returns the day in the time zone of the browser: `25 Nov 2026`. */
 export const dateText = (time: number): string => dateFormat.format(time);
-/** Returns day, time and zone: `25 Nov 2026, 14:27:31 CET`. */
-export const exactText = (time: number): string => exactFormat.format(time);
+/**
+ * Returns day, time and zone of a time: `2026-11-28 10:03:05 CET (UTC+1)`. The zone is that of the browser. The offset is left out if the
+ * name of the zone is itself an offset.
+ */
+export function exactText(time: number): string {
+  const {
+    year,
+    month,
+    day: date,
+    hour: hours,
+    minute: minutes,
+    second,
+    timeZoneName: zone,
+  } = partsOf(exactParts, time);
+  const offset = (partsOf(offsetFormat, time).timeZoneName ?? '').replace('GMT', 'UTC').replace(/\+0$/, '');
+  const named = zone === undefined || /^(GMT|UTC)/.test(zone) ? offset : `${zone} (${offset})`;
+  return `${year}-${month}-${date} ${hours}:${minutes}:${second} ${named}`;
+}
+
+const partsOf = (
+  format: Intl.DateTimeFormat,
+  time: number,
+): { readonly [K in Intl.DateTimeFormatPartTypes]?: string } =>
+  Object.fromEntries(format.formatToParts(time).map(({ type, value }) => [type, value]));
+
 /** Returns hours and minutes: `14:27`. */
 export const clockText = (time: number): string => clockFormat.format(time);
 /** Returns hours, minutes and seconds: `14:27:31`. */
@@ -59,6 +89,14 @@ export const secondsText = (time: number): string => secondsFormat.format(time);
 const dollars = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' });
 /** Returns an amount in US dollars: `$1.84`, and `<$0.01` for less than a cent. */
 export const dollarText = (usd: number): string => (usd > 0 && usd < 0.01 ? '<$0.01' : dollars.format(usd));
+
+/** Returns the cost of requests to models. A cost is not known if the price of one of the models is not known. */
+export const costText = (usage: { readonly inference_cost_usd?: number | undefined } | undefined): string =>
+  usage === undefined
+    ? dollarText(0)
+    : usage.inference_cost_usd === undefined
+      ? 'not known'
+      : dollarText(usage.inference_cost_usd);
 
 const numbers = new Intl.NumberFormat('en-US');
 export const numberText = (value: number): string => numbers.format(value);

@@ -1,5 +1,5 @@
-import { useSyncExternalStore } from 'react';
-import { durationText, exactText, relativeText } from './format.ts';
+import { type ClipboardEvent, type ReactNode, useSyncExternalStore } from 'react';
+import { durationText, exactText, pastText, relativeText } from './format.ts';
 
 const listeners = new Set<() => void>();
 let now = Date.now();
@@ -28,16 +28,65 @@ export const useNow = (): number => useSyncExternalStore(subscribe, () => now);
  */
 const useNowBy = (stepMs: number): number => useSyncExternalStore(subscribe, () => Math.floor(now / stepMs) * stepMs);
 
-/** Shows how long ago a time is. The tooltip has the exact time. */
-export function Ago({ time, className }: { time: string | undefined; className?: string }) {
+/**
+ * Lets the focus reach a time. Times in the conversation, in a link and in a row with a link are left out: there are many of them, and the
+ * page behind the link has the time too.
+ */
+function makeReachable(element: HTMLElement | null): void {
+  if (element !== null && !element.closest('a, button, summary, [role="log"], tr:has(a)')) element.tabIndex = 0;
+}
+
+/** Copies the exact time, unless the selection has more than this time. */
+function copyExact(event: ClipboardEvent<HTMLElement>): void {
+  const { title, textContent } = event.currentTarget;
+  const selected = getSelection()?.toString().trim() ?? '';
+  if (selected !== '' && selected !== textContent) return;
+  event.clipboardData.setData('text/plain', title);
+  event.preventDefault();
+}
+
+/** Shows `children` as the text of a time in milliseconds. Hover, focus and copy give the exact time. */
+export function Exact({
+  at,
+  className,
+  children,
+}: {
+  at: number;
+  className?: string | undefined;
+  children: ReactNode;
+}) {
+  return (
+    <time
+      ref={makeReachable}
+      dateTime={new Date(at).toISOString()}
+      title={exactText(at)}
+      className={className}
+      onCopy={copyExact}
+    >
+      {children}
+    </time>
+  );
+}
+
+/** Shows how far away a time is: `26 min`. With `isPast`, the words end a sentence: `26 min ago`. */
+export function Ago({
+  time,
+  className,
+  isPast = false,
+}: {
+  time: string | undefined;
+  className?: string;
+  isPast?: boolean;
+}) {
   const at = Date.parse(time ?? '');
   const isRecent = Math.abs(Date.now() - at) < 120_000;
   const present = useNowBy(isRecent ? 1000 : 30_000);
   if (Number.isNaN(at)) return null;
+  const now = Math.max(present, isRecent ? Date.now() : present);
   return (
-    <time dateTime={time} title={exactText(at)} className={className}>
-      {relativeText(at, Math.max(present, isRecent ? Date.now() : present))}
-    </time>
+    <Exact at={at} className={className}>
+      {isPast ? pastText(at, now) : relativeText(at, now)}
+    </Exact>
   );
 }
 

@@ -1,6 +1,8 @@
 /** Creates the request that the form for a new run sends, and writes the same request as shell commands. */
 
-import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { RerunRequest, RunAgentRequest } from '@runyard/contract/runs/run-request';
+import type { RunItem } from '@runyard/contract/runs/runs';
 
 /** The fields of the form. The request leaves out fields whose text is empty. */
 export interface Draft {
@@ -15,6 +17,8 @@ export interface Draft {
   readonly cost: string;
   readonly minutes: string;
   readonly turns: string;
+  /** True: the environment is set up from the beginning. */
+  readonly isFresh: boolean;
 }
 
 export const emptyDraft: Draft = {
@@ -29,6 +33,7 @@ export const emptyDraft: Draft = {
   cost: '',
   minutes: '',
   turns: '',
+  isFresh: false,
 };
 
 const numberOf = (text: string): number | undefined => (text.trim() === '' ? undefined : Number(text));
@@ -40,17 +45,30 @@ function present<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K],
   };
 }
 
+/** Returns a configuration with the values of the form. Other members are those of `base`. */
+function configOf(draft: Draft, base: AmbientAgentConfig = {}): AmbientAgentConfig {
+  const { model_id, environment_id, approval_policy, harness, refresh_environment, ...unlimited } = base;
+  const { max_cost_usd, max_duration_minutes, max_turns, skill_spec, ...others } = unlimited;
+  return {
+    ...others,
+    // In an answer, `skill_spec` repeats the first of the skills. A request must not have both.
+    ...(skill_spec === undefined || others.skills !== undefined ? {} : { skill_spec }),
+    ...(present({
+      model_id: draft.model,
+      environment_id: draft.environment,
+      approval_policy: draft.approval,
+      harness: draft.harness === (harness?.type ?? '') ? harness : { type: draft.harness },
+      refresh_environment: draft.isFresh || undefined,
+      max_cost_usd: numberOf(draft.cost),
+      max_duration_minutes: numberOf(draft.minutes),
+      max_turns: numberOf(draft.turns),
+    }) as AmbientAgentConfig),
+  };
+}
+
 /** Returns the body of `POST /agent/runs`. The service checks the values and names the faults. */
 export function requestOf(draft: Draft): RunAgentRequest {
-  const config = present({
-    model_id: draft.model,
-    environment_id: draft.environment,
-    approval_policy: draft.approval,
-    harness: draft.harness === '' ? undefined : { type: draft.harness },
-    max_cost_usd: numberOf(draft.cost),
-    max_duration_minutes: numberOf(draft.minutes),
-    max_turns: numberOf(draft.turns),
-  });
+  const config = configOf(draft);
   return present({
     prompt: draft.prompt,
     title: draft.title,
@@ -60,18 +78,59 @@ export function requestOf(draft: Draft): RunAgentRequest {
   }) as RunAgentRequest;
 }
 
+/** Returns the fields of the form for a rerun of this run. A rerun keeps identity and mode, so their fields are empty. */
+export function draftOfRun({ submitted_prompt, prompt, agent_config: config = {} }: RunItem): Draft {
+  const text = (value: number | undefined): string => (value === undefined ? '' : String(value));
+  return {
+    ...emptyDraft,
+    prompt: submitted_prompt ?? prompt ?? '',
+    model: config.model_id ?? '',
+    harness: config.harness?.type ?? '',
+    environment: config.environment_id ?? '',
+    approval: config.approval_policy === 'auto-approve' ? '' : (config.approval_policy ?? ''),
+    cost: text(config.max_cost_usd),
+    minutes: text(config.max_duration_minutes),
+    turns: text(config.max_turns),
+    isFresh: config.refresh_environment ?? false,
+  };
+}
+
+/** Returns the body of the request that reruns a run. It has only what differs from the run; the service replaces a configuration as a whole. */
+export function rerunOf(draft: Draft, run: RunItem): RerunRequest {
+  const before = draftOfRun(run);
+  const { prompt, title } = draft;
+  const isSameConfig =
+    JSON.stringify({ ...draft, prompt: '', title: '' }) === JSON.stringify({ ...before, prompt: '', title: '' });
+  return {
+    ...(prompt === before.prompt ? {} : { prompt }),
+    ...(title === '' ? {} : { title }),
+    ...(isSameConfig ? {} : { config: configOf(draft, run.agent_config) }),
+  };
+}
+
+/** A request of the form: the path of its route, and its body. */
+export interface Sent {
+  readonly path: string;
+  readonly body: RunAgentRequest | RerunRequest;
+}
+
 /** Returns a text in single quotes for a POSIX shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Returns the request as a curl command. */
-export const asCurl = (draft: Draft, origin: string): string =>
-  `curl -sS ${origin}/api/v1/agent/runs \\
+export const asCurl = ({ path, body }: Sent, origin: string): string =>
+  `curl -sS ${origin}/api/v1${path} \\
   -H "Authorization: Bearer $RUNYARD_API_KEY" \\
   -H 'Content-Type: application/json' \\
-  -d ${quoted(JSON.stringify(requestOf(draft)))}`;
+  -d ${quoted(JSON.stringify(body))}`;
 
-/** Returns the request as a command line of the program `runyard`. */
-export function asCommand(draft: Draft): string {
+/**
+ * Returns the request as a command line of the program `runyard`. The command `run` has no option for the identity and the mode, and reads
+ * a prompt that begins with `-` as an option. Such a request, and every rerun, is written with the command `api`.
+ */
+export function asCommand(draft: Draft, { path, body }: Sent, isRerun: boolean): string {
+  if (isRerun || draft.identity !== '' || draft.mode !== '' || draft.prompt.startsWith('-'))
+    return `bin/runyard api POST ${path} --data ${quoted(JSON.stringify(body))}`;
   const options: readonly (readonly [string, string])[] = [
     ['--title', draft.title],
     ['--model', draft.model],
@@ -83,5 +142,5 @@ export function asCommand(draft: Draft): string {
     ['--max-turns', draft.turns],
   ];
   const words = options.flatMap(([name, value]) => (value === '' ? [] : [`${name} ${quoted(value)}`]));
-  return ['bin/runyard run', ...words, quoted(draft.prompt)].join(' ');
+  return ['bin/runyard run', ...words, ...(draft.isFresh ? ['--refresh'] : []), quoted(draft.prompt)].join(' ');
 }

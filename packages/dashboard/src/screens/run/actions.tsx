@@ -2,7 +2,7 @@
 
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { useQueryClient } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { Button } from 'react-aria-components';
 import { statusOf } from '../../api/problem.ts';
@@ -10,8 +10,11 @@ import { useClient } from '../../api/session.ts';
 import { ConfirmDialog, Dialog } from '../../parts/dialog.tsx';
 import { countText } from '../../parts/format.ts';
 import { Problem } from '../../parts/problem.tsx';
+import { FreshCheck } from '../new-run/fields.tsx';
+import { type Draft, draftOfRun, rerunOf } from '../new-run/request.ts';
 
-export type RunAction = 'rerun' | 'cancel' | 'delete';
+/** With `rerun fresh`, the new run sets its environment up from the beginning. */
+export type RunAction = 'rerun' | 'rerun fresh' | 'cancel' | 'delete';
 
 /** How long the page repeats a cancel, in milliseconds: a PENDING run cannot be cancelled until a worker has claimed it. */
 const cancelPatienceMs = 30_000;
@@ -34,7 +37,8 @@ export function ActionDialog({
   const navigate = useNavigate();
   const queries = useQueryClient();
   const params = { runId: run.run_id };
-  if (action === 'rerun') return <RerunDialog run={run} close={close} />;
+  if (action === 'rerun' || action === 'rerun fresh')
+    return <RerunDialog run={run} isFreshAtFirst={action === 'rerun fresh'} close={close} />;
   if (action === 'cancel') {
     const cancel = async () => {
       const until = performance.now() + cancelPatienceMs;
@@ -69,17 +73,21 @@ export function ActionDialog({
   );
 }
 
-function RerunDialog({ run, close }: { run: RunItem; close: () => void }) {
+function RerunDialog({ run, isFreshAtFirst, close }: { run: RunItem; isFreshAtFirst: boolean; close: () => void }) {
   const client = useClient();
   const navigate = useNavigate();
-  const original = run.submitted_prompt ?? run.prompt ?? '';
-  const [prompt, setPrompt] = useState(original);
-  // The idempotency key of the request. It stays the same until an answer has arrived or the prompt changes, so that a repeated request
+  const original = draftOfRun(run);
+  const hasEnvironment = original.environment !== '';
+  const [draft, setDraft] = useState({ ...original, isFresh: original.isFresh || (isFreshAtFirst && hasEnvironment) });
+  // The idempotency key of the request. It stays the same until an answer has arrived or the request changes, so that a repeated request
   // starts only one run.
   const key = useRef<string | undefined>(undefined);
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
-  const isChanged = prompt !== original;
+  const change = (changes: Partial<Draft>) => {
+    key.current = undefined;
+    setDraft({ ...draft, ...changes });
+  };
   const start = async () => {
     setBusy(true);
     setError(undefined);
@@ -87,7 +95,7 @@ function RerunDialog({ run, close }: { run: RunItem; close: () => void }) {
     try {
       const created = await client.rerunRun({
         params: { runId: run.run_id },
-        body: isChanged ? { prompt } : {},
+        body: rerunOf(draft, run),
         headers: { 'idempotency-key': key.current },
       });
       close();
@@ -106,8 +114,20 @@ function RerunDialog({ run, close }: { run: RunItem; close: () => void }) {
           <Button className="btn" onPress={close}>
             Back
           </Button>
-          <Button className="btn pri" isDisabled={isBusy || prompt.trim() === ''} onPress={() => void start()}>
-            {isChanged ? 'Run with this prompt' : 'Run again'}
+          <Link
+            className="btn"
+            to="/runs/new"
+            search={{ rerun: run.run_id, prompt: draft.prompt === original.prompt ? undefined : draft.prompt }}
+            onClick={close}
+          >
+            Change more…
+          </Link>
+          <Button
+            className="btn pri"
+            isDisabled={isBusy || (draft.prompt.trim() === '' && original.prompt !== '')}
+            onPress={() => void start()}
+          >
+            {draft.prompt === original.prompt ? 'Run again' : 'Run with this prompt'}
           </Button>
         </>
       }
@@ -119,13 +139,11 @@ function RerunDialog({ run, close }: { run: RunItem; close: () => void }) {
           id="rerun-prompt"
           className="in"
           rows={8}
-          value={prompt}
-          onChange={({ target }) => {
-            key.current = undefined;
-            setPrompt(target.value);
-          }}
+          value={draft.prompt}
+          onChange={({ target }) => change({ prompt: target.value })}
         />
       </div>
+      {hasEnvironment && <FreshCheck isOn={draft.isFresh} set={(isFresh) => change({ isFresh })} />}
       <Problem error={error} />
     </Dialog>
   );

@@ -28,10 +28,17 @@ export function useChildRuns(run: RunItem): readonly RunItem[] {
   return data ?? [];
 }
 
+/** Returns the cost of all these runs. A run whose cost is not known does not count as free. */
+export function costOf(runs: readonly Pick<RunItem, 'request_usage'>[]): string {
+  const usd = runs.reduce((sum, { request_usage: usage }) => sum + (usage?.inference_cost_usd ?? 0), 0);
+  const unknown = runs.filter(({ request_usage: usage }) => usage && usage.inference_cost_usd === undefined).length;
+  if (unknown === 0) return dollarText(usd);
+  return unknown === runs.length ? 'cost not known' : `${dollarText(usd)}, and ${countText(unknown, 'run')} not known`;
+}
+
 /** Lists the runs that a run started. */
 export function ChildRuns({ runs }: { runs: readonly RunItem[] }) {
   if (runs.length === 0) return null;
-  const usd = runs.reduce((sum, { request_usage: usage }) => sum + (usage?.inference_cost_usd ?? 0), 0);
   return (
     <div className="act kids">
       <div className="sum row">
@@ -39,7 +46,7 @@ export function ChildRuns({ runs }: { runs: readonly RunItem[] }) {
         <span className="md">
           {runs.length < most ? countText(runs.length, 'child run') : `The first ${most} child runs`}
         </span>
-        <span className="dim">{dollarText(usd)}</span>
+        <span className="dim">{costOf(runs)}</span>
       </div>
       {runs.map((run) => (
         <Link key={run.run_id} to="/runs/$runId" params={{ runId: run.run_id }}>

@@ -6,13 +6,15 @@ import { Link } from '@tanstack/react-router';
 import { useClient } from '../../api/session.ts';
 import { CopyButton } from '../../parts/copy.tsx';
 import { Fact } from '../../parts/fact.tsx';
-import { countText, dollarText, durationText, numberText } from '../../parts/format.ts';
+import { costText, countText, dollarText, numberText } from '../../parts/format.ts';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Person } from '../../parts/person.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { Artifacts } from './artifacts.tsx';
 import { Denied, Pushes } from './network.tsx';
+import { Sandbox } from './sandbox.tsx';
+import { Workspace } from './workspace.tsx';
 
 /** Shows the facts of a run beside its conversation. Facts without a value are not shown. */
 export function Facts({ run, events }: { run: RunItem; events: readonly TimelineEvent[] }) {
@@ -61,6 +63,8 @@ export function Facts({ run, events }: { run: RunItem; events: readonly Timeline
           </Fact>
           <Fact name="Harness">{textMember(started, 'harness') ?? config?.harness?.type}</Fact>
           <Fact name="Sandbox">{ready && <Sandbox event={ready} />}</Fact>
+          <Fact name="Limits">{config && limitsOf(config)}</Fact>
+          <Fact name="After a turn">{config?.idle_timeout_minutes !== undefined && idleText(config)}</Fact>
           <Fact name="Environment">
             {config?.environment_id && (
               <Link className="link" to="/environments/$uid" params={{ uid: config.environment_id }}>
@@ -86,6 +90,7 @@ export function Facts({ run, events }: { run: RunItem; events: readonly Timeline
       </div>
       <Cost run={run} />
       <Artifacts run={run} />
+      <Workspace run={run} />
       <Withheld run={run} />
       <Denied events={events} run={run} />
       <Pushes events={events} />
@@ -127,6 +132,23 @@ export function Facts({ run, events }: { run: RunItem; events: readonly Timeline
   );
 }
 
+/** Returns the limits that the request set for the run: `at most $5.00, 30 minutes, 20 turns`. Empty: it set none. */
+export function limitsOf({
+  max_cost_usd: usd,
+  max_duration_minutes: minutes,
+  max_turns: turns,
+}: NonNullable<RunItem['agent_config']>): string {
+  const limits = [
+    usd === undefined ? '' : dollarText(usd),
+    minutes === undefined ? '' : countText(minutes, 'minute'),
+    turns === undefined ? '' : countText(turns, 'turn'),
+  ].filter(Boolean);
+  return limits.length === 0 ? '' : `at most ${limits.join(', ')}`;
+}
+
+const idleText = ({ idle_timeout_minutes: minutes = 0 }: NonNullable<RunItem['agent_config']>): string =>
+  minutes === 0 ? 'the sandbox ends at once' : `the sandbox waits ${countText(minutes, 'minute')} for a message`;
+
 function EnvironmentName({ uid }: { uid: string }) {
   const client = useClient();
   const { data } = useQuery({
@@ -145,17 +167,6 @@ function lastOf(events: readonly TimelineEvent[], type: TimelineEvent['event_typ
 function textMember(event: TimelineEvent | undefined, name: string): string | undefined {
   const value = event?.payload?.[name];
   return typeof value === 'string' ? value : undefined;
-}
-
-function Sandbox({ event }: { event: TimelineEvent }) {
-  const backend = textMember(event, 'backend');
-  const ms = event.payload?.spawn_ms;
-  return (
-    <>
-      {backend === 'none' ? <span className="badc">none: no isolation</span> : (backend ?? 'ready')}
-      {typeof ms === 'number' && `, ready in ${durationText(ms)}`}
-    </>
-  );
 }
 
 function Cost({ run }: { run: RunItem }) {
@@ -180,7 +191,7 @@ function Cost({ run }: { run: RunItem }) {
       ) : (
         <>
           <div className="row">
-            <span className="b">{usd === undefined ? 'not known' : dollarText(usd)}</span>
+            <span className="b">{costText(usage)}</span>
             {limit !== undefined && usd !== undefined && limit > 0 && (
               <>
                 <svg

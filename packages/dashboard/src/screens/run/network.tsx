@@ -6,21 +6,44 @@ import { Link } from '@tanstack/react-router';
 import { countText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 
+type Payload = Readonly<Record<string, unknown>>;
+
+/**
+ * Returns how often each host was denied, the number of all tries, and the reason of the last denial. An execution reports the first try to
+ * reach a host at once. At its end, it reports the counts of all hosts, which replace the first tries.
+ */
+export function deniedOf(events: readonly Pick<TimelineEvent, 'event_type' | 'execution_id' | 'payload'>[]): {
+  readonly counts: ReadonlyMap<string, number>;
+  readonly tries: number;
+  readonly message: string | undefined;
+} {
+  const denials = events.filter(({ event_type: type }) => type === 'connection_denied');
+  const finals = new Set(
+    denials.filter(({ payload }) => payload?.total !== undefined).map((event) => event.execution_id),
+  );
+  const counts = new Map<string, number>();
+  let tries = 0;
+  let message: string | undefined;
+  const add = ({ host, port, count, message: reason }: Payload) => {
+    if (typeof reason === 'string') message = reason;
+    if (typeof host !== 'string') return;
+    const place = port === undefined || port === 0 ? host : `${host}:${String(port)}`;
+    counts.set(place, (counts.get(place) ?? 0) + (typeof count === 'number' ? count : 1));
+  };
+  for (const { execution_id: execution, payload = {} } of denials) {
+    if (typeof payload.total === 'number') tries += payload.total;
+    else if (finals.has(execution)) continue;
+    else tries += typeof payload.count === 'number' ? payload.count : 1;
+    const { connections } = payload;
+    for (const each of Array.isArray(connections) ? (connections as Payload[]) : [payload]) add(each);
+  }
+  return { counts, tries, message };
+}
+
 /** Lists the hosts to which connections were denied. */
 export function Denied({ events, run }: { events: readonly TimelineEvent[]; run: RunItem }) {
-  const counts = new Map<string, number>();
-  let total: number | undefined;
-  let message: string | undefined;
-  for (const { event_type: type, payload } of events) {
-    if (type !== 'connection_denied' || payload === undefined) continue;
-    if (typeof payload.total === 'number') total = payload.total;
-    if (typeof payload.message === 'string') message = payload.message;
-    if (typeof payload.host !== 'string') continue;
-    const host = payload.port === undefined ? payload.host : `${payload.host}:${String(payload.port)}`;
-    counts.set(host, (counts.get(host) ?? 0) + 1);
-  }
+  const { counts, tries, message } = deniedOf(events);
   if (counts.size === 0) return null;
-  const tries = total ?? [...counts.values()].reduce((sum, count) => sum + count, 0);
   return (
     <div className="sec">
       <h2>

@@ -2,7 +2,7 @@ import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { lazy, Suspense, useEffect, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
 import { noteRun, useNeighbour } from '../../api/run-place.ts';
 import { NotFound } from '../../frame/not-found.tsx';
@@ -10,7 +10,7 @@ import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { useAttempts } from '../../parts/attempt.ts';
 import { SkeletonRows } from '../../parts/empty.tsx';
-import { dollarText, durationText } from '../../parts/format.ts';
+import { costText, durationText } from '../../parts/format.ts';
 import { StateBadge } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Live } from '../../parts/live.tsx';
@@ -107,6 +107,7 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
   const children = useChildRuns(run);
   const hasEnded = isTerminal(run.state);
   const steps = setupSteps(timeline);
+  const facts = <Facts run={run} events={timeline} />;
   const write = () => document.getElementById('message')?.focus();
 
   useAnnouncedState(run);
@@ -126,7 +127,7 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
                 <span className="mut">{visibleText(stateNote(run))}</span>
                 {hasEnded ? (
                   <span className="right dim small">
-                    ended <Ago time={run.finished_at} /> ago
+                    ended <Ago time={run.finished_at} isPast />
                   </span>
                 ) : (
                   <span className="right">
@@ -138,7 +139,7 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
               <TimelineBar run={run} events={timeline} />
               <Problem error={error} />
             </div>
-            <Strip run={run} />
+            <Strip run={run} facts={facts} />
             <nav className="tabs" aria-label="Views of the run">
               <Tab name="conversation" current={tab} label="Conversation" />
               <Tab name="files" current={tab} label="Files changed" />
@@ -173,7 +174,7 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
           </div>
         </div>
         <aside className="panel" aria-label="About this run">
-          <Facts run={run} events={timeline} />
+          {facts}
         </aside>
       </div>
       <Suspense>
@@ -218,19 +219,19 @@ function useAnnouncedState(run: RunItem): void {
   }, [words]);
 }
 
-/** Shows the most important facts on pages that are too narrow for the panel with all facts. */
-function Strip({ run }: { run: RunItem }) {
-  const usd = run.request_usage?.inference_cost_usd;
+/** Shows the most important facts on pages that are too narrow for the panel with all facts. A click opens all `facts`. */
+function Strip({ run, facts }: { run: RunItem; facts: ReactNode }) {
+  const [isOpen, setOpen] = useState(false);
   const time =
     run.finished_at && run.started_at
       ? durationText(Date.parse(run.finished_at) - Date.parse(run.started_at))
       : undefined;
   return (
-    <div className="details-strip">
-      <div className="fx">
+    <details className="details-strip" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary className="fx" title="All facts about this run">
         <div>
           <span className="dim small">Cost</span>
-          <span className="b">{usd === undefined ? '$0.00' : dollarText(usd)}</span>
+          <span className="b">{costText(run.request_usage)}</span>
         </div>
         <div>
           <span className="dim small">Model</span>
@@ -244,7 +245,8 @@ function Strip({ run }: { run: RunItem }) {
           <span className="dim small">Time</span>
           <span>{time ?? <Ago time={run.created_at} />}</span>
         </div>
-      </div>
-    </div>
+      </summary>
+      {isOpen && <div className="pad">{facts}</div>}
+    </details>
   );
 }

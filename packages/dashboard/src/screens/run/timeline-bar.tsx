@@ -86,7 +86,7 @@ export function TimelineBar({ run, events }: { run: RunItem; events: readonly Ti
   const tick = useNow();
   const spans = spansOf(events);
   const denied = events
-    .filter(({ event_type: type }) => type === 'connection_denied')
+    .filter(({ event_type: type, payload }) => type === 'connection_denied' && payload?.total === undefined)
     .map((event) => Date.parse(event.occurred_at));
   const first = spans[0]?.from ?? Date.parse(run.created_at);
   const now = isTerminal(run.state)

@@ -28,6 +28,7 @@ export function Toolbar({
   const copy = (text: string) => void navigator.clipboard?.writeText(text);
   useKeys([
     { key: 'r', does: 'Rerun', run: () => may && open('rerun') },
+    { key: 'shift+r', does: 'Rerun with a fresh environment', run: () => may && open('rerun fresh') },
     { key: 'shift+x', does: 'Cancel the run', run: () => canCancel && open('cancel') },
     { key: 'y', does: 'Copy the run id', run: () => copy(run.run_id) },
   ]);
@@ -89,6 +90,9 @@ export function Toolbar({
             ? [{ label: 'Interrupt turn', run: () => void interrupt(), disabled: needsRole }]
             : []),
           { label: 'Rerun…', run: () => open('rerun'), disabled: needsRole },
+          ...(run.agent_config?.environment_id === undefined
+            ? []
+            : [{ label: 'Rerun fresh…', run: () => open('rerun fresh'), disabled: needsRole }]),
           {
             label: 'Cancel run…',
             run: () => open('cancel'),

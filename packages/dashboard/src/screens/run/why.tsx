@@ -111,7 +111,8 @@ export function Why({
                 </button>
               }
             >
-              A new run with the same prompt and configuration; both can be changed first.
+              A new run with the same prompt and configuration. Its prompt, model, environment and limits can be changed
+              first.{environment && ' With ⇧R, it sets the environment up from the beginning.'}
             </WayOut>
           </ol>
         </div>

@@ -12,14 +12,20 @@ import { NextTimes, usePreview } from './next-times.tsx';
 /** Names of the five fields of a cron expression. */
 const fields = ['minute', 'hour', 'day', 'month', 'weekday'] as const;
 
-/** The form that creates a schedule, or changes the given schedule. */
+/**
+ * The form that creates a schedule, or changes the given schedule. The other texts are the first values of a new schedule.
+ */
 export function ScheduleForm({
   schedule,
   prompt = '',
+  model = '',
+  environment = '',
   close,
 }: {
   schedule?: ScheduledAgentItem;
   prompt?: string | undefined;
+  model?: string | undefined;
+  environment?: string | undefined;
   close: () => void;
 }) {
   const client = useClient();
@@ -168,12 +174,12 @@ export function ScheduleForm({
                 name="model"
                 className="in"
                 key={models.data ? 'read' : ''}
-                defaultValue={config?.model_id ?? ''}
+                defaultValue={schedule === undefined ? model : (config?.model_id ?? '')}
               >
                 <option value="">the default</option>
-                {(models.data?.models ?? []).map((model) => (
-                  <option key={model.id} value={model.id} disabled={model.disable_reason !== undefined}>
-                    {model.display_name}
+                {(models.data?.models ?? []).map((each) => (
+                  <option key={each.id} value={each.id} disabled={each.disable_reason !== undefined}>
+                    {each.display_name}
                   </option>
                 ))}
               </select>
@@ -186,12 +192,12 @@ export function ScheduleForm({
                 name="environment"
                 className="in"
                 key={environments.data ? 'read' : ''}
-                defaultValue={config?.environment_id ?? ''}
+                defaultValue={schedule === undefined ? environment : (config?.environment_id ?? '')}
               >
                 <option value="">none</option>
-                {(environments.data ?? []).map((environment) => (
-                  <option key={environment.uid} value={environment.uid}>
-                    {visibleText(environment.config.name ?? environment.uid)}
+                {(environments.data ?? []).map((each) => (
+                  <option key={each.uid} value={each.uid}>
+                    {visibleText(each.config.name ?? each.uid)}
                   </option>
                 ))}
               </select>

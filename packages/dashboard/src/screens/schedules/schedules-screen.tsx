@@ -42,7 +42,12 @@ export function SchedulesScreen() {
     >
       {isNew && (
         <div className="pad">
-          <ScheduleForm prompt={oneOf(search.prompt)} close={close} />
+          <ScheduleForm
+            prompt={oneOf(search.prompt)}
+            model={oneOf(search.model)}
+            environment={oneOf(search.environment)}
+            close={close}
+          />
         </div>
       )}
       {error ? (

@@ -85,9 +85,10 @@ export const readRoutes = (deps: ReadRouteDeps): readonly ServedRoute[] => {
       if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
       const files = await readLatestHandoff(db, params.runId);
       return {
-        attachments: files.map(({ id, filename, mimeType }) => ({
+        attachments: files.map(({ id, filename, mimeType, sizeBytes }) => ({
           attachment_id: id,
           filename,
+          size_bytes: sizeBytes,
           download_url: signUrl(signing, deps.filesUrl(), blobTarget('handoff', id)).url,
           ...(mimeType === null ? {} : { mime_type: mimeType }),
         })),

@@ -64,6 +64,7 @@ test('a run without a snapshot has an empty list of files, and a run with a snap
     {
       attachment_id: expect.any(String),
       filename: 'repo.patch',
+      size_bytes: 4,
       download_url: expect.stringContaining('signature='),
       mime_type: 'text/plain',
     },

@@ -1,0 +1,83 @@
+import { isTerminal } from '@runyard/contract/runs/run-states';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import { visibleText } from '@runyard/contract/wire/visible';
+import { useQuery } from '@tanstack/react-query';
+import { useClient } from '../../api/session.ts';
+import { useAttempts } from '../../parts/attempt.ts';
+import { CommandBlock } from '../../parts/copy.tsx';
+import { sizeText } from '../../parts/format.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { Problem } from '../../parts/problem.tsx';
+
+/**
+ * The sandbox sends the files a moment after the end of the run. So the page reads them every `againMs` milliseconds until `lateMs`
+ * milliseconds after the end.
+ */
+const againMs = 3_000;
+const lateMs = 60_000;
+
+/** Returns the command that applies a patch. The agent chooses the names of files, so an unusual name is not part of the command. */
+export const applyCommand = (fileName: string): string =>
+  `git apply --index ${/^\w[\w.-]*$/.test(fileName) ? fileName : 'DOWNLOADED.patch'}`;
+
+/** Lists the files that an ended run left for a person who continues its work, and shows how to apply its patches. */
+export function Workspace({ run }: { run: RunItem }) {
+  const client = useClient();
+  const params = { runId: run.run_id };
+  const { finished_at: end = run.updated_at } = run;
+  const { data, error } = useQuery({
+    queryKey: ['handoff', run.run_id, end],
+    queryFn: async () => (await client.listHandoffAttachments({ params })).attachments,
+    enabled: isTerminal(run.state) && run.started_at !== null,
+    refetchInterval: ({ state }) =>
+      (state.data ?? []).length === 0 && Date.now() - Date.parse(end) < lateMs ? againMs : false,
+  });
+  const { error: failure, attempt } = useAttempts();
+  if (data === undefined && !error) return null;
+  // The addresses are valid for 15 minutes, so read a new one for each download.
+  const download = (id: string) =>
+    attempt(async () => {
+      const { attachments } = await client.listHandoffAttachments({ params });
+      const file = attachments.find(({ attachment_id: each }) => each === id);
+      if (file === undefined) throw new Error('the run has newer files now: load the page again');
+      location.assign(file.download_url);
+    });
+  const patches = (data ?? []).filter(({ filename }) => filename.endsWith('.patch'));
+  return (
+    <div className="sec">
+      <h2>
+        Workspace <span className="n">{data && data.length > 0 ? data.length : ''}</span>
+      </h2>
+      <Problem error={error ?? failure} />
+      {data?.length === 0 && (
+        <p className="dim">None stored: no git repository has changes, and the agent handed off no file.</p>
+      )}
+      {data && data.length > 0 && (
+        <ul className="files">
+          {data.map(({ attachment_id: id, filename, size_bytes: size }) => (
+            <li key={id}>
+              <Icon name={filename.endsWith('.patch') ? 'diff' : 'file'} small />
+              <button
+                type="button"
+                className="fold cut"
+                aria-label={`Download ${visibleText(filename)}`}
+                onClick={() => void download(id)}
+              >
+                {visibleText(filename)}
+              </button>
+              <span className="right dim small">{sizeText(size)}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {patches.length > 0 && (
+        <>
+          <p className="hint">
+            To continue elsewhere, download a patch and apply it to a fresh clone of its repository:
+          </p>
+          <CommandBlock command={patches.map(({ filename }) => applyCommand(filename)).join('\n')} />
+        </>
+      )}
+    </div>
+  );
+}
