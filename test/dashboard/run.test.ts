@@ -1,0 +1,252 @@
+/** Tests the page of a run of the dashboard in a real browser. With TEST_LONG=1, it tests all parts of the page. */
+import { readFile } from 'node:fs/promises';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../packages/service/test/service.ts';
+import { noBrowser, useBrowser } from '../support/browser.ts';
+import { signIn } from '../support/dashboard.ts';
+import { type ActedAgent, startAgent, startFullRun } from '../support/full-run.ts';
+import { isLong } from '../support/long.ts';
+
+describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
+  let service: TestService;
+  let agent: ActedAgent;
+  let page: Page;
+  let complaints: string[];
+  const browser = useBrowser();
+
+  beforeAll(async () => {
+    service = await startTestService();
+    agent = await startFullRun(service);
+  });
+  afterAll(() => service.close());
+  beforeEach(async () => {
+    ({ page, complaints } = browser());
+    await signIn(page, service);
+  });
+
+  const open = async (runId: string, search = '') => {
+    await page.goto(`${service.baseUrl}/runs/${runId}${search}`);
+    await page.locator('.run-head').waitFor();
+  };
+  const facts = () => page.getByRole('complementary', { name: 'About this run' });
+  const fact = (name: string) => facts().locator(`dt:text-is("${name}") + dd`);
+  const seen = async (...texts: (string | RegExp)[]) => {
+    for (const text of texts) await page.getByText(text).filter({ visible: true }).first().waitFor();
+  };
+  const runOf = async (runId: string) => (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
+  /** Does `act`, and returns the body of the request that it causes to a path with this end. */
+  const sentBy = async (end: string, act: () => Promise<unknown>): Promise<unknown> => {
+    const sent = page.waitForRequest((each) => each.method() === 'POST' && each.url().endsWith(end));
+    await act();
+    return (await sent).postDataJSON();
+  };
+  const menu = async (entry: string) => {
+    await page.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('menuitem', { name: entry }).click();
+  };
+
+  test('makes a comment on a changed line, a file and a mode part of the message to the agent', async () => {
+    await open(agent.runId, '?tab=files');
+    await page.getByRole('button', { name: 'Comment on line 2' }).last().click();
+    const field = page.getByRole('textbox', { name: 'Message to the agent' });
+    await expect.poll(() => field.inputValue()).toContain('src/tax.ts:2: `round(invoice)`');
+    await page.locator('input[type=file]').setInputFiles({
+      name: 'rules.txt',
+      mimeType: 'text/plain',
+      buffer: Buffer.from('Up'),
+    });
+    await page.getByLabel('Mode:').selectOption('plan');
+    const sent = await sentBy('/followups', () => page.getByRole('button', { name: 'Send message' }).click());
+    expect(sent).toEqual({
+      message: 'src/tax.ts:2: `round(invoice)`\n',
+      mode: 'plan',
+      attachments: [{ file_name: 'rules.txt', mime_type: 'text/plain', data: 'VXA=' }],
+    });
+    await expect.poll(() => field.inputValue()).toBe('');
+    expect(complaints).toEqual([]);
+  });
+
+  test('shows the work, the facts and the files of an ended run, also on a narrow page', async () => {
+    await agent.handOff('billing.patch', 'a b.txt');
+    await agent.send('/finish-task', { turn: 1, success: true, summary: 'Rounded' });
+    await open(agent.runId);
+    // The conversation: plan, difference of an edit, output of a failed command, answered question, child runs.
+    await seen('1 of 2 done', 'exit 3', 'one test failed', 'Round up or down?', /^Answered by .*: Up/, '1 child run');
+    await seen('cost not known', 'Round one invoice');
+    await page.locator('details.act', { hasText: 'src/tax.ts' }).click();
+    await page.locator('.ln.add', { hasText: 'round(invoice)' }).waitFor();
+    await page.getByRole('img', { name: /^Timeline: .*waited for an answer/ }).waitFor();
+    await seen('1 denied');
+    // The facts.
+    expect(await fact('Model').textContent()).toBe('other/modelinstead of runbook');
+    expect(await fact('Limits').textContent()).toBe('at most 30 minutes, 20 turns');
+    expect(await fact('After a turn').textContent()).toBe('the sandbox waits 5 minutes for a message');
+    expect(await fact('Environment').textContent()).toBe('billing');
+    await fact('Sandbox').getByText('1 isolation feature missing').click();
+    await fact('Sandbox').getByText('no cgroup: nobody <i>delegates</i> one').waitFor();
+    expect(await fact('Sandbox').textContent()).toMatch(/^bubblewrap, ready in 14 ms4\.0 GB memory, 512 processes1/);
+    await seen('acme/billing #4824', 'Round tax per invoice', 'NPM_TOKEN needs your acceptance', 'BILL-431');
+    await seen('1 host, 4 tries', 'registry.test:443', '×4', 'acme/billing tax-per-invoice');
+    // The workspace.
+    await seen('git apply --index billing.patch', 'a b.txt');
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download billing.patch' }).click();
+    expect(await readFile(await (await download).path(), 'utf8')).toBe('billing.patch');
+    await browser().picture('run-full');
+    await page.setViewportSize({ width: 390, height: 844 });
+    const strip = page.locator('.details-strip');
+    expect(await strip.locator('summary').textContent()).toMatch(/^Costnot known/);
+    await strip.locator('summary').click();
+    await strip.getByText('git apply --index billing.patch').waitFor();
+    await browser().picture('run-full-narrow');
+    expect(complaints).toEqual([]);
+  });
+
+  test('reruns a run with other limits or with a fresh environment', async () => {
+    await open(agent.runId);
+    await page.keyboard.press('r');
+    const fresh = page.getByRole('checkbox', { name: /Fresh environment/ });
+    expect(await fresh.isChecked()).toBe(false);
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('Shift+R');
+    expect(await fresh.isChecked()).toBe(true);
+    await browser().picture('run-rerun');
+    await page.getByRole('link', { name: 'Change more…' }).click();
+    await page.getByLabel('At most, minutes').fill('45');
+    await fresh.check();
+    await browser().picture('run-rerun-changed');
+    await page.getByRole('button', { name: /^Rerun/ }).click();
+    await page.waitForURL((url) => /\/runs\/[\da-f-]{36}$/.test(url.pathname) && !url.pathname.endsWith(agent.runId));
+    const before = await runOf(agent.runId);
+    const rerun = await runOf(new URL(page.url()).pathname.split('/')[2] ?? '');
+    expect(rerun).toMatchObject({ prompt: before.prompt, title: before.title, metadata: before.metadata });
+    const changes = { max_duration_minutes: 45, refresh_environment: true };
+    expect(rerun.agent_config).toEqual({ ...before.agent_config, ...changes });
+  });
+
+  test('says in the form for a new run how to start the same run with a command and as a schedule', async () => {
+    await page.goto(`${service.baseUrl}/runs/new`);
+    await page.getByLabel('Prompt').fill('Do it');
+    await page.getByLabel('Model').selectOption('runbook');
+    await page.getByRole('button', { name: 'As command' }).click();
+    await seen("bin/runyard run --model 'runbook' 'Do it'");
+    await page.getByLabel('Mode').selectOption('plan');
+    await seen(/^bin\/runyard api POST \/agent\/runs --data '\{.*"mode":"plan"/);
+    await page.getByRole('link', { name: 'As schedule' }).click();
+    await expect.poll(() => page.getByLabel('Prompt').inputValue()).toBe('Do it');
+    await expect.poll(() => page.getByLabel('Model').inputValue()).toBe('runbook');
+  });
+
+  test.runIf(isLong)('answers a question with an option, and interrupts the turn', async () => {
+    const asking = await startAgent(service, { title: 'Asks' });
+    const request = { request_id: 'q', kind: 'question', title: 'Which **one**?', options: ['This', 'That'] };
+    await asking.report({ type: 'blocked', step_id: 's', request });
+    await open(asking.runId);
+    const answer = await sentBy('/followups', () => page.getByRole('button', { name: 'That', exact: true }).click());
+    expect(answer).toEqual({ message: 'That', request_id: 'q' });
+    const working = await startAgent(service, { title: 'Works' });
+    await open(working.runId);
+    await sentBy('/interrupt', () => page.getByRole('button', { name: 'Interrupt turn' }).click());
+    expect(complaints).toEqual([]);
+  });
+
+  test.runIf(isLong)('shows texts and images of artifacts, and only downloads HTML', async () => {
+    await open(agent.runId);
+    const preview = async (name: string) => {
+      await page.getByRole('button', { name, exact: true }).click();
+      return page.getByRole('dialog');
+    };
+    const close = async () => {
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+    };
+    await (await preview('report.md')).getByText('The **report** <b>as text</b>').waitFor();
+    await close();
+    const image = (await preview('chart.png')).getByRole('img');
+    await expect.poll(() => image.evaluate((element) => Reflect.get(element, 'naturalWidth'))).toBe(1);
+    await close();
+    await (await preview('Round tax per invoice')).getByRole('heading', { name: 'Steps' }).waitFor();
+    await close();
+    const html = await preview('page.html');
+    await html.getByText('This kind of file has no preview. Download it.').waitFor();
+    expect(await html.locator('iframe').count()).toBe(0);
+    const download = page.waitForEvent('download');
+    await html.getByRole('button', { name: 'Download' }).click();
+    expect((await download).suggestedFilename()).toBe('page.html');
+    expect(complaints).toEqual([]);
+  });
+
+  test.runIf(isLong)('downloads the raw transcript, and deletes an ended run after a question', async () => {
+    const ended = await startAgent(service, { title: 'To be deleted' });
+    await ended.report({ type: 'transcript', line: '{"said":"hello"}' });
+    await ended.send('/finish-task', { turn: 1, success: true, summary: 'done', workspace: 'empty' });
+    await service.request('POST', `/agent/runs/${ended.runId}/cancel`);
+    await open(ended.runId);
+    const download = page.waitForEvent('download');
+    await menu('Raw transcript');
+    expect(await readFile(await (await download).path(), 'utf8')).toContain('"said":"hello"');
+    await menu('Delete…');
+    await page.getByText('Runs that it started stay.').waitFor();
+    await browser().picture('run-delete');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Keep');
+  });
+
+  test.runIf(isLong)('reads the earlier messages of a long conversation without moving the shown ones', async () => {
+    const long = await startAgent(service, { title: 'Long' });
+    const texts = Array.from({ length: 450 }, (_, index) => ({
+      type: 'text',
+      step_id: 's',
+      message_id: `m${index}`,
+      role: 'assistant',
+      text: `Message ${index}.`,
+    }));
+    await long.report(...texts);
+    await open(long.runId);
+    await page.getByText('Message 449.').waitFor();
+    const placeOf = (text: string) =>
+      page.getByText(text, { exact: true }).evaluate((element) => element.getBoundingClientRect().top);
+    for (const first of [250, 50]) {
+      await page.locator('.scroll').evaluate((scroller) => scroller.scrollTo({ top: 0 }));
+      await page.getByText(`Message ${first + 1}.`, { exact: true }).waitFor();
+      const before = await placeOf(`Message ${first + 1}.`);
+      await page.getByRole('button', { name: 'Earlier messages' }).click();
+      await expect.poll(() => page.getByText(`Message ${first - 1}.`, { exact: true }).count()).toBe(1);
+      await expect.poll(async () => Math.abs((await placeOf(`Message ${first + 1}.`)) - before)).toBeLessThan(60);
+    }
+    expect(await page.getByRole('button', { name: 'Earlier messages' }).count()).toBe(0);
+  });
+
+  test.runIf(isLong)('says of a failed run why it failed, whose fault it is, and what to do now', async () => {
+    const failed = await startAgent(service, { title: 'Fails' });
+    const error = { code: 'budget_exceeded', message: 'The budget of the team is spent' };
+    await failed.send('/finish-task', { turn: 1, success: false, summary: error.message, error });
+    await open(failed.runId);
+    const why = page.getByRole('region', { name: 'The budget of the team is spent' });
+    await why.getByText('budget_exceeded').waitFor();
+    await why.getByRole('link', { name: 'Open the budget' }).waitFor();
+    await why.getByText('Its prompt, model, environment and limits can be changed first.').waitFor();
+    await browser().picture('run-failed');
+    const lost = await service.newRun({ title: 'Lost' });
+    await service.deps.db.query(
+      "UPDATE runs SET state = 'ERROR', error_code = 'internal_error', status_message = 'The worker was lost', retryable = true, ended_at = now() WHERE id = $1",
+      [lost],
+    );
+    await open(lost);
+    await seen(/The platform failed, not the agent\./, /The same run may succeed when it is started again\./);
+  });
+
+  test.runIf(isLong)('gives the exact time to a person who focuses or copies a relative time', async () => {
+    await browser().context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await open(agent.runId);
+    const created = fact('Created').locator('time');
+    await created.focus();
+    await page.keyboard.press('Control+c');
+    const copied = await page.evaluate('navigator.clipboard.readText()');
+    expect(copied).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+/);
+    expect(copied).toBe(await created.getAttribute('title'));
+    await seen(/^ended (now|.* ago)$/);
+  });
+});
