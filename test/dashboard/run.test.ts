@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
 import { signIn } from '../support/dashboard.ts';
-import { type ActedAgent, startAgent, startFullRun } from '../support/full-run.ts';
+import { type ActedAgent, oneChange, startAgent, startFullRun } from '../support/full-run.ts';
 import { isLong } from '../support/long.ts';
 
 describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
@@ -48,7 +48,9 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
   };
 
   test('makes a comment on a changed line, a file and a mode part of the message to the agent', async () => {
-    await open(agent.runId, '?tab=files');
+    const working = await startAgent(service, { title: 'Changes a line' });
+    await working.send('/changes', oneChange);
+    await open(working.runId, '?tab=files');
     await page.getByRole('button', { name: 'Comment on line 2' }).last().click();
     const field = page.getByRole('textbox', { name: 'Message to the agent' });
     await expect.poll(() => field.inputValue()).toContain('src/tax.ts:2: `round(invoice)`');
@@ -87,7 +89,12 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     await fact('Sandbox').getByText('1 isolation feature missing').click();
     await fact('Sandbox').getByText('no cgroup: nobody <i>delegates</i> one').waitFor();
     expect(await fact('Sandbox').textContent()).toMatch(/^bubblewrap, ready in 14 ms4\.0 GB memory, 512 processes1/);
-    await seen('acme/billing #4824', 'Round tax per invoice', 'NPM_TOKEN needs your acceptance', 'BILL-431');
+    await seen(
+      'acme/billing #4824',
+      'Round tax per invoice',
+      'NPM_TOKEN needs your acceptance',
+      'Read and accept them',
+    );
     await seen('1 host, 4 tries', 'registry.test:443', '×4', 'acme/billing tax-per-invoice');
     // The workspace.
     await seen('git apply --index billing.patch', 'a b.txt');
@@ -130,14 +137,14 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
   test('says in the form for a new run how to start the same run with a command and as a schedule', async () => {
     await page.goto(`${service.baseUrl}/runs/new`);
     await page.getByLabel('Prompt').fill('Do it');
-    await page.getByLabel('Model').selectOption('runbook');
+    await page.getByLabel('Model', { exact: true }).selectOption('runbook');
     await page.getByRole('button', { name: 'As command' }).click();
     await seen("bin/runyard run --model 'runbook' 'Do it'");
-    await page.getByLabel('Mode').selectOption('plan');
+    await page.getByLabel('Mode', { exact: true }).selectOption('plan');
     await seen(/^bin\/runyard api POST \/agent\/runs --data '\{.*"mode":"plan"/);
     await page.getByRole('link', { name: 'As schedule' }).click();
     await expect.poll(() => page.getByLabel('Prompt').inputValue()).toBe('Do it');
-    await expect.poll(() => page.getByLabel('Model').inputValue()).toBe('runbook');
+    await expect.poll(() => page.getByLabel('Model', { exact: true }).inputValue()).toBe('runbook');
   });
 
   test.runIf(isLong)('answers a question with an option, and interrupts the turn', async () => {

@@ -100,6 +100,25 @@ export async function useUnpricedModel(service: TestService, runId: string, exec
   });
 }
 
+/** A report of one changed line. */
+export const oneChange = {
+  repositories: [
+    {
+      path: 'billing',
+      branch: 'tax-per-invoice',
+      files: [
+        {
+          path: 'src/tax.ts',
+          status: 'modified',
+          additions: 1,
+          deletions: 1,
+          patch: '@@ -1,2 +1,2 @@\n const a = 1;\n-round(line)\n+round(invoice)\n',
+        },
+      ],
+    },
+  ],
+};
+
 /** A picture of one pixel. */
 export const onePixel = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -151,7 +170,6 @@ export async function startFullRun(service: TestService): Promise<ActedAgent> {
   await agent.happen('connection_denied', { number: 21, total: 4, connections: [{ ...denied, count: 4 }] });
   const branches = [{ branch: 'tax-per-invoice', result: 'pushed' }];
   await agent.happen('git_push', { repository: 'acme/billing', branches });
-  await switchModel(service.deps.db, { runId, executionId, from: 'runbook', to: 'other/model', reason: 'an outage' });
   const steps = ['Plan it', 'Do it'].map((content, index) => ({
     content,
     status: index === 0 ? 'completed' : 'in_progress',
@@ -182,6 +200,7 @@ export async function startFullRun(service: TestService): Promise<ActedAgent> {
     message: 'Up',
   });
   const child = await agent.send<{ run_id: string }>('/child-runs', { prompt: 'Round one invoice' });
+  await switchModel(service.deps.db, { runId, executionId, from: 'runbook', to: 'other/model', reason: 'an outage' });
   await useUnpricedModel(service, child.run_id, randomUUID());
   await useUnpricedModel(service, runId, executionId);
   await agent.artifact('PLAN', { title: 'Round tax per invoice', content: '# Steps' });
@@ -194,8 +213,5 @@ export async function startFullRun(service: TestService): Promise<ActedAgent> {
     runId,
     JSON.stringify(withheld),
   ]);
-  const patch = '@@ -1,2 +1,2 @@\n const a = 1;\n-round(line)\n+round(invoice)\n';
-  const files = [{ path: 'src/tax.ts', status: 'modified', additions: 1, deletions: 1, patch }];
-  await agent.send('/changes', { repositories: [{ path: 'billing', branch: 'tax-per-invoice', files }] });
   return agent;
 }
