@@ -19,6 +19,8 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
   beforeAll(async () => {
     service = await startTestService();
     agent = await startFullRun(service);
+    await agent.handOff('billing.patch', 'a b.txt');
+    await agent.send('/finish-task', { turn: 1, success: true, summary: 'Rounded' });
   });
   afterAll(() => service.close());
   beforeEach(async () => {
@@ -71,8 +73,6 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
   });
 
   test('shows the work, the facts and the files of an ended run, also on a narrow page', async () => {
-    await agent.handOff('billing.patch', 'a b.txt');
-    await agent.send('/finish-task', { turn: 1, success: true, summary: 'Rounded' });
     await open(agent.runId);
     // The conversation: plan, difference of an edit, output of a failed command, answered question, child runs.
     await seen('1 of 2 done', 'exit 3', 'one test failed', 'Round up or down?', /^Answered by .*: Up/, '1 child run');

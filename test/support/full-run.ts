@@ -143,7 +143,7 @@ const denied = { host: 'registry.test', port: 443, reason: 'host_not_allowed', m
  */
 export async function startFullRun(service: TestService): Promise<ActedAgent> {
   const { body: environment } = await service.request<{ uid: string }>('POST', '/agent/environments', {
-    body: { name: 'billing' },
+    body: { config: { name: 'billing' } },
   });
   const agent = await startAgent(service, {
     title: 'Round the tax',
@@ -188,24 +188,30 @@ export async function startFullRun(service: TestService): Promise<ActedAgent> {
       request: { request_id: 'q', kind: 'question', title: 'Round up or down?', options: ['Up', 'Down'] },
     },
   );
-  await service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'Up', request_id: 'q' } });
-  await agent.report({
-    type: 'decided',
-    step_id: 's',
-    request_id: 'q',
-    kind: 'question',
-    title: 'Round up or down?',
-    decision: 'answer',
-    by: 'person',
-    message: 'Up',
+  const answer = await service.request<{ followup_id: string }>('POST', `/agent/runs/${runId}/followups`, {
+    body: { message: 'Up', request_id: 'q' },
   });
+  await agent.report(
+    { type: 'follow_up_taken', follow_up_id: answer.body.followup_id },
+    {
+      type: 'decided',
+      step_id: 's',
+      request_id: 'q',
+      kind: 'question',
+      title: 'Round up or down?',
+      decision: 'answer',
+      by: 'person',
+      follow_up_id: answer.body.followup_id,
+      message: 'Up',
+    },
+  );
   const child = await agent.send<{ run_id: string }>('/child-runs', { prompt: 'Round one invoice' });
   await switchModel(service.deps.db, { runId, executionId, from: 'runbook', to: 'other/model', reason: 'an outage' });
   await useUnpricedModel(service, child.run_id, randomUUID());
   await useUnpricedModel(service, runId, executionId);
   await agent.artifact('PLAN', { title: 'Round tax per invoice', content: '# Steps' });
   await agent.artifact('PULL_REQUEST', { url: 'https://github.com/acme/billing/pull/4824', branch: 'tax' });
-  await agent.artifact('FILE', { filename: 'report.md', mime_type: 'text/html' }, 'The **report** <b>as text</b>');
+  await agent.artifact('FILE', { filename: 'report.md', mime_type: 'text/plain' }, 'The **report** <b>as text</b>');
   await agent.artifact('FILE', { filename: 'page.html', mime_type: 'text/plain' }, '<html><script>a()</script></html>');
   await agent.artifact('FILE', { filename: 'chart.png', mime_type: 'text/plain' }, onePixel);
   const withheld = [{ right: 'secret', name: 'NPM_TOKEN', reason: 'NPM_TOKEN needs your acceptance' }];

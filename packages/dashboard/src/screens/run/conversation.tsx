@@ -8,6 +8,12 @@ import { Entries } from './entries.tsx';
 import styles from './run.module.css';
 import type { FollowedRun } from './use-run.ts';
 
+/**
+ * After an older page has arrived, the entry that the reader saw keeps its place for this many milliseconds, while the heights of the blocks
+ * above it become known.
+ */
+const keepMs = 1_000;
+
 /** The reader counts as being at the end if the view is at most this many pixels away from the end. */
 const nearPx = 48;
 
@@ -15,6 +21,15 @@ const nearPx = 48;
 function scrollerOf(place: HTMLElement | null): HTMLElement | null {
   if (place === null || getComputedStyle(place).overflowY !== 'visible') return place;
   return document.getElementById('main');
+}
+
+/** Scrolls so that an entry has the place on the screen that it had before. */
+function keepPlace(
+  scroller: HTMLElement | null,
+  kept: { readonly entry: Element; readonly top: number; readonly until: number } | undefined,
+): void {
+  if (scroller === null || kept === undefined || !kept.entry.isConnected || performance.now() > kept.until) return;
+  scroller.scrollTop += kept.entry.getBoundingClientRect().top - kept.top;
 }
 
 /** Shows the conversation. The view follows the end of the conversation only while the reader is at the end. */
@@ -33,7 +48,8 @@ export function Conversation({
   // The view of a failed run begins at the top, because the page shows the reason for the failure there.
   const beginsAtEnd = run.state !== 'FAILED' && run.state !== 'ERROR';
   const isAtEnd = useRef(beginsAtEnd);
-  const heightBefore = useRef<number | undefined>(undefined);
+  /** The first visible entry when the reader asked for an older page, with its place on the screen. */
+  const kept = useRef<{ readonly entry: Element; readonly top: number; until: number } | undefined>(undefined);
   /** Number of entries when the reader left the end; undefined while the reader is at the end. */
   const [seen, setSeen] = useState(beginsAtEnd ? undefined : 0);
   const [error, setError] = useState<unknown>();
@@ -41,12 +57,8 @@ export function Conversation({
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: an older page changes the story
   useLayoutEffect(() => {
-    if (heightBefore.current === undefined) return;
-    const scroller = scrollerOf(place.current);
-    // An older page was inserted above the visible part. Scroll by the height of this page, so that the reader sees the same entries as
-    // before.
-    if (scroller !== null) scroller.scrollTop += scroller.scrollHeight - heightBefore.current;
-    heightBefore.current = undefined;
+    // If an older page was inserted above the visible part, scroll so that the reader sees the same entries as before.
+    keepPlace(scrollerOf(place.current), kept.current);
   }, [story]);
 
   // Scroll to the end again when the height of the content or of the view changes. The content changes when entries are added, texts
@@ -57,7 +69,11 @@ export function Conversation({
     if (!place.current || !content) return;
     const observer = new ResizeObserver(() => {
       const scroller = scrollerOf(place.current);
-      if (scroller !== null && isAtEnd.current) scroller.scrollTop = scroller.scrollHeight;
+      if (scroller === null) return;
+      if (isAtEnd.current) scroller.scrollTop = scroller.scrollHeight;
+      else keepPlace(scroller, kept.current);
+      // All entries are visible, so none of them is new.
+      if (scroller.scrollHeight - scroller.clientHeight < nearPx) setSeen(undefined);
     });
     observer.observe(content);
     observer.observe(place.current);
@@ -78,8 +94,17 @@ export function Conversation({
       const { count } = source.view();
       setSeen((earlier) => (isNowAtEnd ? undefined : (earlier ?? count)));
     };
+    const letGo = () => {
+      kept.current = undefined;
+    };
     scroller?.addEventListener('scroll', onScroll, { passive: true });
-    return () => scroller?.removeEventListener('scroll', onScroll);
+    scroller?.addEventListener('wheel', letGo, { passive: true });
+    scroller?.addEventListener('touchmove', letGo, { passive: true });
+    return () => {
+      scroller?.removeEventListener('scroll', onScroll);
+      scroller?.removeEventListener('wheel', letGo);
+      scroller?.removeEventListener('touchmove', letGo);
+    };
   }, [source]);
   const toEnd = () => {
     isAtEnd.current = true;
@@ -89,11 +114,16 @@ export function Conversation({
   };
   const older = async () => {
     setError(undefined);
-    heightBefore.current = scrollerOf(place.current)?.scrollHeight;
+    const top = scrollerOf(place.current)?.getBoundingClientRect().top ?? 0;
+    const entry = [...(place.current?.querySelectorAll('.turn') ?? [])].find(
+      (each) => each.getBoundingClientRect().bottom > top,
+    );
+    kept.current = entry && { entry, top: entry.getBoundingClientRect().top, until: Number.POSITIVE_INFINITY };
     try {
       await readOlder();
+      if (kept.current) kept.current.until = performance.now() + keepMs;
     } catch (failure) {
-      heightBefore.current = undefined;
+      kept.current = undefined;
       setError(failure);
     }
   };
