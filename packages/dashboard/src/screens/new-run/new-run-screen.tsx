@@ -15,7 +15,7 @@ import { keyText } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { Elsewhere } from './elsewhere.tsx';
 import { Amount, FreshCheck } from './fields.tsx';
-import { type Draft, draftOfRun, emptyDraft, requestOf, rerunOf, type Sent } from './request.ts';
+import { changesIn, type Draft, draftOfRun, emptyDraft, requestOf, rerunOf, type Sent } from './request.ts';
 
 const route = getRouteApi('/shell/runs/new');
 
@@ -24,7 +24,7 @@ export function NewRunScreen() {
   const client = useClient();
   const search = route.useSearch();
   const runId = oneOf(search.rerun);
-  const prompt = oneOf(search.prompt);
+  const changes = changesIn(oneOf(search.prompt), oneOf(search.fresh));
   const run = useQuery({
     queryKey: ['run to rerun', runId],
     queryFn: async () => await client.getRun({ params: { runId: runId ?? '' } }),
@@ -47,20 +47,20 @@ export function NewRunScreen() {
       ) : runId !== undefined && run.data === undefined ? (
         <SkeletonRows />
       ) : (
-        <RunForm key={runId} rerunOf={run.data} prompt={prompt} />
+        <RunForm key={runId} rerunOf={run.data} changes={changes} />
       )}
     </Page>
   );
 }
 
 /** The form in which a person chooses the configuration of a run, its environment and its maximum cost. */
-function RunForm({ rerunOf: earlier, prompt }: { rerunOf: RunItem | undefined; prompt: string | undefined }) {
+function RunForm({ rerunOf: earlier, changes }: { rerunOf: RunItem | undefined; changes: Partial<Draft> }) {
   const client = useClient();
   const { team } = useSession();
   const may = useMay('member');
   const navigate = useNavigate();
   const initial = earlier === undefined ? emptyDraft : draftOfRun(earlier);
-  const [draft, setDraft] = useState<Draft>({ ...initial, prompt: prompt ?? initial.prompt });
+  const [draft, setDraft] = useState<Draft>({ ...initial, ...changes });
   const [isBusy, setBusy] = useState(false);
   const form = useId();
   const models = useQuery({

@@ -95,6 +95,12 @@ export function draftOfRun({ submitted_prompt, prompt, agent_config: config = {}
   };
 }
 
+/** Returns the fields that the address sets. */
+export const changesIn = (prompt: string | undefined, fresh: string | undefined): Partial<Draft> => ({
+  ...(prompt === undefined ? {} : { prompt }),
+  ...(fresh === undefined ? {} : { isFresh: fresh === 'true' }),
+});
+
 /** Returns the body of the request that reruns a run. It has only what differs from the run; the service replaces a configuration as a whole. */
 export function rerunOf(draft: Draft, run: RunItem): RerunRequest {
   const before = draftOfRun(run);

@@ -117,7 +117,11 @@ function RerunDialog({ run, isFreshAtFirst, close }: { run: RunItem; isFreshAtFi
           <Link
             className="btn"
             to="/runs/new"
-            search={{ rerun: run.run_id, prompt: draft.prompt === original.prompt ? undefined : draft.prompt }}
+            search={{
+              rerun: run.run_id,
+              prompt: draft.prompt === original.prompt ? undefined : draft.prompt,
+              fresh: draft.isFresh === original.isFresh ? undefined : String(draft.isFresh),
+            }}
             onClick={close}
           >
             Change more…
