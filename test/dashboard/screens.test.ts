@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeOwnThings, type OwnThings } from '../../packages/service/test/own-things.ts';
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
-import { signIn } from '../support/dashboard.ts';
+import { hiddenOrder, signIn } from '../support/dashboard.ts';
 import { openEach, walkByTab } from '../support/keyboard-walk.ts';
 
 const isWhole = process.env.DASHBOARD_SCREENS === 'all';
@@ -106,6 +106,36 @@ describe.skipIf(noBrowser)(`the screens of the dashboard${noBrowser ? ` (skipped
     expect(found).toEqual([]);
     expect(complaints).toEqual([]);
   }, 1_200_000);
+
+  test.runIf(isWhole)(
+    'show characters that reverse texts as marks, in names from every table of the database',
+    async () => {
+      const { page, complaints } = browser();
+      const { db } = service.deps;
+      const columns = await db.query<{ table_name: string; column_name: string }>(
+        `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public' AND data_type = 'text'
+         AND column_name IN ('name', 'title', 'display_name', 'description', 'prompt', 'status_message', 'disabled_reason', 'event', 'error')`,
+      );
+      const changed: string[] = [];
+      for (const { table_name: table, column_name: column } of columns) {
+        // Some tables refuse the change: their names have only plain characters.
+        const rows = await db
+          .query(`UPDATE ${table} SET ${column} = left(${column}, 20) || U&'\\202E' || '<b>' RETURNING 1`)
+          .catch(() => []);
+        if (rows.length > 0) changed.push(`${table}.${column}`);
+      }
+      expect(changed).toEqual(expect.arrayContaining(['factories.name', 'schedules.name', 'users.display_name']));
+      await signIn(page, service);
+      const found: string[] = [];
+      for (const [, address] of screens) {
+        await open(address);
+        found.push(...(await hiddenOrder(page)).map((fault) => `${address} ${fault}`));
+      }
+      expect(found).toEqual([]);
+      expect(complaints).toEqual([]);
+    },
+    600_000,
+  );
 
   test.runIf(isWhole)(
     'have no serious accessibility fault in either theme',

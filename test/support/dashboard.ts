@@ -12,3 +12,32 @@ export async function signIn(page: Page, service: TestService, key = service.key
   });
   expect(answer.status(), await answer.text()).toBe(200);
 }
+
+/** Script for the page. Finds texts, labels and tooltips that contain U+202E. The value that a person edits in a field may contain it. */
+const findHiddenOrder = `(() => {
+  const found = [];
+  const note = (place, text) => { if (text?.includes('\\u202e')) found.push(location.pathname + ' ' + place + ': ' + text.replaceAll('\\u202e', '<RLO>').slice(0, 160)); };
+  note('tab title', document.title);
+  for (const element of document.querySelectorAll('body *')) {
+    if (element.matches('script, style, textarea')) continue;
+    for (const name of ['aria-label', 'title', 'alt', 'placeholder', 'aria-description']) note(name, element.getAttribute(name));
+    for (const node of element.childNodes) if (node.nodeType === Node.TEXT_NODE) note(element.tagName, node.data);
+  }
+  return found;
+})()`;
+
+/** Returns the places where the page shows U+202E itself, which reverses the text after it, instead of a mark. */
+export const hiddenOrder = (page: Page): Promise<string[]> => page.evaluate<string[]>(findHiddenOrder);
+
+/** Script for the page. Finds links and buttons of which a part is right of the window or right of the navigation. */
+const findTooWide = `(() => {
+  const side = document.querySelector('nav.side')?.getBoundingClientRect().right ?? 0;
+  return [...document.querySelectorAll('a, button')].flatMap((element) => {
+    const { right, width } = element.getBoundingClientRect();
+    const limit = element.closest('nav.side') ? side : innerWidth;
+    return width > 0 && right > limit + 1 ? [location.pathname + ' too wide: ' + element.textContent.slice(0, 80)] : [];
+  });
+})()`;
+
+/** Returns the links and buttons that a long name has pushed out of the window or out of the navigation. */
+export const tooWide = (page: Page): Promise<string[]> => page.evaluate<string[]>(findTooWide);

@@ -1,3 +1,4 @@
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { Link, type LinkProps, useNavigate } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
@@ -79,7 +80,7 @@ function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavig
         {(factories.data ?? []).slice(0, 6).map(({ uid, name }) => (
           <Link key={uid} to="/factories/$factoryUid" params={{ factoryUid: uid }} activeProps={current}>
             <Icon name="factory" />
-            <span className="cut">{name}</span>
+            <span className="cut">{visibleText(name)}</span>
           </Link>
         ))}
         <Entry to="/factories" icon="more" label="All factories" exact />

@@ -1,3 +1,4 @@
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { clientOf, useSession } from '../api/session.ts';
@@ -9,9 +10,10 @@ import { Menu } from '../parts/menu.tsx';
 export function TeamMenu() {
   const { teams, team } = useSession();
   const navigate = useNavigate();
+  const teamName = visibleText(team.name);
   return (
     <Menu
-      label={`Team ${team.name}`}
+      label={`Team ${teamName}`}
       hasWords
       className="team"
       entries={teams.map(({ uid, name, role }) => ({
@@ -20,9 +22,9 @@ export function TeamMenu() {
       }))}
     >
       <span className="mark" aria-hidden="true">
-        {team.name.slice(0, 1).toUpperCase()}
+        {teamName.slice(0, 1).toUpperCase()}
       </span>
-      <span className="grow cut">{team.name}</span>
+      <span className="grow cut">{teamName}</span>
       <Icon name="down" small />
     </Menu>
   );
@@ -31,7 +33,7 @@ export function TeamMenu() {
 /** Shows the menu of the person, with the actions on the person's own session. */
 export function PersonMenu() {
   const { person, csrfToken } = useSession();
-  const name = person.display_name ?? person.uid;
+  const name = visibleText(person.display_name ?? person.uid);
   const navigate = useNavigate();
   const queries = useQueryClient();
   const leave = async (everywhere: boolean) => {

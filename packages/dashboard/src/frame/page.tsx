@@ -1,3 +1,4 @@
+import { visibleText } from '@runyard/contract/wire/visible';
 import { type ReactNode, useEffect } from 'react';
 import { MenuButton } from './menu-button.tsx';
 
@@ -27,12 +28,12 @@ export function Page({
         <div className="topbar">
           <MenuButton />
           {crumbs === undefined ? (
-            <h1>{title}</h1>
+            <h1>{visibleText(title)}</h1>
           ) : (
             <div className="crumbs">
               {crumbs}
               <span aria-hidden="true">/</span>
-              <h1 className="cur cut">{title}</h1>
+              <h1 className="cur cut">{visibleText(title)}</h1>
             </div>
           )}
           <span className="grow">{status}</span>
@@ -50,6 +51,6 @@ export function Page({
 /** Sets the title of the browser's tab. */
 export function useTitle(title: string): void {
   useEffect(() => {
-    document.title = `${title} · Runyard`;
+    document.title = `${visibleText(title)} · Runyard`;
   }, [title]);
 }

@@ -1,3 +1,4 @@
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useFault } from './form.tsx';
 import styles from './rows.module.css';
 
@@ -22,7 +23,7 @@ export function CheckGroup({
       {options.map(([value, words]) => (
         <label key={value} className="row">
           <input type="checkbox" className="check" name={name} value={value} defaultChecked={chosen.includes(value)} />
-          {words}
+          {visibleText(words)}
         </label>
       ))}
       {fault && (

@@ -1,3 +1,4 @@
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useState } from 'react';
 import { Icon } from './icon.tsx';
 
@@ -29,7 +30,11 @@ export function CopyButton({
     setTimeout(() => setOutcome(undefined), 2000);
   };
   const words =
-    outcome === 'copied' ? 'Copied' : outcome === 'refused' ? 'The browser refuses: select the text and copy it' : what;
+    outcome === 'copied'
+      ? 'Copied'
+      : outcome === 'refused'
+        ? 'The browser refuses: select the text and copy it'
+        : visibleText(what);
   return (
     <button
       type="button"
@@ -59,7 +64,7 @@ export function CommandBlock({
 }) {
   return (
     <div className="code">
-      <pre>{command}</pre>
+      <pre>{visibleText(command)}</pre>
       <CopyButton text={command} what={what} className="copy" {...(onCopied ? { onCopied } : {})} />
     </div>
   );

@@ -3,6 +3,7 @@
  * loaded with the first dialog.
  */
 
+import { visibleText } from '@runyard/contract/wire/visible';
 import { type ReactNode, useState } from 'react';
 import { Dialog as AriaDialog, Button, Heading, Modal, ModalOverlay } from 'react-aria-components';
 import { useAttempts } from './attempt.ts';
@@ -40,7 +41,7 @@ export function Dialog({
         <AriaDialog role={isAlert ? 'alertdialog' : 'dialog'}>
           <div className="dlg-b">
             <Heading slot="title" level={2}>
-              {title}
+              {visibleText(title)}
             </Heading>
             {children}
           </div>

@@ -2,6 +2,7 @@
  * Forms. The service checks the values. A fault is shown at its field. If the service suggests another value, a button inserts this value.
  */
 
+import { visibleText } from '@runyard/contract/wire/visible';
 import {
   type ComponentProps,
   createContext,
@@ -253,7 +254,7 @@ export function Select({
       <select {...select} className="in">
         {options.map(([value, words]) => (
           <option key={value} value={value}>
-            {words}
+            {visibleText(words)}
           </option>
         ))}
       </select>

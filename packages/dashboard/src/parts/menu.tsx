@@ -1,3 +1,4 @@
+import { visibleText } from '@runyard/contract/wire/visible';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 
 /** One entry of a menu. */
@@ -28,7 +29,7 @@ export function Menu({ className = 'btn ghost sm icon', ...menu }: MenuProps) {
     <button
       type="button"
       className={className}
-      aria-label={menu.hasWords ? undefined : menu.label}
+      aria-label={menu.hasWords ? undefined : visibleText(menu.label)}
       aria-haspopup="menu"
       onClick={() => setUsed(true)}
     >

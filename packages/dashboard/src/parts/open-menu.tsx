@@ -1,5 +1,6 @@
 /** The menus of React Aria. `menu.tsx` loads this file when a person opens the first menu. */
 
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useEffect, useRef, useState } from 'react';
 import { Menu as AriaMenu, Button, MenuItem, MenuTrigger, Popover } from 'react-aria-components';
 import type { MenuProps } from './menu.tsx';
@@ -16,11 +17,11 @@ export function OpenMenu({ label, children, entries, className, hasWords = false
   }, []);
   return (
     <MenuTrigger isOpen={isOpen} onOpenChange={setOpen}>
-      <Button ref={button} className={className ?? ''} {...(hasWords ? {} : { 'aria-label': label })}>
+      <Button ref={button} className={className ?? ''} {...(hasWords ? {} : { 'aria-label': visibleText(label) })}>
         {children}
       </Button>
       <Popover className="pop" placement="bottom end">
-        <AriaMenu className="menu" aria-label={label}>
+        <AriaMenu className="menu" aria-label={visibleText(label)}>
           {entries.map(({ label: text, run, disabled, isDangerous = false }, index) => (
             <MenuItem
               key={index}
@@ -29,7 +30,7 @@ export function OpenMenu({ label, children, entries, className, hasWords = false
               textValue={typeof text === 'string' ? text : label}
               onAction={run}
             >
-              {text}
+              {typeof text === 'string' ? visibleText(text) : text}
               {typeof disabled === 'string' && <span className="dim small right">{disabled}</span>}
             </MenuItem>
           ))}

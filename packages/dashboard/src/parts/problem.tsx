@@ -1,3 +1,4 @@
+import { visibleText } from '@runyard/contract/wire/visible';
 import { type Failure, failureOf } from '../api/problem.ts';
 import { CopyButton } from './copy.tsx';
 import { Icon } from './icon.tsx';
@@ -10,10 +11,10 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
     <div className="note bad" role="alert">
       <Icon name="warn" />
       <div className="stack s1 grow">
-        <p>{failure.detail}</p>
+        <p>{visibleText(failure.detail)}</p>
         {[...failure.members].map(([path, { message }]) => (
           <p key={path} className="small">
-            <code>{path}</code> {message}
+            <code>{visibleText(path)}</code> {visibleText(message)}
           </p>
         ))}
         <p className="row wrap small mut">

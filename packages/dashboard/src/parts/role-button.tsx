@@ -1,4 +1,5 @@
 import type { Role } from '@runyard/contract/wire/access';
+import { visibleText } from '@runyard/contract/wire/visible';
 import type { ReactNode } from 'react';
 import { useMay } from '../api/session.ts';
 
@@ -23,12 +24,13 @@ export function RoleButton({
   children: ReactNode;
 }) {
   const may = useMay(needs);
+  const shown = label === undefined ? undefined : visibleText(label);
   const why = may ? undefined : `Needs the role ${needs}`;
   return (
     <button
       type="button"
       className={className}
-      aria-label={label === undefined ? undefined : why === undefined ? label : `${label}. ${why}`}
+      aria-label={shown === undefined || why === undefined ? shown : `${shown}. ${why}`}
       aria-disabled={!may || undefined}
       disabled={disabled}
       title={why}

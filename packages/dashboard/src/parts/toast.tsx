@@ -1,3 +1,4 @@
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useSyncExternalStore } from 'react';
 import { Icon } from './icon.tsx';
 import { keyText, useKeys } from './keys.ts';
@@ -55,7 +56,7 @@ export function Toasts() {
           onFocus={() => clearTimeout(timer)}
           onBlur={restart}
         >
-          <span>{shown.text}</span>
+          <span>{visibleText(shown.text)}</span>
           {shown.undo && (
             <button type="button" className="btn sm" onClick={undo}>
               Undo <kbd>{keyText('mod+z')}</kbd>

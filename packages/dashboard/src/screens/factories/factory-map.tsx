@@ -143,9 +143,11 @@ export function FactoryMap({
       <ul className="map-list">
         {automations.map((automation) => (
           <li key={automation.uid}>
-            {`${sourcesOf(automation, webhooks)
-              .map((id) => sources.find((source) => source.id === id)?.name ?? id)
-              .join(', ')} starts ${automation.name}, which gives its runs to ${automation.agent ?? 'foreman'}`}
+            {visibleText(
+              `${sourcesOf(automation, webhooks)
+                .map((id) => sources.find((source) => source.id === id)?.name ?? id)
+                .join(', ')} starts ${automation.name}, which gives its runs to ${automation.agent ?? 'foreman'}`,
+            )}
           </li>
         ))}
       </ul>

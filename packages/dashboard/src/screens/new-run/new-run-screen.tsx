@@ -144,7 +144,7 @@ function RunForm({ rerunOf: earlier, changes }: { rerunOf: RunItem | undefined; 
               )}
               {(models.data?.models ?? []).map((each) => (
                 <option key={each.id} value={each.id} disabled={each.disable_reason !== undefined}>
-                  {each.display_name}
+                  {visibleText(each.display_name)}
                 </option>
               ))}
             </select>

@@ -91,7 +91,7 @@ function Item({ row, open }: { row: Row; open: (uid: string) => void }) {
           {name}
         </button>
       ) : isWeb ? (
-        <a className="cut" href={url} target="_blank" rel="noreferrer noopener" title={url}>
+        <a className="cut" href={url} target="_blank" rel="noreferrer noopener" title={visibleText(url)}>
           {name}
         </a>
       ) : (

@@ -60,7 +60,7 @@ function Said({ entry, runId, author }: { entry: TextEntry; runId: string; autho
     <Turn at={entry.at}>
       {isPrompt ? (
         <div className="ask-box">
-          <div className="who">{author}</div>
+          <div className="who">{visibleText(author)}</div>
           <Markdown text={entry.text} />
         </div>
       ) : (

@@ -89,7 +89,7 @@ export function Pushes({ events }: { events: readonly TimelineEvent[] }) {
       <h2>Pushes</h2>
       <ul className="files small">
         {pushes.map(({ repository, branch, result, reason }, index) => (
-          <li key={index} title={reason}>
+          <li key={index} title={reason && visibleText(reason)}>
             <Icon name="git" small />
             <span className="mono cut">{visibleText(`${repository} ${branch}`)}</span>
             <span className={`right ${result === 'refused' || result === 'rejected' ? 'badc' : 'okc'}`}>{result}</span>

@@ -66,8 +66,10 @@ export function Preview({ uid, close }: { uid: string; close: () => void }) {
       <Problem error={error} />
       {data?.kind === 'plan' && <Markdown text={data.text ?? ''} />}
       {data?.kind === 'text' && <Terminal text={data.text ?? ''} />}
-      {data?.kind === 'image' && <img className={styles.preview} src={data.url} alt={data.name} />}
-      {data?.kind === 'frame' && <iframe className={styles.frame} sandbox="" src={data.url} title={data.name} />}
+      {data?.kind === 'image' && <img className={styles.preview} src={data.url} alt={visibleText(data.name)} />}
+      {data?.kind === 'frame' && (
+        <iframe className={styles.frame} sandbox="" src={data.url} title={visibleText(data.name)} />
+      )}
       {data?.kind === 'none' && <p className="mut">This kind of file has no preview. Download it.</p>}
       {data?.note && <p className="hint">{data.note}</p>}
     </Dialog>

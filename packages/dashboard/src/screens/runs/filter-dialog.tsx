@@ -1,5 +1,6 @@
 import { runStates } from '@runyard/contract/runs/run-states';
 import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useId } from 'react';
 import { Button } from 'react-aria-components';
@@ -8,6 +9,7 @@ import { listOf, oneOf, type Search } from '../../frame/search.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Field } from '../../parts/form.tsx';
 import { stateWord } from '../../parts/icon.tsx';
+import { nameOf } from '../../parts/person.tsx';
 import styles from './runs.module.css';
 
 /** Lets a person choose the filters of the list. A run is listed if it matches all filters. */
@@ -98,7 +100,7 @@ export function FilterDialog({
               <option value="">anyone</option>
               {(members.data ?? []).map(({ user }) => (
                 <option key={user.uid} value={user.uid}>
-                  {user.display_name ?? user.email ?? user.uid}
+                  {nameOf(user)}
                 </option>
               ))}
             </select>
@@ -117,7 +119,7 @@ export function FilterDialog({
                 <option value="empty-environment">none</option>
                 {(environments.data ?? []).map((environment) => (
                   <option key={environment.uid} value={environment.uid}>
-                    {environment.config.name ?? environment.uid}
+                    {visibleText(environment.config.name ?? environment.uid)}
                   </option>
                 ))}
               </select>

@@ -66,7 +66,7 @@ function Saved({ current }: { current: string }) {
           <button
             type="button"
             className="btn ghost sm icon"
-            aria-label={`Delete the view ${name}`}
+            aria-label={`Delete the view ${visibleText(name)}`}
             onClick={() => void remove(id, name, path)}
           >
             <Icon name="x" small />

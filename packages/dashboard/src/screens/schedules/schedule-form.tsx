@@ -179,7 +179,7 @@ export function ScheduleForm({
                 <option value="">the default</option>
                 {(models.data?.models ?? []).map((each) => (
                   <option key={each.id} value={each.id} disabled={each.disable_reason !== undefined}>
-                    {each.display_name}
+                    {visibleText(each.display_name)}
                   </option>
                 ))}
               </select>

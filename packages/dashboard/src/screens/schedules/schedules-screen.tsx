@@ -141,7 +141,7 @@ function Row({ schedule }: { schedule: ScheduledAgentItem }) {
           type="button"
           role="switch"
           aria-checked={enabled}
-          aria-label={`${name} is on`}
+          aria-label={`${visibleText(name)} is on`}
           className="btn ghost sm"
           disabled={!may}
           onClick={() => void toggle()}

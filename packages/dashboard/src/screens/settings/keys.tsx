@@ -80,7 +80,7 @@ export function Keys() {
                       <button
                         type="button"
                         className="btn sm dan"
-                        aria-label={`${key.is_session ? 'Sign out' : 'Delete'} ${key.name}, ${key.last_four}`}
+                        aria-label={`${key.is_session ? 'Sign out' : 'Delete'} ${visibleText(key.name)}, ${key.last_four}`}
                         onClick={() => setLeaving(key)}
                       >
                         {key.is_session ? 'Sign out…' : 'Delete…'}

@@ -73,8 +73,8 @@ export function Secrets() {
                       const needs = secret.scope === 'team' ? 'admin' : 'member';
                       return (
                         <tr key={`${secret.scope} ${secret.name}`}>
-                          <td className="mono" title={secret.name}>
-                            {secret.name}
+                          <td className="mono" title={visibleText(secret.name)}>
+                            {visibleText(secret.name)}
                           </td>
                           <td className="mut">{secret.scope}</td>
                           <td className={users === 'none' ? 'dim' : ''} title={users}>
