@@ -112,7 +112,51 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     await page.getByLabel('Deliveries that came').selectOption({ label: 'the last 20' });
     await page.getByText('1 of the last 3 deliveries match').waitFor();
     await page.getByText('found "resolved"; allowed: "firing"').first().waitFor();
+    // A click on a field of a payload adds a condition. Fields that meet a condition are blue, others are amber.
+    await page.getByLabel('Deliveries that came').selectOption({ label: 'none: the payload below' });
+    await page.getByLabel('A payload').fill('{"status": "resolved", "labels": [{"team": "web"}]}');
+    const field = page.getByRole('region', { name: 'Fields of the payload' });
+    await field.getByRole('button', { name: '"web"' }).click();
+    await page.locator('.rule code', { hasText: '"web"' }).waitFor();
+    expect(await page.getByLabel('Field', { exact: true }).last().inputValue()).toBe('labels.team');
+    await field.locator('.js-hit', { hasText: '"web"' }).waitFor();
+    await field.locator('.js-miss', { hasText: '"resolved"' }).waitFor();
     await browser().picture('filter-test');
+    expect(complaints).toEqual([]);
+  });
+
+  test('are in the history of the automation, whose dry run shows the run of the saved automation, and whose form edits all its triggers', async () => {
+    const { automation, send, address } = await start();
+    await send('firing', 'alert.fired');
+    await send('resolved', 'alert.calm');
+    await page.goto(`${address}/automations/${automation.uid}`);
+    const history = page.getByRole('region', { name: 'What fired' });
+    await history.getByRole('listitem').filter({ hasText: 'alert.fired' }).getByText('started').waitFor();
+    await history.getByRole('listitem').filter({ hasText: 'alert.calm' }).getByText('no match').waitFor();
+    const dryRun = page.getByRole('region', { name: 'Dry run' });
+    await page.getByLabel('A payload').fill('{"status": "firing"}');
+    await dryRun.getByRole('button', { name: 'With the event above' }).click();
+    await dryRun.getByText('would start a run').waitFor();
+    await button('At times').click();
+    await page.getByLabel('Five fields, or @every 90m').fill('61 9 * * *');
+    await page.getByLabel('Model').selectOption('runbook');
+    await page.getByLabel('While a run is live').selectOption('queue');
+    await page.getByLabel('Only runs with the same').fill('alert.id');
+    await button('Save').click();
+    await page.getByRole('alert').filter({ hasText: 'minute' }).waitFor();
+    await page.getByLabel('Five fields, or @every 90m').fill('30 9 * * *');
+    await button('Save').click();
+    await page.getByText(/^Saved Look/).waitFor();
+    const saved = await testAutomations(service, hooks.factory.uid).read(automation.uid);
+    expect(saved).toMatchObject({
+      triggers: [automation.triggers[0], { provider: 'schedule', schedule: { cron: '30 9 * * *' } }],
+      config: { model_id: 'runbook' },
+      overlap: 'queue',
+      concurrency_key: 'alert.id',
+    });
+    await dryRun.getByRole('button', { name: 'At a time of its schedule' }).click();
+    await dryRun.getByText('would start a run').waitFor();
+    await browser().picture('automation');
     expect(complaints).toEqual([]);
   });
 

@@ -1,6 +1,8 @@
+import { memberPath } from '@runyard/contract/automations/payload-filter/path';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useState } from 'react';
 import { usePrinted } from './printing.ts';
+import { showToast } from './toast.tsx';
 
 /**
  * How the page marks a field. `hit`: the field meets a condition of a filter. `miss`: the field does not meet a condition of the filter.
@@ -8,11 +10,30 @@ import { usePrinted } from './printing.ts';
 export type JsonMark = 'hit' | 'miss';
 
 interface Options {
-  /** Marks of fields. Each key is the path of a field, such as `pull_request.user.login`. */
+  /** Marks of fields. Each key is the path of a field, such as `data.items[2].state`. */
   readonly marks?: ReadonlyMap<string, JsonMark>;
-  /** Called with the path and value of a field that the reader selects. */
+  /** Called with the path and value of a field that the reader selects. Absent: fields cannot be selected. */
   readonly onSelect?: (path: string, value: unknown) => void;
+  /** What a click on a value does, for its tooltip. */
+  readonly selects?: string;
 }
+
+/** Returns the marks of fields after the conditions of a filter were compared with them. A field that misses one condition is a miss. */
+export function marksOf(checks: readonly { readonly path?: string | undefined; readonly passed: boolean }[]) {
+  const marks = new Map<string, JsonMark>();
+  for (const { path, passed } of checks)
+    if (path !== undefined && marks.get(path) !== 'miss') marks.set(path, passed ? 'hit' : 'miss');
+  return marks;
+}
+
+/** Copies the path of a field to the clipboard. */
+export const copyPath = (path: string): void => {
+  navigator.clipboard?.writeText(path).then(
+    () => showToast(`Copied the path ${path}`),
+    // Browsers give pages without TLS no clipboard, except on localhost.
+    () => showToast(`The path is ${path}`),
+  );
+};
 
 /** Shows a JSON value. At first, levels below the second level are folded. */
 export function JsonView({ value, ...options }: { value: unknown } & Options) {
@@ -38,23 +59,29 @@ function Node({ value, path, depth, ...options }: { value: unknown; path: string
   const members: [string, unknown][] = Array.isArray(value)
     ? value.map((each, index) => [String(index), each])
     : Object.entries(value);
+  const mark = options.marks?.get(path);
   const [begin, end] = Array.isArray(value) ? ['[', ']'] : ['{', '}'];
   if (members.length === 0) return `${begin}${end}`;
   const indent = '  '.repeat(depth + 1);
   return (
     <>
       {begin}
-      <button type="button" className="fold" aria-expanded={isOpen} onClick={() => setUnfolded(!isOpen)}>
+      <button
+        type="button"
+        className={`fold ${mark === undefined ? '' : `js-${mark}`}`}
+        aria-expanded={isOpen}
+        onClick={() => setUnfolded(!isOpen)}
+      >
         {isOpen ? '−' : `${members.length} ${Array.isArray(value) ? 'values' : 'fields'}`}
       </button>
       {isOpen &&
         members.slice(0, count).map(([name, member]) => {
-          const memberPath = path === '' ? name : `${path}.${name}`;
+          const at = memberPath(path, Array.isArray(value) ? Number(name) : name);
           return (
             <span key={name}>
               {`\n${indent}`}
               {!Array.isArray(value) && <span className="js-k">{`${visibleText(JSON.stringify(name))}: `}</span>}
-              <Node value={member} path={memberPath} depth={depth + 1} {...options} />
+              <Node value={member} path={at} depth={depth + 1} {...options} />
               {','}
             </span>
           );
@@ -69,14 +96,25 @@ function Node({ value, path, depth, ...options }: { value: unknown; path: string
   );
 }
 
-function Scalar({ value, path, marks, onSelect }: { value: unknown; path: string } & Options) {
+function Scalar({
+  value,
+  path,
+  marks,
+  onSelect,
+  selects = 'Copy the path',
+}: { value: unknown; path: string } & Options) {
   const kind = typeof value === 'string' ? 'js-s' : typeof value === 'number' ? 'js-n' : 'js-b';
   const mark = marks?.get(path);
   const className = `${kind} ${mark === undefined ? '' : `js-${mark}`}`;
   const text = visibleText(JSON.stringify(value) ?? 'undefined');
-  if (onSelect === undefined) return <span className={className}>{text}</span>;
+  if (onSelect === undefined || path === '') return <span className={className}>{text}</span>;
   return (
-    <button type="button" className={`fold ${className}`} title={path} onClick={() => onSelect(path, value)}>
+    <button
+      type="button"
+      className={`fold ${className}`}
+      title={visibleText(`${selects}: ${path}`)}
+      onClick={() => onSelect(path, value)}
+    >
       {text}
     </button>
   );

@@ -1,5 +1,4 @@
 import type { Automation, TestFilterResponse } from '@runyard/contract/automations/automations';
-import { overlapPolicies } from '@runyard/contract/wire/choices';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
@@ -12,40 +11,17 @@ import { useAttempts } from '../../parts/attempt.ts';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { Field, Form, type OnceHeaders, textOf } from '../../parts/form.tsx';
 import { Icon } from '../../parts/icon.tsx';
-import { JsonView } from '../../parts/json-view.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { showToast } from '../../parts/toast.tsx';
-import { FilterBuilder } from './filter-builder.tsx';
-import { areRowsWhole, type FilterRow, filterOf, rowsOf } from './filter-rows.ts';
 import { FilterTest } from './filter-test.tsx';
+import { History } from './history.tsx';
+import { configOf, StartFields, startOf } from './start-fields.tsx';
+import { TriggerFields } from './trigger-fields.tsx';
+import { type Draft, draftOf, missingIn, newDraft, triggerOf, type WebhookDraft } from './triggers.ts';
 
 const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
 
 const route = getRouteApi('/shell/factories/$factoryUid/automations/$automationUid');
-
-/**
- * Returns a request with all current values of the automation. The caller changes single members of this request and sends the whole
- * request, because the service always replaces the whole automation.
- */
-const requestOf = ({
-  name,
-  prompt,
-  enabled,
-  agent,
-  triggers,
-  config,
-  overlap,
-  concurrency_key: group,
-}: Automation) => ({
-  name,
-  prompt,
-  enabled,
-  triggers,
-  overlap,
-  ...(agent === undefined ? {} : { agent }),
-  ...(config === undefined ? {} : { config }),
-  ...(group === undefined ? {} : { concurrency_key: group }),
-});
 
 /**
  * Shows one automation, or the form for a new automation (`new`). The screen shows when the automation fires, whether a given delivery
@@ -94,12 +70,11 @@ function Editor({
   const queries = useQueryClient();
   const navigate = useNavigate();
   const form = useId();
-  // The form edits only the first trigger with the provider `webhook` and does not change other triggers.
-  const trigger = automation?.triggers.find(({ provider }) => provider === 'webhook');
-  const others = (automation?.triggers ?? []).filter((each) => each !== trigger);
-  const named = trigger?.filter?.webhook_ids;
-  const [webhookIds, setWebhookIds] = useState<readonly string[]>(Array.isArray(named) ? named.map(String) : []);
-  const [rows, setRows] = useState<readonly FilterRow[]>(() => rowsOf(trigger?.filter?.payload));
+  const [drafts, setDrafts] = useState<readonly Draft[]>(
+    () => automation?.triggers.map(draftOf) ?? [newDraft('webhook')],
+  );
+  // The filter of this trigger is tested. It is the webhook trigger that the person has edited last.
+  const [testedIndex, setTestedIndex] = useState(() => drafts.findIndex(({ kind }) => kind === 'webhook'));
   const [tested, setTested] = useState<TestFilterResponse | undefined>();
   const { error, attempt } = useAttempts();
   const [isBusy, setBusy] = useState(false);
@@ -108,25 +83,27 @@ function Editor({
     queryKey: ['factory', factoryUid, 'webhooks'],
     queryFn: async () => (await client.listWebhooks({ params: { factoryUid } })).webhooks,
   });
-  // If rows cannot show the whole filter, the form does not change it.
-  const isShown = areRowsWhole(trigger?.filter?.payload);
-  const hasWebhookTrigger = trigger !== undefined || automation === undefined;
+  const testedDraft = drafts[testedIndex];
+  const change = (index: number, draft: Draft) => {
+    setDrafts(drafts.with(index, draft));
+    if (draft.kind === 'webhook') setTestedIndex(index);
+  };
+  const add = (kind: 'webhook' | 'schedule') => {
+    setDrafts([...drafts, newDraft(kind)]);
+    if (kind === 'webhook') setTestedIndex(drafts.length);
+  };
+  const remove = (index: number) => {
+    const left = drafts.toSpliced(index, 1);
+    setDrafts(left);
+    setTestedIndex(left.findIndex(({ kind }) => kind === 'webhook'));
+  };
   const save = async (data: FormData, headers: OnceHeaders) => {
-    const { payload: before, ...otherFilter } = trigger?.filter ?? {};
-    const payload = isShown ? filterOf(rows) : before;
-    const isFiltered = typeof payload === 'object' && payload !== null && Object.keys(payload).length > 0;
-    const edited = {
-      ...trigger,
-      provider: 'webhook' as const,
-      event: trigger?.event ?? 'received',
-      filter: { ...otherFilter, webhook_ids: webhookIds, ...(isFiltered ? { payload } : {}) },
-    };
     const body = {
-      ...(automation === undefined ? {} : requestOf(automation)),
       name: textOf(data, 'name') ?? '',
       prompt: String(data.get('prompt') ?? ''),
-      overlap: overlapPolicies.find((policy) => policy === data.get('overlap')) ?? ('allow' as const),
-      triggers: [...(hasWebhookTrigger ? [edited] : []), ...others],
+      enabled: automation?.enabled ?? true,
+      triggers: drafts.map(triggerOf),
+      ...startOf(data, automation?.config),
     };
     const saved =
       automation === undefined
@@ -145,7 +122,20 @@ function Editor({
     if (automation === undefined) return;
     const params = { factoryUid, automationUid: automation.uid };
     const set = async (enabled: boolean) => {
-      await client.updateAutomation({ params, body: { ...requestOf(automation), enabled } });
+      const { name, prompt, agent, triggers, config, overlap, concurrency_key: group } = automation;
+      await client.updateAutomation({
+        params,
+        body: {
+          name,
+          prompt,
+          triggers,
+          enabled,
+          overlap,
+          ...(agent === undefined ? {} : { agent }),
+          ...(config === undefined ? {} : { config: configOf(config) }),
+          ...(group === undefined ? {} : { concurrency_key: group }),
+        },
+      });
       await queries.invalidateQueries({ queryKey: ['automation', automation.uid] });
     };
     if (await attempt(() => set(!automation.enabled)))
@@ -154,6 +144,7 @@ function Editor({
         () => void attempt(() => set(automation.enabled)),
       );
   };
+  const missing = drafts.map(missingIn).find((each) => each !== undefined);
   return (
     <Page
       title={automation?.name ?? 'New automation'}
@@ -196,50 +187,28 @@ function Editor({
                 />
               )}
             </Field>
-            {hasWebhookTrigger && (
-              <>
-                <fieldset className="plain-set">
-                  <legend className="lab">When one of these webhooks receives an event</legend>
-                  {webhooks.data?.length === 0 && (
-                    <p className="hint">The factory has no webhook yet. Create one first.</p>
-                  )}
-                  {webhooks.data?.map(({ uid, name }) => (
-                    <label key={uid} className="row">
-                      <input
-                        type="checkbox"
-                        className="check"
-                        checked={webhookIds.includes(uid)}
-                        onChange={({ target }) =>
-                          setWebhookIds(
-                            target.checked ? [...webhookIds, uid] : webhookIds.filter((each) => each !== uid),
-                          )
-                        }
-                      />
-                      {visibleText(name)}
-                    </label>
-                  ))}
-                </fieldset>
-                <div className="field">
-                  <span className="lab">and its payload meets all of these</span>
-                  {isShown ? (
-                    <FilterBuilder rows={rows} checks={tested?.checks ?? []} change={setRows} />
-                  ) : (
-                    <>
-                      <p className="hint">
-                        Rows cannot show this filter. It stays as it is; change it with the API or in files.
-                      </p>
-                      <JsonView value={trigger?.filter?.payload} />
-                    </>
-                  )}
-                </div>
-              </>
-            )}
-            {others.length > 0 && (
-              <details>
-                <summary className="dim small">{`${others.length} other triggers, which stay as they are`}</summary>
-                <JsonView value={others} />
-              </details>
-            )}
+            {drafts.map((draft, index) => (
+              <TriggerFields
+                key={index}
+                draft={draft}
+                index={index}
+                webhooks={webhooks.data}
+                checks={index === testedIndex ? (tested?.checks ?? []) : []}
+                change={(next) => change(index, next)}
+                remove={drafts.length > 1 ? () => remove(index) : undefined}
+              />
+            ))}
+            <div className="row wrap">
+              <span className="small mut">Or start it also</span>
+              <button type="button" className="btn sm" onClick={() => add('webhook')}>
+                <Icon name="plus" small />
+                On events of a webhook
+              </button>
+              <button type="button" className="btn sm" onClick={() => add('schedule')}>
+                <Icon name="plus" small />
+                At times
+              </button>
+            </div>
             <Field label="Then a run gets this prompt" path="prompt">
               {(control) => (
                 <textarea
@@ -252,39 +221,28 @@ function Editor({
                 />
               )}
             </Field>
-            <Field label="While a run is live" path="overlap">
-              {(control) => (
-                <select {...control} name="overlap" className="in" defaultValue={automation?.overlap ?? 'allow'}>
-                  {overlapPolicies.map((policy) => (
-                    <option key={policy} value={policy}>
-                      {policy.replaceAll('_', ' ')}
-                    </option>
-                  ))}
-                </select>
-              )}
-            </Field>
-            {automation?.updated_by && (
-              <p className="hint">{`Its runs act as ${visibleText(automation.updated_by.display_name ?? automation.updated_by.uid)}; after a change they act as you.`}</p>
-            )}
-            <details>
-              <summary className="dim small">The filter as JSON</summary>
-              <JsonView value={filterOf(rows)} />
-            </details>
+            <StartFields factoryUid={factoryUid} automation={automation} />
             <Problem error={error} />
           </div>
           <div className="savebar">
-            <button
-              type="submit"
-              className="btn pri"
-              disabled={!may || isBusy || (hasWebhookTrigger && webhookIds.length === 0)}
-            >
+            <button type="submit" className="btn pri" disabled={!may || isBusy || missing !== undefined}>
               {automation === undefined ? 'Create automation' : 'Save'}
             </button>
-            {hasWebhookTrigger && webhookIds.length === 0 && <span className="hint">Choose a webhook first.</span>}
+            {missing !== undefined && <span className="hint">{missing}</span>}
             {!may && <span className="hint">Your role is viewer: a member can change automations.</span>}
           </div>
         </Form>
-        <FilterTest factoryUid={factoryUid} webhookIds={webhookIds} rows={rows} result={tested} setResult={setTested} />
+        <div>
+          <FilterTest
+            factoryUid={factoryUid}
+            automation={automation}
+            draft={testedDraft?.kind === 'webhook' ? testedDraft : undefined}
+            change={(draft: WebhookDraft) => change(testedIndex, draft)}
+            result={tested}
+            setResult={setTested}
+          />
+          {automation && <History factoryUid={factoryUid} automation={automation} />}
+        </div>
       </div>
       <Suspense>
         {isDeleting && automation && (

@@ -1,7 +1,16 @@
 import { parsePayloadFilter } from '@runyard/contract/automations/payload-filter/parse';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { areRowsWhole, clashOf, conditions, type FilterRow, filterOf, readValue, rowsOf } from './filter-rows.ts';
+import {
+  areRowsWhole,
+  clashOf,
+  conditions,
+  type FilterRow,
+  filterOf,
+  readValue,
+  rowsOf,
+  withValue,
+} from './filter-rows.ts';
 
 test('a filter that is converted to rows and back stays the same', () => {
   const filter = {
@@ -58,4 +67,15 @@ test('rows with the same field and condition are joined, and of two contradictin
   ];
   expect(filterOf(rows)).toEqual({ a: { b: { in: ['x', 'y'], not_in: ['z'] } }, c: { exists: true } });
   expect(rows.map((_, index) => clashOf(rows, index))).toEqual([undefined, 'joined', undefined, 'ignored', undefined]);
+});
+
+test('a value of a payload becomes a condition of its field, and a second value joins the condition', () => {
+  const first = withValue([], 'items[2].state', 'open');
+  expect(first).toEqual([{ path: 'items.state', condition: 'in', values: ['open'] }]);
+  expect(withValue(first, 'items[0].state', 'new')).toEqual([
+    { path: 'items.state', condition: 'in', values: ['open', 'new'] },
+  ]);
+  expect(withValue(first, 'items[0].state', 'open')).toBe(first);
+  expect(withValue(first, '["a b"]', 1)).toBe(first);
+  expect(withValue(first, 'items', {})).toBe(first);
 });

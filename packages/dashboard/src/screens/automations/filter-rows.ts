@@ -113,3 +113,19 @@ export function readValue(text: string): FilterValue {
   }
   return text;
 }
+
+/**
+ * Returns the rows with the condition that the field at `path` has this value. The path is that of a payload, such as `items[2].state`. A
+ * filter names no place in a list: a condition of a list is met if one of its elements meets it. Returns the same rows if the field cannot
+ * be a condition, because its name has other characters than a row can hold.
+ */
+export function withValue(rows: readonly FilterRow[], path: string, value: unknown): readonly FilterRow[] {
+  const field = path.replaceAll(/\[\d+\]/g, '');
+  const isPlain = value === null || ['string', 'number', 'boolean'].includes(typeof value);
+  if (field === '' || field.includes('[') || !isPlain) return rows;
+  const index = rows.findIndex((row) => row.path.trim() === field && row.condition === 'in');
+  const row = rows[index];
+  const added = value as FilterValue;
+  if (row === undefined) return [...rows, { path: field, condition: 'in', values: [added] }];
+  return row.values.includes(added) ? rows : rows.with(index, { ...row, values: [...row.values, added] });
+}

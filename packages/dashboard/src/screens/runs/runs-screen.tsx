@@ -5,7 +5,7 @@ import { useMay, useSession } from '../../api/session.ts';
 import { useTeamStreamStatus } from '../../api/stream.ts';
 import { Page } from '../../frame/page.tsx';
 import { listOf, oneOf, type Search } from '../../frame/search.ts';
-import { Empty, SkeletonRows } from '../../parts/empty.tsx';
+import { SkeletonRows } from '../../parts/empty.tsx';
 import { countText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
@@ -23,6 +23,7 @@ import { Views } from './views-bar.tsx';
 const FilterDialog = lazy(async () => ({ default: (await import('./filter-dialog.tsx')).FilterDialog }));
 const SaveViewDialog = lazy(async () => ({ default: (await import('./save-view-dialog.tsx')).SaveViewDialog }));
 const Onboarding = lazy(async () => ({ default: (await import('./onboarding.tsx')).Onboarding }));
+const NoMatch = lazy(async () => ({ default: (await import('./no-match.tsx')).NoMatch }));
 
 const route = getRouteApi('/shell/runs');
 
@@ -199,20 +200,13 @@ export function RunsScreen() {
         <SkeletonRows count={14} />
       ) : (
         runs.error === null && (
-          <Empty
-            title="No run matches"
-            action={
-              <button
-                type="button"
-                className="btn"
-                onClick={() => setSearch(Object.fromEntries(filters.map((name) => [name, undefined])))}
-              >
-                Drop all filters
-              </button>
-            }
-          >
-            {`The filters ${filters.map((name) => filterNames[name]).join(', ')} exclude every run. Drop one of them above.`}
-          </Empty>
+          <Suspense>
+            <NoMatch
+              search={search}
+              filters={filters}
+              drop={(names) => setSearch(Object.fromEntries(names.map((name) => [name, undefined])))}
+            />
+          </Suspense>
         )
       )}
       <p className="more runs-end">

@@ -10,7 +10,7 @@ import { Checks } from '../../parts/checks.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { sizeText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
-import { JsonView } from '../../parts/json-view.tsx';
+import { copyPath, JsonView, marksOf } from '../../parts/json-view.tsx';
 import { Problem } from '../../parts/problem.tsx';
 
 /** Returns a label in sentence case. */
@@ -115,7 +115,15 @@ export function Delivery({ params }: { params: { factoryUid: string; webhookUid:
       )}
       <section className="stack s2">
         <h2>Payload</h2>
-        {data.payload === undefined ? <p className="dim">Not stored.</p> : <JsonView value={data.payload} />}
+        {data.payload === undefined ? (
+          <p className="dim">Not stored.</p>
+        ) : (
+          <JsonView
+            value={data.payload}
+            onSelect={copyPath}
+            marks={marksOf((data.automations ?? []).flatMap(({ checks = [] }) => checks))}
+          />
+        )}
       </section>
     </div>
   );

@@ -1,15 +1,13 @@
-import type { SimulateDeliveryResponse, SimulatedStart } from '@runyard/contract/webhooks/simulations';
+import type { SimulateDeliveryResponse } from '@runyard/contract/webhooks/simulations';
 import type { WebhookDelivery } from '@runyard/contract/webhooks/webhooks';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useId, useState } from 'react';
 import { Button } from 'react-aria-components';
 import { useClient } from '../../api/session.ts';
-import { Checks } from '../../parts/checks.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Field, Form, Select, TextField, textOf } from '../../parts/form.tsx';
-import { Icon } from '../../parts/icon.tsx';
-import { JsonView } from '../../parts/json-view.tsx';
 import { samples } from './samples.ts';
+import { Simulated } from './simulated.tsx';
 
 /** Returns the value of a JSON text. If the text is not JSON, throws an error with a sentence for the person. */
 function readPayload(text: string): unknown {
@@ -131,38 +129,8 @@ function Result({ result }: { result: SimulateDeliveryResponse }) {
       {!result.would_accept && <p className="note wait">The webhook is off: its sender would get 404.</p>}
       {result.automations.length === 0 && <p className="dim">No automation selects this webhook.</p>}
       {result.automations.map((start) => (
-        <Start key={start.automation_id} start={start} />
+        <Simulated key={start.automation_id} start={start} />
       ))}
     </section>
-  );
-}
-
-function Start({ start }: { start: SimulatedStart }) {
-  const { name, matched, would_start: starts, reason, refusals = [], checks, run } = start;
-  return (
-    <div className="verdict">
-      <div className="sum">
-        <Icon name={starts ? 'check' : matched ? 'pause' : 'x'} small className={starts ? 'okc' : 'dim'} />
-        <span>
-          <span className="md">{visibleText(name)}</span>{' '}
-          <span className="mut">
-            {starts
-              ? 'would start a run'
-              : matched
-                ? `matches: ${visibleText(refusals.join('; '))}`
-                : checks === undefined
-                  ? visibleText(reason ?? 'does not match')
-                  : 'does not match'}
-          </span>
-        </span>
-      </div>
-      {checks && <Checks checks={checks} />}
-      {run && (
-        <details className="card-b">
-          <summary className="dim small">The run</summary>
-          <JsonView value={run} />
-        </details>
-      )}
-    </div>
   );
 }
