@@ -51,6 +51,9 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     await page.getByText('found "resolved"; allowed: "firing"').waitFor();
     await page.goto(`${address}/webhooks/${webhook.uid}/deliveries/${first}`);
     await page.getByText('Live', { exact: true }).waitFor();
+    // The field that misses the condition is amber, and a click copies the path of the field.
+    await page.locator('.js-miss', { hasText: '"resolved"' }).click();
+    await page.getByText(/ the path (is )?status$/).waitFor();
     await send('other', 'alert.third');
     await button('1 new delivery').click();
     await page.getByRole('link', { name: /alert\.third/ }).waitFor();

@@ -1,12 +1,11 @@
-/** A tab of the dashboard that shows a run while its agent sends 100,000 events. Runs only in `bin/test-long`. */
+/** A tab of the dashboard that shows a run while its agent sends 100,000 events. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { heapMbOf, readPace, watchPages } from '../../bench/page-times.ts';
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
 import { signIn } from '../support/dashboard.ts';
-import { isLong } from '../support/long.ts';
 
-describe.skipIf(noBrowser || !isLong)(`a tab in a long stream${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
+describe.skipIf(noBrowser)(`a tab in a long stream${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
   let service: TestService;
   const browser = useBrowser();
 
