@@ -4,7 +4,7 @@ import { draftOf, missingIn, newDraft, triggerOf } from './triggers.ts';
 
 const uid = 'A'.repeat(22);
 
-test.each([
+const stored: Parameters<typeof draftOf>[0][] = [
   {
     provider: 'webhook',
     event: 'received',
@@ -17,18 +17,20 @@ test.each([
     schedule: { name: 'night', cron: '0 3 * * *', timezone: 'Europe/Berlin' },
   },
   { provider: 'github', event: 'push', filter: { branches: ['main'] } },
-])('the draft of a stored trigger becomes the same trigger: %j', (trigger) => {
+];
+
+test.each(stored)('the draft of a stored trigger becomes the same trigger: %j', (trigger) => {
   expect(triggerOf(draftOf(trigger))).toEqual(trigger);
 });
 
 test('an edited draft changes only the edited members, and a cleared time zone or name is left out', () => {
-  const stored = draftOf({
+  const draft = draftOf({
     provider: 'schedule',
     event: 'cron_fired',
     schedule: { name: 'night', cron: '0 3 * * *', timezone: 'UTC', note: 'kept' },
   });
-  if (stored.kind !== 'schedule') throw new Error('the draft is no schedule');
-  const edited = { ...stored, times: { cron: ' @daily ', name: '', timezone: ' ' } };
+  if (draft.kind !== 'schedule') throw new Error('the draft is no schedule');
+  const edited = { ...draft, times: { cron: ' @daily ', name: '', timezone: ' ' } };
   expect(triggerOf(edited).schedule).toEqual({ cron: '@daily', note: 'kept' });
 });
 
