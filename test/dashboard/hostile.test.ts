@@ -179,7 +179,7 @@ describe.skipIf(noBrowser)(`the dashboard under attack${noBrowser ? ` (skipped: 
     }
     await button(/^image/).click();
     const image = page.getByRole('dialog').getByRole('img');
-    await expect.poll(() => image.evaluate((element) => (element as HTMLImageElement).naturalWidth)).toBe(1);
+    await expect.poll(() => image.evaluate<number>('(element) => element.naturalWidth')).toBe(1);
     found.push(...(await hiddenOrder(page)), ...(await tooWide(page)));
     await browser().picture('hostile-artifacts');
     expect(found).toEqual([]);
@@ -253,7 +253,7 @@ describe.skipIf(noBrowser)(`the dashboard under attack${noBrowser ? ` (skipped: 
     ];
     // The requests have the cookie and the token of the viewer's own page.
     const statuses = await page.evaluate(async (list) => {
-      const session = await (await fetch('/api/v1/session')).json();
+      const session = (await (await fetch('/api/v1/session')).json()) as { csrf_token: string };
       return await Promise.all(
         list.map(async ([method, path, body]) => {
           const { status } = await fetch(`/api/v1${path}`, {
