@@ -53,7 +53,7 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     await page.getByText('Live', { exact: true }).waitFor();
     // The field that misses the condition is amber, and a click copies the path of the field.
     await page.locator('.js-miss', { hasText: '"resolved"' }).click();
-    await page.getByText(/ the path (is )?status$/).waitFor();
+    await page.getByText(/[Tt]he path (is )?status$/).waitFor();
     await send('other', 'alert.third');
     await button('1 new delivery').click();
     await page.getByRole('link', { name: /alert\.third/ }).waitFor();
@@ -117,11 +117,11 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     await page.getByText('found "resolved"; allowed: "firing"').first().waitFor();
     // A click on a field of a payload adds a condition. Fields that meet a condition are blue, others are amber.
     await page.getByLabel('Deliveries that came').selectOption({ label: 'none: the payload below' });
-    await page.getByLabel('A payload').fill('{"status": "resolved", "labels": [{"team": "web"}]}');
+    await page.getByLabel('A payload').fill('{"status": "resolved", "alert": {"team": "web"}}');
     const field = page.getByRole('region', { name: 'Fields of the payload' });
     await field.getByRole('button', { name: '"web"' }).click();
     await page.locator('.rule code', { hasText: '"web"' }).waitFor();
-    expect(await page.getByLabel('Field', { exact: true }).last().inputValue()).toBe('labels.team');
+    expect(await page.getByLabel('Field', { exact: true }).last().inputValue()).toBe('alert.team');
     await field.locator('.js-hit', { hasText: '"web"' }).waitFor();
     await field.locator('.js-miss', { hasText: '"resolved"' }).waitFor();
     await browser().picture('filter-test');
@@ -152,7 +152,10 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     await page.getByText(/^Saved Look/).waitFor();
     const saved = await testAutomations(service, hooks.factory.uid).read(automation.uid);
     expect(saved).toMatchObject({
-      triggers: [automation.triggers[0], { provider: 'schedule', schedule: { cron: '30 9 * * *' } }],
+      triggers: [
+        { filter: { payload: { status: { in: ['firing'] } } } },
+        { provider: 'schedule', schedule: { cron: '30 9 * * *' } },
+      ],
       config: { model_id: 'runbook' },
       overlap: 'queue',
       concurrency_key: 'alert.id',
