@@ -38,8 +38,6 @@ export const longFiles: readonly string[] = [
   'test/gvisor-probes.test.ts',
   // Tests the size limits of bodies and streams together. Other tests check these limits one by one.
   'test/memory-attacks.test.ts',
-  // Sends 100,000 events to a tab. `dashboard.test.ts` tests the same page with few events.
-  'test/dashboard/many-events.test.ts',
 ];
 
 /**
