@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
-import { signIn } from '../support/dashboard.ts';
+import { asksToRun, begin, reportsTo, signIn } from '../support/dashboard.ts';
 
 describe.skipIf(noBrowser)(`the keyboard in the dashboard${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
   let service: TestService;
@@ -91,6 +91,26 @@ describe.skipIf(noBrowser)(`the keyboard in the dashboard${noBrowser ? ` (skippe
     await page.getByText('Paused Nightly').waitFor({ state: 'detached' });
     await press('Control+z');
     expect(await enabled()).toBe(true);
+    expect(complaints).toEqual([]);
+  });
+
+  test('Ctrl Enter approves the request of the agent, but not while the person writes a message', async () => {
+    const execution = await service.startExecution({ title: 'Asks', config: { approval_policy: 'ask' } });
+    await reportsTo(service)(execution, ...begin, asksToRun('rm -rf build'));
+    const answers: unknown[] = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/followups')) answers.push(request.postDataJSON());
+    });
+    await page.goto(`${service.baseUrl}/runs/${execution.runId}`);
+    await page
+      .getByRole('button', { name: /^Approve/ })
+      .and(page.locator(':enabled'))
+      .waitFor();
+    await page.getByRole('textbox', { name: 'Message to the agent' }).focus();
+    await press('Control+Enter');
+    await page.getByRole('heading', { name: 'Asks', exact: true }).click();
+    await press('Control+Enter');
+    await expect.poll(() => answers).toEqual([{ decision: 'approve', request_id: 'q1' }]);
     expect(complaints).toEqual([]);
   });
 });

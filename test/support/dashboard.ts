@@ -1,7 +1,8 @@
-/** Test support: signs a browser in to the dashboard of a test service. */
+/** Test support: signs a browser in to the dashboard of a test service, and reports events of runs as their agents do. */
 
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
+import type { Assignment } from '../../packages/service/src/runs/executions/queue/assign.ts';
 import type { TestService } from '../../packages/service/test/service.ts';
 
 /** Signs the browser of the page in with an API key, as the sign-in screen does. Default: the key of the owner of the first team. */
@@ -41,3 +42,35 @@ const findTooWide = `(() => {
 
 /** Returns the links and buttons that a long name has pushed out of the window or out of the navigation. */
 export const tooWide = (page: Page): Promise<string[]> => page.evaluate<string[]>(findTooWide);
+
+/** The first events of an agent. */
+export const begin = [
+  { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+  { type: 'turn_started', step_id: 's', prompt: 'Say hello, then list <b>everything</b>' },
+];
+
+/** Returns the event with which an agent asks for permission to run a command. */
+export const asksToRun = (command: string, requestId = 'q1', others: Record<string, unknown> = {}) => ({
+  type: 'blocked',
+  step_id: 's',
+  request: {
+    request_id: requestId,
+    kind: 'permission',
+    title: command,
+    action: { name: 'shell', category: 'command', input: { command, ...others } },
+  },
+});
+
+/** Returns a function that reports events as the agent of an execution. */
+export function reportsTo(service: TestService) {
+  const sent = new Map<string, number>();
+  return async ({ runToken }: Assignment, ...events: Record<string, unknown>[]): Promise<void> => {
+    const first = (sent.get(runToken) ?? 0) + 1;
+    sent.set(runToken, first - 1 + events.length);
+    const body = {
+      events: events.map((event, index) => ({ seq: first + index, occurred_at: new Date().toISOString(), ...event })),
+    };
+    const answer = await service.request('POST', '/harness-support/events', { key: runToken, body });
+    expect(answer.status, answer.text).toBe(200);
+  };
+}

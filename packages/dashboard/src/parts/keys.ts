@@ -60,7 +60,8 @@ function usesKey(target: EventTarget | null, name: string): boolean {
 }
 
 function nameOf(event: KeyboardEvent): string {
-  if (event.metaKey || event.ctrlKey) return `mod+${event.key.toLowerCase()}`;
+  // Caps Lock makes letters upper case. Names of other keys, such as `Enter`, stay as the browser writes them.
+  if (event.metaKey || event.ctrlKey) return `mod+${event.key.length === 1 ? event.key.toLowerCase() : event.key}`;
   if (event.shiftKey && /^[a-z]$/i.test(event.key)) return `shift+${event.key.toLowerCase()}`;
   return event.key === ' ' ? 'space' : event.key;
 }
