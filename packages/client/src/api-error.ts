@@ -7,10 +7,15 @@ export class ApiError extends Error {
   override readonly name: string = 'ApiError';
   readonly status: number;
   readonly problem: Problem;
-  constructor(problem: Problem) {
+  /** Number of seconds in the header `Retry-After`: the same request may succeed after this time. */
+  readonly retryAfterSeconds: number | undefined;
+  /** When this error was made, in milliseconds. */
+  readonly at = Date.now();
+  constructor(problem: Problem, retryAfterSeconds?: number) {
     super(problem.error);
     this.status = problem.status;
     this.problem = problem;
+    this.retryAfterSeconds = retryAfterSeconds;
   }
   /** True if the same request may succeed later. */
   get retryable(): boolean {
@@ -54,11 +59,14 @@ export interface ErrorAnswer {
   readonly url: string;
   /** Body of the answer; empty if it could not be read. */
   readonly text: string;
+  /** The header `Retry-After`. */
+  readonly retryAfter: string | null | undefined;
 }
 
 /** Reads the answer of fetch with status 400 or above. */
 export async function readError(response: Response): Promise<ErrorAnswer> {
-  return { status: response.status, url: response.url, text: await response.text().catch(() => '') };
+  const { status, url, headers } = response;
+  return { status, url, text: await response.text().catch(() => ''), retryAfter: headers.get('retry-after') };
 }
 
 /**
@@ -66,24 +74,29 @@ export async function readError(response: Response): Promise<ErrorAnswer> {
  * makes a problem document. Does not check the body with the contract's schemas but by hand, because loading the schema library would
  * take most of the run time of a short program.
  */
-export function errorOf({ status, url, text }: ErrorAnswer): ApiError {
+export function errorOf({ status, url, text, retryAfter }: ErrorAnswer): ApiError {
   const document = tryJson(text);
-  if (isProblem(document)) return new ApiError(document);
+  // The header may also be a date (RFC 9110, section 10.2.3). The service and the usual proxies send seconds.
+  const seconds = /^\d{1,9}$/.test(retryAfter ?? '') ? Number(retryAfter) : undefined;
+  if (isProblem(document)) return new ApiError(document, seconds);
   const code =
     status === 429 || status === 503 ? 'resource_unavailable' : status === 413 ? 'invalid_request' : 'internal_error';
   const { title } = errorCatalogue[code];
   const detail = answersOfProxies[status] ?? `HTTP ${status} without a problem document: ${text.slice(0, 200)}`;
-  return new ApiError({
-    type: 'about:blank',
-    title,
-    status,
-    detail,
-    instance: URL.parse(url)?.pathname ?? '',
-    error: `${title} (${detail})`,
-    error_code: code,
-    retryable: status === 429 || status >= 500,
-    trace_id: '',
-  });
+  return new ApiError(
+    {
+      type: 'about:blank',
+      title,
+      status,
+      detail,
+      instance: URL.parse(url)?.pathname ?? '',
+      error: `${title} (${detail})`,
+      error_code: code,
+      retryable: status === 429 || status >= 500,
+      trace_id: '',
+    },
+    seconds,
+  );
 }
 
 function isProblem(document: unknown): document is Problem {

@@ -160,6 +160,15 @@ describe('an id', () => {
   });
 });
 
+test.each([
+  ['node:http', undefined],
+  ['fetch', fetch],
+])('an error that was read with %s has the seconds of the header Retry-After', async (_, send) => {
+  const { baseUrl } = await serve((response) => response.writeHead(429, { 'retry-after': '17' }).end('wait'));
+  const client = createClient({ baseUrl, retries: 0, ...(send ? { fetch: send } : {}) });
+  await expect(client.listModels()).rejects.toMatchObject({ retryable: true, retryAfterSeconds: 17 });
+});
+
 test('the error of a body that is too large for a proxy names the proxy setting to change', async () => {
   const { baseUrl } = await serve((response) =>
     response.writeHead(413, { 'content-type': 'text/html' }).end('<html>413 Request Entity Too Large</html>'),

@@ -157,8 +157,8 @@ export function createClient(options: ClientOptions): Client {
       };
       if (route.isJson && options.fetch === undefined) {
         const { sendPlain } = await loadPlain();
-        const { status, text } = await sendPlain(base + path, request, silence.heard);
-        if (status >= 400) throw errorOf({ status, url: base + path, text });
+        const { status, text, retryAfter } = await sendPlain(base + path, request, silence.heard);
+        if (status >= 400) throw errorOf({ status, url: base + path, text, retryAfter });
         return JSON.parse(text);
       }
       const response = await send(base + path, { ...request, redirect: 'manual' });

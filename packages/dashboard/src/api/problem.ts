@@ -11,6 +11,8 @@ export interface Failure {
   /** The members of the request that are wrong. Each key is the path of a member, and each value is the fault. */
   readonly members: ReadonlyMap<string, { readonly message: string; readonly suggestion?: string }>;
   readonly isRetryable: boolean;
+  /** Time in milliseconds before which the service refuses a repeated request. */
+  readonly retryAt?: number;
   /** Page that explains the error. */
   readonly helpPath?: string;
   readonly traceId?: string;
@@ -32,6 +34,7 @@ export function failureOf(error: unknown): Failure {
       ...(problem.detail === undefined ? {} : { title: problem.title }),
       members: new Map(members),
       isRetryable: error.retryable,
+      ...(error.retryAfterSeconds === undefined ? {} : { retryAt: error.at + error.retryAfterSeconds * 1000 }),
       helpPath: `/errors/${problem.error_code.replaceAll('_', '-')}`,
       ...(problem.trace_id === '' ? {} : { traceId: problem.trace_id }),
       ...(actionUrl === undefined ? {} : { actionUrl }),
@@ -47,6 +50,20 @@ export function failureOf(error: unknown): Failure {
 /** Returns true if a repeated request may succeed: after a lost connection, or if the service was busy. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof ConnectionError || (error instanceof ApiError && error.retryable);
+
+/** Longest time in seconds that a query waits between two tries. If the service asks for more time, the page shows the problem instead. */
+const longestWaitSeconds = 10;
+
+/** Returns true if a query should repeat its request by itself. A refused request is not repeated, because it would be refused again. */
+export const isSoonPassing = (error: unknown): boolean =>
+  isPassing(error) && !(error instanceof ApiError && (error.retryAfterSeconds ?? 0) > longestWaitSeconds);
+
+/** Returns the time in milliseconds after which a query repeats its request: the time that the service asked for, or longer each time. */
+export const waitOf = (failures: number, error: unknown): number =>
+  Math.max(
+    (error instanceof ApiError && error.retryAfterSeconds ? error.retryAfterSeconds : 0) * 1000,
+    Math.min(longestWaitSeconds * 1000, 500 * 2 ** failures),
+  );
 
 /** Returns the status of the answer; undefined if there was no answer. */
 export const statusOf = (error: unknown): number | undefined => (error instanceof ApiError ? error.status : undefined);

@@ -1,6 +1,6 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
-import { isPassing } from '../api/problem.ts';
+import { isSoonPassing, waitOf } from '../api/problem.ts';
 import { Toasts } from '../parts/toast.tsx';
 import { makeRouter } from './router.tsx';
 
@@ -8,9 +8,8 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
-      // Repeat a request only if the service was busy or unreachable, because a refused request would be refused again.
-      retry: (failures, error) => isPassing(error) && failures < 5,
-      retryDelay: (failures) => Math.min(10_000, 500 * 2 ** failures),
+      retry: (failures, error) => isSoonPassing(error) && failures < 5,
+      retryDelay: waitOf,
     },
     mutations: { retry: false },
   },

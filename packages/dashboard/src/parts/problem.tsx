@@ -2,6 +2,7 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { type Failure, failureOf } from '../api/problem.ts';
 import { CopyButton } from './copy.tsx';
 import { Icon } from './icon.tsx';
+import { useNow } from './time.tsx';
 
 /** Shows the reason why a request failed, and the next step. `onRetry` adds a button if a repeated request may succeed. */
 export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
@@ -32,11 +33,17 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
           {failure.traceId && <CopyButton text={failure.traceId} what={`Copy trace id ${failure.traceId}`} />}
         </p>
       </div>
-      {onRetry && failure.isRetryable && (
-        <button type="button" className="btn sm" onClick={onRetry}>
-          Try again
-        </button>
-      )}
+      {onRetry && failure.isRetryable && <Retry run={onRetry} at={failure.retryAt} />}
     </div>
+  );
+}
+
+/** Repeats the request. Counts down to the time `at`, because the service refuses the request until then. */
+function Retry({ run, at = 0 }: { run: () => void; at: number | undefined }) {
+  const seconds = Math.ceil((at - useNow()) / 1000);
+  return (
+    <button type="button" className="btn sm" disabled={seconds > 0} onClick={run}>
+      {seconds > 0 ? `Try again in ${seconds} s` : 'Try again'}
+    </button>
   );
 }
