@@ -73,6 +73,8 @@ export const filesInPart: readonly string[] = [
   'test/live-streams.test.ts',
   // `bin/test` tests two screens. `dashboard.test.ts` tests some of the other screens.
   'test/dashboard/screens.test.ts',
+  // `bin/test` tests teams and notifications, and `bin/test-long` also sign-in by invitation, lost connections and the first steps.
+  'test/dashboard/frame.test.ts',
   // `bin/test` links the installed packages instead of an installation by npm.
   'test/newcomer.test.ts',
 ];

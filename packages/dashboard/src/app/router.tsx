@@ -6,10 +6,12 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
+  notFound,
   Outlet,
   redirect,
   retainSearchParams,
 } from '@tanstack/react-router';
+import { statusOf } from '../api/problem.ts';
 import { isSignedOut, teamParameter } from '../api/session.ts';
 import { NotFound } from '../frame/not-found.tsx';
 import { oneOf, parseSearch, type Search, writeSearch } from '../frame/search.ts';
@@ -38,9 +40,12 @@ const shell = createRoute({
   component: SignedIn,
   // Give the sign-in page the current address, so that the browser returns to it after the sign-in.
   beforeLoad: async ({ context: { queries }, location, search }) => {
+    const team = oneOf(search[teamParameter]);
     try {
-      await queries.ensureQueryData(sessionQuery(oneOf(search[teamParameter])));
+      await queries.ensureQueryData(sessionQuery(team));
     } catch (error) {
+      // The person is not in the team of the address. Do not show whether this team exists.
+      if (team !== undefined && statusOf(error) === 403) throw notFound();
       if (!isSignedOut(error)) throw error;
       const next = location.pathname + location.searchStr;
       throw redirect({ to: '/sign-in', search: { next }, hash: location.hash, replace: true });

@@ -1,7 +1,7 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { Link, type LinkProps, useNavigate } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useState, useSyncExternalStore } from 'react';
 import { useRunCount } from '../api/lists.ts';
 import { useClient, useMay, useSession } from '../api/session.ts';
 import { DrawerContext } from '../frame/menu-button.tsx';
@@ -12,6 +12,7 @@ import { PersonMenu, TeamMenu } from './team-menu.tsx';
 
 const Palette = lazy(async () => ({ default: (await import('../screens/palette/palette.tsx')).Palette }));
 const KeyMap = lazy(async () => ({ default: (await import('./key-map.tsx')).KeyMap }));
+const Notifications = lazy(async () => ({ default: (await import('./notifications.ts')).Notifications }));
 
 /** The address of a screen that needs no id. */
 type Target = Exclude<LinkProps['to'], undefined>;
@@ -21,6 +22,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const navigate = useNavigate();
   const [open, setOpen] = useState<'palette' | 'keys' | 'drawer' | undefined>();
   const close = () => setOpen(undefined);
+  const maySeeUsage = useMay('member');
   const goTo = (to: Target) => () => void navigate({ to });
   useKeys([
     { key: 'mod+k', does: 'Search or jump to', run: () => setOpen('palette') },
@@ -30,7 +32,7 @@ export function Shell({ children }: { children: ReactNode }) {
     { key: 'g a', does: 'Go to what needs an answer', run: goTo('/needs-answer') },
     { key: 'g s', does: 'Go to schedules', run: goTo('/schedules') },
     { key: 'g f', does: 'Go to factories', run: goTo('/factories') },
-    { key: 'g u', does: 'Go to usage', run: goTo('/usage') },
+    ...(maySeeUsage ? [{ key: 'g u', does: 'Go to usage', run: goTo('/usage') }] : []),
   ]);
   return (
     <>
@@ -48,9 +50,20 @@ export function Shell({ children }: { children: ReactNode }) {
         {open === 'palette' && <Palette close={close} />}
         {open === 'keys' && <KeyMap close={close} />}
       </Suspense>
+      <Suspense>{useIsHidden() && mayNotify() && <Notifications />}</Suspense>
     </>
   );
 }
+
+const onVisibility = (listener: () => void): (() => void) => {
+  document.addEventListener('visibilitychange', listener);
+  return () => document.removeEventListener('visibilitychange', listener);
+};
+
+/** Returns true while the page is in the background. */
+const useIsHidden = (): boolean => useSyncExternalStore(onVisibility, () => document.hidden);
+
+const mayNotify = (): boolean => typeof Notification !== 'undefined' && Notification.permission === 'granted';
 
 function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavigate: () => void }) {
   const { team } = useSession();
@@ -90,7 +103,7 @@ function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavig
         <Entry to="/environments" icon="env" label="Environments" />
         <Entry to="/agents" icon="agent" label="Agents and skills" />
         <Entry to="/workers" icon="worker" label="Workers" />
-        <Entry to="/usage" icon="usage" label="Usage" />
+        {useMay('member') && <Entry to="/usage" icon="usage" label="Usage" />}
         <Entry to="/settings" icon="gear" label="Settings" />
       </div>
       <div className="side-end nav">

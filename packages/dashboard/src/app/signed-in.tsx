@@ -67,7 +67,8 @@ function WithSession({ answer }: { answer: SessionAnswer }) {
     );
   return (
     <SessionContext value={session}>
-      <Shell>
+      {/* The key makes new screens for another team, so that no screen shows what it has read in the team before. */}
+      <Shell key={session.team.uid}>
         <Outlet />
       </Shell>
     </SessionContext>

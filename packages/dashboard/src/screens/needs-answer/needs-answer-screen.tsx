@@ -3,7 +3,7 @@ import type { RunItem } from '@runyard/contract/runs/runs';
 import { visible, visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
+import { useState } from 'react';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { useTeamEvents, useTeamStreamStatus } from '../../api/stream.ts';
 import { Page } from '../../frame/page.tsx';
@@ -24,7 +24,6 @@ export function NeedsAnswerScreen() {
   const mayAccept = useMay('member');
   const { data: runs, error, refetch } = useBlockedRuns();
   const { data: waiting, error: waitingError } = useWaitingContents();
-  useNotifications(runs ?? []);
   return (
     <Page
       title="Needs answer"
@@ -210,28 +209,7 @@ const WholeValue = ({ value }: { value: unknown }) => (
   <pre className="whole-value">{visible(typeof value === 'string' ? value : JSON.stringify(value, null, 2))}</pre>
 );
 
-/** Notifies the person about questions of runs while the page is in the background, if the person allows notifications. */
-function useNotifications(runs: readonly RunItem[]): void {
-  const known = useRef<ReadonlySet<string> | undefined>(undefined);
-  useEffect(() => {
-    const ids = new Set(runs.map(({ run_id: id, blocked_on: asked }) => `${id} ${asked?.asked_at ?? ''}`));
-    const fresh = runs.filter(
-      ({ run_id: id, blocked_on: asked }) => !known.current?.has(`${id} ${asked?.asked_at ?? ''}`),
-    );
-    const isFirst = known.current === undefined;
-    known.current = ids;
-    if (isFirst || !document.hidden || typeof Notification === 'undefined' || Notification.permission !== 'granted')
-      return;
-    for (const run of fresh.slice(0, 3)) {
-      const note = new Notification('A run needs your answer', { body: visibleText(run.title), tag: run.run_id });
-      note.onclick = () => {
-        window.focus();
-        location.assign(`/runs/${run.run_id}`);
-      };
-    }
-  }, [runs]);
-}
-
+/** Shows a button that asks the browser to allow notifications, which the shell then shows while the page is hidden. */
 function AskForNotifications() {
   const [permission, setPermission] = useState(
     typeof Notification === 'undefined' ? 'denied' : Notification.permission,
