@@ -1,6 +1,6 @@
 /**
- * The command palette: finds actions, screens and objects by words. If a person pastes the id or the address of a run, the palette opens
- * this run.
+ * The command palette: finds actions, screens and objects by words. If a person pastes the id of an object or an address of the dashboard,
+ * the palette opens the object.
  */
 
 import type { SearchKind } from '@runyard/contract/team/search';
@@ -10,8 +10,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useRouter } from '@tanstack/react-router';
 import { type KeyboardEvent, type ReactNode, useDeferredValue, useEffect, useId, useMemo, useState } from 'react';
 import { Dialog as AriaDialog, Modal, ModalOverlay } from 'react-aria-components';
-import { type Session, useSession } from '../../api/session.ts';
-import { inTeam } from '../../frame/search.ts';
+import { type Session, teamParameter, useSession } from '../../api/session.ts';
+import { inTeam, parseSearch } from '../../frame/search.ts';
 import { Icon, type IconName, StateBadge, stateWord } from '../../parts/icon.tsx';
 import { type KeyCommand, keyCommands } from '../../parts/keys.ts';
 import { settingsTabs } from '../settings/tabs.ts';
@@ -36,12 +36,15 @@ const places: readonly { label: string; open: Option['open']; icon: IconName; ne
   { label: 'Environments', open: '/environments', icon: 'env' },
   { label: 'Agents and skills', open: '/agents', icon: 'agent' },
   { label: 'Workers', open: '/workers', icon: 'worker' },
-  { label: 'Usage', open: '/usage', icon: 'usage' },
+  { label: 'Usage', open: '/usage', icon: 'usage', needs: 'member' },
   ...settingsTabs.map((tab) => ({ ...tab, open: `/settings/${tab.name}` })),
   // These pages are pages of the service outside of the dashboard, so the router does not know them.
   { label: 'API reference', open: () => location.assign('/docs'), icon: 'book' },
   { label: 'Errors of the API', open: () => location.assign('/errors'), icon: 'warn' },
 ];
+
+/** Matches the ids of objects: UUIDs, and UIDs of 22 letters and digits. */
+const looksLikeId = /^([\da-f]{8}-([\da-f]{4}-){3}[\da-f]{12}|[A-Za-z\d]{22})$/i;
 
 /** Maximum number of options that one group lists. */
 const mostOfGroup = 6;
@@ -58,9 +61,20 @@ const kinds = {
   person: ['People', 'people'],
 } as const satisfies Record<SearchKind, readonly [string, IconName]>;
 
+/** First characters of the input that limit the options: to actions of the page, to runs, or to people. */
+const marks = { '>': [], '#': ['run'], '@': ['person'] } as const satisfies Record<string, readonly SearchKind[]>;
+type Mark = keyof typeof marks;
+
+/** Splits the input into its mark and its words. */
+function readInput(text: string): { readonly mark: Mark | undefined; readonly words: string } {
+  const mark = Object.keys(marks).find((each): each is Mark => text.startsWith(each));
+  return { mark, words: text.slice(mark?.length ?? 0).trim() };
+}
+
 /** Asks the service for objects that match the words. */
-async function findThings({ client }: Session, words: string): Promise<Option[]> {
-  const { results } = await client.search({ query: { q: words, limit: mostOfGroup } });
+async function findThings({ client }: Session, words: string, kind: readonly SearchKind[] = []): Promise<Option[]> {
+  const query = { q: words, limit: mostOfGroup, ...(kind.length === 0 ? {} : { kind: [...kind] }) };
+  const { results } = await client.search({ query });
   return results.map(({ kind, uid, name, path, state, enabled }) => {
     const [group, icon] = kinds[kind];
     const found = option(group, uid, name, enabled === false ? 'off' : '', icon, path);
@@ -103,22 +117,23 @@ export function Palette({ close }: { close: () => void }) {
   const [place, setPlace] = useState(0);
   const [commands] = useState(keyCommands);
   const list = useId();
-  const isCommand = text.startsWith('>');
-  const words = text.replace(/^[>#@]/, '').trim();
-  const asked = useDeferredValue(words);
+  const { mark, words } = readInput(text);
+  const asked = readInput(useDeferredValue(text));
   const found = useQuery({
-    queryKey: ['palette', session.team.uid, asked],
-    queryFn: async () => await findThings(session, asked),
-    enabled: asked.length > 1 && !isCommand,
-    placeholderData: (before) => before,
+    queryKey: ['palette', session.team.uid, asked.mark, asked.words],
+    queryFn: async () => await findThings(session, asked.words, asked.mark && marks[asked.mark]),
+    enabled: asked.words.length > 1 && asked.mark !== '>',
+    // Keep the options of the words before, but not those of another mark.
+    placeholderData: (before, query) => (query?.queryKey[2] === asked.mark ? before : undefined),
   });
   const options = useMemo(() => {
-    const things = words.length > 1 && !isCommand ? (found.data ?? []) : [];
-    const own = text.startsWith('#')
-      ? []
-      : ownOptions(session, words, commands).filter(({ group }) => !isCommand || group === 'Actions');
+    const things = words.length > 1 && mark === asked.mark ? (found.data ?? []) : [];
+    const own =
+      mark === '#' || mark === '@'
+        ? []
+        : ownOptions(session, words, commands).filter(({ group }) => mark === undefined || group === 'Actions');
     const start =
-      words === '' || isCommand
+      words === '' || mark !== undefined
         ? []
         : [
             option(
@@ -136,7 +151,7 @@ export function Palette({ close }: { close: () => void }) {
       counts.set(group, count);
       return count <= mostOfGroup;
     });
-  }, [session, words, found.data, commands, isCommand, text]);
+  }, [session, words, found.data, commands, mark, asked.mark]);
   const current = options[Math.min(place, options.length - 1)];
 
   const choose = (chosen: Option | undefined) => {
@@ -145,11 +160,20 @@ export function Palette({ close }: { close: () => void }) {
     if (typeof chosen.open === 'string') void router.navigate({ href: inTeam(chosen.open) });
     else chosen.open();
   };
-  const paste = (pasted: string) => {
-    const url = URL.parse(pasted.trim());
-    if (url?.origin === location.origin) choose(option('', 'url', '', '', 'link', url.pathname + url.search));
-    else if (/^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i.test(pasted.trim()))
-      choose(option('', 'id', '', '', 'link', `/runs/${pasted.trim()}`));
+  /** Opens what a pasted id or address names. Only the service knows which kind of object an id names. */
+  const paste = async (pasted: string) => {
+    const trimmed = pasted.trim();
+    const url = URL.parse(trimmed);
+    if (url?.origin === location.origin) {
+      close();
+      // An address without a team may be of another team. So do not add the team of the current address.
+      const search = { [teamParameter]: undefined, ...parseSearch(url.search) };
+      await router.navigate({ to: url.pathname, search, hash: url.hash.slice(1) });
+    } else if (looksLikeId.test(trimmed)) {
+      const { results } = await session.client.search({ query: { q: trimmed, limit: 1 } });
+      const named = results.find(({ is_id_match: isNamed }) => isNamed);
+      if (named) choose(option('', 'id', '', '', 'link', named.path));
+    }
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const by = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
@@ -182,7 +206,7 @@ export function Palette({ close }: { close: () => void }) {
                 setText(target.value);
                 setPlace(0);
               }}
-              onPaste={({ clipboardData }) => paste(clipboardData.getData('text'))}
+              onPaste={({ clipboardData }) => void paste(clipboardData.getData('text')).catch(() => {})}
               onKeyDown={onKeyDown}
             />
           </div>
@@ -221,7 +245,10 @@ export function Palette({ close }: { close: () => void }) {
               <kbd>&gt;</kbd> actions only
             </span>
             <span>
-              <kbd>#</kbd> things only
+              <kbd>#</kbd> runs only
+            </span>
+            <span>
+              <kbd>@</kbd> people only
             </span>
           </div>
         </AriaDialog>
