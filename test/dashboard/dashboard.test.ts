@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Assignment } from '../../packages/service/src/runs/executions/queue/assign.ts';
 import { newSignInCode } from '../../packages/service/test/browser-session.ts';
 import { newPerson, teamUidOf } from '../../packages/service/test/people.ts';
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
+import { asksToRun, begin, reportsTo } from '../support/dashboard.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -15,10 +15,12 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
   let service: TestService;
   let page: Page;
   let complaints: string[];
+  let report: ReturnType<typeof reportsTo>;
   const browser = useBrowser();
 
   beforeAll(async () => {
     service = await startTestService();
+    report = reportsTo(service);
   });
   afterAll(() => service.close());
   beforeEach(() => {
@@ -31,20 +33,6 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await page.waitForURL(service.baseUrl + path);
   };
-  const sent = new Map<string, number>();
-  const report = async ({ runToken }: Assignment, ...events: Record<string, unknown>[]) => {
-    const first = (sent.get(runToken) ?? 0) + 1;
-    sent.set(runToken, first - 1 + events.length);
-    const body = {
-      events: events.map((event, index) => ({ seq: first + index, occurred_at: new Date().toISOString(), ...event })),
-    };
-    const answer = await service.request('POST', '/harness-support/events', { key: runToken, body });
-    expect(answer.status, answer.text).toBe(200);
-  };
-  const begin = [
-    { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
-    { type: 'turn_started', step_id: 's', prompt: 'Say hello, then list <b>everything</b>' },
-  ];
   const markup = '<img src=x onerror="document.title=`hacked`"><script>document.title="hacked"</script>';
 
   test('signs in with a key, returns to the requested address, stores the key where scripts cannot read it, and signs out', async () => {
@@ -141,20 +129,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByText(/Working: <img src=x/).waitFor();
     await page.locator('.markdown strong', { hasText: 'bold' }).waitFor();
     await page.locator('.a-g', { hasText: 'green' }).waitFor();
-    await report(execution, {
-      type: 'blocked',
-      step_id: 's',
-      request: {
-        request_id: 'q1',
-        kind: 'permission',
-        title: 'rm -rf build',
-        action: {
-          name: 'shell',
-          category: 'command',
-          input: { command: 'rm -rf build', options: { a: { b: { c: 'deep below' } } } },
-        },
-      },
-    });
+    await report(execution, asksToRun('rm -rf build', 'q1', { options: { a: { b: { c: 'deep below' } } } }));
     await page.getByRole('heading', { name: 'The agent asks to run a command' }).waitFor();
     await page.getByText('deep below').waitFor();
     // The browser may report the scroll to the end only after the conversation has grown. The page must then still scroll to the new
@@ -190,13 +165,25 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     expect(complaints).toEqual([]);
   });
 
-  test('a viewer sees runs, but cannot cancel them or send messages to them', async () => {
+  test('a viewer sees runs, but no usage, and each button for a change names the role that it needs', async () => {
     const viewer = await newPerson(service, await teamUidOf(service), 'viewer');
     const run = await service.newRun({ title: 'Look only' });
     await signIn(`/runs/${run}`, viewer.key);
     await page.getByRole('heading', { name: 'Look only' }).waitFor();
-    expect(await page.getByRole('button', { name: /Cancel run/ }).isDisabled()).toBe(true);
+    const cancel = page.getByRole('button', { name: /^Cancel run….*Needs the role member$/, disabled: true });
+    await cancel.focus();
+    await page.keyboard.press('Enter');
+    expect(await page.getByRole('alertdialog').count()).toBe(0);
     expect(await page.getByRole('textbox', { name: 'Message to the agent' }).isDisabled()).toBe(true);
+    await page.keyboard.press('g');
+    await page.keyboard.press('u');
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Schedules' }).click();
+    await page
+      .getByRole('button', { name: /^New schedule.*Needs the role member$/, disabled: true })
+      .first()
+      .waitFor();
+    expect(await page.getByRole('link', { name: 'Usage' }).count()).toBe(0);
+    expect(page.url()).toBe(`${service.baseUrl}/schedules`);
   });
 
   test('a second tab opens no event stream: it gets live events from the first tab', async () => {
@@ -266,6 +253,9 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
 
   test('the command palette finds runs, screens and the API reference with the keyboard alone, and stays in the team of the current address', async () => {
     const run = await service.newRun({ title: 'Needle in a haystack' });
+    const { body: schedule } = await service.request<{ id: string }>('POST', '/agent/schedules', {
+      body: { name: 'Weekly', cron_schedule: '0 3 * * 1', prompt: 'Look.' },
+    });
     const team = `?team=${await teamUidOf(service)}`;
     await signIn(`/runs${team}`);
     await page.getByRole('link', { name: 'Needle in a haystack' }).waitFor();
@@ -274,6 +264,29 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByRole('option', { name: /Needle in a haystack/ }).waitFor();
     await page.keyboard.press('Enter');
     await page.waitForURL(`${service.baseUrl}/runs/${run}${team}`);
+    const field = page.getByRole('combobox', { name: 'Words, an id or an address' });
+    const groups = page.locator('.pal-g');
+    await page.keyboard.press('Control+k');
+    await page.getByText('# runs only').waitFor();
+    await field.fill('#needle');
+    await page.getByRole('option', { name: /Needle in a haystack/ }).waitFor();
+    expect(await groups.allTextContents()).toEqual(['Runs']);
+    await field.fill('@adm');
+    await page.getByRole('option', { name: 'Administrator' }).waitFor();
+    expect(await groups.allTextContents()).toEqual(['People']);
+    const paste = (text: string) =>
+      field.evaluate((element, data) => {
+        const clipboardData = new DataTransfer();
+        clipboardData.setData('text', data);
+        element.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true }));
+      }, text);
+    await paste(schedule.id);
+    await page.waitForURL(`${service.baseUrl}/schedules/${schedule.id}${team}`);
+    await page.keyboard.press('Control+k');
+    await paste(`${service.baseUrl}/runs/${run}?tab=files`);
+    await page.waitForURL(`${service.baseUrl}/runs/${run}?tab=files`);
+    await page.goto(`${service.baseUrl}/runs/${run}${team}`);
+    await page.getByRole('heading', { name: 'Needle in a haystack' }).waitFor();
     await page.keyboard.press('g');
     await page.keyboard.press('s');
     await page.waitForURL(`${service.baseUrl}/schedules${team}`);

@@ -1,5 +1,7 @@
 import type { Role } from '@runyard/contract/wire/access';
 import { visibleText } from '@runyard/contract/wire/visible';
+
+import { Link, type LinkProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useMay } from '../api/session.ts';
 
@@ -16,7 +18,8 @@ export function RoleButton({
   children,
 }: {
   needs: Role;
-  run: () => void;
+  /** Default: the button sends its form. */
+  run?: () => void;
   /** Label of the button for screen readers, if `children` do not name the object of the action. */
   label?: string;
   className?: string;
@@ -28,16 +31,35 @@ export function RoleButton({
   const why = may ? undefined : `Needs the role ${needs}`;
   return (
     <button
-      type="button"
+      type={run === undefined ? 'submit' : 'button'}
       className={className}
       aria-label={shown === undefined || why === undefined ? shown : `${shown}. ${why}`}
       aria-disabled={!may || undefined}
-      disabled={disabled}
+      disabled={may && disabled}
       title={why}
-      onClick={() => may && run()}
+      onClick={(event) => (may ? run?.() : event.preventDefault())}
     >
       {children}
       {label === undefined && why !== undefined && <span className="sr">{`. ${why}`}</span>}
     </button>
+  );
+}
+
+/** Shows a link to a form whose action needs the role `needs`. Without the role, shows a button that does nothing and shows the needed role. */
+export function RoleLink({
+  needs,
+  className = 'btn',
+  children,
+  ...target
+}: Pick<LinkProps, 'to' | 'params' | 'search'> & { needs: Role; className?: string; children: ReactNode }) {
+  const may = useMay(needs);
+  return may ? (
+    <Link className={className} {...target}>
+      {children}
+    </Link>
+  ) : (
+    <RoleButton needs={needs} className={className} run={() => {}}>
+      {children}
+    </RoleButton>
   );
 }

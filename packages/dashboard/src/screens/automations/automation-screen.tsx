@@ -12,6 +12,7 @@ import { SkeletonRows } from '../../parts/empty.tsx';
 import { Field, Form, type OnceHeaders, textOf } from '../../parts/form.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 import { showToast } from '../../parts/toast.tsx';
 import { FilterTest } from './filter-test.tsx';
 import { History } from './history.tsx';
@@ -155,12 +156,12 @@ function Editor({
             <Link className="btn" to="/runs" search={{ automation_id: automation.uid }}>
               Its runs
             </Link>
-            <button type="button" className="btn" disabled={!may} onClick={() => void toggle()}>
+            <RoleButton needs="member" run={() => void toggle()}>
               {automation.enabled ? 'Disable' : 'Enable'}
-            </button>
-            <button type="button" className="btn dan" disabled={!may} onClick={() => setDeleting(true)}>
+            </RoleButton>
+            <RoleButton needs="member" className="btn dan" run={() => setDeleting(true)}>
               Delete…
-            </button>
+            </RoleButton>
           </>
         )
       }
@@ -225,10 +226,10 @@ function Editor({
             <Problem error={error} />
           </div>
           <div className="savebar">
-            <button type="submit" className="btn pri" disabled={!may || isBusy || missing !== undefined}>
-              {automation === undefined ? 'Create automation' : 'Save'}
-            </button>
-            {missing !== undefined && <span className="hint">{missing}</span>}
+              <RoleButton needs="member" className="btn pri" disabled={isBusy || missing !== undefined}>
+                {automation === undefined ? 'Create automation' : 'Save'}
+              </RoleButton>
+              {missing !== undefined && <span className="hint">{missing}</span>}
             {!may && <span className="hint">Your role is viewer: a member can change automations.</span>}
           </div>
         </Form>

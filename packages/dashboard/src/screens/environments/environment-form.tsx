@@ -5,10 +5,11 @@ import type { SecretReference } from '@runyard/contract/secrets/secrets';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useClient, useMay, useSession } from '../../api/session.ts';
+import { useClient, useSession } from '../../api/session.ts';
 import { CheckGroup } from '../../parts/check-group.tsx';
 import { Form, type OnceHeaders, TextField, textOf } from '../../parts/form.tsx';
 import { type Pair, Pairs, pairsOf } from '../../parts/pairs.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 import { Rows } from '../../parts/rows.tsx';
 import styles from './environments.module.css';
 import { namedSecrets, SecretRows } from './secret-rows.tsx';
@@ -48,7 +49,6 @@ const unlessNone = <V extends object>(value: V, before: unknown): V | undefined 
 /** Creates an environment, or changes the given environment. Does not change members that the form does not show. */
 export function EnvironmentForm({ environment, close }: { environment?: Environment; close: () => void }) {
   const client = useClient();
-  const may = useMay('member');
   const { team } = useSession();
   const queries = useQueryClient();
   const navigate = useNavigate();
@@ -238,14 +238,9 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
           />
         </div>
         <div className="row">
-          <button
-            type="submit"
-            className="btn pri"
-            disabled={!may || isBusy}
-            title={may ? undefined : 'Needs the role member'}
-          >
+          <RoleButton needs="member" className="btn pri" disabled={isBusy}>
             {environment === undefined ? 'Create environment' : 'Save'}
-          </button>
+          </RoleButton>
           <button type="button" className="btn" onClick={close}>
             Back
           </button>

@@ -13,6 +13,7 @@ import { Fact } from '../../parts/fact.tsx';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { EnvironmentForm } from './environment-form.tsx';
 import { EnvironmentGuests } from './environment-guests.tsx';
@@ -96,16 +97,16 @@ export function EnvironmentScreen() {
       crumbs={<Crumb />}
       actions={
         <>
-          <button type="button" className="btn" disabled={!may} onClick={() => void test()}>
+          <RoleButton needs="member" run={() => void test()}>
             <Icon name="play" small />
             Test the setup <kbd>T</kbd>
-          </button>
-          <button type="button" className="btn" disabled={!may} onClick={() => edit(!isEditing)}>
+          </RoleButton>
+          <RoleButton needs="member" run={() => edit(!isEditing)}>
             Edit <kbd>E</kbd>
-          </button>
-          <button type="button" className="btn dan" disabled={!may} onClick={() => setDeleting(true)}>
+          </RoleButton>
+          <RoleButton needs="member" className="btn dan" run={() => setDeleting(true)}>
             Delete…
-          </button>
+          </RoleButton>
         </>
       }
     >

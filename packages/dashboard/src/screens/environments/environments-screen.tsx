@@ -1,12 +1,13 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { useClient, useMay, useSession } from '../../api/session.ts';
+import { useClient, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { RoleLink } from '../../parts/role-button.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { EnvironmentForm } from './environment-form.tsx';
 
@@ -16,7 +17,6 @@ const route = getRouteApi('/shell/environments');
 export function EnvironmentsScreen() {
   const client = useClient();
   const { team } = useSession();
-  const may = useMay('member');
   const navigate = useNavigate();
   const isNew = oneOf(route.useSearch({ select: (search) => search.new })) !== undefined;
   const { data, error, refetch } = useQuery({
@@ -27,10 +27,10 @@ export function EnvironmentsScreen() {
     <Page
       title="Environments"
       actions={
-        <Link className="btn pri" to="/environments" search={{ new: 'true' }} disabled={!may}>
+        <RoleLink needs="member" className="btn pri" to="/environments" search={{ new: 'true' }}>
           <Icon name="plus" small />
           New environment
-        </Link>
+        </RoleLink>
       }
     >
       {isNew && (

@@ -6,6 +6,7 @@ import { useClient, useMay } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 import { showToast } from '../../parts/toast.tsx';
 
 interface DefinitionFile {
@@ -110,13 +111,13 @@ export function DefinitionEditor({
         >
           Add a file
         </button>
-        <button type="button" className="btn" disabled={!may || isBusy} onClick={() => void plan()}>
+        <RoleButton needs="member" disabled={isBusy} run={() => void plan()}>
           Plan
-        </button>
+        </RoleButton>
         {planned && (
-          <button type="button" className="btn pri" disabled={!may || isBusy} onClick={() => void apply(planned)}>
+          <RoleButton needs="member" className="btn pri" disabled={isBusy} run={() => void apply(planned)}>
             {`Apply ${planned.plan.changes.length === 0 ? 'again' : `${planned.plan.changes.length} changes`}`}
-          </button>
+          </RoleButton>
         )}
         {!may && <span className="hint">Your role is viewer: a member can apply a definition.</span>}
       </div>

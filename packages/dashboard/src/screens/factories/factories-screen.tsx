@@ -3,12 +3,13 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, lazy, Suspense, useRef, useState } from 'react';
 import { isPassing } from '../../api/problem.ts';
-import { useClient, useMay, useSession } from '../../api/session.ts';
+import { useClient, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 import { Ago } from '../../parts/time.tsx';
 
 const TeamThings = lazy(async () => ({ default: (await import('./team-tables.tsx')).TeamThings }));
@@ -96,7 +97,6 @@ export function FactoriesScreen() {
 
 function NewFactory() {
   const client = useClient();
-  const may = useMay('member');
   const { team } = useSession();
   const queries = useQueryClient();
   const navigate = useNavigate();
@@ -126,10 +126,10 @@ function NewFactory() {
           required
           maxLength={100}
         />
-        <button type="submit" className="btn pri" disabled={!may}>
+        <RoleButton needs="member" className="btn pri">
           <Icon name="plus" small />
           New factory
-        </button>
+        </RoleButton>
       </form>
       <Problem error={error} />
     </>

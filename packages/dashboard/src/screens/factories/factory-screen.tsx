@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
-import { useClient, useMay, useSession } from '../../api/session.ts';
+import { useClient, useSession } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
@@ -11,6 +11,7 @@ import { SkeletonRows } from '../../parts/empty.tsx';
 import { countText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { RoleButton, RoleLink } from '../../parts/role-button.tsx';
 import { FactoryMap } from './factory-map.tsx';
 import { Definition, Source } from './factory-source.tsx';
 import { AutomationTable, useTeamThings, WebhookTable } from './team-tables.tsx';
@@ -34,7 +35,6 @@ export function FactoryScreen() {
   const { factoryUid } = route.useParams();
   const tab = oneOf(route.useSearch({ select: (search) => search.tab })) ?? 'map';
   const client = useClient();
-  const may = useMay('member');
   const { team } = useSession();
   const queries = useQueryClient();
   const navigate = useNavigate();
@@ -66,22 +66,21 @@ export function FactoryScreen() {
       crumbs={<Crumb />}
       actions={
         <>
-          <button type="button" className="btn" disabled={!may} onClick={() => setOpen('webhook')}>
+          <RoleButton needs="member" run={() => setOpen('webhook')}>
             <Icon name="plus" small />
             New webhook
-          </button>
-          <Link
-            className="btn"
+          </RoleButton>
+          <RoleLink
+            needs="member"
             to="/factories/$factoryUid/automations/$automationUid"
             params={{ factoryUid, automationUid: 'new' }}
-            disabled={!may}
           >
             <Icon name="plus" small />
             New automation
-          </Link>
-          <button type="button" className="btn dan" disabled={!may} onClick={() => setOpen('delete')}>
+          </RoleLink>
+          <RoleButton needs="member" className="btn dan" run={() => setOpen('delete')}>
             Delete…
-          </button>
+          </RoleButton>
         </>
       }
       tabs={

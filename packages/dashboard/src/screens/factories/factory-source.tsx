@@ -3,11 +3,12 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
-import { useClient, useMay } from '../../api/session.ts';
+import { useClient } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
 import { Empty } from '../../parts/empty.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 import { Ago } from '../../parts/time.tsx';
 
 const DefinitionEditor = lazy(async () => ({
@@ -53,7 +54,6 @@ export function Definition({ factoryUid, name }: { factoryUid: string; name: str
 export function Source({ factoryUid }: { factoryUid: string }) {
   const client = useClient();
   const queries = useQueryClient();
-  const may = useMay('member');
   const params = { factoryUid };
   const { error, attempt } = useAttempts();
   const [plan, setPlan] = useState<unknown>();
@@ -83,12 +83,12 @@ export function Source({ factoryUid }: { factoryUid: string }) {
       {source.data && (
         <>
           <div className="row">
-            <button type="button" className="btn" disabled={!may} onClick={() => void sync(true)}>
+            <RoleButton needs="member" run={() => void sync(true)}>
               Plan
-            </button>
-            <button type="button" className="btn pri" disabled={!may} onClick={() => void sync(false)}>
+            </RoleButton>
+            <RoleButton needs="member" className="btn pri" run={() => void sync(false)}>
               Apply the newest commit
-            </button>
+            </RoleButton>
           </div>
           <JsonView value={source.data} />
         </>

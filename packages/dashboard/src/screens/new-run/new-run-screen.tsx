@@ -13,6 +13,7 @@ import { Field, Form, type OnceHeaders } from '../../parts/form.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { keyText } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 import { Elsewhere } from './elsewhere.tsx';
 import { Amount, FreshCheck } from './fields.tsx';
 import { changesIn, type Draft, draftOfRun, emptyDraft, requestOf, rerunOf, type Sent } from './request.ts';
@@ -276,10 +277,10 @@ function RunForm({ rerunOf: earlier, changes }: { rerunOf: RunItem | undefined; 
         )}
       </Field>
       <div className="row">
-        <button type="submit" className="btn pri" disabled={!may || isBusy || isEmpty}>
+        <RoleButton needs="member" className="btn pri" disabled={isBusy || isEmpty}>
           <Icon name="play" small />
           {earlier === undefined ? 'Start run' : 'Rerun'} <kbd>{keyText('mod+Enter')}</kbd>
-        </button>
+        </RoleButton>
         <Link
           className="btn"
           to="/schedules"

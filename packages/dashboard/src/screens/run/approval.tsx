@@ -8,6 +8,7 @@ import { StateBadge } from '../../parts/icon.tsx';
 import { keyText, useKeys } from '../../parts/keys.ts';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 import { Lasting } from '../../parts/time.tsx';
 
 /**
@@ -95,11 +96,11 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
             run: ({ target }) =>
               target instanceof HTMLTextAreaElement || isDenying || void respond({ decision: 'approve' }),
           },
-          { key: 'd', does: 'Deny', run: () => setDenying(true) },
+          { key: 'd', does: 'Deny', run: () => may && setDenying(true) },
         ]
       : [],
   );
-  const disabled = !isReadable || isSending || !may;
+  const disabled = !isReadable || isSending;
   const { command, others } = unshownInput(asked);
   return (
     <section className="approve" aria-labelledby={heading}>
@@ -139,15 +140,9 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
         {!isPermission && (asked.options ?? []).length > 0 && (
           <div className="row wrap">
             {asked.options?.map((option) => (
-              <button
-                key={option}
-                type="button"
-                className="btn"
-                disabled={disabled}
-                onClick={() => void respond({ message: option })}
-              >
+              <RoleButton key={option} needs="member" disabled={disabled} run={() => void respond({ message: option })}>
                 {visible(option)}
-              </button>
+              </RoleButton>
             ))}
           </div>
         )}
@@ -166,19 +161,19 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
           {isPermission ? (
             <>
               {!isDenying && (
-                <button
-                  type="button"
+                <RoleButton
+                  needs="member"
                   className="btn pri"
                   disabled={disabled}
-                  onClick={() => void respond({ decision: 'approve' })}
+                  run={() => void respond({ decision: 'approve' })}
                 >
                   Approve <kbd>{keyText('mod+Enter')}</kbd>
-                </button>
+                </RoleButton>
               )}
-              <button type="button" className={`btn ${isDenying ? 'dan' : ''}`} disabled={disabled} onClick={deny}>
+              <RoleButton needs="member" className={`btn ${isDenying ? 'dan' : ''}`} disabled={disabled} run={deny}>
                 {isDenying ? 'Deny' : 'Deny…'}
                 {!isDenying && <kbd>D</kbd>}
-              </button>
+              </RoleButton>
               {isDenying && (
                 <button type="button" className="btn ghost" onClick={() => setDenying(false)}>
                   Back
@@ -186,14 +181,14 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
               )}
             </>
           ) : (
-            <button
-              type="button"
+            <RoleButton
+              needs="member"
               className="btn pri"
               disabled={disabled || words.trim() === ''}
-              onClick={() => void respond({ message: words.trim() })}
+              run={() => void respond({ message: words.trim() })}
             >
               Answer
-            </button>
+            </RoleButton>
           )}
           <span className="hint grow hide-m">
             {may

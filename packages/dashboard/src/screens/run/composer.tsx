@@ -7,6 +7,7 @@ import { clockText, sizeText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 import styles from './run.module.css';
 
 /** Maximum number of files of a message. The request contains the bytes of these files. */
@@ -167,15 +168,14 @@ export function Composer({
               target.value = '';
             }}
           />
-          <button
-            type="button"
+          <RoleButton
+            needs="member"
             className="btn ghost sm icon"
-            aria-label="Attach files"
-            disabled={!may}
-            onClick={() => picker.current?.click()}
+            label="Attach files"
+            run={() => picker.current?.click()}
           >
             <Icon name="clip" small />
-          </button>
+          </RoleButton>
           <label className="btn ghost sm pick">
             <span>Mode:</span>
             <select
@@ -192,14 +192,14 @@ export function Composer({
           {until && <span className="hint hide-m">{`until ${clockText(Date.parse(until))} here`}</span>}
           {!may && <span className="hint">A member of the team can send messages.</span>}
           <span className="right row">
-            <button
-              type="submit"
+            <RoleButton
+              needs="member"
               className="btn pri sm icon"
-              aria-label="Send message"
-              disabled={!may || isSending || text.trim() === ''}
+              label="Send message"
+              disabled={isSending || text.trim() === ''}
             >
               <Icon name="send" small />
-            </button>
+            </RoleButton>
           </span>
         </div>
       </form>

@@ -5,6 +5,7 @@ import type { Attempts } from '../../parts/attempt.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Menu } from '../../parts/menu.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 import type { RunAction } from './actions.tsx';
 
 /** Shows the actions of a run. `open` opens the dialog of an action. */
@@ -52,26 +53,20 @@ export function Toolbar({
   return (
     <>
       {run.state === 'INPROGRESS' && (
-        <button type="button" className="btn hide-m" disabled={!may} title={needsRole} onClick={() => void interrupt()}>
+        <RoleButton needs="member" className="btn hide-m" run={() => void interrupt()}>
           <Icon name="pause" small />
           Interrupt turn
-        </button>
+        </RoleButton>
       )}
-      <button type="button" className="btn hide-m" disabled={!may} title={needsRole} onClick={() => open('rerun')}>
+      <RoleButton needs="member" className="btn hide-m" run={() => open('rerun')}>
         <Icon name="again" small />
         Rerun…
-      </button>
+      </RoleButton>
       {!hasEnded && (
-        <button
-          type="button"
-          className="btn dan hide-m"
-          disabled={!canCancel}
-          title={needsRole}
-          onClick={() => open('cancel')}
-        >
+        <RoleButton needs="member" className="btn dan hide-m" disabled={!canCancel} run={() => open('cancel')}>
           <Icon name="stop" small />
           Cancel run…
-        </button>
+        </RoleButton>
       )}
       <Menu
         label="More actions"

@@ -9,6 +9,7 @@ import { CopyButton } from '../../parts/copy.tsx';
 import { countText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
+import { RoleButton } from '../../parts/role-button.tsx';
 import { showToast } from '../../parts/toast.tsx';
 
 const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
@@ -60,16 +61,16 @@ export function BulkBar({ runs, clear }: { runs: readonly RunItem[]; clear: () =
         <span className="b">{`${runs.length} selected`}</span>
         <span className="sep" />
         {ended.length > 0 && (
-          <button type="button" className="btn" disabled={!may} onClick={() => void rerun()}>
+          <RoleButton needs="member" run={() => void rerun()}>
             <Icon name="again" small />
             {`Rerun ${ended.length} ended`}
-          </button>
+          </RoleButton>
         )}
         {live.length > 0 && (
-          <button type="button" className="btn dan" disabled={!may} onClick={() => setAsking(true)}>
+          <RoleButton needs="member" className="btn dan" run={() => setAsking(true)}>
             <Icon name="stop" small />
             {`Cancel ${live.length} live…`} <kbd>⇧X</kbd>
-          </button>
+          </RoleButton>
         )}
         <CopyButton
           className="sm"

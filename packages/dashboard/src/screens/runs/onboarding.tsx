@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useRef, useState } from 'react';
-import { useClient, useMay, useSession } from '../../api/session.ts';
+import { useClient, useSession } from '../../api/session.ts';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { countText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 
 /** A prompt for the model `runbook`, which runs the shell blocks in it. */
 const firstPrompt = 'Say hello.\n\n```sh\necho "hello from $(uname -s)"\n```\n';
@@ -14,7 +15,6 @@ const firstPrompt = 'Say hello.\n\n```sh\necho "hello from $(uname -s)"\n```\n';
 export function Onboarding() {
   const client = useClient();
   const { team } = useSession();
-  const may = useMay('member');
   const navigate = useNavigate();
   const [error, setError] = useState<unknown>();
   // One idempotency key for all clicks, so that a double click starts only one run.
@@ -69,10 +69,10 @@ export function Onboarding() {
           <p className="mut">It needs no API key: the model runbook runs the shell blocks of the prompt as they are.</p>
           <CommandBlock command="bin/runyard run examples/hello.md" />
           <div className="row">
-            <button type="button" className="btn pri" disabled={!may} onClick={() => void start()}>
+            <RoleButton needs="member" className="btn pri" run={() => void start()}>
               <Icon name="play" small />
               Run it now
-            </button>
+            </RoleButton>
             <Link className="btn" to="/runs/new" search={{ prompt: firstPrompt }}>
               Change it first
             </Link>

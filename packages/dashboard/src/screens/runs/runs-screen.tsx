@@ -1,7 +1,7 @@
 import { visibleText } from '@runyard/contract/wire/visible';
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useMemo, useRef, useState } from 'react';
-import { useMay, useSession } from '../../api/session.ts';
+import { useSession } from '../../api/session.ts';
 import { useTeamStreamStatus } from '../../api/stream.ts';
 import { Page } from '../../frame/page.tsx';
 import { listOf, oneOf, type Search } from '../../frame/search.ts';
@@ -12,6 +12,7 @@ import { useKeys } from '../../parts/keys.ts';
 import { Live } from '../../parts/live.tsx';
 import { Menu } from '../../parts/menu.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { RoleLink } from '../../parts/role-button.tsx';
 import { BulkBar } from './bulk-bar.tsx';
 import { columns, readColumns, writeColumns } from './columns.tsx';
 import { RunTable } from './run-table.tsx';
@@ -35,7 +36,6 @@ export function RunsScreen() {
   const search: Search = route.useSearch();
   const navigate = useNavigate();
   const { person } = useSession();
-  const may = useMay('member');
   const status = useTeamStreamStatus();
   const today = useMemo(() => startOfToday(), []);
   const views = viewsOf(person.uid, today);
@@ -81,13 +81,13 @@ export function RunsScreen() {
       title="Runs"
       status={<Live status={status} />}
       actions={
-        <Link className="btn pri" to="/runs/new" disabled={!may}>
+        <RoleLink needs="member" className="btn pri" to="/runs/new">
           <Icon name="plus" small />
           New run
           <span className="hide-m">
             <kbd>C</kbd>
           </span>
-        </Link>
+        </RoleLink>
       }
       tabs={<Views views={views} search={search} />}
     >

@@ -4,8 +4,9 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useId, useState } from 'react';
-import { useClient, useMay, useSession } from '../../api/session.ts';
+import { useClient, useSession } from '../../api/session.ts';
 import { Field, Form, type OnceHeaders, textOf } from '../../parts/form.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 import { CronWords } from './cron-words.tsx';
 import { NextTimes, usePreview } from './next-times.tsx';
 
@@ -30,7 +31,6 @@ export function ScheduleForm({
 }) {
   const client = useClient();
   const { team } = useSession();
-  const may = useMay('member');
   const queries = useQueryClient();
   const navigate = useNavigate();
   const [cron, setCron] = useState(schedule?.cron_schedule ?? '0 9 * * MON-FRI');
@@ -205,9 +205,9 @@ export function ScheduleForm({
           </Field>
         </div>
         <div className="row">
-          <button type="submit" className="btn pri" disabled={!may || isBusy}>
+          <RoleButton needs="member" className="btn pri" disabled={isBusy}>
             {schedule === undefined ? 'Create schedule' : 'Save'}
-          </button>
+          </RoleButton>
           <button type="button" className="btn" onClick={close}>
             Back
           </button>

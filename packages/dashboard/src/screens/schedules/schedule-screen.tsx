@@ -14,6 +14,7 @@ import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { CronWords } from './cron-words.tsx';
 import { FireLegend, FireStrip } from './fire-strip.tsx';
@@ -87,15 +88,13 @@ export function ScheduleScreen() {
       crumbs={<Crumb />}
       actions={
         <>
-          <button type="button" className="btn" disabled={!may} onClick={() => void runNow()}>
+          <RoleButton needs="member" run={() => void runNow()}>
             <Icon name="play" small />
             Run now
-          </button>
-          <button
-            type="button"
-            className="btn"
-            disabled={!may}
-            onClick={() =>
+          </RoleButton>
+          <RoleButton
+            needs="member"
+            run={() =>
               void act(
                 async () => await (data.enabled ? client.pauseSchedule({ params }) : client.resumeSchedule({ params })),
               )
@@ -103,13 +102,13 @@ export function ScheduleScreen() {
           >
             <Icon name={data.enabled ? 'pause' : 'play'} small />
             {data.enabled ? 'Pause' : 'Resume'}
-          </button>
-          <button type="button" className="btn" disabled={!may} onClick={() => edit(!isEditing)}>
+          </RoleButton>
+          <RoleButton needs="member" run={() => edit(!isEditing)}>
             Edit <kbd>E</kbd>
-          </button>
-          <button type="button" className="btn dan" disabled={!may} onClick={() => setDeleting(true)}>
+          </RoleButton>
+          <RoleButton needs="member" className="btn dan" run={() => setDeleting(true)}>
             Delete…
-          </button>
+          </RoleButton>
         </>
       }
     >

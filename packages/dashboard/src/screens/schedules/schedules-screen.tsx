@@ -8,6 +8,7 @@ import { oneOf } from '../../frame/search.ts';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { RoleLink } from '../../parts/role-button.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { showToast } from '../../parts/toast.tsx';
 import { CronWords } from './cron-words.tsx';
@@ -20,7 +21,6 @@ const route = getRouteApi('/shell/schedules');
 export function SchedulesScreen() {
   const client = useClient();
   const { team } = useSession();
-  const may = useMay('member');
   const navigate = useNavigate();
   const search = route.useSearch();
   const { data, error, refetch } = useQuery({
@@ -34,10 +34,10 @@ export function SchedulesScreen() {
     <Page
       title="Schedules"
       actions={
-        <Link className="btn pri" to="/schedules" search={{ new: 'true' }} disabled={!may}>
+        <RoleLink needs="member" className="btn pri" to="/schedules" search={{ new: 'true' }}>
           <Icon name="plus" small />
           New schedule
-        </Link>
+        </RoleLink>
       }
     >
       {isNew && (
@@ -61,9 +61,9 @@ export function SchedulesScreen() {
           title="No schedule yet"
           command="bin/runyard schedules create nightly --cron '0 3 * * *' --prompt 'Update the dependencies'"
           action={
-            <Link className="btn pri" to="/schedules" search={{ new: 'true' }} disabled={!may}>
+            <RoleLink needs="member" className="btn pri" to="/schedules" search={{ new: 'true' }}>
               New schedule
-            </Link>
+            </RoleLink>
           }
         >
           A schedule starts a run of the same prompt at each of its times.
@@ -141,8 +141,9 @@ function Row({ schedule }: { schedule: ScheduledAgentItem }) {
           type="button"
           role="switch"
           aria-checked={enabled}
-          aria-label={`${visibleText(name)} is on`}
+          aria-label={`${visibleText(name)} is on${may ? '' : '. Needs the role member'}`}
           className="btn ghost sm"
+          title={may ? undefined : 'Needs the role member'}
           disabled={!may}
           onClick={() => void toggle()}
         >

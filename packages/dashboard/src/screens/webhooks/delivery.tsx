@@ -3,7 +3,7 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { statusOf } from '../../api/problem.ts';
-import { useClient, useMay } from '../../api/session.ts';
+import { useClient } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { useAttempts } from '../../parts/attempt.ts';
 import { Checks } from '../../parts/checks.tsx';
@@ -12,6 +12,7 @@ import { sizeText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { copyPath, JsonView, marksOf } from '../../parts/json-view.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 
 /** Returns a label in sentence case. */
 export const labelWord = (label: string): string => {
@@ -51,7 +52,6 @@ export function summaryOf({ label, reason, runs = [], automations = [] }: Webhoo
 /** Shows one delivery: the outcome of each automation, and its payload. */
 export function Delivery({ params }: { params: { factoryUid: string; webhookUid: string; deliveryId: string } }) {
   const client = useClient();
-  const may = useMay('member');
   const navigate = useNavigate();
   const { error, attempt } = useAttempts();
   const { data, error: readError } = useQuery({
@@ -82,15 +82,10 @@ export function Delivery({ params }: { params: { factoryUid: string; webhookUid:
         <Label delivery={data} />
         <span className="mono cut grow">{visibleText(data.event ?? data.delivery_id)}</span>
         <span className="dim small">{sizeText(data.size_bytes)}</span>
-        <button
-          type="button"
-          className="btn"
-          disabled={!may || data.label !== 'ACCEPTED'}
-          onClick={() => void replay()}
-        >
+        <RoleButton needs="member" disabled={data.label !== 'ACCEPTED'} run={() => void replay()}>
           <Icon name="again" small />
           Replay
-        </button>
+        </RoleButton>
       </div>
       <Problem error={error} />
       {data.reason && <p className="note wait">{visibleText(data.reason)}</p>}

@@ -4,7 +4,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useRef, useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
-import { useClient, useMay } from '../../api/session.ts';
+import { useClient } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
@@ -12,6 +12,7 @@ import { useAttempts } from '../../parts/attempt.ts';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 import { Delivery, labelWord } from './delivery.tsx';
 import { DeliveryRows, useDeliveryList } from './delivery-list.tsx';
 
@@ -27,7 +28,6 @@ export function WebhookScreen() {
   const { factoryUid = '', webhookUid = '', deliveryId } = useParams({ strict: false });
   const label = oneOf(useSearch({ strict: false, select: (search) => search.label }));
   const client = useClient();
-  const may = useMay('member');
   const queries = useQueryClient();
   const navigate = useNavigate();
   const [open, setOpen] = useState<'delete' | 'rotate' | 'simulate' | undefined>();
@@ -73,18 +73,18 @@ export function WebhookScreen() {
       crumbs={crumbs}
       actions={
         <>
-          <button type="button" className="btn" disabled={!may} onClick={() => void toggle()}>
+          <RoleButton needs="member" run={() => void toggle()}>
             {webhook.data.enabled ? 'Disable' : 'Enable'}
-          </button>
-          <button type="button" className="btn" disabled={!may} onClick={() => setOpen('simulate')}>
+          </RoleButton>
+          <RoleButton needs="member" run={() => setOpen('simulate')}>
             Simulate…
-          </button>
-          <button type="button" className="btn" disabled={!may} onClick={() => setOpen('rotate')}>
+          </RoleButton>
+          <RoleButton needs="member" run={() => setOpen('rotate')}>
             Rotate secret…
-          </button>
-          <button type="button" className="btn dan" disabled={!may} onClick={() => setOpen('delete')}>
+          </RoleButton>
+          <RoleButton needs="member" className="btn dan" run={() => setOpen('delete')}>
             Delete…
-          </button>
+          </RoleButton>
         </>
       }
     >
