@@ -60,7 +60,11 @@ export function useRuns(search: Search, mayEnter: () => boolean): Runs {
       }),
     initialPageParam: '',
     getNextPageParam: ({ page_info: page }) => (page.has_next_page ? page.next_cursor : undefined),
-    staleTime: Number.POSITIVE_INFINITY,
+    // Read the list again when the person returns to it, because no component has followed its events meanwhile. While the list is
+    // shown, only events change its rows.
+    staleTime: 0,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
     placeholderData: (before) => before,
   });
   useEffect(() => noteList(key, query.sort_order === 'asc'), [key, query]);
