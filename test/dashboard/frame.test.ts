@@ -116,13 +116,15 @@ describe.skipIf(noBrowser)(`the frame of the dashboard${noBrowser ? ` (skipped: 
     'a page that lost the network shows this and reconnects, and shows what has changed meanwhile',
     async () => {
       const run = await service.newRun({ title: 'Ends while offline' });
+      await page.clock.install();
       await page.goto(`${service.baseUrl}/runs`);
       const row = page.getByRole('row').filter({ hasText: 'Ends while offline' });
       await row.getByText('Queued').waitFor();
       const live = (text: string | RegExp) => page.locator('.topbar .live').getByText(text);
       await live('Live').waitFor();
-      await page.clock.install();
       await browser().context.setOffline(true);
+      // Chromium keeps the open connection. The page gives it up after a minute of silence.
+      await page.clock.fastForward(61_000);
       await live(/^Reconnecting in \d s$/).waitFor();
       await service.request('POST', `/agent/runs/${run}/cancel`);
       await page.clock.fastForward(31_000);
@@ -151,18 +153,18 @@ describe.skipIf(noBrowser)(`the frame of the dashboard${noBrowser ? ` (skipped: 
         retryable: true,
         trace_id: '',
       };
-      const schedules = /\/agent\/schedules/;
-      await page.route(schedules, (route) =>
+      const environments = /\/agent\/environments/;
+      await page.route(environments, (route) =>
         route.fulfill({ status: 429, headers: { 'retry-after': '40' }, json: problem }),
       );
-      await page.goto(`${service.baseUrl}/schedules`);
+      await page.goto(`${service.baseUrl}/environments`);
       await page.getByText('Slow down.').waitFor();
       await page.getByRole('button', { name: /^Try again in (40|3\d) s$/, disabled: true }).waitFor();
       await browser().picture('retry-after');
-      await page.unroute(schedules);
+      await page.unroute(environments);
       await page.clock.fastForward(41_000);
       await page.getByRole('button', { name: 'Try again', exact: true, disabled: false }).click();
-      await page.getByText('No schedule yet').waitFor();
+      await page.getByText('No environment yet').waitFor();
     },
   );
 
@@ -194,7 +196,7 @@ describe.skipIf(noBrowser)(`the frame of the dashboard${noBrowser ? ` (skipped: 
     await browser().picture('invitation');
     await page.getByRole('button', { name: 'Join the team' }).click();
     await page.getByRole('heading', { name: 'You are in the team' }).waitFor();
-    const key = (await page.locator('code').allTextContents()).join('');
+    const key = (await page.locator('.code pre').textContent()) ?? '';
     await page.getByRole('button', { name: 'I stored it. Open Runyard' }).click();
     await page.waitForURL(`${service.baseUrl}/needs-answer`);
     await page.getByRole('button', { name: 'Second', exact: true }).waitFor();
