@@ -278,12 +278,14 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await field.fill('@adm');
     await page.getByRole('option', { name: 'Administrator' }).waitFor();
     expect(await groups.allTextContents()).toEqual(['People']);
-    const paste = (text: string) =>
-      field.evaluate((element, data) => {
+    const paste = async (text: string) => {
+      await field.focus();
+      await page.evaluate(`{
         const clipboardData = new DataTransfer();
-        clipboardData.setData('text', data);
-        element.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true }));
-      }, text);
+        clipboardData.setData('text', ${JSON.stringify(text)});
+        document.activeElement.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true }));
+      }`);
+    };
     await paste(schedule.id);
     await page.waitForURL(`${service.baseUrl}/schedules/${schedule.id}${team}`);
     await page.keyboard.press('Control+k');
