@@ -71,7 +71,7 @@ function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavig
   const waiting = useWaiting();
   const factories = useQuery({
     queryKey: ['factories', team.uid],
-    queryFn: async () => (await client.listFactories({})).factories,
+    queryFn: async () => (await client.listFactories({ query: { limit: 100 } })).factories,
     staleTime: 30_000,
   });
   return (

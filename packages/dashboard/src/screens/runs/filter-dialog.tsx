@@ -1,10 +1,9 @@
 import { runStates } from '@runyard/contract/runs/run-states';
 import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useId } from 'react';
 import { Button } from 'react-aria-components';
-import { useClient, useSession } from '../../api/session.ts';
+import { useEnvironments, useMembers } from '../../api/lists.ts';
 import { listOf, oneOf, type Search } from '../../frame/search.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Field } from '../../parts/form.tsx';
@@ -22,17 +21,9 @@ export function FilterDialog({
   apply: (search: Search) => void;
   close: () => void;
 }) {
-  const client = useClient();
-  const { team } = useSession();
   const form = useId();
-  const members = useQuery({
-    queryKey: ['members', team.uid],
-    queryFn: async () => (await client.listTeamMembers({ params: { teamUid: team.uid } })).members,
-  });
-  const environments = useQuery({
-    queryKey: ['environments', team.uid],
-    queryFn: async () => (await client.listEnvironments({})).environments,
-  });
+  const members = useMembers();
+  const environments = useEnvironments();
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const data = new FormData(event.currentTarget);

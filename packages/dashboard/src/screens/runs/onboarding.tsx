@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useRef, useState } from 'react';
+import { useModels } from '../../api/lists.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { countText } from '../../parts/format.ts';
@@ -24,12 +25,9 @@ export function Onboarding() {
     queryFn: async () => await client.listConnectedWorkers({}),
     refetchInterval: 3_000,
   });
-  const models = useQuery({
-    queryKey: ['models', team.uid],
-    queryFn: async () => (await client.listModels({})).models,
-  });
+  const models = useModels();
   const hasModel =
-    models.data?.some(({ id, disable_reason: reason }) => id !== 'runbook' && reason === undefined) ?? false;
+    models.data?.models.some(({ id, disable_reason: reason }) => id !== 'runbook' && reason === undefined) ?? false;
   const ofTeam = workers.data?.workers.length ?? 0;
   const ofService = workers.data?.hosted_workers?.length;
   const hasWorker = ofTeam + (ofService ?? 0) > 0;
