@@ -102,8 +102,8 @@ is_built() {
   [ -z "$changed" ]
 }
 
-# Builds the dashboard if necessary. A failure does not stop the command, because the service also works without the dashboard; its pages
-# then say that the dashboard is missing. If this user cannot write to the installation, builds nothing, and the service uses the
+# Builds the dashboard if necessary. A failure does not stop the command, because the service also works without the dashboard. The frame
+# of an earlier build is then removed, because an old dashboard may not fit the service; the pages say that the dashboard is missing. If this user cannot write to the installation, builds nothing, and the service uses the
 # dashboard that is there.
 ensure_built() {
   is_built && return 0
@@ -112,8 +112,10 @@ ensure_built() {
   if ! is_built; then
     say "building the dashboard ..."
     log="$root/.runyard/dashboard.log"
-    (cd "$root" && "$node" node_modules/vite/bin/vite.js build --logLevel warn packages/dashboard </dev/null >"$log" 2>&1) ||
+    if ! (cd "$root" && "$node" node_modules/vite/bin/vite.js build --logLevel warn packages/dashboard </dev/null >"$log" 2>&1); then
+      rm -f "$built"
       say "the dashboard was not built, everything else works; the reason is in $log"
+    fi
   fi
   release_install_lock
   trap - EXIT INT TERM HUP

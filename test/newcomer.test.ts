@@ -135,10 +135,17 @@ test('`down` stops everything and leaves no process', async () => {
   expect((await runCommand(['bin/runyard', 'status'], { cwd: clone, env })).code).toBe(1);
 });
 
-test('`up` prints a curl command that works without changes, and leaves no process after Ctrl-C', async () => {
+test('`up` also works if the dashboard cannot be built, and the page says so; its curl command works without changes, and no process stays after Ctrl-C', async () => {
+  const source = path.join(clone, 'packages/dashboard/src/main.tsx');
+  writeFileSync(source, `${readFileSync(source, 'utf8')}\n}`);
   const up = startCommand(['bin/runyard', 'up'], { cwd: clone, env });
   try {
     await up.sees('Ctrl-C stops everything.');
+    expect(up.output()).toContain('the dashboard was not built, everything else works');
+    expect(readFileSync(path.join(clone, '.runyard/dashboard.log'), 'utf8')).toContain('main.tsx');
+    const page = await fetch(`http://127.0.0.1:${port}/runs`);
+    expect(page.status).toBe(200);
+    expect(await page.text()).toContain('<h1>The dashboard is not built</h1>');
     const curl =
       up
         .output()

@@ -36,7 +36,7 @@ const hashedName = /-[\w-]{8}\.\w+$/;
 const notBuilt = htmlPage({
   title: 'The dashboard is not built',
   body: html`<main class="doc" id="main"><h1>The dashboard is not built</h1>
-<p>The API and all runs work. The build of the dashboard failed or was never started: run <code>npm run build</code> in the folder of Runyard, read what it prints, then restart the service.</p>
+<p>The API and all runs work. The build of the dashboard failed or was never started: run <code>npm run build</code> in the folder of Runyard, read its output, then restart the service. <code>.runyard/dashboard.log</code> has the output of the build at the last start.</p>
 <p><code>bin/runyard runs</code> and <code>bin/runyard logs</code> show runs in a terminal.</p></main>`,
 });
 
