@@ -64,7 +64,7 @@ export function Why({
                   </button>
                 }
               >
-                It stays until <Ago time={until} />. A message goes to an agent in it; the run stays failed.
+                It ends <Ago time={until} />. A message goes to an agent in it; the run stays failed.
               </WayOut>
             )}
             {hasFailedSetup && environment && (

@@ -1,0 +1,109 @@
+/** Uses the dashboard in a real browser as a person does, with a service and a worker as processes and runs in real sandboxes. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type FakeGitHost, startFakeGitHost } from '../fakes/git-host.ts';
+import { noBrowser, useBrowser } from '../support/browser.ts';
+import { describeSystem, later } from '../support/describe-system.ts';
+
+let host: FakeGitHost | undefined;
+afterAll(async () => await host?.close());
+
+const options = async () => {
+  host = await startFakeGitHost();
+  await host.commit('acme', 'app', { 'readme.md': 'first line\n' });
+  return {
+    env: { RUNYARD_CODE_HOST_URL: host.template, RUNYARD_DEFAULT_MODEL: 'runbook', RUNYARD_WORKER_SLOTS: '3' },
+  };
+};
+const block = (command: string) => `\`\`\`sh\n${command}\n\`\`\``;
+
+describe.skipIf(noBrowser)(`the dashboard with real runs${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
+  describeSystem('in sandboxes', options, (system) => {
+    const browser = useBrowser();
+    const page = later(() => browser().page);
+    const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true });
+    const terminal = (text: string) => page.locator('.term', { hasText: text });
+    /** Unfolds the action with this command. Actions are folded after their end. */
+    const openAction = (command: string) =>
+      page.locator('details.act', { hasText: command }).locator('summary').click();
+    const state = (name: string) => page.locator(`.st.lg.${name}`);
+    let app: string;
+    const newEnvironment = async (config: object) =>
+      (await system.call<{ uid: string }>('POST', '/agent/environments', { config }, 201)).uid;
+    /** Opens the address with a sign-in link that works once. */
+    const openSignedIn = async (address: string) => {
+      const { code } = await system.call<{ code: string }>('POST', '/sign-in-codes', undefined, 201);
+      await page.goto(`${system.baseUrl()}${address}#sign-in=${code}`);
+    };
+
+    beforeAll(async () => {
+      app = await newEnvironment({ name: 'App', github_repos: [{ owner: 'acme', repo: 'app' }] });
+    });
+    beforeEach(() => page.setViewportSize({ width: 1440, height: 900 }));
+
+    test('a person starts a run, approves its commands, reads their output, sends a follow-up and sees the changed files', async () => {
+      await openSignedIn('/runs');
+      await page.getByRole('link', { name: 'Change it first' }).click();
+      await page.getByLabel('Prompt').fill(block('cd app; echo "second line" >> readme.md; echo approved-$((40+2))'));
+      await page.getByLabel('Environment').selectOption({ label: 'App' });
+      await page.getByLabel('Approvals').selectOption('ask');
+      await button(/^Start run/).click();
+      await page.getByRole('heading', { name: 'The agent asks to run a command' }).waitFor();
+      expect(await terminal('approved-42').count()).toBe(0);
+      await button(/^Approve/).click();
+      await state('SUCCEEDED').waitFor();
+      await openAction('echo approved');
+      await terminal('approved-42').waitFor();
+
+      // The sandbox of the run waits for messages.
+      await page
+        .getByRole('textbox', { name: 'Message to the agent' })
+        .fill(block('cat app/readme.md; echo again-$((1+1))'));
+      await button('Send message').click();
+      await button(/^Approve/).click();
+      await state('SUCCEEDED').waitFor();
+      await openAction('echo again');
+      await terminal('again-2').waitFor();
+      expect(await terminal('again-2').textContent()).toContain('second line');
+      await page.getByRole('link', { name: 'Files changed' }).click();
+      await page.locator('.diff', { hasText: 'second line' }).waitFor();
+      await browser().picture('real-run-files');
+      expect(browser().complaints).toEqual([]);
+    });
+
+    test('a person watches a run at work with its output and its changed files, and cancels it', async () => {
+      const command =
+        'cd app; echo "line of the agent" >> readme.md; printf "\\033[32mlive\\033[0m-%s\\n" $((40+2)); sleep 600';
+      const runId = await system.createRun(block(command), { config: { environment_id: app } });
+      await openSignedIn(`/runs/${runId}`);
+      await terminal('live-42').waitFor();
+      expect(await page.locator('.term .a-g').textContent()).toBe('live');
+      await state('INPROGRESS').waitFor();
+      await page.getByRole('link', { name: 'Files changed' }).click();
+      await page.locator('.diff', { hasText: 'line of the agent' }).waitFor();
+      await page.getByText('read again every few seconds').waitFor();
+      await button('Cancel run…').click();
+      await button('Cancel the run').click();
+      await state('CANCELLED').waitFor();
+      await page.locator('.diff', { hasText: 'line of the agent' }).waitFor();
+      await page.getByText('read again every few seconds').waitFor({ state: 'detached' });
+      expect(browser().complaints).toEqual([]);
+    });
+
+    test('a run whose setup fails shows the failed step with its output, and the next step of the person', async () => {
+      const environment_id = await newEnvironment({
+        name: 'Broken',
+        setup_commands: ['echo missing-$((40+2)); exit 5'],
+      });
+      const runId = await system.createRun(block('true'), { config: { environment_id } });
+      await openSignedIn(`/runs/${runId}`);
+      await state('FAILED').waitFor();
+      await terminal('missing-42').waitFor();
+      await page.getByText(/^The agent did not begin\. The same run fails again/).waitFor();
+      await page.getByRole('link', { name: 'environment_setup_failed' }).waitFor();
+      await browser().picture('real-run-failed');
+      await page.getByRole('link', { name: 'Edit setup' }).click();
+      await page.getByRole('heading', { name: 'Broken' }).waitFor();
+      expect(browser().complaints).toEqual([]);
+    });
+  });
+});
