@@ -1,9 +1,12 @@
 /** Uses the dashboard with the keyboard alone, in a real browser. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { on, testAutomations } from '../../packages/service/test/automations.ts';
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
+import { testWebhooks } from '../../packages/service/test/webhooks.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
 import { asksToRun, begin, reportsTo, signIn } from '../support/dashboard.ts';
+import { isLong } from '../support/long.ts';
 
 describe.skipIf(noBrowser)(`the keyboard in the dashboard${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
   let service: TestService;
@@ -111,6 +114,125 @@ describe.skipIf(noBrowser)(`the keyboard in the dashboard${noBrowser ? ` (skippe
     await page.getByRole('heading', { name: 'Asks', exact: true }).click();
     await press('Control+Enter');
     await expect.poll(() => answers).toEqual([{ decision: 'approve', request_id: 'q1' }]);
+    expect(complaints).toEqual([]);
+  });
+
+  test('each key does what the list of keys says, on the screens that have it', async () => {
+    const asking = await service.startExecution({ title: 'Asking run' });
+    const action = { name: 'shell', category: 'command', input: { command: 'ls' } };
+    const events = [
+      { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+      { type: 'turn_started', step_id: 's', prompt: 'Look' },
+      { type: 'blocked', step_id: 's', request: { request_id: 'q', kind: 'permission', title: 'ls', action } },
+    ].map((event, index) => ({ seq: index + 1, occurred_at: new Date().toISOString(), ...event }));
+    await service.request('POST', '/harness-support/events', { key: asking.runToken, body: { events } });
+    const made = async (path: string, body: object) =>
+      (await service.request<{ uid: string }>('POST', path, { body })).body.uid;
+    const environment = await made('/agent/environments', { config: { name: 'Web' } });
+    await made('/agent/identities', { name: 'Release bot' });
+    const hooks = await testWebhooks(service);
+    const webhook = await hooks.create();
+    const trigger = { ...on(webhook), filter: { webhook_ids: [webhook.uid], payload: { status: ['firing'] } } };
+    const { uid } = await testAutomations(service, hooks.factory.uid).create([trigger]);
+    await hooks.send(webhook);
+    const factory = `/factories/${hooks.factory.uid}`;
+    const { body } = await service.request<{ schedules: { id: string }[] }>('GET', '/agent/schedules');
+
+    await page.addInitScript('navigator.clipboard.writeText = async (text) => { globalThis.copied = text; }');
+    const focused = (text: string) => async () =>
+      await expect
+        .poll(() =>
+          page.evaluate(
+            '(({ textContent, ariaLabel, id, name }) => [textContent, ariaLabel, id, name].join())(document.activeElement)',
+          ),
+        )
+        .toContain(text);
+    const copied = async () => expect(await page.evaluate('copied')).toBe(asking.runId);
+    const dialog = (name: string | RegExp) => async () => {
+      await page.getByRole('dialog', { name }).or(page.getByRole('alertdialog', { name })).waitFor();
+      await press('Escape');
+      await page.locator('[role=dialog], [role=alertdialog]').waitFor({ state: 'detached' });
+    };
+    const heading = (name: string | RegExp) => async () => await page.getByRole('heading', { name }).first().waitFor();
+    const leave = () => page.evaluate('document.activeElement.blur()');
+    const keyList = async () => {
+      await press('?');
+      const listed = page.getByRole('dialog', { name: 'Keys' });
+      await listed.waitFor();
+      const names = await listed.locator('kbd').allTextContents();
+      await press('Escape');
+      await listed.waitFor({ state: 'detached' });
+      return names;
+    };
+    type Key = readonly [key: string, effect: () => Promise<unknown>];
+    const screens: readonly (readonly [address: string, sign: string, ...Key[]])[] = [
+      [
+        '/runs',
+        'Asking run',
+        ['j', focused('Asking run')],
+        ['j', focused('Third run')],
+        ['k', focused('Asking run')],
+        ['y', copied],
+        ['x', () => page.getByText('1 selected').waitFor()],
+        ['Shift+X', dialog('Cancel 1 live run?')],
+        ['Escape', () => page.getByText('1 selected').waitFor({ state: 'detached' })],
+        ['f', dialog(/Filter/)],
+        ['a', heading('Asking run')],
+      ],
+      [
+        `/runs/${asking.runId}`,
+        'The agent asks to run a command',
+        ['y', copied],
+        ['r', dialog(/Rerun|again/i)],
+        ['Shift+X', dialog('Cancel this run?')],
+        ['m', focused('message')],
+        ['d', focused('Reason, or what to do instead')],
+      ],
+      ['/runs', 'Asking run', ['/', focused('Words in title or prompt')]],
+      ['/runs', 'Asking run', ['c', heading('New run')]],
+      ['/schedules', 'Nightly', ['j', focused('Nightly')], ['/', focused('Words in the names')]],
+      [`/schedules/${body.schedules[0]?.id}`, 'Nightly', ['e', () => page.waitForURL(/edit=true/)]],
+      ['/environments', 'Web', ['j', focused('Web')], ['/', focused('Words in the names')]],
+      [`/environments/${environment}`, 'Web', ['e', () => page.waitForURL(/edit=true/)]],
+      [`/environments/${environment}`, 'Web', ['t', heading('Test of the setup of Web')]],
+      [
+        '/agents',
+        'Release bot',
+        ['j', focused('Runs')],
+        ['e', dialog(/Release bot/)],
+        ['/', focused('Words in the names')],
+      ],
+      ['/factories', 'Test', ['j', focused('Test')], ['k', focused('Test')], ['/', focused('Words in the names')]],
+      [`${factory}/automations/${uid}`, 'Would it fire?', ['e', focused('name')], ['t', focused('stored')]],
+      [
+        `${factory}/webhooks/${webhook.uid}`,
+        'Payload',
+        ['t', dialog(/Simulate/)],
+        ['r', () => page.getByText('A replay of').waitFor()],
+      ],
+    ];
+    // The other screens register their keys in the same way.
+    for (const [address, sign, ...keys] of isLong ? screens : screens.slice(0, 2)) {
+      await page.goto(service.baseUrl + address);
+      await page.locator('header, #main').getByText(sign).first().waitFor();
+      let names = await keyList();
+      for (const [key, effect] of keys) {
+        const name = key.replace('Shift+', '⇧');
+        // Some keys are listed only while they can do something, for example while runs are selected.
+        if (!names.includes(name)) names = await keyList();
+        expect(names, `${address} lists ${key}`).toContain(name);
+        await press(key);
+        await effect();
+        if (/^[mdet/]$/.test(key)) await leave();
+      }
+    }
+    await page.goto(`${service.baseUrl}/schedules`);
+    await page.getByRole('link', { name: 'Nightly' }).waitFor();
+    await press('/');
+    await page.keyboard.type('other');
+    await page.getByRole('link', { name: 'Nightly' }).waitFor({ state: 'detached' });
+    await press('Escape');
+    await page.getByRole('link', { name: 'Nightly' }).waitFor();
     expect(complaints).toEqual([]);
   });
 });

@@ -7,11 +7,14 @@ import { useIdentities } from '../../api/lists.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
+import { Find, hasWords } from '../../parts/find.tsx';
 import { Icon } from '../../parts/icon.tsx';
+import { useKeys } from '../../parts/keys.ts';
 import { Menu } from '../../parts/menu.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { Ago } from '../../parts/time.tsx';
+import { showToast } from '../../parts/toast.tsx';
 
 const IdentityDialog = lazy(async () => ({ default: (await import('./identity-dialog.tsx')).IdentityDialog }));
 const NewKey = lazy(async () => ({ default: (await import('../../parts/new-key.tsx')).NewKey }));
@@ -29,15 +32,26 @@ export function AgentsScreen() {
   const identities = useIdentities();
   const [doing, setDoing] = useState<Doing | undefined>();
   const close = () => setDoing(undefined);
+  const [words, setWords] = useState('');
+  const shown = (identities.data ?? []).filter(({ name }) => hasWords(words, name));
+  const may = useMay('admin');
+  const editFocused = () => {
+    const all = identities.data ?? [];
+    const uid = document.activeElement?.closest('tr')?.dataset.uid;
+    const identity = all.find((each) => each.uid === uid) ?? (all.length === 1 ? all[0] : undefined);
+    if (identity === undefined) showToast('Choose an agent with J or K first.');
+    else if (may && identity.factory_uid === undefined) setDoing({ action: 'edit', identity });
+  };
+  useKeys([{ key: 'e', does: 'Change the agent', run: editFocused }]);
   const skills = useQuery({
     queryKey: ['skills', team.uid],
     queryFn: async () => (await client.listAgents({ query: { include_malformed_skills: true } })).agents,
   });
   const variants = (skills.data ?? []).flatMap(({ name, variants: each }) =>
-    each.map((variant) => ({ name, variant })),
+    each.filter(({ id }) => hasWords(words, name, id)).map((variant) => ({ name, variant })),
   );
   return (
-    <Page title="Agents and skills">
+    <Page title="Agents and skills" actions={<Find words={words} change={setWords} />}>
       <div className="wide">
         <section className="stack s2">
           <div className="row">
@@ -73,8 +87,8 @@ export function AgentsScreen() {
                   </tr>
                 </thead>
                 <tbody>
-                  {identities.data.map((identity) => (
-                    <tr key={identity.uid}>
+                  {shown.map((identity) => (
+                    <tr key={identity.uid} data-uid={identity.uid}>
                       <td>
                         <span className="row">
                           <span className="av bot" aria-hidden="true">

@@ -11,6 +11,7 @@ import { useAttempts } from '../../parts/attempt.ts';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { Field, Form, type OnceHeaders, textOf } from '../../parts/form.tsx';
 import { Icon } from '../../parts/icon.tsx';
+import { useKeys } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { showToast } from '../../parts/toast.tsx';
@@ -80,6 +81,8 @@ function Editor({
   const { error, attempt } = useAttempts();
   const [isBusy, setBusy] = useState(false);
   const [isDeleting, setDeleting] = useState(false);
+  const focusName = () => document.getElementById(form)?.querySelector<HTMLElement>('[name=name]')?.focus();
+  useKeys([{ key: 'e', does: 'Edit the automation', run: focusName }]);
   const webhooks = useQuery({
     queryKey: ['factory', factoryUid, 'webhooks'],
     queryFn: async () => (await client.listWebhooks({ params: { factoryUid } })).webhooks,
@@ -226,10 +229,10 @@ function Editor({
             <Problem error={error} />
           </div>
           <div className="savebar">
-              <RoleButton needs="member" className="btn pri" disabled={isBusy || missing !== undefined}>
-                {automation === undefined ? 'Create automation' : 'Save'}
-              </RoleButton>
-              {missing !== undefined && <span className="hint">{missing}</span>}
+            <RoleButton needs="member" className="btn pri" disabled={isBusy || missing !== undefined}>
+              {automation === undefined ? 'Create automation' : 'Save'}
+            </RoleButton>
+            {missing !== undefined && <span className="hint">{missing}</span>}
             {!may && <span className="hint">Your role is viewer: a member can change automations.</span>}
           </div>
         </Form>

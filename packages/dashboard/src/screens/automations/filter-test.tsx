@@ -1,11 +1,12 @@
 import type { Automation, TestFilterResponse } from '@runyard/contract/automations/automations';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useClient } from '../../api/session.ts';
 import { Checks } from '../../parts/checks.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { JsonView, marksOf } from '../../parts/json-view.tsx';
+import { useKeys } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { DryRun } from './dry-run.tsx';
 import { filterOf, withValue } from './filter-rows.ts';
@@ -40,6 +41,8 @@ export function FilterTest({
   const [deliveryId, setDeliveryId] = useState('');
   const { webhookIds = [], rows = [] } = draft ?? {};
   const [webhookUid] = webhookIds;
+  const stored = useRef<HTMLSelectElement>(null);
+  useKeys([{ key: 't', does: 'Test the filter', run: () => stored.current?.focus() }]);
   const deliveries = useQuery({
     queryKey: ['webhook', webhookUid, 'accepted'],
     queryFn: async () =>
@@ -93,6 +96,7 @@ export function FilterTest({
             <label htmlFor="stored">Deliveries that came</label>
             <select
               id="stored"
+              ref={stored}
               className="in"
               value={deliveryId}
               onChange={({ target }) => setDeliveryId(target.value)}

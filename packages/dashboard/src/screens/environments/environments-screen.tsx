@@ -1,10 +1,12 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
 import { useClient, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
+import { Find, hasWords } from '../../parts/find.tsx';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleLink } from '../../parts/role-button.tsx';
@@ -18,19 +20,24 @@ export function EnvironmentsScreen() {
   const client = useClient();
   const { team } = useSession();
   const navigate = useNavigate();
+  const [words, setWords] = useState('');
   const isNew = oneOf(route.useSearch({ select: (search) => search.new })) !== undefined;
   const { data, error, refetch } = useQuery({
     queryKey: ['environments', team.uid],
     queryFn: async () => (await client.listEnvironments({})).environments,
   });
+  const shown = (data ?? []).filter(({ uid, config }) => hasWords(words, config.name ?? uid));
   return (
     <Page
       title="Environments"
       actions={
-        <RoleLink needs="member" className="btn pri" to="/environments" search={{ new: 'true' }}>
-          <Icon name="plus" small />
-          New environment
-        </RoleLink>
+        <>
+          <Find words={words} change={setWords} />
+          <RoleLink needs="member" className="btn pri" to="/environments" search={{ new: 'true' }}>
+            <Icon name="plus" small />
+            New environment
+          </RoleLink>
+        </>
       }
     >
       {isNew && (
@@ -64,7 +71,7 @@ export function EnvironmentsScreen() {
             </tr>
           </thead>
           <tbody>
-            {data.map(({ uid, config, setup_failed: failed, last_task_created: run, last_updated: changed }) => (
+            {shown.map(({ uid, config, setup_failed: failed, last_task_created: run, last_updated: changed }) => (
               <tr key={uid}>
                 <td>
                   <Link className="md" to="/environments/$uid" params={{ uid }}>

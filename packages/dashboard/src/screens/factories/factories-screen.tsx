@@ -7,6 +7,7 @@ import { useClient, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
+import { Find, hasWords } from '../../parts/find.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
@@ -21,10 +22,12 @@ const tabs = ['webhooks', 'automations', 'deliveries'] as const;
 export function FactoriesScreen() {
   const client = useClient();
   const { team } = useSession();
+  const [words, setWords] = useState('');
   const { data, error, refetch } = useQuery({
     queryKey: ['factories', team.uid],
     queryFn: async () => (await client.listFactories({ query: { limit: 100 } })).factories,
   });
+  const shown = (data ?? []).filter(({ name }) => hasWords(words, name));
   const wanted = oneOf(useSearch({ strict: false, select: (search) => search.tab }));
   const tab = tabs.find((each) => each === wanted);
   const bar = (
@@ -51,7 +54,7 @@ export function FactoriesScreen() {
       </Page>
     );
   return (
-    <Page title="Factories" tabs={bar}>
+    <Page title="Factories" tabs={bar} actions={<Find words={words} change={setWords} />}>
       <div className="pad stack">
         <Problem error={error} onRetry={() => void refetch()} />
         <NewFactory />
@@ -73,7 +76,7 @@ export function FactoriesScreen() {
                 </tr>
               </thead>
               <tbody>
-                {data.map(({ uid, name, description, updated_at: changed }) => (
+                {shown.map(({ uid, name, description, updated_at: changed }) => (
                   <tr key={uid}>
                     <td>
                       <Link className="md" to="/factories/$factoryUid" params={{ factoryUid: uid }}>

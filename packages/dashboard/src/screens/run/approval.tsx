@@ -49,6 +49,10 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
   // request.
   const keys = useRef(new Map<string, string>());
   const heading = useId();
+  const reason = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    if (isDenying) reason.current?.focus();
+  }, [isDenying]);
 
   useEffect(() => {
     const timer = setTimeout(() => setReadable(true), readMs);
@@ -148,6 +152,7 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
         )}
         {(isDenying || !isPermission) && (
           <textarea
+            ref={reason}
             className="in"
             rows={2}
             aria-label={isPermission ? 'Reason, or what to do instead' : 'Your answer'}

@@ -2,10 +2,12 @@ import type { ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
+import { Find, hasWords } from '../../parts/find.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleLink } from '../../parts/role-button.tsx';
@@ -23,21 +25,26 @@ export function SchedulesScreen() {
   const { team } = useSession();
   const navigate = useNavigate();
   const search = route.useSearch();
+  const [words, setWords] = useState('');
   const { data, error, refetch } = useQuery({
     queryKey: ['schedules', team.uid],
     queryFn: async () => (await client.listSchedules({ query: { include: ['fires'] } })).schedules,
     refetchInterval: 30_000,
   });
+  const shown = (data ?? []).filter(({ name }) => hasWords(words, name));
   const isNew = oneOf(search.new) !== undefined;
   const close = () => void navigate({ to: '/schedules', search: {} });
   return (
     <Page
       title="Schedules"
       actions={
-        <RoleLink needs="member" className="btn pri" to="/schedules" search={{ new: 'true' }}>
-          <Icon name="plus" small />
-          New schedule
-        </RoleLink>
+        <>
+          <Find words={words} change={setWords} />
+          <RoleLink needs="member" className="btn pri" to="/schedules" search={{ new: 'true' }}>
+            <Icon name="plus" small />
+            New schedule
+          </RoleLink>
+        </>
       }
     >
       {isNew && (
@@ -81,11 +88,11 @@ export function SchedulesScreen() {
                 <th className="w140">Next</th>
                 <th className="w230 hide-l">Last 30 times</th>
                 <th className="w120 hide-m">Last run</th>
-                <th className="w120">State</th>
+                <th className="w140">State</th>
               </tr>
             </thead>
             <tbody>
-              {data.map((schedule) => (
+              {shown.map((schedule) => (
                 <Row key={schedule.id} schedule={schedule} />
               ))}
             </tbody>

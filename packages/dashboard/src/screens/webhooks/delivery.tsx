@@ -11,6 +11,7 @@ import { SkeletonRows } from '../../parts/empty.tsx';
 import { sizeText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { copyPath, JsonView, marksOf } from '../../parts/json-view.tsx';
+import { useKeys } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 
@@ -72,6 +73,8 @@ export function Delivery({ params }: { params: { factoryUid: string; webhookUid:
         });
     });
   };
+  const mayReplay = may && data?.label === 'ACCEPTED';
+  useKeys([{ key: 'r', does: 'Replay the delivery', run: () => mayReplay && void replay() }]);
   if (statusOf(readError) === 404) return <NotFound what="delivery" />;
   if (readError) return <Problem error={readError} />;
   if (data === undefined) return <SkeletonRows count={4} />;
@@ -82,7 +85,7 @@ export function Delivery({ params }: { params: { factoryUid: string; webhookUid:
         <Label delivery={data} />
         <span className="mono cut grow">{visibleText(data.event ?? data.delivery_id)}</span>
         <span className="dim small">{sizeText(data.size_bytes)}</span>
-        <RoleButton needs="member" disabled={data.label !== 'ACCEPTED'} run={() => void replay()}>
+        <RoleButton needs="member" disabled={!mayReplay} run={() => void replay()}>
           <Icon name="again" small />
           Replay
         </RoleButton>

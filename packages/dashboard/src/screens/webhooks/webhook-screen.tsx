@@ -11,6 +11,7 @@ import { oneOf } from '../../frame/search.ts';
 import { useAttempts } from '../../parts/attempt.ts';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
+import { useKeys } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { Delivery, labelWord } from './delivery.tsx';
@@ -41,6 +42,7 @@ export function WebhookScreen() {
   const filters = { webhook_uid: webhookUid, ...(wanted ? { label: wanted } : {}) };
   const deliveries = useDeliveryList(filters, deliveryId !== undefined);
   const first = useRef<string>(undefined);
+  useKeys([{ key: 't', does: 'Simulate a delivery', run: () => may && setOpen('simulate') }]);
   const crumbs = (
     <Link to="/factories/$factoryUid" params={{ factoryUid }} className="hide-m">
       Factory
