@@ -1,30 +1,35 @@
 /**
- * Uses each screen of the dashboard with the keyboard alone, and checks each screen with axe in both colour themes. By default, the
- * file uses only two screens and does not run axe, because `dashboard.test.ts` checks some screens with axe. `bin/test-long` sets
- * DASHBOARD_SCREENS=all to test all of them.
+ * Uses each screen of the dashboard with the keyboard alone, and checks each screen with axe in both colour themes, on a narrow page, with
+ * reduced motion and in print. By default, the file uses only two screens and does not run axe, because `dashboard.test.ts` checks some
+ * screens with axe. `bin/test-long` sets DASHBOARD_SCREENS=all to test all of them. With SCREENSHOT_DIR, it then also takes a picture of
+ * each screen with the data of a busy team.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { makeOwnThings, type OwnThings } from '../../packages/service/test/own-things.ts';
+import { makeOwnThings } from '../../packages/service/test/own-things.ts';
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
 import { hiddenOrder, signIn } from '../support/dashboard.ts';
 import { openEach, walkByTab } from '../support/keyboard-walk.ts';
+import { fillSampleTeam, type SampleTeam } from '../support/sample-team.ts';
 
 const isWhole = process.env.DASHBOARD_SCREENS === 'all';
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const router = path.resolve(import.meta.dirname, '../../packages/dashboard/src/app/router.tsx');
 
 /** Returns the screens to test, each with its address and with the path of its route in the router. */
-const screensOf = (own: OwnThings, failedRun: string): readonly (readonly [pattern: string, address: string])[] => {
+const screensOf = (
+  own: Omit<SampleTeam, 'blockedRunId' | 'liveRunId' | 'failedRunId'>,
+  ...runs: readonly string[]
+): readonly (readonly [pattern: string, address: string])[] => {
   const factory = `/factories/${own.factoryUid}`;
   const webhook = `${factory}/webhooks/${own.webhookUid}`;
   return [
     ['/runs', '/runs'],
     ['/runs/$runId', `/runs/${own.runId}`],
-    ['/runs/$runId', `/runs/${failedRun}`],
+    ...runs.map((run) => ['/runs/$runId', `/runs/${run}`] as const),
     ['/runs/$runId', `/runs/${own.runId}?tab=files`],
     ['/runs/new', '/runs/new'],
     ['/needs-answer', '/needs-answer'],
@@ -57,12 +62,44 @@ const untilStill = `new Promise((resolve) => {
     .observe(document.body, { childList: true, subtree: true });
   setTimeout(resolve, 10 * pauseMs);
 })`;
+/** Script for the page. Returns faults of a page in a narrow window with reduced motion. */
+const narrowFaults = `(() => {
+  const { scrollWidth } = document.scrollingElement;
+  const faults = scrollWidth > innerWidth ? ['is ' + scrollWidth + ' px wide'] : [];
+  for (const animation of document.getAnimations())
+    if (animation.playState === 'running') faults.push('moves ' + animation.effect.target.className);
+  return faults;
+})()`;
+/**
+ * Script for the page. Returns faults of a page in print: text that is too light for white paper, navigation, and parts of the
+ * conversation that a scroll box cuts off.
+ */
+const printFaults = `(() => {
+  const faults = [];
+  const channels = (colour) => (colour.match(/[\\d.]+/g) ?? []).slice(0, 3).map(Number);
+  for (const element of document.querySelectorAll('h1, h2, p, pre, .say, .mut, .dim')) {
+    if (!element.checkVisibility() || element.textContent.trim() === '') continue;
+    const [red, green, blue] = channels(getComputedStyle(element).color);
+    if (0.2126 * red + 0.7152 * green + 0.0722 * blue > 160) faults.push('light text: ' + element.textContent.trim().slice(0, 40));
+  }
+  for (const control of document.querySelectorAll('nav, .topbar button, .dock textarea'))
+    if (control.checkVisibility()) faults.push('shows ' + control.className);
+  const facts = document.querySelector('.panel');
+  if (facts && !facts.checkVisibility()) faults.push('leaves out the facts of the run');
+  for (const box of document.querySelectorAll('.main, .scroll, .page, .app'))
+    if (box.scrollHeight > box.clientHeight + 1 && getComputedStyle(box).overflowY !== 'visible') faults.push('cuts off ' + box.className);
+  return faults;
+})()`;
 /** Routes that are not tested: those that redirect to another screen, and the sign-in screen, which needs no session. */
 const others = ['/', '/settings', '/sign-in'];
 
 describe.skipIf(noBrowser)(`the screens of the dashboard${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
   let service: TestService;
   let screens: ReturnType<typeof screensOf>;
+  /** The same screens with the data of a busy team. */
+  let sampleScreens: ReturnType<typeof screensOf> = [];
+  /** Returns a name for the picture of the screen at this address. */
+  let nameOf: (address: string) => string = () => '';
   const browser = useBrowser();
 
   beforeAll(async () => {
@@ -74,6 +111,15 @@ describe.skipIf(noBrowser)(`the screens of the dashboard${noBrowser ? ` (skipped
       [failed],
     );
     screens = screensOf(own, failed).slice(0, isWhole ? undefined : 2);
+    if (!isWhole) return;
+    const sample = await fillSampleTeam(service);
+    sampleScreens = screensOf(sample, sample.failedRunId, sample.blockedRunId, sample.liveRunId);
+    const names = Object.entries(sample).map(([name, id]) => [id, name.replace(/(Run)?(Id|Uid)$/, '')] as const);
+    nameOf = (address) =>
+      names
+        .reduce((name, [id, word]) => name.replace(id, word), address)
+        .replaceAll(/\W+/g, '-')
+        .slice(1, 100);
   });
   afterAll(() => service.close());
 
@@ -106,6 +152,47 @@ describe.skipIf(noBrowser)(`the screens of the dashboard${noBrowser ? ` (skipped
     expect(found).toEqual([]);
     expect(complaints).toEqual([]);
   }, 1_200_000);
+
+  test('do not scroll sideways at 360 px, have no animation with reduced motion, and print dark text on a light page', async () => {
+    const { page } = browser();
+    await signIn(page, service);
+    await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' });
+    const found: string[] = [];
+    for (const [, address] of isWhole ? [...screens, ...sampleScreens] : screens) {
+      await page.setViewportSize({ width: 360, height: 740 });
+      await open(address);
+      found.push(...(await page.evaluate<string[]>(narrowFaults)).map((fault) => `${address}: ${fault}`));
+      if (!address.startsWith('/runs/')) continue;
+      await page.setViewportSize({ width: 700, height: 1000 });
+      await page.emulateMedia({ media: 'print' });
+      found.push(...(await page.evaluate<string[]>(printFaults)).map((fault) => `${address} in print: ${fault}`));
+      if (isWhole) await browser().picture(`print-${nameOf(address)}`);
+      await page.emulateMedia({ media: 'screen' });
+    }
+    expect(found).toEqual([]);
+  }, 600_000);
+
+  test.runIf(isWhole && process.env.SCREENSHOT_DIR)(
+    'have pictures with the data of a busy team',
+    async () => {
+      const { page, picture } = browser();
+      await signIn(page, service);
+      const take = async (address: string) => {
+        for (const width of [1440, 390]) {
+          await page.setViewportSize({ width, height: width === 390 ? 844 : 900 });
+          await open(address);
+          for (const colorScheme of ['light', 'dark'] as const) {
+            await page.emulateMedia({ colorScheme });
+            await picture(`${nameOf(address)}-${width}-${colorScheme}`);
+          }
+        }
+      };
+      for (const [, address] of sampleScreens) await take(address);
+      await browser().context.clearCookies();
+      await take('/sign-in');
+    },
+    600_000,
+  );
 
   test.runIf(isWhole)(
     'show characters that reverse texts as marks, in names from every table of the database',

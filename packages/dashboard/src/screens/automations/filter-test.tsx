@@ -41,8 +41,8 @@ export function FilterTest({
   const [deliveryId, setDeliveryId] = useState('');
   const { webhookIds = [], rows = [] } = draft ?? {};
   const [webhookUid] = webhookIds;
-  const stored = useRef<HTMLSelectElement>(null);
-  useKeys([{ key: 't', does: 'Test the filter', run: () => stored.current?.focus() }]);
+  const choice = useRef<HTMLSelectElement>(null);
+  useKeys([{ key: 't', does: 'Test the filter', run: () => choice.current?.focus() }]);
   const deliveries = useQuery({
     queryKey: ['webhook', webhookUid, 'accepted'],
     queryFn: async () =>
@@ -96,7 +96,7 @@ export function FilterTest({
             <label htmlFor="stored">Deliveries that came</label>
             <select
               id="stored"
-              ref={stored}
+              ref={choice}
               className="in"
               value={deliveryId}
               onChange={({ target }) => setDeliveryId(target.value)}
