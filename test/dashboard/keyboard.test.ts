@@ -190,9 +190,9 @@ describe.skipIf(noBrowser)(`the keyboard in the dashboard${noBrowser ? ` (skippe
       ],
       ['/runs', 'Asking run', ['/', focused('Words in title or prompt')]],
       ['/runs', 'Asking run', ['c', heading('New run')]],
-      ['/schedules', 'Nightly', ['j', focused('Nightly')], ['/', focused('Words in the names')]],
+      ['/schedules', 'Nightly', ['j', focused('Nightly')], ['/', focused('Search this list')]],
       [`/schedules/${body.schedules[0]?.id}`, 'Nightly', ['e', () => page.waitForURL(/edit=true/)]],
-      ['/environments', 'Web', ['j', focused('Web')], ['/', focused('Words in the names')]],
+      ['/environments', 'Web', ['j', focused('Web')], ['/', focused('Search this list')]],
       [`/environments/${environment}`, 'Web', ['e', () => page.waitForURL(/edit=true/)]],
       [`/environments/${environment}`, 'Web', ['t', heading('Test of the setup of Web')]],
       [
@@ -200,9 +200,9 @@ describe.skipIf(noBrowser)(`the keyboard in the dashboard${noBrowser ? ` (skippe
         'Release bot',
         ['j', focused('Runs')],
         ['e', dialog(/Release bot/)],
-        ['/', focused('Words in the names')],
+        ['/', focused('Search this list')],
       ],
-      ['/factories', 'Test', ['j', focused('Test')], ['k', focused('Test')], ['/', focused('Words in the names')]],
+      ['/factories', 'Test', ['j', focused('Test')], ['k', focused('Test')], ['/', focused('Search this list')]],
       [`${factory}/automations/${uid}`, 'Would it fire?', ['e', focused('name')], ['t', focused('stored')]],
       [
         `${factory}/webhooks/${webhook.uid}`,

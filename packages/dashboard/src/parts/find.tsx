@@ -31,7 +31,7 @@ export function Find({ words, change }: { words: string; change: (words: string)
       <input
         ref={field}
         className="find-in grow"
-        aria-label="Words in the names of this list"
+        aria-label="Search this list"
         placeholder="Search"
         value={words}
         onChange={({ target }) => change(target.value)}
