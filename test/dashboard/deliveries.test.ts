@@ -2,12 +2,15 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { on, testAutomations } from '../../packages/service/test/automations.ts';
+import { baseFiles, filesOf } from '../../packages/service/test/definitions.ts';
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
 import { testWebhooks } from '../../packages/service/test/webhooks.ts';
+import { type FakeGitHost, startFakeGitHost } from '../fakes/git-host.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
 import { signIn } from '../support/dashboard.ts';
 
 describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
+  let git: FakeGitHost;
   let service: TestService;
   let hooks: Awaited<ReturnType<typeof testWebhooks>>;
   let page: Page;
@@ -15,10 +18,14 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
   const browser = useBrowser();
 
   beforeAll(async () => {
-    service = await startTestService();
+    git = await startFakeGitHost();
+    service = await startTestService({ env: { RUNYARD_CODE_HOST_URL: git.template } });
     hooks = await testWebhooks(service);
   });
-  afterAll(() => service.close());
+  afterAll(async () => {
+    await service.close();
+    await git.close();
+  });
   beforeEach(async () => {
     ({ page, complaints } = browser());
     await signIn(page, service);
@@ -188,6 +195,89 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     await page.goto(address);
     await page.getByRole('link', { name: 'pasted', exact: true }).waitFor();
     await browser().picture('factory');
+    expect(complaints).toEqual([]);
+  });
+
+  test('a webhook of a sender that makes the secret is off until the secret is stored, and a signature is described in the form', async () => {
+    const { address } = await start();
+    await page.goto(address);
+    await button('New webhook').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name', { exact: true }).fill('Payments');
+    await dialog.getByLabel('Sender').selectOption('stripe');
+    await dialog.getByText(/^In the Stripe dashboard/).waitFor();
+    await browser().picture('new-webhook');
+    await button('Create webhook').click();
+    await dialog.getByText('Payments is off until it has a secret').waitFor();
+    await button('Done').click();
+    await page.getByRole('link', { name: 'Payments', exact: true }).click();
+    await button('Rotate secret…').click();
+    await dialog.getByLabel('Secret of the sender').fill('whsec_of_the_destination');
+    await browser().picture('rotate');
+    await button('Rotate').click();
+    await page.getByText('The new secret is stored').waitFor();
+    await page.getByText('on', { exact: true }).waitFor();
+
+    await page.goto(address);
+    await button('New webhook').click();
+    await dialog.getByLabel('Name', { exact: true }).fill('Acme');
+    await dialog.getByLabel('Sender').selectOption('hmac');
+    await dialog.getByLabel('Header with the signature').fill('X-Acme-Signature');
+    await dialog.getByLabel('Signed text').fill('{timestamp}.{body}');
+    await button('Create webhook').click();
+    await dialog.getByText(/so the header with the timestamp is needed/).waitFor();
+    await dialog.getByLabel('Header with {timestamp}').fill('X-Acme-Time');
+    await browser().picture('new-webhook-hmac');
+    await button('Create webhook').click();
+    await dialog.getByText('The secret of Acme').waitFor();
+    const { body } = await service.request<{ webhooks: object[] }>('GET', `${hooks.base}?limit=100`);
+    expect(body.webhooks).toContainEqual(
+      expect.objectContaining({
+        name: 'Acme',
+        enabled: true,
+        signature: expect.objectContaining({ signed: '{timestamp}.{body}', timestamp_header: 'X-Acme-Time' }),
+      }),
+    );
+    expect(complaints).toEqual([]);
+  });
+
+  test('a factory that follows git says in one line whether it is as in git, and shows what differs', async () => {
+    const { request } = service;
+    const made = await request<{ uid: string }>('POST', '/factory', { body: { name: 'Followed' } });
+    const path = `/factory/${made.body.uid}`;
+    await request('PUT', '/secrets/ALERTS', { body: { value: 'a/secret/of/alerts', scope: 'team' } });
+    const files = filesOf(baseFiles);
+    await git.replace('acme', 'factories', { files });
+    const set = await request('PUT', `${path}/source`, { body: { repository: 'acme/factories' } });
+    expect(set.status, set.text).toBe(200);
+    const address = `${service.baseUrl}/factories/${made.body.uid}?tab=source`;
+    await page.goto(address);
+    await page.getByText(/^As in git: the factory is as commit [0-9a-f]{8} defines it\.$/).waitFor();
+    const { webhooks } = (await request<{ webhooks: { uid: string }[] }>('GET', `${path}/webhooks`)).body;
+    await request('DELETE', `${path}/webhooks/${webhooks[0]?.uid}`);
+    await git.replace('acme', 'factories', {
+      files: { ...files, 'agents/helper/agent.md': '---\nagentType: CUSTOM\n---\n\nHelp.\n' },
+    });
+    await button('Compare again').click();
+    await page
+      .getByText(/^Not as in git \(commit [0-9a-f]{8}\): 1 change of git not applied yet, 1 change made/)
+      .waitFor();
+    await page.getByText('the agent helper').waitFor();
+    await page.getByText('the webhook alerts').waitFor();
+    await browser().picture('source');
+    await page.reload();
+    await page.getByRole('link', { name: 'Definition 1 changed' }).click();
+    await page.getByText('Creates the webhook alerts').waitFor();
+    await browser().picture('definition-drift');
+    await page.goto(address);
+    await button('Apply the newest commit').click();
+    await page.getByText('Applied version 2').waitFor();
+    await page.getByText(/^As in git/).waitFor();
+    await git.replace('acme', 'factories', { files: { ...files, 'factory.yaml': 'schemaVersion: v9\n' } });
+    await button('Apply the newest commit').click();
+    await page.getByText(/^Not as in git: commit [0-9a-f]{8} cannot be applied/).waitFor();
+    await page.getByRole('link', { name: 'Source in git faulty' }).waitFor();
+    await browser().picture('source-faulty');
     expect(complaints).toEqual([]);
   });
 });

@@ -135,7 +135,7 @@ export function SecretOnceDialog({
         </>
       }
     >
-      <p className="mut">It is shown only once. Runyard keeps only a hash, so nobody can show it again.</p>
+      <p className="mut">It is shown only once. Copy it now, because nobody can show it again.</p>
       <CommandBlock command={value} what="Copy value" onCopied={() => setCopied(true)} />
       {children}
     </Dialog>

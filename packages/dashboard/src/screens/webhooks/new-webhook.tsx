@@ -1,39 +1,26 @@
 import type { WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
-import { signatureSchemeNames, unsignedSchemeNames } from '@runyard/contract/wire/choices';
+import { signatureAlgorithms, signatureEncodings, signatureSchemeNames } from '@runyard/contract/wire/choices';
 import { useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useId, useRef, useState } from 'react';
+import { useId, useState } from 'react';
 import { Button } from 'react-aria-components';
-import { isPassing } from '../../api/problem.ts';
 import { useClient } from '../../api/session.ts';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { Dialog, SecretOnceDialog } from '../../parts/dialog.tsx';
-import { Problem } from '../../parts/problem.tsx';
+import { Field, Form, memberOf, type OnceHeaders, SelectField, TextField, textOf } from '../../parts/form.tsx';
+import { isSenderName, newSecretFor, proofOf, type SenderName, senders } from './senders.ts';
 
-/** Providers that create the secret themselves. The person copies the secret from the provider's page. */
-const givesSecret = ['stripe', 'slack', 'sentry', 'linear', 'zendesk', 'pagerduty'];
+/** Members of the signature that a person describes for the scheme `hmac`. */
+const signatureMembers = ['header', 'prefix', 'signed', 'timestamp_header', 'id_header'] as const;
 
-/** Returns 256 random bits in hexadecimal. */
-const randomSecret = (): string =>
-  Array.from(crypto.getRandomValues(new Uint8Array(32)), (byte) => byte.toString(16).padStart(2, '0')).join('');
-
-/** Returns a text that says where in the sender's settings a person enters the address and the secret. */
-function setupText(scheme: string): string {
-  switch (scheme) {
-    case 'github':
-      return 'In the repository: Settings, Webhooks, Add webhook. Payload URL: the address; content type: application/json; Secret: the secret.';
-    case 'gitlab':
-      return 'In the project: Settings, Webhooks, Add new webhook. URL: the address; Secret token: the secret.';
-    case 'stripe':
-      return 'In the Stripe dashboard: Developers, Webhooks, Add endpoint with the address. Then store its signing secret (whsec_…): rotate the secret of this webhook.';
-    case 'sentry':
-      return 'In Sentry: Settings, Developer Settings, New internal integration. Webhook URL: the address. Then store its client secret: rotate the secret of this webhook.';
-    case 'token':
-      return 'Send each event as a POST with JSON to the address, with the header Authorization: Bearer and the secret.';
-    case 'url_token':
-      return 'Send each event as a POST with JSON to the address. It contains the secret: treat the whole address as a secret.';
-    default:
-      return 'Enter the address and the secret in the webhook settings of the sender.';
-  }
+/** Returns the description of the signature that the form contains. */
+function signatureOf(data: FormData) {
+  const texts = signatureMembers.flatMap((name) => {
+    const text = textOf(data, `signature.${name}`);
+    return text === undefined ? [] : [[name, text] as const];
+  });
+  const algorithm = signatureAlgorithms.find((name) => name === data.get('signature.algorithm'));
+  const encoding = signatureEncodings.find((name) => name === data.get('signature.encoding'));
+  return { header: '', ...Object.fromEntries(texts), algorithm, encoding };
 }
 
 /** Creates a webhook, and shows its address and its secret once. */
@@ -41,61 +28,50 @@ export function NewWebhook({ factoryUid, close }: { factoryUid: string; close: (
   const client = useClient();
   const queries = useQueryClient();
   const form = useId();
-  const [kind, setKind] = useState('github');
-  const [error, setError] = useState<unknown>();
+  const [sender, setSender] = useState<SenderName>('github');
+  const [isBusy, setBusy] = useState(false);
   const [made, setMade] = useState<WebhookWithSecret | undefined>();
-  const key = useRef<string | undefined>(undefined);
-  const create = async (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const data = new FormData(event.currentTarget);
-    const scheme = signatureSchemeNames.find((name) => name === kind);
-    const isUnsigned = unsignedSchemeNames.some((name) => name === kind);
-    const typed = String(data.get('secret') ?? '').trim();
-    // Generate a random secret for a sender that accepts any secret.
-    const secret =
-      typed === '' && scheme !== undefined && !isUnsigned && !givesSecret.includes(kind) ? randomSecret() : typed;
-    setError(undefined);
-    key.current ??= crypto.randomUUID();
-    try {
-      const webhook = await client.createWebhook({
-        params: { factoryUid },
-        body: {
-          name: String(data.get('name') ?? '').trim(),
-          ...(scheme === undefined
-            ? { auth_mode: kind === 'url_token' ? ('url_token' as const) : ('token' as const) }
-            : { auth_mode: isUnsigned ? ('url_token' as const) : ('signature' as const), signature_scheme: scheme }),
-          ...(secret === '' ? {} : { secret }),
-        },
-        headers: { 'idempotency-key': key.current },
-      });
-      await queries.invalidateQueries({ queryKey: ['factory', factoryUid, 'webhooks'] });
-      setMade(typed === '' && secret !== '' ? { ...webhook, secret } : webhook);
-    } catch (failure) {
-      if (!isPassing(failure)) key.current = undefined;
-      setError(failure);
-    }
+  const { setup, makesSecret = false } = senders[sender];
+  const create = async (data: FormData, headers: OnceHeaders) => {
+    const typed = textOf(data, 'secret');
+    const secret = typed ?? newSecretFor(sender);
+    const webhook = await client.createWebhook({
+      params: { factoryUid },
+      body: {
+        name: textOf(data, 'name') ?? '',
+        ...proofOf(sender),
+        ...(sender === 'hmac' ? { signature: signatureOf(data), ...memberOf(data, 'event_header') } : {}),
+        ...(secret === undefined ? {} : { secret }),
+      },
+      headers: { ...headers },
+    });
+    await queries.invalidateQueries({ queryKey: ['factory', factoryUid] });
+    setMade(typed === undefined && secret !== undefined ? { ...webhook, secret } : webhook);
   };
   if (made?.secret !== undefined)
     return (
       <SecretOnceDialog title={`The secret of ${made.name}`} value={made.secret} close={close}>
         <p className="lab">Address</p>
         <CommandBlock command={made.url} what="Copy address" />
-        <p className="mut">{setupText(kind)}</p>
+        <p className="mut">{setup}</p>
       </SecretOnceDialog>
     );
   if (made !== undefined)
     return (
       <Dialog
-        title={`${made.name} is ready`}
+        title={made.enabled ? `${made.name} is ready` : `${made.name} is off until it has a secret`}
         close={close}
         footer={
-          <Button className="btn pri" onPress={close}>
+          <Button className="btn" onPress={close}>
             Done
           </Button>
         }
       >
         <CommandBlock command={made.url} what="Copy address" />
-        <p className="mut">{setupText(kind)}</p>
+        <p className="mut">{setup}</p>
+        {!made.enabled && (
+          <p className="mut">To store the secret, open the webhook and choose Rotate secret. This also turns it on.</p>
+        )}
       </Dialog>
     );
   return (
@@ -107,45 +83,75 @@ export function NewWebhook({ factoryUid, close }: { factoryUid: string; close: (
           <Button className="btn" onPress={close}>
             Back
           </Button>
-          <button type="submit" form={form} className="btn pri">
+          <button type="submit" form={form} className="btn pri" disabled={isBusy}>
             Create webhook
           </button>
         </>
       }
     >
-      <form id={form} className="stack" onSubmit={(event) => void create(event)}>
-        <div className="field">
-          <label htmlFor={`${form}-name`}>Name</label>
-          <input id={`${form}-name`} name="name" className="in" required maxLength={100} placeholder="GitHub" />
-        </div>
-        <div className="field">
-          <label htmlFor={`${form}-kind`}>Sender</label>
-          <select id={`${form}-kind`} className="in" value={kind} onChange={({ target }) => setKind(target.value)}>
-            <optgroup label="Signs its requests">
-              {signatureSchemeNames.map((name) => (
-                <option key={name} value={name}>
-                  {name.replaceAll('_', ' ')}
-                </option>
-              ))}
-            </optgroup>
-            <optgroup label="Sends a secret">
-              <option value="token">as Authorization: Bearer</option>
-              <option value="url_token">in the address</option>
-            </optgroup>
-          </select>
-          <span className="hint">{setupText(kind)}</span>
-        </div>
-        <div className="field">
-          <label htmlFor={`${form}-secret`}>Secret</label>
-          <input id={`${form}-secret`} name="secret" type="password" className="in mono" autoComplete="off" />
-          <span className="hint">
-            {givesSecret.includes(kind)
-              ? 'This sender makes the secret. Paste it, or create the webhook first and rotate its secret afterwards.'
-              : 'Absent: the service makes one and shows it once.'}
-          </span>
-        </div>
-        <Problem error={error} />
-      </form>
+      <Form id={form} send={create} onBusy={setBusy}>
+        <TextField label="Name" path="name" required maxLength={100} placeholder="GitHub" />
+        <Field label="Sender" path="signature_scheme" hint={setup}>
+          {(control) => (
+            <select
+              {...control}
+              className="in"
+              value={sender}
+              onChange={({ target }) => isSenderName(target.value) && setSender(target.value)}
+            >
+              <optgroup label="Known senders">
+                {signatureSchemeNames.map((name) => (
+                  <option key={name} value={name}>
+                    {name === 'hmac' ? 'another sender that signs' : name.replaceAll('_', ' ')}
+                  </option>
+                ))}
+              </optgroup>
+              <optgroup label="Sends a secret">
+                <option value="token">as Authorization: Bearer</option>
+                <option value="url_token">in the address</option>
+              </optgroup>
+            </select>
+          )}
+        </Field>
+        {sender === 'hmac' && <SignatureFields />}
+        <TextField
+          label="Secret"
+          path="secret"
+          type="password"
+          className="mono"
+          hint={
+            makesSecret
+              ? 'This sender makes the secret. Paste it. If the sender needs the address first, leave it out and store it afterwards.'
+              : 'Leave it out to get a new secret, which is shown once.'
+          }
+        />
+      </Form>
     </Dialog>
   );
 }
+
+/** Asks how a sender signs. The placeholders are the defaults and examples of the API. */
+const SignatureFields = () => (
+  <>
+    <div className="two">
+      <TextField label="Header with the signature" path="signature.header" required placeholder="X-Acme-Signature" />
+      <TextField label="Text before it" path="signature.prefix" placeholder="sha256=" />
+    </div>
+    <div className="two">
+      <SelectField label="Hash" path="signature.algorithm" options={signatureAlgorithms.map((each) => [each, each])} />
+      <SelectField label="Form" path="signature.encoding" options={signatureEncodings.map((each) => [each, each])} />
+    </div>
+    <TextField
+      label="Signed text"
+      path="signature.signed"
+      className="mono"
+      placeholder="{body}"
+      hint="What the sender signs, with {body}, and with {timestamp} and {id} if it signs these."
+    />
+    <div className="two">
+      <TextField label="Header with {timestamp}" path="signature.timestamp_header" placeholder="none" />
+      <TextField label="Header with {id}" path="signature.id_header" placeholder="none" />
+    </div>
+    <TextField label="Header with the event" path="event_header" placeholder="none" />
+  </>
+);

@@ -1,34 +1,42 @@
-import { type FormEvent, useId, useState } from 'react';
+import type { Webhook } from '@runyard/contract/webhooks/webhooks';
+import { useQueryClient } from '@tanstack/react-query';
+import { useId, useState } from 'react';
 import { Button } from 'react-aria-components';
 import { useClient } from '../../api/session.ts';
-import { useAttempts } from '../../parts/attempt.ts';
 import { Dialog, SecretOnceDialog } from '../../parts/dialog.tsx';
-import { Problem } from '../../parts/problem.tsx';
+import { Form, SelectField, TextField, textOf } from '../../parts/form.tsx';
+import { showToast } from '../../parts/toast.tsx';
+import { newSecretFor, senderOf, senders } from './senders.ts';
 
 /** Replaces the secret of a webhook. The person enters a secret from the sender, or the page generates a secret and shows it once. */
 export function RotateDialog({
+  webhook,
   params,
   close,
 }: {
+  webhook: Webhook;
   params: { factoryUid: string; webhookUid: string };
   close: () => void;
 }) {
   const client = useClient();
+  const queries = useQueryClient();
   const form = useId();
-  const { error, attempt } = useAttempts();
+  const [isBusy, setBusy] = useState(false);
   const [fresh, setFresh] = useState<string | undefined>();
-  const rotate = async (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const data = new FormData(event.currentTarget);
-    const secret = String(data.get('secret') ?? '').trim();
-    await attempt(async () => {
-      const rotated = await client.rotateWebhookSecret({
-        params,
-        body: { grace_seconds: Number(data.get('grace')), ...(secret === '' ? {} : { secret }) },
-      });
-      if (secret === '' && rotated.secret !== undefined) setFresh(rotated.secret);
-      else close();
+  const sender = senderOf(webhook);
+  const rotate = async (data: FormData) => {
+    const typed = textOf(data, 'secret');
+    const secret = typed ?? newSecretFor(sender);
+    const rotated = await client.rotateWebhookSecret({
+      params,
+      body: { grace_seconds: Number(data.get('grace_seconds')), ...(secret === undefined ? {} : { secret }) },
     });
+    if (data.has('on')) await client.enableWebhook({ params });
+    await queries.invalidateQueries({ queryKey: ['webhook', webhook.uid] });
+    const shown = typed === undefined ? (secret ?? rotated.secret) : undefined;
+    if (shown !== undefined) return setFresh(shown);
+    showToast('The new secret is stored');
+    close();
   };
   if (fresh !== undefined) return <SecretOnceDialog title="The new secret" value={fresh} close={close} />;
   return (
@@ -40,28 +48,41 @@ export function RotateDialog({
           <Button className="btn" onPress={close}>
             Keep the secret
           </Button>
-          <button type="submit" form={form} className="btn dan">
+          <button type="submit" form={form} className="btn dan" disabled={isBusy}>
             Rotate
           </button>
         </>
       }
     >
-      <form id={form} className="stack" onSubmit={(event) => void rotate(event)}>
-        <div className="field">
-          <label htmlFor={`${form}-secret`}>Secret of the sender</label>
-          <input id={`${form}-secret`} name="secret" type="password" className="in mono" autoComplete="off" />
-          <span className="hint">Absent: the service makes one and shows it once.</span>
-        </div>
-        <div className="field">
-          <label htmlFor={`${form}-grace`}>The old secret is accepted</label>
-          <select id={`${form}-grace`} name="grace" className="in">
-            <option value="3600">for one more hour</option>
-            <option value="86400">for one more day</option>
-            <option value="0">no more, at once</option>
-          </select>
-        </div>
-        <Problem error={error} />
-      </form>
+      <Form id={form} send={rotate} onBusy={setBusy}>
+        <TextField
+          label="Secret of the sender"
+          path="secret"
+          type="password"
+          className="mono"
+          required={senders[sender].makesSecret === true}
+          hint={
+            senders[sender].makesSecret
+              ? 'This sender makes the secret: paste it.'
+              : 'Leave it out to get a new secret, which is shown once.'
+          }
+        />
+        <SelectField
+          label="The old secret is accepted"
+          path="grace_seconds"
+          options={[
+            ['3600', 'for one more hour'],
+            ['86400', 'for one more day'],
+            ['0', 'no more, at once'],
+          ]}
+        />
+        {!webhook.enabled && (
+          <label className="row">
+            <input type="checkbox" name="on" defaultChecked />
+            Turn the webhook on
+          </label>
+        )}
+      </Form>
     </Dialog>
   );
 }

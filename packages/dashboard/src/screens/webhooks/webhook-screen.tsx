@@ -4,20 +4,23 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useRef, useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
-import { useClient } from '../../api/session.ts';
+import { useClient, useMay } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
-import { useAttempts } from '../../parts/attempt.ts';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { useKeys } from '../../parts/keys.ts';
+import { MoreMenu } from '../../parts/more-menu.tsx';
+import { type Change, useOptimistic } from '../../parts/optimistic.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { Delivery, labelWord } from './delivery.tsx';
 import { DeliveryRows, useDeliveryList } from './delivery-list.tsx';
+import { senderOf, senders } from './senders.ts';
 
 const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
+const RenameDialog = lazy(async () => ({ default: (await import('./rename-dialog.tsx')).RenameDialog }));
 const RotateDialog = lazy(async () => ({ default: (await import('./rotate-dialog.tsx')).RotateDialog }));
 
 const SimulateDialog = lazy(async () => ({ default: (await import('./simulate-dialog.tsx')).SimulateDialog }));
@@ -29,10 +32,11 @@ export function WebhookScreen() {
   const { factoryUid = '', webhookUid = '', deliveryId } = useParams({ strict: false });
   const label = oneOf(useSearch({ strict: false, select: (search) => search.label }));
   const client = useClient();
+  const may = useMay('member');
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const [open, setOpen] = useState<'delete' | 'rotate' | 'simulate' | undefined>();
-  const { error, attempt } = useAttempts();
+  const [open, setOpen] = useState<'delete' | 'rename' | 'rotate' | 'simulate' | undefined>();
+  const changed = useOptimistic();
   const params = { factoryUid, webhookUid };
   const webhook = useQuery({
     queryKey: ['webhook', webhookUid],
@@ -63,20 +67,33 @@ export function WebhookScreen() {
   // Remember the first delivery that was shown, so that a new delivery does not replace it.
   first.current ??= deliveries.rows[0]?.delivery_id;
   const selected = deliveryId ?? first.current;
-  const toggle = async () => {
-    await attempt(async () => {
-      await (webhook.data.enabled ? client.disableWebhook({ params }) : client.enableWebhook({ params }));
+  const { enabled, name } = webhook.data;
+  const change = <Value,>(wanted: Pick<Change<Webhook, Value>, 'from' | 'to' | 'put' | 'send' | 'says'>) =>
+    changed.change({ queryKey: ['webhook', webhookUid], alsoReads: [['factory', factoryUid]], ...wanted });
+  const toggle = () =>
+    change({
+      from: enabled,
+      to: !enabled,
+      put: (data, on) => ({ ...data, enabled: on }),
+      send: (on) => (on ? client.enableWebhook({ params }) : client.disableWebhook({ params })),
+      says: `${enabled ? 'Disabled' : 'Enabled'} ${name}`,
     });
-    await queries.invalidateQueries({ queryKey: ['webhook', webhookUid] });
-  };
+  const rename = (to: string) =>
+    change({
+      from: name,
+      to,
+      put: (data, text) => ({ ...data, name: text }),
+      send: (text) => client.updateWebhook({ params, body: { name: text } }),
+      says: `Renamed to ${to}`,
+    });
   return (
     <Page
-      title={webhook.data.name}
+      title={name}
       crumbs={crumbs}
       actions={
         <>
           <RoleButton needs="member" run={() => void toggle()}>
-            {webhook.data.enabled ? 'Disable' : 'Enable'}
+            {enabled ? 'Disable' : 'Enable'}
           </RoleButton>
           <RoleButton needs="member" run={() => setOpen('simulate')}>
             Simulate…
@@ -87,13 +104,17 @@ export function WebhookScreen() {
           <RoleButton needs="member" className="btn dan" run={() => setOpen('delete')}>
             Delete…
           </RoleButton>
+          <MoreMenu
+            path={`/factory/${factoryUid}/webhooks/${webhook.data.uid}`}
+            entries={[{ label: 'Rename…', run: () => setOpen('rename'), disabled: !may && 'member' }]}
+          />
         </>
       }
     >
       <div className="split l">
         <div>
           <Head webhook={webhook.data} />
-          <Problem error={error} />
+          <Problem error={changed.error} />
           <nav className="tabs" aria-label="Outcomes">
             <Link
               to="."
@@ -121,7 +142,7 @@ export function WebhookScreen() {
             search={wanted ? { label: wanted } : {}}
             empty={
               <Empty title="No delivery has arrived yet" command={sampleRequest(webhook.data)}>
-                Send a first event, or use the test button of the sender. It appears here at once.
+                {`${senders[senderOf(webhook.data)].setup} A first event, such as that of the sender's test button, appears here at once.`}
               </Empty>
             }
           />
@@ -137,10 +158,11 @@ export function WebhookScreen() {
             close={() => setOpen(undefined)}
           />
         )}
-        {open === 'rotate' && <RotateDialog params={params} close={() => setOpen(undefined)} />}
+        {open === 'rename' && <RenameDialog name={name} rename={rename} close={() => setOpen(undefined)} />}
+        {open === 'rotate' && <RotateDialog webhook={webhook.data} params={params} close={() => setOpen(undefined)} />}
         {open === 'delete' && (
           <ConfirmDialog
-            title={`Delete ${webhook.data.name}?`}
+            title={`Delete ${name}?`}
             action="Delete the webhook"
             run={async () => {
               await client.deleteWebhook({ params });
