@@ -40,6 +40,11 @@ describe.skipIf(noBrowser)(`schedules in the dashboard${noBrowser ? ` (skipped: 
     const row = (name: string) => page.getByRole('row').filter({ hasText: name });
     await row('nightly').getByRole('img', { name: 'Last 5 times: 3 failed, 2 skipped' }).waitFor();
     await row('quiet').getByText('no time yet').waitFor();
+    await row('quiet').getByRole('switch').click();
+    await page.getByText('Paused quiet').waitFor();
+    await row('quiet').getByText('paused').first().waitFor();
+    await page.getByRole('button', { name: /^Undo/ }).click();
+    await row('quiet').getByRole('switch', { checked: true }).waitFor();
     expect(complaints).toEqual([]);
   });
 
@@ -66,5 +71,43 @@ describe.skipIf(noBrowser)(`schedules in the dashboard${noBrowser ? ` (skipped: 
     await page.getByLabel('Time zone').fill('Mars/Olympus');
     await page.getByText(/is not the name of an IANA time zone/).waitFor();
     expect(await minute.getAttribute('aria-invalid')).toBeNull();
+  });
+
+  test('a schedule shows its times on two clocks and who paused it, starts a run at once, and is edited and deleted', async () => {
+    const { create } = testSchedules(service);
+    const { id } = await create({ name: 'weekly <b>', cron_schedule: '17 9 * * 1', timezone: 'Asia/Kolkata' });
+    const button = (name: string | RegExp) => page.getByRole('button', { name });
+    await signIn(`/schedules/${id}`);
+    const times = page.getByRole('region', { name: 'Next times' });
+    await expect.poll(() => times.getByText(/09:17 GMT\+5:30/).count()).toBe(5);
+    expect(await times.getByText(/ here$/).count()).toBe(5);
+    await browser().picture('schedule');
+    await button('Pause').click();
+    await page.getByText(/^None: .+ paused it on \d/).waitFor();
+    await button(/^Edit/).click();
+    await page.getByLabel('Name', { exact: true }).fill('weekly, later');
+    await page.getByLabel('minute').fill('42');
+    await button('Save').click();
+    await page.getByRole('heading', { name: 'weekly, later' }).waitFor();
+    await page.getByText(/^None: .+ paused it on \d/).waitFor();
+    await browser().picture('schedule-paused');
+    await button('Resume').click();
+    await times.getByText(/09:42/).first().waitFor();
+    await service.deps.db.query(
+      `UPDATE schedules SET enabled = false, next_run_at = NULL, last_spawn_error = 'Paused after 10 failures in a row. The last one: x' WHERE id = $1`,
+      [id],
+    );
+    await page.reload();
+    await page.getByText(/^None: the service paused it/).waitFor();
+    await button('Run now').click();
+    await page.waitForURL(/\/runs\/[0-9a-f-]{36}/);
+    await page.goto(`${service.baseUrl}/schedules/${id}`);
+    await page.getByText('by hand').waitFor();
+    await button('Delete…').click();
+    await button('Delete the schedule').click();
+    await page.waitForURL(`${service.baseUrl}/schedules`);
+    await page.getByRole('row', { name: /nightly/ }).waitFor();
+    expect(await page.getByText('weekly, later').count()).toBe(0);
+    expect(complaints).toEqual([]);
   });
 });

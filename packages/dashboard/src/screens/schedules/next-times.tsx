@@ -1,9 +1,10 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { Fragment, useEffect, useState } from 'react';
 import { failureOf, statusOf } from '../../api/problem.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { exactText } from '../../parts/format.ts';
 import { Ago } from '../../parts/time.tsx';
+import { onTwoClocks } from './clocks.ts';
 
 const pauseMs = 300;
 
@@ -48,36 +49,31 @@ export function usePreview(cron: string, timezone: string): Preview {
   };
 }
 
-/** Shows the next times in the time zone of the schedule. Also shows how long it is until each time. */
-export function NextTimes({ times, timezone, isStale }: Pick<Preview, 'times' | 'timezone' | 'isStale'>) {
+/**
+ * Shows the next times in the time zone of the schedule, and in that of the browser if its clock shows another time. Also shows how long it
+ * is until each time, and where clocks change.
+ */
+export function NextTimes({
+  times,
+  timezone,
+  isStale = false,
+}: Pick<Preview, 'times' | 'timezone'> & { isStale?: boolean }) {
   if (times.length === 0) return null;
+  const hereZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return (
     <section className={`stack s1 small ${isStale ? 'dim' : ''}`} aria-label="Next times" aria-busy={isStale}>
-      {times.map((time) => (
-        <NextTime key={time} time={time} timezone={timezone} />
+      {onTwoClocks(times, { zone: timezone, hereZone, now: Date.now() }).map(({ time, own, here, change }) => (
+        <Fragment key={time}>
+          {change !== undefined && <p className="waitc">{change}</p>}
+          <p className="row wrap" title={exactText(Date.parse(time))}>
+            <span>{own}</span>
+            {here !== undefined && <span className="mut">{`${here} here`}</span>}
+            <span className="dim">
+              <Ago time={time} />
+            </span>
+          </p>
+        </Fragment>
       ))}
     </section>
-  );
-}
-
-/** Shows a time in the time zone of the schedule, and how long it is until then. */
-export function NextTime({ time, timezone }: { time: string; timezone: string }) {
-  const at = Date.parse(time);
-  const own = new Intl.DateTimeFormat('en-GB', {
-    weekday: 'short',
-    day: 'numeric',
-    month: 'short',
-    hour: '2-digit',
-    minute: '2-digit',
-    timeZone: timezone,
-    timeZoneName: 'short',
-  });
-  return (
-    <span className="row" title={exactText(at)}>
-      <span>{own.format(at)}</span>
-      <span className="dim">
-        <Ago time={time} />
-      </span>
-    </span>
   );
 }

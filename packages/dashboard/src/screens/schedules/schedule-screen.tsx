@@ -1,4 +1,4 @@
-import type { ScheduleFire } from '@runyard/contract/schedules/schedules';
+import type { ScheduledAgentItem, ScheduleFire } from '@runyard/contract/schedules/schedules';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
@@ -13,13 +13,17 @@ import { SkeletonRows } from '../../parts/empty.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
+import { MoreMenu } from '../../parts/more-menu.tsx';
+import { useOptimistic } from '../../parts/optimistic.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { CronWords } from './cron-words.tsx';
 import { FireLegend, FireStrip } from './fire-strip.tsx';
-import { NextTime } from './next-times.tsx';
+import { NextTimes } from './next-times.tsx';
 import { ScheduleForm } from './schedule-form.tsx';
+import { switchOf } from './switch.ts';
+import { WhyPaused } from './why-paused.tsx';
 
 const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
 
@@ -42,6 +46,7 @@ export function ScheduleScreen() {
   const queries = useQueryClient();
   const [isDeleting, setDeleting] = useState(false);
   const { error, attempt } = useAttempts();
+  const switched = useOptimistic();
   const params = { scheduleId };
   const schedule = useQuery({
     queryKey: ['schedule', scheduleId],
@@ -76,6 +81,13 @@ export function ScheduleScreen() {
     await queries.invalidateQueries({ queryKey: ['schedule', scheduleId] });
     await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
   };
+  const toggle = () =>
+    switched.change<ScheduledAgentItem, boolean>({
+      ...switchOf(client, data),
+      queryKey: ['schedule', scheduleId],
+      alsoReads: [['schedules', team.uid]],
+      put: (schedule, enabled) => ({ ...schedule, enabled }),
+    });
   const runNow = () =>
     act(async () => {
       const started = await client.runSchedule({ params });
@@ -92,14 +104,7 @@ export function ScheduleScreen() {
             <Icon name="play" small />
             Run now
           </RoleButton>
-          <RoleButton
-            needs="member"
-            run={() =>
-              void act(
-                async () => await (data.enabled ? client.pauseSchedule({ params }) : client.resumeSchedule({ params })),
-              )
-            }
-          >
+          <RoleButton needs="member" run={() => void toggle()}>
             <Icon name={data.enabled ? 'pause' : 'play'} small />
             {data.enabled ? 'Pause' : 'Resume'}
           </RoleButton>
@@ -109,11 +114,12 @@ export function ScheduleScreen() {
           <RoleButton needs="member" className="btn dan" run={() => setDeleting(true)}>
             Delete…
           </RoleButton>
+          <MoreMenu path={`/agent/schedules/${data.id}`} />
         </>
       }
     >
       <div className="wide">
-        <Problem error={error} />
+        <Problem error={error ?? switched.error} />
         {isEditing && <ScheduleForm schedule={data} close={() => edit(false)} />}
         {data.last_spawn_error && (
           <div className="note bad">
@@ -129,11 +135,11 @@ export function ScheduleScreen() {
           </dd>
           <dt>Next times</dt>
           <dd>
-            {(data.upcoming_runs ?? []).length === 0
-              ? 'none, because it is paused'
-              : data.upcoming_runs?.map((time) => (
-                  <NextTime key={time} time={time} timezone={data.timezone ?? 'UTC'} />
-                ))}
+            {data.enabled ? (
+              <NextTimes times={data.upcoming_runs ?? []} timezone={data.timezone ?? 'UTC'} />
+            ) : (
+              <WhyPaused schedule={data} fires={fires.data ?? []} />
+            )}
           </dd>
           <dt>While a run is live</dt>
           <dd>{(data.overlap ?? 'allow').replaceAll('_', ' ')}</dd>

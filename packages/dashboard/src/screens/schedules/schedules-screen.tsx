@@ -1,6 +1,6 @@
 import type { ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useClient, useMay, useSession } from '../../api/session.ts';
@@ -9,13 +9,14 @@ import { oneOf } from '../../frame/search.ts';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { Find, hasWords } from '../../parts/find.tsx';
 import { Icon } from '../../parts/icon.tsx';
+import { useOptimistic } from '../../parts/optimistic.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleLink } from '../../parts/role-button.tsx';
 import { Ago } from '../../parts/time.tsx';
-import { showToast } from '../../parts/toast.tsx';
 import { CronWords } from './cron-words.tsx';
 import { FireLegend, FireStrip } from './fire-strip.tsx';
 import { ScheduleForm } from './schedule-form.tsx';
+import { switchOf } from './switch.ts';
 
 const route = getRouteApi('/shell/schedules');
 
@@ -32,6 +33,7 @@ export function SchedulesScreen() {
     refetchInterval: 30_000,
   });
   const shown = (data ?? []).filter(({ name }) => hasWords(words, name));
+  const switched = useOptimistic();
   const isNew = oneOf(search.new) !== undefined;
   const close = () => void navigate({ to: '/schedules', search: {} });
   return (
@@ -80,6 +82,7 @@ export function SchedulesScreen() {
           <div className="filters hide-l">
             <FireLegend />
           </div>
+          <Problem error={switched.error} />
           <table className="tbl">
             <thead>
               <tr>
@@ -93,7 +96,7 @@ export function SchedulesScreen() {
             </thead>
             <tbody>
               {shown.map((schedule) => (
-                <Row key={schedule.id} schedule={schedule} />
+                <Row key={schedule.id} schedule={schedule} change={switched.change} />
               ))}
             </tbody>
           </table>
@@ -103,26 +106,24 @@ export function SchedulesScreen() {
   );
 }
 
-function Row({ schedule }: { schedule: ScheduledAgentItem }) {
+function Row({
+  schedule,
+  change,
+}: {
+  schedule: ScheduledAgentItem;
+  change: ReturnType<typeof useOptimistic>['change'];
+}) {
   const client = useClient();
   const may = useMay('member');
   const { team } = useSession();
-  const queries = useQueryClient();
   const { id, name, enabled, history } = schedule;
-  const set = async (on: boolean) => {
-    const params = { scheduleId: id };
-    await (on ? client.resumeSchedule({ params }) : client.pauseSchedule({ params }));
-    await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
-  };
-  const toggle = async () => {
-    try {
-      await set(!enabled);
-      showToast(`${enabled ? 'Paused' : 'Resumed'} ${name}`, () => void set(enabled));
-    } catch {
-      // Read the list again after a failure, so that it shows the stored state.
-      await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
-    }
-  };
+  const toggle = () =>
+    change<ScheduledAgentItem[], boolean>({
+      ...switchOf(client, schedule),
+      queryKey: ['schedules', team.uid],
+      alsoReads: [['schedule', id]],
+      put: (all, on) => all.map((each) => (each.id === id ? { ...each, enabled: on } : each)),
+    });
   return (
     <tr>
       <td>
@@ -136,7 +137,7 @@ function Row({ schedule }: { schedule: ScheduledAgentItem }) {
       <td>
         <CronWords cron={schedule.cron_schedule} timezone={schedule.timezone} />
       </td>
-      <td>{history?.next_run ? <Ago time={history.next_run} /> : <span className="dim">paused</span>}</td>
+      <td>{enabled && history?.next_run ? <Ago time={history.next_run} /> : <span className="dim">paused</span>}</td>
       <td className="hide-l">
         <FireStrip fires={schedule.last_fires ?? []} />
       </td>
