@@ -81,3 +81,21 @@ export function useRunCount(query: Partial<RunCountsQuery>) {
     refetchInterval: 15_000,
   });
 }
+
+/**
+ * Reads the automations that cannot fire, and counts them by the UID of their factory. Reads them again every minute.
+ */
+export function useFactoryProblems(): ReadonlyMap<string, number> {
+  const client = useClient();
+  const { team } = useSession();
+  const { data } = useQuery({
+    queryKey: ['factories', team.uid, 'problems'],
+    queryFn: async () => (await client.listTeamAutomations({ query: { limit: 100 } })).automations,
+    staleTime: 30_000,
+    refetchInterval: 60_000,
+  });
+  const counts = new Map<string, number>();
+  for (const { factory_uid: uid, problems = [] } of data ?? [])
+    if (problems.length > 0) counts.set(uid, (counts.get(uid) ?? 0) + 1);
+  return counts;
+}

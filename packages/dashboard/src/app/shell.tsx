@@ -2,7 +2,7 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { Link, type LinkProps, useNavigate } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useState, useSyncExternalStore } from 'react';
-import { useRunCount } from '../api/lists.ts';
+import { useFactoryProblems, useRunCount } from '../api/lists.ts';
 import { useClient, useMay, useSession } from '../api/session.ts';
 import { DrawerContext } from '../frame/menu-button.tsx';
 import { switchTheme } from '../frame/theme.ts';
@@ -69,6 +69,7 @@ function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavig
   const { team } = useSession();
   const client = useClient();
   const waiting = useWaiting();
+  const problems = useFactoryProblems();
   const factories = useQuery({
     queryKey: ['factories', team.uid],
     queryFn: async () => (await client.listFactories({ query: { limit: 100 } })).factories,
@@ -94,6 +95,7 @@ function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavig
           <Link key={uid} to="/factories/$factoryUid" params={{ factoryUid: uid }} activeProps={current}>
             <Icon name="factory" />
             <span className="cut">{visibleText(name)}</span>
+            <Problems count={problems.get(uid)} />
           </Link>
         ))}
         <Entry to="/factories" icon="more" label="All factories" exact />
@@ -127,6 +129,15 @@ function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavig
     </nav>
   );
 }
+
+/** Shows the number of automations of a factory that cannot fire. */
+const Problems = ({ count }: { count: number | undefined }) =>
+  count !== undefined && (
+    <span className="n ask" title="Automations that cannot fire">
+      {count}
+      <span className="sr"> cannot fire</span>
+    </span>
+  );
 
 /** Returns the number of runs that wait for an answer and of revisions that wait for the person's acceptance. */
 function useWaiting(): number {

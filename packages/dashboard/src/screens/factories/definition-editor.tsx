@@ -1,13 +1,12 @@
-import type { ApplyDefinitionResponse, FactoryChange } from '@runyard/contract/factories/factory-definitions';
-import { visibleText } from '@runyard/contract/wire/visible';
+import type { ApplyDefinitionResponse } from '@runyard/contract/factories/factory-definitions';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useClient, useMay } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
-import { JsonView } from '../../parts/json-view.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { showToast } from '../../parts/toast.tsx';
+import { Plan } from './plan.tsx';
 
 interface DefinitionFile {
   readonly path: string;
@@ -123,56 +122,6 @@ export function DefinitionEditor({
       </div>
       <Problem error={error} />
       {planned && <Plan plan={planned.plan} />}
-    </div>
-  );
-}
-
-const words = { create: 'Creates', change: 'Changes', delete: 'Deletes' } as const;
-
-/**
- * Shows the changes that applying the definition would make, the manual changes that it would revert, and the parts of the definition that
- * have no effect.
- */
-export function Plan({ plan: { changes, drift, notices, problems } }: { plan: ApplyDefinitionResponse }) {
-  return (
-    <section className="stack s2" aria-label="Plan" role="status">
-      <h2>What it changes</h2>
-      {changes.length === 0 && <p className="dim">Nothing: the files are as they were applied last.</p>}
-      {changes.map((change) => (
-        <Change key={`${change.kind} ${change.name}`} change={change} />
-      ))}
-      {drift.length > 0 && <h2>What it takes back</h2>}
-      {drift.map((change) => (
-        <Change key={`${change.kind} ${change.name}`} change={change} />
-      ))}
-      {[
-        ...problems.map(({ automation, message }) => `${automation}: ${message}`),
-        ...notices.map(({ file, line, message }) => `${file}:${line}: ${message}`),
-      ].map((text) => (
-        <p key={text} className="note wait">
-          {visibleText(text)}
-        </p>
-      ))}
-    </section>
-  );
-}
-
-function Change({ change: { kind, name, action, members } }: { change: FactoryChange }) {
-  const colour = { create: 'okc', change: 'mut', delete: 'badc' }[action];
-  return (
-    <div className="verdict">
-      <div className="sum">
-        <span>
-          <span className={`md ${colour}`}>{words[action]}</span>
-          {` the ${kind} ${visibleText(name)}`}
-        </span>
-      </div>
-      {members && (
-        <details className="card-b">
-          <summary className="dim small">{members.map(({ member }) => visibleText(member)).join(', ')}</summary>
-          <JsonView value={members} />
-        </details>
-      )}
     </div>
   );
 }

@@ -2,12 +2,14 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, lazy, Suspense, useRef, useState } from 'react';
+import { useFactoryProblems } from '../../api/lists.ts';
 import { isPassing } from '../../api/problem.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { Find, hasWords } from '../../parts/find.tsx';
+import { countText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
@@ -28,6 +30,7 @@ export function FactoriesScreen() {
     queryFn: async () => (await client.listFactories({ query: { limit: 100 } })).factories,
   });
   const shown = (data ?? []).filter(({ name }) => hasWords(words, name));
+  const problems = useFactoryProblems();
   const wanted = oneOf(useSearch({ strict: false, select: (search) => search.tab }));
   const tab = tabs.find((each) => each === wanted);
   const bar = (
@@ -72,6 +75,7 @@ export function FactoriesScreen() {
                 <tr>
                   <th className="w230">Factory</th>
                   <th>Purpose</th>
+                  <th className="w180">Problems</th>
                   <th className="w140">Changed</th>
                 </tr>
               </thead>
@@ -84,6 +88,13 @@ export function FactoriesScreen() {
                       </Link>
                     </td>
                     <td className="mut">{visibleText(description ?? '')}</td>
+                    <td className="w180">
+                      {problems.has(uid) ? (
+                        <span className="waitc">{`${countText(problems.get(uid) ?? 0, 'automation')} cannot fire`}</span>
+                      ) : (
+                        <span className="dim">none</span>
+                      )}
+                    </td>
                     <td>
                       <Ago time={changed} />
                     </td>

@@ -10,10 +10,12 @@ import { oneOf } from '../../frame/search.ts';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { countText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
+import { MoreMenu } from '../../parts/more-menu.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton, RoleLink } from '../../parts/role-button.tsx';
+import { Definition, useFactoryDefinition } from './definition.tsx';
 import { FactoryMap } from './factory-map.tsx';
-import { Definition, Source } from './factory-source.tsx';
+import { Source, useFactorySource } from './source.tsx';
 import { AutomationTable, useTeamThings, WebhookTable } from './team-tables.tsx';
 
 const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
@@ -45,6 +47,8 @@ export function FactoryScreen() {
     queryFn: async () => await client.getFactory({ params }),
   });
   const { webhooks, automations } = useTeamThings(factoryUid);
+  const drift = useFactoryDefinition(factoryUid).data?.drift.length ?? 0;
+  const lastSync = useFactorySource(factoryUid).data?.last_sync;
   if (statusOf(factory.error) === 404)
     return (
       <Page title="Factory" crumbs={<Crumb />}>
@@ -81,6 +85,7 @@ export function FactoryScreen() {
           <RoleButton needs="member" className="btn dan" run={() => setOpen('delete')}>
             Delete…
           </RoleButton>
+          <MoreMenu path={`/factory/${factory.data.uid}`} />
         </>
       }
       tabs={
@@ -95,6 +100,11 @@ export function FactoryScreen() {
               aria-current={tab === name ? 'page' : undefined}
             >
               {name === 'map' ? 'Map' : name === 'definition' ? 'Definition' : 'Source in git'}
+              {name === 'map' && problems.length > 0 && <span className="n ask">{problems.length}</span>}
+              {name === 'definition' && drift > 0 && <span className="n ask">{`${drift} changed`}</span>}
+              {name === 'source' && lastSync !== undefined && lastSync.outcome !== 'applied' && (
+                <span className="n ask">{lastSync.outcome.replaceAll('_', ' ')}</span>
+              )}
             </Link>
           ))}
         </nav>

@@ -1,0 +1,86 @@
+import type { FactoryDefinitionItem } from '@runyard/contract/factories/factory-definitions';
+import { visibleText } from '@runyard/contract/wire/visible';
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense, useState } from 'react';
+import { statusOf } from '../../api/problem.ts';
+import { useClient } from '../../api/session.ts';
+import { CommandBlock } from '../../parts/copy.tsx';
+import { exactText } from '../../parts/format.ts';
+import { nameOf } from '../../parts/person.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Changes, Notices } from './plan.tsx';
+
+const DefinitionEditor = lazy(async () => ({
+  default: (await import('./definition-editor.tsx')).DefinitionEditor,
+}));
+
+/** Reads the definition that was applied last. A factory without one gives the status 404. */
+export function useFactoryDefinition(factoryUid: string) {
+  const client = useClient();
+  return useQuery({
+    queryKey: ['factory', factoryUid, 'definition'],
+    queryFn: async () => await client.getFactoryDefinition({ params: { factoryUid } }),
+    retry: false,
+  });
+}
+
+/** Shows the definition of the factory, and lets a person plan and apply another definition. */
+export function Definition({ factoryUid, name }: { factoryUid: string; name: string }) {
+  const [isEditing, setEditing] = useState(false);
+  const { data, error, isPending } = useFactoryDefinition(factoryUid);
+  const isNone = statusOf(error) === 404;
+  return (
+    <div className="wide">
+      <p className="mut">
+        The factory as files. Keep them in a repository, and apply them with <code>bin/runyard factories apply</code>,
+        let the factory follow the repository, or paste them here.
+      </p>
+      {!isNone && <Problem error={error} />}
+      {!isPending && (
+        <div className="row">
+          <button type="button" className="btn" aria-expanded={isEditing} onClick={() => setEditing(!isEditing)}>
+            {isEditing ? 'Back to the definition' : isNone ? 'Paste a definition' : 'Change the definition'}
+          </button>
+        </div>
+      )}
+      <Suspense>
+        {isEditing && (
+          <DefinitionEditor key={data?.version ?? 0} factoryUid={factoryUid} name={name} stored={data?.files ?? []} />
+        )}
+      </Suspense>
+      {isNone && !isEditing && <p className="dim">No definition was applied to this factory.</p>}
+      {data && !isEditing && <Stored definition={data} />}
+    </div>
+  );
+}
+
+/** Shows the definition that was applied last, and the changes that were made since then without files. */
+function Stored({
+  definition: { version, applied_at: at, applied_by: by, commit, drift, notices, files },
+}: {
+  definition: FactoryDefinitionItem;
+}) {
+  const origin = commit === undefined ? '' : ` from commit ${commit.slice(0, 8)}`;
+  return (
+    <>
+      <p>{`Version ${version}, applied${origin} on ${exactText(Date.parse(at))}${by ? ` by ${nameOf(by)}` : ''}.`}</p>
+      {drift.length > 0 && (
+        <section className="stack s2" aria-label="Changed without files">
+          <h2>Changed without files</h2>
+          <p className="mut">The next apply makes these changes, so that the factory is as the files define it.</p>
+          <Changes changes={drift} />
+        </section>
+      )}
+      <Notices notices={notices} />
+      <section className="stack s2">
+        <h2>Files</h2>
+        {files.map(({ path, content }) => (
+          <details key={path}>
+            <summary className="mono">{visibleText(path)}</summary>
+            <CommandBlock command={visibleText(content)} what={`Copy ${visibleText(path)}`} />
+          </details>
+        ))}
+      </section>
+    </>
+  );
+}

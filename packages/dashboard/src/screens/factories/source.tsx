@@ -1,0 +1,164 @@
+import type { FactorySource, FactorySync } from '@runyard/contract/factories/factory-sources';
+import { visibleText } from '@runyard/contract/wire/visible';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { statusOf } from '../../api/problem.ts';
+import { useClient, useMay } from '../../api/session.ts';
+import { useAttempts } from '../../parts/attempt.ts';
+import { Empty, SkeletonRows } from '../../parts/empty.tsx';
+import { countText, exactText } from '../../parts/format.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { nameOf } from '../../parts/person.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { showToast } from '../../parts/toast.tsx';
+import { Plan } from './plan.tsx';
+
+/** Reads the git repository that the factory follows, without its content. A factory without one gives the status 404. */
+export function useFactorySource(factoryUid: string) {
+  const client = useClient();
+  return useQuery({
+    queryKey: ['factory', factoryUid, 'source'],
+    queryFn: async () => await client.getFactorySource({ params: { factoryUid } }),
+    retry: false,
+  });
+}
+
+/** Shows the repository that the factory follows, and whether the factory is as in this repository. */
+export function Source({ factoryUid }: { factoryUid: string }) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const may = useMay('member');
+  const params = { factoryUid };
+  const { error, attempt, isBusy } = useAttempts();
+  const source = useFactorySource(factoryUid);
+  // A dry run reads the newest commit and compares it with the factory. It changes nothing.
+  const plan = useQuery({
+    queryKey: ['factory', factoryUid, 'source', 'plan'],
+    queryFn: async () => await client.syncFactorySource({ params, body: { dry_run: true } }),
+    enabled: may && source.isSuccess,
+    retry: false,
+    refetchOnWindowFocus: false,
+  });
+  const apply = () =>
+    attempt(async () => {
+      const { outcome, message, version } = await client.syncFactorySource({ params, body: { dry_run: false } });
+      showToast(outcome === 'applied' ? `Applied version ${version ?? ''}` : visibleText(message ?? outcome));
+      await queries.invalidateQueries({ queryKey: ['factory', factoryUid] });
+    });
+  if (statusOf(source.error) === 404)
+    return (
+      <Empty
+        title="The factory follows no repository"
+        command="bin/runyard factories source set FACTORY --repository owner/repo"
+      >
+        A factory that follows a branch applies each commit that changes its files, and says where it differs.
+      </Empty>
+    );
+  if (source.data === undefined)
+    return <div className="wide">{source.error ? <Problem error={source.error} /> : <SkeletonRows count={3} />}</div>;
+  const sync = plan.data;
+  return (
+    <div className="wide">
+      <Verdict source={source.data} sync={sync} isReading={plan.isFetching} />
+      <Problem error={error ?? plan.error} />
+      <div className="row wrap">
+        <button
+          type="button"
+          className="btn"
+          disabled={!may || plan.isFetching}
+          onClick={() => void plan.refetch({ cancelRefetch: false })}
+        >
+          Compare again
+        </button>
+        <button
+          type="button"
+          className={sync && sync.changes.length + sync.drift.length > 0 ? 'btn pri' : 'btn'}
+          disabled={!may || isBusy}
+          onClick={() => void apply()}
+        >
+          Apply the newest commit
+        </button>
+        {!may && <span className="hint">Your role is viewer: a member can compare and apply.</span>}
+      </div>
+      {sync?.outcome === 'applied' && <Plan plan={sync} />}
+      <Facts source={source.data} />
+    </div>
+  );
+}
+
+/** Says in one line whether the factory is as in git. */
+function Verdict({
+  source,
+  sync,
+  isReading,
+}: {
+  source: FactorySource;
+  sync: FactorySync | undefined;
+  isReading: boolean;
+}) {
+  const [isRight, text] = verdictOf(source, sync, isReading);
+  return (
+    <p className={`note ${isRight === undefined ? '' : isRight ? 'ok' : 'wait'}`} role="status">
+      <Icon name={isRight === undefined ? 'clock' : isRight ? 'check' : 'warn'} />
+      <span>{visibleText(text)}</span>
+    </p>
+  );
+}
+
+const shortCommit = (commit: string | undefined): string =>
+  commit === undefined ? 'the newest commit' : `commit ${commit.slice(0, 8)}`;
+
+/** Returns whether the factory is as in git, or undefined if this is not known yet, and a text that says so. */
+function verdictOf(
+  { last_sync: last, applied_commit: applied }: FactorySource,
+  sync: FactorySync | undefined,
+  isReading: boolean,
+): readonly [isRight: boolean | undefined, text: string] {
+  if (sync === undefined) {
+    if (last !== undefined && last.outcome !== 'applied')
+      return [false, `Not as in git: ${shortCommit(last.commit)} could not be applied. ${last.message ?? ''}`];
+    const known = applied === undefined ? 'No commit was applied yet' : `The last applied is ${shortCommit(applied)}`;
+    return [undefined, isReading ? 'Comparing with the repository…' : `${known}. It was not compared with git now.`];
+  }
+  if (sync.outcome !== 'applied')
+    return [false, `Not as in git: ${shortCommit(sync.commit)} cannot be applied. ${sync.message ?? ''}`];
+  const faults = [
+    ...(sync.changes.length > 0 ? [`${countText(sync.changes.length, 'change')} of git not applied yet`] : []),
+    ...(sync.drift.length > 0 ? [`${countText(sync.drift.length, 'change')} made without files`] : []),
+  ];
+  if (faults.length > 0) return [false, `Not as in git (${shortCommit(sync.commit)}): ${faults.join(', ')}.`];
+  return [true, `As in git: the factory is as ${shortCommit(sync.commit)} defines it.`];
+}
+
+function Facts({ source }: { source: FactorySource }) {
+  const time = (at: string | undefined): string => (at === undefined ? 'never' : exactText(Date.parse(at)));
+  const { last_sync: last } = source;
+  return (
+    <>
+      <dl className="kv far">
+        <dt>Repository</dt>
+        <dd>{visibleText(source.repository)}</dd>
+        <dt>Branch</dt>
+        <dd>{source.branch === undefined ? 'the default branch' : visibleText(source.branch)}</dd>
+        <dt>Folder</dt>
+        <dd>{source.folder === undefined ? 'the root of the repository' : visibleText(source.folder)}</dd>
+        <dt>Applied commit</dt>
+        <dd>{source.applied_commit === undefined ? 'none' : <code>{source.applied_commit}</code>}</dd>
+        <dt>Looked at</dt>
+        <dd>{`${time(source.checked_at)}, next ${time(source.next_check_at)}`}</dd>
+        <dt>Applied as</dt>
+        <dd>{nameOf(source.set_by)}</dd>
+        {last && (
+          <>
+            <dt>Last sync</dt>
+            <dd>{`${last.outcome.replaceAll('_', ' ')}, ${time(last.at)}`}</dd>
+          </>
+        )}
+      </dl>
+      {last?.errors?.map(({ path, line, message }) => (
+        <p key={`${path} ${line} ${message}`} className="note bad">
+          {visibleText(`${path}:${line}: ${message}`)}
+        </p>
+      ))}
+    </>
+  );
+}
