@@ -1,16 +1,14 @@
-/** Tests the screens for factories, webhooks and deliveries of the dashboard in a real browser. */
+/** Tests the screens for webhooks and deliveries of the dashboard in a real browser. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { on, testAutomations } from '../../packages/service/test/automations.ts';
-import { baseFiles, filesOf } from '../../packages/service/test/definitions.ts';
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
 import { testWebhooks } from '../../packages/service/test/webhooks.ts';
-import { type FakeGitHost, startFakeGitHost } from '../fakes/git-host.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
 import { signIn } from '../support/dashboard.ts';
+import { isLong } from '../support/long.ts';
 
 describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
-  let git: FakeGitHost;
   let service: TestService;
   let hooks: Awaited<ReturnType<typeof testWebhooks>>;
   let page: Page;
@@ -18,14 +16,10 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
   const browser = useBrowser();
 
   beforeAll(async () => {
-    git = await startFakeGitHost();
-    service = await startTestService({ env: { RUNYARD_CODE_HOST_URL: git.template } });
+    service = await startTestService();
     hooks = await testWebhooks(service);
   });
-  afterAll(async () => {
-    await service.close();
-    await git.close();
-  });
+  afterAll(() => service.close());
   beforeEach(async () => {
     ({ page, complaints } = browser());
     await signIn(page, service);
@@ -115,6 +109,83 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     expect(complaints).toEqual([]);
   });
 
+  test('are replayed, and the webhook is renamed, disabled with an undo, and gets another secret', async () => {
+    const { webhook, send, address } = await start();
+    const first = await send('firing', 'alert.replayed');
+    await page.goto(`${address}/webhooks/${webhook.uid}/deliveries/${first}`);
+    await page.getByText('matched and started a run').waitFor();
+    await button('Replay').click();
+    await page.getByText(`A replay of ${first}`).waitFor();
+    await page.getByText('matched and started a run').waitFor();
+    expect((await hooks.log(webhook)).map(({ replay_of: of }) => of)).toEqual([first, undefined]);
+
+    const stored = async () => (await service.request('GET', `${hooks.base}/${webhook.uid}`)).body;
+    await button('More actions').click();
+    await page.getByRole('menuitem', { name: 'Rename…' }).click();
+    await page.getByRole('dialog').getByLabel('Name').fill('Alerts <i>2');
+    await button('Rename').click();
+    await page.getByRole('heading', { name: 'Alerts <i>2' }).waitFor();
+    await page.getByRole('button', { name: /^Undo/ }).click();
+    await page.getByRole('heading', { name: 'Alerts', exact: true }).waitFor();
+    await button('Disable').click();
+    await button('Enable').waitFor();
+    await page.getByText('Disabled Alerts').waitFor();
+    await expect.poll(stored).toMatchObject({ name: 'Alerts', enabled: false });
+    await page.getByRole('button', { name: /^Undo/ }).click();
+    await button('Disable').waitFor();
+    await expect.poll(stored).toMatchObject({ enabled: true });
+
+    await button('Rotate secret…').click();
+    await page.getByLabel('The old secret is accepted').selectOption('0');
+    await button('Rotate').click();
+    const secret = (await page.getByRole('dialog').locator('pre').textContent()) ?? '';
+    await button('I stored it').click();
+    expect(secret).not.toBe(webhook.secret);
+    expect((await hooks.send(webhook)).status).toBe(401);
+    expect((await hooks.send(webhook, { token: secret })).status).toBe(202);
+    await browser().context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await button('More actions').click();
+    await page.getByRole('menuitem', { name: 'Copy as curl' }).click();
+    await page.getByText('Copied the curl command').waitFor();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    expect(copied).toContain(`${service.baseUrl}/api/v1${hooks.base}/${webhook.uid}`);
+    expect(complaints).toEqual([]);
+  });
+
+  test.runIf(isLong)(
+    'are rendered only near the visible part if the list is long, and so is the audit log',
+    async () => {
+      const { webhook, send, address } = await start();
+      await send('firing', 'alert.oldest');
+      for (let index = 0; index < 240; index += 1) {
+        await send('resolved', `alert.${index}`);
+        await service.request('PUT', `/secrets/S${index}`, { body: { value: 'a-value-of-a-secret', scope: 'team' } });
+      }
+      const loadAll = async (more: string) => {
+        await button(more).waitFor();
+        while ((await button(more).count()) > 0) {
+          await button(more).click();
+          await page.evaluate('new Promise((resolve) => setTimeout(resolve, 300))');
+        }
+      };
+      await page.goto(`${address}/webhooks/${webhook.uid}`);
+      await page.getByRole('link', { name: /alert\.239/ }).waitFor();
+      await loadAll('Older deliveries');
+      expect(await page.locator('.dl-row').count()).toBeLessThan(100);
+      await page.getByRole('link', { name: /alert\.239/ }).waitFor();
+      await page.evaluate("document.querySelector('.split > div').scrollTo(0, 1e9)");
+      await page.getByRole('link', { name: /alert\.oldest/ }).waitFor();
+      await browser().picture('deliveries-long');
+      await page.goto(`${service.baseUrl}/settings/audit?subject_type=secret`);
+      await loadAll('Older changes');
+      expect(await page.locator('tbody tr').count()).toBeLessThan(100);
+      await page.evaluate("document.querySelector('main').scrollTo(0, 1e9)");
+      await page.getByRole('cell', { name: 'S0', exact: true }).waitFor();
+      await browser().picture('audit-long');
+      expect(complaints).toEqual([]);
+    },
+  );
+
   test('are compared with a filter: the page shows how many of the last deliveries match', async () => {
     const { automation, send, address } = await start();
     for (const [index, status] of ['firing', 'resolved', 'resolved'].entries()) await send(status, `alert.${index}`);
@@ -172,32 +243,6 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     expect(complaints).toEqual([]);
   });
 
-  test('a pasted definition is planned, shown and applied', async () => {
-    const { address } = await start();
-    await service.request('PUT', '/secrets/PASTED', { body: { value: 'pasted-secret-of-a-sender', scope: 'team' } });
-    await page.goto(`${address}?tab=definition`);
-    await button('Paste a definition').click();
-    await button('Add a file').click();
-    await page.getByLabel('Path of file 3').fill('webhooks/pasted.yaml');
-    await page.getByLabel('Content of webhooks/pasted.yaml').fill('secretName: [');
-    await button('Plan').click();
-    await page
-      .getByText(/webhooks\/pasted\.yaml/)
-      .first()
-      .waitFor();
-    await page.getByLabel('Content of webhooks/pasted.yaml').fill('secretName: PASTED\n');
-    await button('Plan').click();
-    await page.getByText('Creates').first().waitFor();
-    await page.getByText('the webhook pasted').waitFor();
-    await browser().picture('definition');
-    await button(/^Apply/).click();
-    await page.getByText('Applied version 1').waitFor();
-    await page.goto(address);
-    await page.getByRole('link', { name: 'pasted', exact: true }).waitFor();
-    await browser().picture('factory');
-    expect(complaints).toEqual([]);
-  });
-
   test('a webhook of a sender that makes the secret is off until the secret is stored, and a signature is described in the form', async () => {
     const { address } = await start();
     await page.goto(address);
@@ -211,6 +256,14 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     await dialog.getByText('Payments is off until it has a secret').waitFor();
     await button('Done').click();
     await page.getByRole('link', { name: 'Payments', exact: true }).click();
+    // The service refuses to enable it, so the page shows it as off again, with the reason.
+    await button('Enable').click();
+    await page
+      .getByRole('alert')
+      .getByText(/secret/)
+      .first()
+      .waitFor();
+    await page.getByText('off', { exact: true }).waitFor();
     await button('Rotate secret…').click();
     await dialog.getByLabel('Secret of the sender').fill('whsec_of_the_destination');
     await browser().picture('rotate');
@@ -238,46 +291,6 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
         signature: expect.objectContaining({ signed: '{timestamp}.{body}', timestamp_header: 'X-Acme-Time' }),
       }),
     );
-    expect(complaints).toEqual([]);
-  });
-
-  test('a factory that follows git says in one line whether it is as in git, and shows what differs', async () => {
-    const { request } = service;
-    const made = await request<{ uid: string }>('POST', '/factory', { body: { name: 'Followed' } });
-    const path = `/factory/${made.body.uid}`;
-    await request('PUT', '/secrets/ALERTS', { body: { value: 'a/secret/of/alerts', scope: 'team' } });
-    const files = filesOf(baseFiles);
-    await git.replace('acme', 'factories', { files });
-    const set = await request('PUT', `${path}/source`, { body: { repository: 'acme/factories' } });
-    expect(set.status, set.text).toBe(200);
-    const address = `${service.baseUrl}/factories/${made.body.uid}?tab=source`;
-    await page.goto(address);
-    await page.getByText(/^As in git: the factory is as commit [0-9a-f]{8} defines it\.$/).waitFor();
-    const { webhooks } = (await request<{ webhooks: { uid: string }[] }>('GET', `${path}/webhooks`)).body;
-    await request('DELETE', `${path}/webhooks/${webhooks[0]?.uid}`);
-    await git.replace('acme', 'factories', {
-      files: { ...files, 'agents/helper/agent.md': '---\nagentType: CUSTOM\n---\n\nHelp.\n' },
-    });
-    await button('Compare again').click();
-    await page
-      .getByText(/^Not as in git \(commit [0-9a-f]{8}\): 1 change of git not applied yet, 1 change made/)
-      .waitFor();
-    await page.getByText('the agent helper').waitFor();
-    await page.getByText('the webhook alerts').waitFor();
-    await browser().picture('source');
-    await page.reload();
-    await page.getByRole('link', { name: 'Definition 1 changed' }).click();
-    await page.getByText('Creates the webhook alerts').waitFor();
-    await browser().picture('definition-drift');
-    await page.goto(address);
-    await button('Apply the newest commit').click();
-    await page.getByText('Applied version 2').waitFor();
-    await page.getByText(/^As in git/).waitFor();
-    await git.replace('acme', 'factories', { files: { ...files, 'factory.yaml': 'schemaVersion: v9\n' } });
-    await button('Apply the newest commit').click();
-    await page.getByText(/^Not as in git: commit [0-9a-f]{8} cannot be applied/).waitFor();
-    await page.getByRole('link', { name: 'Source in git faulty' }).waitFor();
-    await browser().picture('source-faulty');
     expect(complaints).toEqual([]);
   });
 });

@@ -9,6 +9,7 @@ import { countText, exactText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { nameOf } from '../../parts/person.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 import { showToast } from '../../parts/toast.tsx';
 import { Plan } from './plan.tsx';
 
@@ -61,23 +62,17 @@ export function Source({ factoryUid }: { factoryUid: string }) {
       <Verdict source={source.data} sync={sync} isReading={plan.isFetching} />
       <Problem error={error ?? plan.error} />
       <div className="row wrap">
-        <button
-          type="button"
-          className="btn"
-          disabled={!may || plan.isFetching}
-          onClick={() => void plan.refetch({ cancelRefetch: false })}
-        >
+        <RoleButton needs="member" disabled={plan.isFetching} run={() => void plan.refetch({ cancelRefetch: false })}>
           Compare again
-        </button>
-        <button
-          type="button"
+        </RoleButton>
+        <RoleButton
+          needs="member"
           className={sync && sync.changes.length + sync.drift.length > 0 ? 'btn pri' : 'btn'}
-          disabled={!may || isBusy}
-          onClick={() => void apply()}
+          disabled={isBusy}
+          run={() => void apply()}
         >
           Apply the newest commit
-        </button>
-        {!may && <span className="hint">Your role is viewer: a member can compare and apply.</span>}
+        </RoleButton>
       </div>
       {sync?.outcome === 'applied' && <Plan plan={sync} />}
       <Facts source={source.data} />

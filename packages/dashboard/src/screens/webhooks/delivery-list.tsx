@@ -13,6 +13,7 @@ import { useClient, useSession } from '../../api/session.ts';
 import { useDeliveries } from '../../api/stream.ts';
 import { countText } from '../../parts/format.ts';
 import { Live } from '../../parts/live.tsx';
+import { useLongList } from '../../parts/long-list.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { Label, summaryOf } from './delivery.tsx';
@@ -105,6 +106,13 @@ export function DeliveryRows({
   isOfTeam?: boolean;
   empty: ReactNode;
 }) {
+  const long = useLongList<HTMLDivElement>({
+    count: rows.length,
+    rowPx: 55,
+    keyOf: (index) => rows[index]?.delivery_id ?? '',
+    // On a narrow page, the list of one webhook shows only its newest deliveries.
+    isShort: !isOfTeam && matchMedia('(max-width: 860px)').matches,
+  });
   return (
     <>
       <div className="card-b delivery-bar row">
@@ -117,28 +125,39 @@ export function DeliveryRows({
       </div>
       {list.error && <Problem error={list.error} onRetry={() => void list.refetch()} />}
       {rows.length === 0 && !list.isPending && !list.hasNextPage && empty}
-      {rows.map((delivery) => (
-        <Link
-          key={delivery.delivery_id}
-          className="dl-row"
-          to="/factories/$factoryUid/webhooks/$webhookUid/deliveries/$deliveryId"
-          params={{
-            factoryUid: delivery.factory_uid,
-            webhookUid: delivery.webhook_uid,
-            deliveryId: delivery.delivery_id,
-          }}
-          search={search}
-          {...(delivery.delivery_id === selected ? { 'aria-current': 'true' as const } : {})}
-        >
-          <Label delivery={delivery} />
-          <span className="cut">
-            {isOfTeam && <span className="md">{`${visibleText(delivery.webhook_name)} `}</span>}
-            {visibleText(delivery.event ?? delivery.identity ?? delivery.delivery_id)}
-          </span>
-          <Ago time={delivery.received_at} className="dim small" />
-          <span className="sub cut">{summaryOf(delivery)}</span>
-        </Link>
-      ))}
+      <div ref={long.list}>
+        <div style={{ height: long.above }} />
+        {long.indexes.map((index) => {
+          const delivery = rows[index];
+          return (
+            delivery && (
+              <Link
+                key={delivery.delivery_id}
+                ref={long.measure}
+                data-index={index}
+                className="dl-row"
+                to="/factories/$factoryUid/webhooks/$webhookUid/deliveries/$deliveryId"
+                params={{
+                  factoryUid: delivery.factory_uid,
+                  webhookUid: delivery.webhook_uid,
+                  deliveryId: delivery.delivery_id,
+                }}
+                search={search}
+                {...(delivery.delivery_id === selected ? { 'aria-current': 'true' as const } : {})}
+              >
+                <Label delivery={delivery} />
+                <span className="cut">
+                  {isOfTeam && <span className="md">{`${visibleText(delivery.webhook_name)} `}</span>}
+                  {visibleText(delivery.event ?? delivery.identity ?? delivery.delivery_id)}
+                </span>
+                <Ago time={delivery.received_at} className="dim small" />
+                <span className="sub cut">{summaryOf(delivery)}</span>
+              </Link>
+            )
+          );
+        })}
+        <div style={{ height: long.below }} />
+      </div>
       {list.hasNextPage && (
         <p className="more">
           <button type="button" className="btn sm" onClick={() => void list.fetchNextPage()}>
