@@ -90,6 +90,15 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
     expect((await environments())[0]?.config).toEqual(changed);
     await browser().picture('environment');
 
+    await button(/^Test the setup/).click();
+    await page.waitForURL(/\/runs\/[0-9a-f-]{36}/);
+    const run = (await service.request('GET', `/agent/runs/${page.url().split('/').at(-1)}`)).body;
+    expect(run).toMatchObject({
+      title: 'Test of the setup of billing',
+      agent_config: { environment_id: made?.uid, model_id: 'runbook', refresh_environment: true },
+    });
+    await page.goBack();
+
     await button('Invite…').click();
     await page.getByLabel('Address, or UID of the person').fill('ada@example.com');
     await button('Invite').click();

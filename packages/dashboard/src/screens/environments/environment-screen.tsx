@@ -12,6 +12,7 @@ import { SkeletonRows } from '../../parts/empty.tsx';
 import { Fact } from '../../parts/fact.tsx';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
+import { MoreMenu } from '../../parts/more-menu.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { Ago } from '../../parts/time.tsx';
@@ -107,6 +108,7 @@ export function EnvironmentScreen() {
           <RoleButton needs="member" className="btn dan" run={() => setDeleting(true)}>
             Delete…
           </RoleButton>
+          <MoreMenu path={`/agent/environments/${data.uid}`} />
         </>
       }
     >
