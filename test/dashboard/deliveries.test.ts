@@ -147,7 +147,7 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     await button('More actions').click();
     await page.getByRole('menuitem', { name: 'Copy as curl' }).click();
     await page.getByText('Copied the curl command').waitFor();
-    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()');
     expect(copied).toContain(`${service.baseUrl}/api/v1${hooks.base}/${webhook.uid}`);
     expect(complaints).toEqual([]);
   });
@@ -157,29 +157,39 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     async () => {
       const { webhook, send, address } = await start();
       await send('firing', 'alert.oldest');
-      for (let index = 0; index < 240; index += 1) {
-        await send('resolved', `alert.${index}`);
+      // Rows of the database, because a webhook accepts fewer deliveries in a minute.
+      await service.deps.db.query(
+        `INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, provider_event)
+       SELECT new_uuid_v7(), uid, team_id, 'ACCEPTED', 1, 'alert.' || n FROM webhooks, generate_series(0, 239) n WHERE uid = $1`,
+        [webhook.uid],
+      );
+      await send('resolved', 'alert.newest');
+      for (let index = 0; index < 240; index += 1)
         await service.request('PUT', `/secrets/S${index}`, { body: { value: 'a-value-of-a-secret', scope: 'team' } });
-      }
       const loadAll = async (more: string) => {
         await button(more).waitFor();
-        while ((await button(more).count()) > 0) {
-          await button(more).click();
-          await page.evaluate('new Promise((resolve) => setTimeout(resolve, 300))');
-        }
+        // The button is gone when the last page has come, which can be before the click.
+        while ((await button(more).count()) > 0)
+          await button(more)
+            .click({ timeout: 2_000 })
+            .catch(() => undefined);
       };
+      const scrollTo = (selector: string, top: number) =>
+        page.evaluate(`document.querySelector('${selector}').scrollTo(0, ${top})`);
       await page.goto(`${address}/webhooks/${webhook.uid}`);
-      await page.getByRole('link', { name: /alert\.239/ }).waitFor();
       await loadAll('Older deliveries');
+      await scrollTo('.split > div', 0);
+      await page.getByRole('link', { name: /alert\.newest/ }).waitFor();
       expect(await page.locator('.dl-row').count()).toBeLessThan(100);
-      await page.getByRole('link', { name: /alert\.239/ }).waitFor();
-      await page.evaluate("document.querySelector('.split > div').scrollTo(0, 1e9)");
+      await scrollTo('.split > div', 1e9);
       await page.getByRole('link', { name: /alert\.oldest/ }).waitFor();
       await browser().picture('deliveries-long');
       await page.goto(`${service.baseUrl}/settings/audit?subject_type=secret`);
       await loadAll('Older changes');
       expect(await page.locator('tbody tr').count()).toBeLessThan(100);
-      await page.evaluate("document.querySelector('main').scrollTo(0, 1e9)");
+      await scrollTo('main', 0);
+      await page.getByRole('cell', { name: 'S239', exact: true }).first().waitFor();
+      await scrollTo('main', 1e9);
       await page.getByRole('cell', { name: 'S0', exact: true }).waitFor();
       await browser().picture('audit-long');
       expect(complaints).toEqual([]);
@@ -240,6 +250,29 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     });
     await dryRun.getByRole('button', { name: 'At a time of its schedule' }).waitFor();
     await browser().picture('automation');
+    expect(complaints).toEqual([]);
+  });
+
+  test('a pasted payload shows whether a new automation would start a run for it, before the automation is created', async () => {
+    const { webhook, address } = await start();
+    await hooks.create({ name: 'Pasted' });
+    await page.goto(`${address}/automations/new`);
+    await page.getByLabel('Name', { exact: true }).fill('From a payload');
+    await page.locator('label', { hasText: 'Pasted' }).getByRole('checkbox').check();
+    await button('Condition').click();
+    await page.getByLabel('Field', { exact: true }).fill('status');
+    await page.getByLabel('Add a value').fill('firing');
+    await page.getByLabel('A payload').fill('{"status": "resolved"}');
+    await page.getByText('It does not match').waitFor();
+    await page.getByLabel('A payload').fill('{"status": "firing"}');
+    await page.getByText('It matches and would start a run').waitFor();
+    await page.getByLabel('Then a run gets this prompt').fill('Look into it.');
+    await button('Create automation').click();
+    await page.getByText('Saved From a payload').waitFor();
+    await page.waitForURL(/\/automations\/(?!new)/);
+    const made = await testAutomations(service, hooks.factory.uid).read(page.url().split('/').at(-1) ?? '');
+    expect(made).toMatchObject({ name: 'From a payload', triggers: [{ filter: { payload: { status: ['firing'] } } }] });
+    expect(made.triggers[0]?.filter?.webhook_ids).not.toContain(webhook.uid);
     expect(complaints).toEqual([]);
   });
 

@@ -54,15 +54,19 @@ function Change({ change: { kind, name, action, members } }: { change: FactoryCh
           {` the ${kind} ${visibleText(name)}`}
         </span>
       </div>
-      {members?.map(({ member, before, after }) => (
-        <p key={member} className="small card-b">
-          <code>{visibleText(member)}</code>
-          {': '}
-          <span className="mut">{valueText(before)}</span>
-          {' → '}
-          <span>{valueText(after)}</span>
-        </p>
-      ))}
+      {members && (
+        <div className="card-b stack s1 small">
+          {members.map(({ member, before, after }) => (
+            <p key={member}>
+              <code>{visibleText(member)}</code>
+              {': '}
+              <span className="mut">{valueText(before)}</span>
+              {' → '}
+              <span>{valueText(after)}</span>
+            </p>
+          ))}
+        </div>
+      )}
     </div>
   );
 }

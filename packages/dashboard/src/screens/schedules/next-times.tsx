@@ -7,6 +7,8 @@ import { Ago } from '../../parts/time.tsx';
 import { onTwoClocks } from './clocks.ts';
 
 const pauseMs = 300;
+/** For a later time, `Ago` shows only its date, which is already in the row. */
+const relativeMs = 7 * 24 * 60 * 60 * 1000;
 
 /** Returns the value only after it has not changed for a moment, so that the page does not send a request for each key press. */
 function useSettled(value: string): string {
@@ -68,9 +70,11 @@ export function NextTimes({
           <p className="row wrap" title={exactText(Date.parse(time))}>
             <span>{own}</span>
             {here !== undefined && <span className="mut">{`${here} here`}</span>}
-            <span className="dim">
-              <Ago time={time} />
-            </span>
+            {Date.parse(time) - Date.now() < relativeMs && (
+              <span className="dim">
+                <Ago time={time} />
+              </span>
+            )}
           </p>
         </Fragment>
       ))}
