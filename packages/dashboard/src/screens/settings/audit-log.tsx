@@ -1,22 +1,45 @@
-import type { AuditEntry, ListAuditEntriesQuery } from '@runyard/contract/team/audit';
+import type { ListAuditEntriesQuery } from '@runyard/contract/team/audit';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { Fragment, useId } from 'react';
+import { useMembers } from '../../api/lists.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { oneOf } from '../../frame/search.ts';
 import { SkeletonRows } from '../../parts/empty.tsx';
+import { Field, Select } from '../../parts/form.tsx';
 import { Icon } from '../../parts/icon.tsx';
-import { useLongList } from '../../parts/long-list.ts';
 import { nameOf } from '../../parts/person.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { AuditDetail, type Go } from './audit-detail.tsx';
-import { AuditFilters } from './audit-filters.tsx';
 import { Section } from './section.tsx';
 import styles from './settings.module.css';
 
 const route = getRouteApi('/shell/settings/$tab');
 const filters = ['actor', 'action', 'subject_type', 'subject_uid', 'since', 'until'] as const;
+
+/** Kinds of objects whose changes a person can select in the log. The address can name further kinds. */
+const subjects = [
+  'agent_identity',
+  'automation',
+  'budget',
+  'code_host_credential',
+  'environment',
+  'event_subscription',
+  'factory',
+  'invitation',
+  'key',
+  'mcp_server',
+  'member',
+  'model_settings',
+  'run',
+  'schedule',
+  'secret',
+  'team',
+  'webhook',
+  'worker_pool',
+] as const;
 
 /** Lists the changes in the team. A row shows the author, the action, the changed object and the origin. The filters are in the address. */
 export function AuditLog() {
@@ -45,11 +68,6 @@ export function AuditLog() {
   const go = (change: Record<string, string | undefined>) =>
     void navigate({ to: '.', search: { ...search, entry: undefined, ...change }, replace: true });
   const rows = list.data?.pages.flatMap(({ entries }) => entries) ?? [];
-  const long = useLongList<HTMLTableSectionElement>({
-    count: rows.length,
-    rowPx: 35,
-    keyOf: (index) => rows[index]?.id ?? '',
-  });
   const isFiltered = Object.keys(query).length > 0;
   return (
     <>
@@ -57,7 +75,7 @@ export function AuditLog() {
         title="Audit log"
         about="Each change in the team, each sign-in, and the actions of keys and people on runs. It contains no secrets and no messages."
       />
-      <AuditFilters query={query} go={go} />
+      <Filters query={query} go={go} />
       {query.subject_uid !== undefined && (
         <p className="row">
           <span className="chip">
@@ -102,24 +120,36 @@ export function AuditLog() {
                 <th className="w140">From</th>
               </tr>
             </thead>
-            <tbody ref={long.list}>
-              <Space px={long.above} />
-              {long.indexes.map((index) => {
-                const entry = rows[index];
-                return (
-                  entry && (
-                    <Entry
-                      key={entry.id}
-                      entry={entry}
-                      index={index}
-                      isOpen={opened === entry.id}
-                      go={go}
-                      measure={long.measure}
-                    />
-                  )
-                );
-              })}
-              <Space px={long.below} />
+            <tbody>
+              {rows.map((entry) => (
+                <Fragment key={entry.id}>
+                  <tr>
+                    <td className="mut">
+                      <Ago time={entry.occurred_at} />
+                    </td>
+                    <td>{nameOf(entry.actor)}</td>
+                    <td>
+                      <button
+                        type="button"
+                        className={styles.open}
+                        aria-expanded={opened === entry.id}
+                        onClick={() => go({ entry: opened === entry.id ? undefined : entry.id })}
+                      >
+                        <code>{entry.action}</code>
+                      </button>
+                    </td>
+                    <td className="cut">{visibleText(entry.subject.name ?? entry.subject.uid)}</td>
+                    <td className="dim mono">{entry.origin.address}</td>
+                  </tr>
+                  {opened === entry.id && (
+                    <tr>
+                      <td className={styles.detail} colSpan={5}>
+                        <AuditDetail entry={entry} go={go} />
+                      </td>
+                    </tr>
+                  )}
+                </Fragment>
+              ))}
             </tbody>
           </table>
         </div>
@@ -138,55 +168,90 @@ export function AuditLog() {
   );
 }
 
-/** Fills the space of rows that are not rendered. */
-const Space = ({ px }: { px: number }) =>
-  px > 0 && (
-    <tr>
-      <td className="space" colSpan={5} style={{ height: px }} />
-    </tr>
-  );
-
-function Entry({
-  entry,
-  index,
-  isOpen,
-  go,
-  measure,
-}: {
-  entry: AuditEntry;
-  index: number;
-  isOpen: boolean;
-  go: Go;
-  measure: (row: Element | null) => void;
-}) {
+function Filters({ query, go }: { query: Partial<ListAuditEntriesQuery>; go: Go }) {
+  const members = useMembers();
+  const list = useId();
+  const { actor, subject_type: subject } = query;
+  const people = (members.data ?? []).map(({ user }) => [user.uid, nameOf(user)] as const);
   return (
-    <>
-      {/* A new function at each rendering, so that the row is measured again when its detail opens or closes. */}
-      <tr ref={(row) => measure(row)} data-index={index} aria-rowindex={index + 2}>
-        <td className="mut">
-          <Ago time={entry.occurred_at} />
-        </td>
-        <td>{nameOf(entry.actor)}</td>
-        <td>
-          <button
-            type="button"
-            className={styles.open}
-            aria-expanded={isOpen}
-            onClick={() => go({ entry: isOpen ? undefined : entry.id })}
-          >
-            <code>{entry.action}</code>
-          </button>
-        </td>
-        <td className="cut">{visibleText(entry.subject.name ?? entry.subject.uid)}</td>
-        <td className="dim mono">{entry.origin.address}</td>
-      </tr>
-      {isOpen && (
-        <tr data-of-row="">
-          <td className={styles.detail} colSpan={5}>
-            <AuditDetail entry={entry} go={go} />
-          </td>
-        </tr>
-      )}
-    </>
+    <form className={styles.filters} aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
+      <Field label="Who" path="actor">
+        {(control) => (
+          <Select
+            {...control}
+            value={actor ?? ''}
+            options={[
+              ['', 'anyone'],
+              ...people,
+              ...(actor === undefined || people.some(([uid]) => uid === actor) ? [] : [[actor, actor] as const]),
+            ]}
+            onChange={({ target }) => go({ actor: target.value })}
+          />
+        )}
+      </Field>
+      <Field label="Kind of thing" path="subject_type">
+        {(control) => (
+          <Select
+            {...control}
+            value={subject ?? ''}
+            options={[
+              ['', 'any'],
+              ...subjects.map((each) => [each, each] as const),
+              ...(subject === undefined || (subjects as readonly string[]).includes(subject)
+                ? []
+                : [[subject, subject] as const]),
+            ]}
+            onChange={({ target }) => go({ subject_type: target.value })}
+          />
+        )}
+      </Field>
+      <Field label="Action" path="action">
+        {(control) => (
+          <>
+            <input
+              {...control}
+              key={query.action}
+              className="in mono"
+              list={list}
+              placeholder="key.create"
+              defaultValue={query.action}
+              onBlur={({ target }) =>
+                target.value.trim() !== (query.action ?? '') && go({ action: target.value.trim() })
+              }
+              onKeyDown={({ key, currentTarget }) => key === 'Enter' && go({ action: currentTarget.value.trim() })}
+            />
+            <datalist id={list}>
+              {subjects.flatMap((each) =>
+                ['create', 'update', 'delete'].map((verb) => (
+                  <option key={`${each}.${verb}`}>{`${each}.${verb}`}</option>
+                )),
+              )}
+            </datalist>
+          </>
+        )}
+      </Field>
+      <Field label="From" path="since">
+        {(control) => (
+          <input
+            {...control}
+            type="date"
+            className="in"
+            value={query.since?.slice(0, 10) ?? ''}
+            onChange={({ target }) => go({ since: target.value === '' ? undefined : `${target.value}T00:00:00Z` })}
+          />
+        )}
+      </Field>
+      <Field label="Before" path="until">
+        {(control) => (
+          <input
+            {...control}
+            type="date"
+            className="in"
+            value={query.until?.slice(0, 10) ?? ''}
+            onChange={({ target }) => go({ until: target.value === '' ? undefined : `${target.value}T00:00:00Z` })}
+          />
+        )}
+      </Field>
+    </form>
   );
 }
