@@ -150,3 +150,30 @@ export const rawHello = (more: object = {}): object => ({
     ...more,
   },
 });
+
+/**
+ * Connects a worker and assigns a new run to it. `newRun` creates a run in the pool of the worker. `say` sends a message of the worker about
+ * the run, and waits until the service has applied the message.
+ */
+export async function assignedRun(
+  baseUrl: string,
+  key: string,
+  newRun: (body: Record<string, unknown>) => Promise<unknown>,
+) {
+  const worker = await acceptedWorker(baseUrl, key, 'box');
+  worker.say(rawHello({ worker_id: 'box' }));
+  await worker.roundTrip();
+  await newRun({ config: { worker_host: 'box' } });
+  const { task_id, execution_id, env_vars } = await firstAssignment(worker);
+  let seq = 0;
+  return {
+    runId: task_id,
+    runToken: env_vars?.RUNYARD_RUN_TOKEN ?? '',
+    say: async (type: string, data: object) => {
+      seq += 1;
+      worker.say({ type, seq, data: { task_id, execution_id, ...data } });
+      await vi.waitFor(() => expect(receivedOf(worker, 'messages_applied').at(-1)?.seq).toBe(seq), { timeout: 60_000 });
+    },
+    close: () => worker.close(),
+  };
+}

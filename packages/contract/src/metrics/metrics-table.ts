@@ -164,7 +164,12 @@ export const metricsTable = {
     kind: 'counter',
     unit: '{connection}',
     description: 'Connections of sandboxes that were denied.',
-    labels: { reason: { description: 'Reason', values: Object.keys(deniedReasons) } },
+    labels: {
+      reason: {
+        description: 'Reason; `other`: further connections of a sandbox, after its worker has reported 20 targets',
+        values: Object.keys(deniedReasons),
+      },
+    },
   },
   runyard_model_requests_total: {
     kind: 'counter',

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startFakeModels } from '../../../../../test/fakes/models.ts';
 import { answerAtFixedCost, answerUsd, askModel, opus } from '../../../test/budgets.ts';
 import { readSeries } from '../../../test/metrics.ts';
+import { assignedRun, startTestProcess, type TestProcess } from '../../../test/process.ts';
 import { openTestService, startTestService } from '../../../test/service.ts';
 import { testWebhooks } from '../../../test/webhooks.ts';
 import { count, observe } from '../../platform/metrics/record.ts';
@@ -14,7 +15,7 @@ const token = 'token-of-the-metrics';
 const fake = await startFakeModels();
 afterAll(() => fake.close());
 const service = await openTestService({
-  env: { ...fake.env, RUNYARD_METRICS_TOKEN: token, RUNYARD_METRICS_POOLS: 'gpu' },
+  env: { ...fake.env, RUNYARD_METRICS_TOKEN: token, RUNYARD_METRICS_POOLS: 'gpu,box' },
 });
 const { db } = service.deps;
 
@@ -75,26 +76,96 @@ describe('/metrics on a separate port', () => {
   });
 });
 
-test('the metrics count a run from its create to its end, with the time in the queue, the time to start and the duration', async () => {
-  const series = readSeries(await scrape());
-  const get = (name: string) => series.get(name) ?? 0;
-  const execution = await service.startExecution();
-  const { runId, executionId, runToken } = execution;
-  const started = await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
-  expect(started.status).toBe(200);
-  await db.query(`UPDATE runs SET state = 'INPROGRESS' WHERE id = $1`, [runId]);
-  await db.query(`UPDATE executions SET phase = 'running', started_at = now() WHERE id = $1`, [executionId]);
-  expect(await succeed(db, { runId, executionId, args: { idle_seconds: 0, stop_seconds: 5 } })).toBe(true);
-  const after = readSeries(await scrape());
-  for (const name of [
-    'runyard_run_transitions_total{state="QUEUED"}',
-    'runyard_run_transitions_total{state="PENDING"}',
-    'runyard_run_transitions_total{state="CLAIMED"}',
-    'runyard_run_transitions_total{state="SUCCEEDED"}',
-    'runyard_run_duration_seconds_count{state="SUCCEEDED"}',
-  ])
-    expect([name, after.get(name)]).toEqual([name, get(name) + 1]);
-  expect(after.get('runyard_run_duration_seconds_sum{state="SUCCEEDED"}')).toBeGreaterThan(0);
+describe('the metrics count a run', () => {
+  /** Reads all series now. Returns a function that returns the increase of a series since then. */
+  const watch = async () => {
+    const before = readSeries(await scrape());
+    return async () => {
+      const after = readSeries(await scrape());
+      return (series: string) => (after.get(series) ?? 0) - (before.get(series) ?? 0);
+    };
+  };
+  let workers: TestProcess;
+  beforeAll(async () => {
+    workers = await startTestProcess(service.deps);
+  });
+  afterAll(() => workers.close());
+
+  test('from its create to its end, with the time in the queue, the time to start and the duration', async () => {
+    const increases = await watch();
+    const { runToken: key, say, close } = await assignedRun(workers.baseUrl, service.key, service.newRun);
+    await say('task_claimed', { worker_id: 'box' });
+    const began = { occurred_at: new Date().toISOString() };
+    const events = [
+      { seq: 1, ...began, type: 'agent_started', harness: 'runyard', model_id: 'runbook' },
+      { seq: 2, ...began, type: 'turn_started', step_id: 'one', prompt: 'Do it' },
+    ];
+    const agent = (path: string, body: object) => service.request('POST', `/harness-support/${path}`, { key, body });
+    expect((await agent('events', { events })).status).toBe(200);
+    expect((await agent('finish-task', { success: true, summary: 'Done' })).status).toBe(200);
+    close();
+    const increase = await increases();
+    for (const name of [
+      'runyard_run_transitions_total{state="QUEUED"}',
+      'runyard_run_transitions_total{state="PENDING"}',
+      'runyard_run_transitions_total{state="CLAIMED"}',
+      'runyard_run_transitions_total{state="INPROGRESS"}',
+      'runyard_run_transitions_total{state="SUCCEEDED"}',
+      'runyard_run_queue_seconds_count{pool="box"}',
+      'runyard_run_start_seconds_count',
+      'runyard_run_duration_seconds_count{state="SUCCEEDED"}',
+    ])
+      expect([name, increase(name)]).toEqual([name, 1]);
+    const [queue, start, duration] = [
+      increase('runyard_run_queue_seconds_sum{pool="box"}'),
+      increase('runyard_run_start_seconds_sum'),
+      increase('runyard_run_duration_seconds_sum{state="SUCCEEDED"}'),
+    ];
+    expect(queue).toBeGreaterThan(0);
+    expect(start).toBeGreaterThan(queue);
+    expect(duration).toBeGreaterThan(start);
+    for (const [surface, status] of [
+      ['api', '2xx'],
+      ['agent', '2xx'],
+    ])
+      expect(
+        increase(`runyard_http_request_duration_seconds_count{surface="${surface}",status="${status}"}`),
+      ).toBeGreaterThan(0);
+  });
+
+  test('with the start of its sandbox, a repeated report of it, denied connections and the failure that the worker reports', async () => {
+    const increases = await watch();
+    const { say, close } = await assignedRun(workers.baseUrl, service.key, service.newRun);
+    await say('task_claimed', { worker_id: 'box' });
+    for (const _ of ['first', 'repeated']) await say('sandbox_ready', { backend: 'gvisor', spawn_ms: 250 });
+    const denied = (host: string, count = 1) => ({ host, port: 443, reason: 'host_not_allowed', count });
+    await say('connections_denied', { number: 1, total: 1, connections: [denied('a.example')] });
+    await say('connections_denied', { number: 2, total: 4, connections: [denied('b.example')] });
+    const all = [denied('a.example', 3), denied('b.example', 4)];
+    await say('connections_denied', { number: 21, total: 12, connections: all });
+    await say('task_failed', { message: 'no space', failure: { phase: 'spawn', reason: 'disk_limit' } });
+    close();
+    const increase = await increases();
+    const series = {
+      'runyard_sandbox_start_seconds_count{backend="gvisor"}': 1,
+      'runyard_sandbox_start_seconds_sum{backend="gvisor"}': 0.25,
+      'runyard_egress_denied_total{reason="host_not_allowed"}': 7,
+      'runyard_egress_denied_total{reason="other"}': 5,
+      'runyard_sandbox_failures_total{phase="spawn",reason="disk_limit"}': 1,
+    };
+    expect(Object.fromEntries(Object.keys(series).map((name) => [name, increase(name)]))).toEqual(series);
+  });
+
+  test('that failed, by state and error code, and its refused requests', async () => {
+    const increases = await watch();
+    const { runToken: key } = await service.startExecution();
+    const body = { success: false, summary: 'no', error: { code: 'environment_setup_failed', message: 'no' } };
+    expect((await service.request('POST', '/harness-support/finish-task', { key, body })).status).toBe(200);
+    expect((await service.request('GET', '/agent/runs/unknown')).status).toBe(404);
+    const increase = await increases();
+    expect(increase('runyard_run_failures_total{state="FAILED",code="environment_setup_failed"}')).toBe(1);
+    expect(increase('runyard_http_request_duration_seconds_count{surface="api",status="4xx"}')).toBe(1);
+  });
 });
 
 test('the metrics do not count a change that was rolled back', async () => {
@@ -110,13 +181,19 @@ test('the metrics do not count a change that was rolled back', async () => {
   expect(await valueNow(series)).toBe(before);
 });
 
-test('the metrics count requests, tokens and cost of a model', async () => {
+test('the metrics count requests, errors, tokens and cost of a model', async () => {
   answerAtFixedCost(fake);
   const { runToken } = await service.startExecution({ config: { model_id: opus } });
   expect((await askModel(service.baseUrl, runToken)).status).toBe(200);
   await expect.poll(() => valueNow(`runyard_model_requests_total{model="${opus}",result="answered"}`)).toBe(1);
   expect(await valueNow(`runyard_model_tokens_total{model="${opus}",kind="output"}`)).toBe(40);
   expect(await valueNow(`runyard_model_cost_dollars_total{model="${opus}"}`)).toBeCloseTo(answerUsd, 6);
+  fake.misbehave({ kind: 'status', status: 400, message: 'no' });
+  fake.misbehave({ kind: 'status', status: 500, message: 'not now' });
+  for (const status of [400, 500]) expect((await askModel(service.baseUrl, runToken)).status).toBe(status);
+  for (const result of ['refused', 'failed'])
+    await expect.poll(() => valueNow(`runyard_model_requests_total{model="${opus}",result="${result}"}`)).toBe(1);
+  expect(await valueNow(`runyard_model_request_duration_seconds_count{model="${opus}"}`)).toBe(3);
   expect((await askModel(service.baseUrl, 'ryr_unknown')).status).toBe(401);
   expect(await valueNow('runyard_authentication_failures_total{credential="run_token"}')).toBe(1);
 });
@@ -138,7 +215,7 @@ test('the metrics show depth and age of the queue for each pool that a setting n
   await service.newRun({ config: { worker_host: 'a-secret-pool' } });
   await service.newRun({ config: { worker_host: 'another-pool' } });
   await db.query(`UPDATE executions SET available_at = now() - interval '90 seconds' WHERE pool = 'gpu'`);
-  const readings = await measureQueueAndWorkers(db, ['gpu']);
+  const readings = await measureQueueAndWorkers(db, ['gpu', 'box']);
   const values = Object.fromEntries(
     readings.map(({ name, labels, value }) => [`${name} ${Object.values(labels).join()}`, value]),
   );

@@ -10,7 +10,7 @@ import {
   type WorkerMessage,
   type WorkerStatus,
 } from '@runyard/contract/workers/worker-protocol';
-import { count, observe } from '../../platform/metrics/record.ts';
+import { count } from '../../platform/metrics/record.ts';
 import { afterCommit, type Queryable } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { updateWorkerDisk } from '../../runs/executions/lease/connection-rows.ts';
@@ -85,7 +85,7 @@ export async function handleWorkerMessage(
   const current = executionId === undefined ? undefined : connection.executions.get(executionId);
   if (executionId === undefined || !current || current.runId !== runId) {
     deps.log.warn(
-      { worker: connection.workerId, type: message.type, run: runId },
+      { worker: connection.workerId, type: message.type, run_id: runId },
       'message about an execution that this connection does not hold',
     );
     return false;
@@ -100,7 +100,7 @@ export async function handleWorkerMessage(
   connection.ordersSent.delete(executionId);
   if (outcome === 'refused') {
     deps.log.warn(
-      { worker: connection.workerId, type: message.type, run: runId },
+      { worker: connection.workerId, type: message.type, run_id: runId },
       'message about an execution that this connection may not act on',
     );
     if (message.type === 'task_claimed' || message.type === 'sandbox_ready') orderStop(connection, runId, executionId);
@@ -128,7 +128,6 @@ async function apply(
       const { backend, spawn_ms, limits, network } = message.data;
       const sandbox = { backend, spawn_ms, ...(limits ? { limits } : {}), ...(network ? { network } : {}) };
       await addReadySandbox(tx, target, sandbox);
-      afterCommit(tx, () => observe('runyard_sandbox_start_seconds', { backend }, spawn_ms / 1_000));
       return 'held';
     }
     case 'image_step':

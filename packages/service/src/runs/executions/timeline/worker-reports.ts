@@ -3,10 +3,11 @@
 import type { DeniedConnection, DeniedConnections } from '@runyard/contract/egress/denied';
 import { deniedReasons } from '@runyard/contract/egress/denied-reasons';
 import { maxDeniedShown } from '@runyard/contract/limits';
+import { otherValue } from '@runyard/contract/metrics/metric';
 import type { SandboxIsolation } from '@runyard/contract/runs/timeline';
 import { shorten } from '@runyard/contract/wire/shorten';
 import type { SandboxLevel, WorkerMessage } from '@runyard/contract/workers/worker-protocol';
-import { count } from '../../../platform/metrics/record.ts';
+import { count, observe } from '../../../platform/metrics/record.ts';
 import { afterCommit, type Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, json, nullable } from '../../../platform/store/database/statement.ts';
 import { redactorOf, type ServiceSecrets } from '../../../team/redaction/agent-text.ts';
@@ -58,8 +59,9 @@ const completeEvent = defineStatement({
   text: `
     UPDATE run_events v SET payload = v.payload || $3::jsonb FROM executions e
     WHERE e.id = $2 AND v.run_id = $1 AND v.execution_number = e.number AND v.event_type = 'worker_container_ready'
-      AND NOT v.payload ? 'spawn_ms'`,
-  row: {},
+      AND NOT v.payload ? 'spawn_ms'
+    RETURNING v.seq`,
+  row: { seq: integer },
 });
 
 interface Target {
@@ -67,20 +69,27 @@ interface Target {
   readonly executionId: string;
 }
 
-/** Adds a sandbox to the timeline, with the data that its worker reports. The caller has locked the run's row. */
+/**
+ * Adds a sandbox to the timeline, with the data that its worker reports, and measures its start. A repeated report changes nothing. The
+ * caller has locked the run's row.
+ */
 export async function addReadySandbox(
   tx: Queryable,
   target: Target,
   sandbox: { readonly backend: string; readonly spawn_ms: number },
 ): Promise<void> {
-  const [recorded] = await tx.query(record, [target.executionId, JSON.stringify({ backend: sandbox.backend })]);
+  const { backend, spawn_ms } = sandbox;
+  const measure = () => afterCommit(tx, () => observe('runyard_sandbox_start_seconds', { backend }, spawn_ms / 1_000));
+  const [recorded] = await tx.query(record, [target.executionId, JSON.stringify({ backend })]);
   if (recorded) {
+    measure();
     const payload = { ...sandbox, ...isolationOf(recorded.level ?? {}) };
     return await appendTimelineEvent(tx, { ...target, type: 'worker_container_ready', payload });
   }
   // If the agent has reported its start before the worker, only add the worker's data. A worker may be later, because its backend may read
   // the states of its sandboxes only from time to time.
-  await tx.query(completeEvent, [target.runId, target.executionId, JSON.stringify(sandbox)]);
+  const completed = await tx.query(completeEvent, [target.runId, target.executionId, JSON.stringify(sandbox)]);
+  if (completed.length > 0) measure();
 }
 
 /**
@@ -152,6 +161,20 @@ const findReport = defineStatement({
 });
 
 /**
+ * Counts denied connections. The final report repeats the connections of the earlier reports, each of which counted one try. Tries that
+ * the final report omits count as `other`.
+ */
+function countDenied({ number, connections, total }: DeniedConnections): void {
+  const isFinal = number > maxDeniedShown;
+  for (const { reason, count: tries } of connections) {
+    const uncounted = isFinal ? tries - 1 : tries;
+    if (uncounted > 0) count('runyard_egress_denied_total', { reason }, uncounted);
+  }
+  const omitted = total - connections.reduce((sum, { count: tries }) => sum + tries, 0);
+  if (isFinal && omitted > 0) count('runyard_egress_denied_total', { reason: otherValue }, omitted);
+}
+
+/**
  * Adds denied connections of a sandbox to the timeline. Each report has a number, and a report whose number is already stored is skipped.
  * The numbers have a maximum, so the number of events is limited too. The caller has locked the run's row. Programs of the run choose the
  * names of the hosts, so these names are untrusted text.
@@ -160,12 +183,11 @@ export async function appendDeniedConnections(
   service: ServiceSecrets,
   tx: Queryable,
   { runId, executionId }: { readonly runId: string; readonly executionId: string },
-  { number, connections, total }: DeniedConnections,
+  denied: DeniedConnections,
 ): Promise<void> {
+  const { number, connections, total } = denied;
   if ((await tx.query(findReport, [runId, executionId, number])).length > 0) return;
-  afterCommit(tx, () => {
-    for (const { reason, count: denied } of connections) count('runyard_egress_denied_total', { reason }, denied);
-  });
+  afterCommit(tx, () => countDenied(denied));
   const redactor = redactorOf(service, { grantedSecrets: await readGrantedSecrets(tx, runId) });
   const toItem = ({ host, port, reason, count }: DeniedConnection) => ({
     host: redactor.whole(host),
