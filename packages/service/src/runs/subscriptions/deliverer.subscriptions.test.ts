@@ -1,6 +1,7 @@
 import { EventPayload } from '@runyard/contract/team/event-subscriptions';
 import { describe, expect, test } from 'vitest';
 import { insertTeam } from '../../../test/executions.ts';
+import { collectMeasurements } from '../../../test/metrics.ts';
 import { deleteRows, registeredRetention } from '../../../test/retention.ts';
 import { openTestSubscriptions, patience } from '../../../test/subscriptions.ts';
 import { enqueuePing } from './deliveries.ts';
@@ -12,11 +13,13 @@ const { db } = subscriptions.database;
 
 describe('a subscription', () => {
   test('is disabled at once by a 410, with the reason', async () => {
+    const measured = collectMeasurements();
     const id = await subscriptions.subscribe();
     subscriptions.receiver.behave({ status: 410 });
     await subscriptions.openDeliverer();
     await subscriptions.newRun();
     expect(await subscriptions.untilAttempts(1)).toMatchObject({ status: 'failed' });
+    expect(measured('runyard_subscription_attempts_total')).toEqual([{ labels: { result: 'gone' }, value: 1 }]);
     expect(await subscriptions.subscription(id)).toMatchObject({
       enabled: false,
       disabled_reason: 'The receiver answered 410: it is gone.',

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { EventPayload } from '@runyard/contract/team/event-subscriptions';
 import { describe, expect, test } from 'vitest';
+import { collectMeasurements } from '../../../test/metrics.ts';
 import { openTestSubscriptions, patience } from '../../../test/subscriptions.ts';
 import { makeVault } from '../../platform/secrets/vault.ts';
+import { measureDueDeliveries } from './claim.ts';
 import { redeliver } from './deliveries.ts';
 import { rotateSecret } from './subscriptions.ts';
 
@@ -52,11 +54,19 @@ describe('a delivery', () => {
   });
 
   test('is sent by the next process that starts, if no deliverer ran when it was enqueued', async () => {
+    const measured = collectMeasurements();
+    const due = async () => (await measureDueDeliveries(db)).map(({ value }) => value);
     await subscriptions.subscribe();
     await subscriptions.newRun();
+    expect(await due()).toEqual([1]);
     const deliverer = await subscriptions.openDeliverer();
     await deliverer.deliver();
     expect((await subscriptions.untilAttempts(1)).status).toBe('delivered');
+    expect(await due()).toEqual([0]);
+    expect(measured('runyard_subscription_attempts_total')).toEqual([{ labels: { result: 'delivered' }, value: 1 }]);
+    expect(measured('runyard_subscription_attempt_duration_seconds')).toEqual([
+      { labels: {}, value: expect.toSatisfy((seconds) => seconds > 0 && seconds < 60) },
+    ]);
   });
 
   test('is signed with the old and the new secret for 24 h after a rotation', async () => {
@@ -143,6 +153,7 @@ describe('a failed attempt', () => {
     ['a reset', 'reset', /reset/],
     ['silence', 'hang', /no answer within 1 s/],
   ] as const)('can be caused by %s', async (_, behaviour, error) => {
+    const measured = collectMeasurements();
     await subscriptions.subscribe();
     subscriptions.receiver.behave(behaviour);
     await subscriptions.openDeliverer({ timeoutMs: behaviour === 'hang' ? 1_000 : 60_000 });
@@ -151,6 +162,7 @@ describe('a failed attempt', () => {
     expect(delivery.status).toBe('pending');
     expect(delivery.log[0]?.error).toMatch(error);
     expect(subscriptions.receiver.received).toHaveLength(1);
+    expect(measured('runyard_subscription_attempts_total')).toEqual([{ labels: { result: 'failed' }, value: 1 }]);
   });
 
   test('does not count any more after the next success', async () => {

@@ -8,8 +8,10 @@ import { buffer } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { describeBlobStore } from '../../../../test/blob-store.ts';
+import { collectMeasurements } from '../../../../test/metrics.ts';
 import type { BlobStore } from './blobs.ts';
 import { openFolderBlobs } from './folder-blobs.ts';
+import { measuredBlobs } from './measured-blobs.ts';
 
 let folder: string;
 let blobs: BlobStore;
@@ -20,20 +22,40 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 const limits = { maxBytes: 1000 };
+async function* brokenBody() {
+  yield Buffer.from('half');
+  throw new Error('connection lost');
+}
 const incoming = () => readdir(path.join(folder, 'incoming'));
 
 describeBlobStore('a folder', async () => blobs);
 
 test('a blob folder stores no part of a body that is too large or incomplete, or whose key already has a blob', async () => {
-  const broken = (async function* () {
-    yield Buffer.from('half');
-    throw new Error('connection lost');
-  })();
-  await expect(blobs.put('k', broken, limits)).rejects.toThrow('connection lost');
+  await expect(blobs.put('k', brokenBody(), limits)).rejects.toThrow('connection lost');
   expect(await blobs.put('k', Readable.from([Buffer.alloc(2000)]), limits)).toEqual({ outcome: 'too_large' });
   await blobs.putIfAbsent('k', Readable.from([Buffer.from('first')]));
   expect(await blobs.putIfAbsent('k', Readable.from([Buffer.from('second')]))).toBe(false);
   expect(await incoming()).toEqual([]);
+});
+
+test('the measured blob folder counts each operation by its result, and the stored bytes', async () => {
+  const measured = collectMeasurements();
+  const store = measuredBlobs(blobs);
+  await store.put('k', Readable.from([Buffer.alloc(7)]), limits);
+  await store.put('large', Readable.from([Buffer.alloc(2000)]), limits);
+  await expect(store.put('cut', brokenBody(), limits)).rejects.toThrow('connection lost');
+  (await store.get('k'))?.stream.destroy();
+  await store.get('missing');
+  await store.delete('k');
+  expect(measured('runyard_blob_operations_total').map(({ labels }) => Object.values(labels).join(' '))).toEqual([
+    'put done',
+    'put too_large',
+    'put failed',
+    'get done',
+    'get missing',
+    'delete done',
+  ]);
+  expect(measured('runyard_blob_written_bytes_total')).toEqual([{ labels: {}, value: 7 }]);
 });
 
 test('a reader can read a blob to its end if the blob is replaced or deleted meanwhile', async () => {

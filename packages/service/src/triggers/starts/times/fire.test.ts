@@ -1,9 +1,11 @@
 import { maxWaitingFires } from '@runyard/contract/limits';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { collectMeasurements } from '../../../../test/metrics.ts';
 import { scheduleBase, testSchedules } from '../../../../test/schedules.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { claim } from '../../../runs/executions/transitions/transitions.ts';
+import { measureOverdue } from '../../schedules/claim.ts';
 import { cancelReplaced } from '../replace.ts';
 import { startWaiting } from '../settle.ts';
 import { fireDueSchedules, runSchedules } from './fire.ts';
@@ -24,10 +26,14 @@ async function fireNow(id: string): Promise<void> {
 
 describe('a schedule that is due', () => {
   test('creates one run, which shows the schedule and has the rights of its creator', async () => {
+    const measured = collectMeasurements();
     const schedule = await create({ name: 'Report', metadata: { ticket: 'A-1' }, agent_config: { name: 'reporter' } });
     await makeDue(schedule.id, 5);
+    expect(await measureOverdue(db)).toMatchObject([{ value: expect.closeTo(5, -1) }]);
     expect(await fireDueSchedules(deps)).toBe(1);
     expect(await fireDueSchedules(deps)).toBe(0);
+    expect(await measureOverdue(db)).toMatchObject([{ value: 0 }]);
+    expect(measured('runyard_schedule_lateness_seconds')).toEqual([{ labels: {}, value: expect.closeTo(5, -1) }]);
     const [fire, ...others] = await fires(schedule.id);
     expect(others).toEqual([]);
     expect(fire).toMatchObject({ outcome: 'started', due_at: expect.any(String) });
