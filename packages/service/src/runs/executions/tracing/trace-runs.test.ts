@@ -3,10 +3,12 @@ import { spanAttributes } from '@runyard/contract/metrics/trace-names';
 import { afterAll, describe, expect, test } from 'vitest';
 import { startFakeCollector } from '../../../../../../test/fakes/collector.ts';
 import { startFakeModels } from '../../../../../../test/fakes/models.ts';
+import { on, testAutomations } from '../../../../test/automations.ts';
 import { answerAtFixedCost, askModel, opus } from '../../../../test/budgets.ts';
 import { startTestService } from '../../../../test/service.ts';
-import { isBelow, ratioOf } from '../../../platform/metrics/open-traces.ts';
-import { rootOf } from './trace-runs.ts';
+import { testWebhooks } from '../../../../test/webhooks.ts';
+import { isBelow, openTraces, ratioOf } from '../../../platform/metrics/open-traces.ts';
+import { makeRunTracer, rootOf, spansOfTurn } from './trace-runs.ts';
 
 const collector = await startFakeCollector();
 const fake = await startFakeModels();
@@ -56,9 +58,24 @@ async function playRun() {
   return runId;
 }
 
+/** Starts a run by a delivery. The setup of the run fails. */
+async function failDelivery() {
+  const { factory, create, send, log } = await testWebhooks(service);
+  const webhook = await create();
+  await testAutomations(service, factory.uid).create([on(webhook)]);
+  const headers = { traceparent: `00-${foreign.traceId}-${foreign.spanId}-01` };
+  expect((await send(webhook, { body: JSON.stringify({ planted }), headers })).status).toBe(202);
+  const runId = (await log(webhook))[0]?.runs?.[0] ?? '';
+  const { runToken: key } = await service.claimRun(runId);
+  const body = { success: false, summary: planted, error: { code: 'environment_setup_failed', message: planted } };
+  expect((await service.request('POST', '/harness-support/finish-task', { key, body })).status).toBe(200);
+  return runId;
+}
+
 describe('the trace of a run', async () => {
   const runId = await playRun();
   const other = await service.newRun();
+  const delivered = await failDelivery();
   await service.close();
   const spans = collector.spans().filter(({ traceId }) => traceId === rootOf(runId).traceId);
   const named = (name: string) => spans.find((span) => span.name.startsWith(name));
@@ -107,10 +124,121 @@ describe('the trace of a run', async () => {
     expect(collector.spans().some(({ traceId }) => traceId === rootOf(other).traceId)).toBe(true);
   });
 
+  test('begins with the delivery that started the run, and ends with the error of a failed start', () => {
+    const { traceId, spanId } = rootOf(delivered);
+    const ofRun = collector.spans().filter((span) => span.traceId === traceId);
+    expect(
+      ofRun.map(({ name, parentSpanId, attributes, status, links }) => [
+        name,
+        parentSpanId,
+        attributes['error.type'],
+        status.code,
+        links,
+      ]),
+    ).toEqual([
+      ['create_run', undefined, undefined, 0, []],
+      ['queue', spanId, undefined, 0, []],
+      ['start', spanId, 'environment_setup_failed', 2, []],
+    ]);
+    expect(ofRun[0]?.attributes).toMatchObject({ 'runyard.run.id': delivered, 'runyard.run.source': 'WEBHOOK' });
+  });
+
   test('contains no prompt, title, tool name, output, key or token', () => {
     const sent = collector.requests.map(({ body }) => body.toString('utf8')).join('\n');
     for (const secret of [planted, service.key, 'ryr_', fake.env.RUNYARD_ANTHROPIC_API_KEY ?? 'sk-'])
       expect([secret, sent.includes(secret)]).toEqual([secret, false]);
+  });
+});
+
+describe('the spans of a turn', () => {
+  const turn = {
+    runId: 'r',
+    executionId: 'e',
+    state: 'SUCCEEDED',
+    code: undefined,
+    wantedMs: 1_000,
+    endMs: 9_000,
+  } as const;
+  const execution = {
+    number: 1,
+    assignedMs: 2_000,
+    startedMs: 3_000,
+    harness: 'oz',
+    modelId: opus,
+    backend: 'gvisor',
+    conversationId: 'c',
+  };
+  const failed = { state: 'ERROR', code: 'internal_error' } as const;
+  const tokens = { input: 1, output: 2, cacheRead: 3, cacheWrite: 4 };
+  const call = (status: number) => ({ modelId: opus, status, tokens, endMs: 5_000, durationMs: 500 });
+
+  test.each([
+    ['the first turn of an execution', {}, {}, ['queue 1000-2000', 'start 2000-3000', 'invoke_agent 3000-9000']],
+    ['a follow-up turn', { wantedMs: 7_000 }, {}, ['invoke_agent 7000-9000']],
+    ['a failed turn', failed, {}, ['queue 1000-2000', 'start 2000-3000', 'invoke_agent 3000-9000 internal_error']],
+    ['a start that failed', failed, { startedMs: null }, ['queue 1000-2000', 'start 2000-9000 internal_error']],
+    [
+      'a start that was cancelled',
+      { state: 'CANCELLED' as const },
+      { startedMs: null },
+      ['queue 1000-2000', 'start 2000-9000'],
+    ],
+    [
+      'a run that no worker took',
+      failed,
+      { startedMs: null, assignedMs: null, backend: null },
+      ['queue 1000-9000 internal_error'],
+    ],
+  ])('of %s', (_, change, of, expected) => {
+    const spans = spansOfTurn({ ...turn, ...change }, { ...execution, ...of }, [], []);
+    const shown = spans.map(({ name, startMs, endMs, isFailed, attributes: { errorType } }) => {
+      expect([name, Boolean(isFailed)]).toEqual([name, errorType !== undefined]);
+      return `${name} ${startMs}-${endMs}${isFailed ? ` ${errorType}` : ''}`;
+    });
+    expect(shown).toEqual(expected);
+  });
+
+  test.each([
+    [200, undefined],
+    [429, '429'],
+    [502, '502'],
+  ])('contain a model call with the status %i, with the error type %s', (status, errorType) => {
+    const calls = spansOfTurn(turn, execution, [call(status)], []).at(-1)?.children;
+    expect(calls).toMatchObject([
+      { name: 'chat claude-opus-5-5', startMs: 4_500, endMs: 5_000, attributes: { inputTokens: 8, outputTokens: 2 } },
+    ]);
+    expect([calls?.[0]?.isFailed, calls?.[0]?.attributes.errorType]).toEqual([errorType && true, errorType]);
+  });
+});
+
+describe('the flags of a foreign trace', () => {
+  /** Creates two runs in a tracer: one that the ratio samples, and one that it does not sample. Returns the names of the sent traces. */
+  const sentWith = async (ratio: number, flags: string) => {
+    const env = {
+      ...variables,
+      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: String(ratio),
+    };
+    const traces = await openTraces(env, service.deps.log);
+    if (!traces) throw new Error('traces are off');
+    const tracer = makeRunTracer({ db: service.deps.db, traces, log: service.deps.log });
+    const ids = Array.from({ length: 2_000 }, (_, index) => `${flags} ${ratio} ${index}`);
+    const runs = [true, false].map((wanted) => ids.find((id) => isBelow(rootOf(id).traceId, 0.01) === wanted) ?? '');
+    // The random part of this foreign trace id is 0, so a sampler that obeyed the id would sample each trace.
+    const traceparent = `00-${'a'.repeat(16)}${'0'.repeat(16)}-${foreign.spanId}-${flags}`;
+    for (const id of runs) tracer.created({ id, source: 'API', request: { receivedMs: Date.now(), traceparent } });
+    await tracer.close();
+    await traces.close();
+    const links = runs.map((id) => collector.spans().find(({ traceId }) => traceId === rootOf(id).traceId)?.links);
+    return links.map((each) => each?.map(({ spanId }) => spanId));
+  };
+
+  test('do not make an unsampled run sampled', async () => {
+    expect(await sentWith(0.01, '01')).toEqual([[foreign.spanId], undefined]);
+  });
+
+  test('do not make a sampled run unsampled, and the trace has the link', async () => {
+    expect(await sentWith(1, '00')).toEqual([[foreign.spanId], [foreign.spanId]]);
   });
 });
 
