@@ -11,7 +11,9 @@ import { newRawKey } from '../packages/service/src/team/access/keys/key.ts';
 import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
 import { isOnPath } from './checks/system-packages.ts';
 import { freePort } from './support/free-port.ts';
+import { type Prometheus, startPrometheus } from './support/prometheus.ts';
 import { type OneService, startService } from './support/service-process.ts';
+import { eventually } from './support/system.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
 const read = (name: string): string => readFileSync(path.join(root, 'deploy', name), 'utf8');
@@ -19,12 +21,18 @@ const key = newRawKey();
 
 let database: TestDatabase;
 const services: OneService[] = [];
+const token = 'token-of-the-metrics';
+let places: number[] = [];
 let texts: string[] = [];
+const noPrometheus = isOnPath('prometheus') ? null : 'no prometheus: install the package prometheus';
+let prometheus: Prometheus;
 beforeAll(async () => {
   database = await createTestDatabase();
-  const places = await Promise.all([freePort(), freePort()]);
+  places = await Promise.all([freePort(), freePort()]);
+  // A new Prometheus waits 5 seconds before its first scrape, so start it before the services.
+  if (!noPrometheus) prometheus = await startPrometheus(places[0] ?? 0, token);
   for (const port of places) {
-    const env = { RUNYARD_METRICS_LISTEN: `127.0.0.1:${port}` };
+    const env = { RUNYARD_METRICS_LISTEN: `127.0.0.1:${port}`, RUNYARD_METRICS_TOKEN: token };
     services.push(await startService({ databaseUrl: database.url, key, env }));
   }
   const create = await fetch(`${services[0]?.origin}/api/v1/agent/runs`, {
@@ -33,11 +41,18 @@ beforeAll(async () => {
     body: JSON.stringify({ prompt: 'Do it' }),
   });
   expect(create.status).toBe(200);
-  texts = await Promise.all(places.map(async (port) => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()));
+  const headers = { authorization: `Bearer ${token}` };
+  /** Returns the metrics when the gauges include the new run. Prometheus may have read the gauges before, and readings are shared for 5 s. */
+  const scrape = async (port: number) => {
+    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`, { headers })).text();
+    return /^runyard_queue_depth{pool="hosted"} 1$/m.test(text) && /^runyard_stored_bytes [1-9]/m.test(text) && text;
+  };
+  texts = await Promise.all(places.map((port) => eventually('the run in the metrics', () => scrape(port))));
 }, 180_000);
 afterAll(async () => {
   await Promise.all(services.map((service) => service.stop()));
   await database.drop();
+  if (!noPrometheus) await prometheus.stop();
 });
 
 interface Dashboard {
@@ -112,9 +127,12 @@ describe.skipIf(noPromtool)(`promtool${noPromtool ? ` (skipped: ${noPromtool})` 
     expect(promtool(['check', 'rules', path.join(root, 'deploy/prometheus/alerts.yaml')])).toMatchObject({ status: 0 });
   });
 
-  test('fires the alerts of a queue without workers, and fires no alert for an idle service', () => {
+  test('fires each alert in its case, and fires no alert for an idle service', () => {
     const tests = path.join(root, 'deploy/prometheus/alerts.test.yaml');
     expect(promtool(['test', 'rules', tests])).toMatchObject({ status: 0 });
+    const firing = [...read('prometheus/alerts.test.yaml').matchAll(/alertname: (\w+)\n +exp_alerts:\n/g)];
+    const alerts = [...read('prometheus/alerts.yaml').matchAll(/alert: (\w+)/g)].map(([, name]) => name);
+    expect(firing.map(([, name]) => name).sort()).toEqual(alerts.sort());
   });
 
   test('accepts every expression of the dashboard', () => {
@@ -127,5 +145,50 @@ describe.skipIf(noPromtool)(`promtool${noPromtool ? ` (skipped: ${noPromtool})` 
     const input = JSON.stringify({ groups: [{ name: 'dashboard', rules }] });
     const checked = spawnSync('sh', words, { input, encoding: 'utf8' });
     expect(checked).toMatchObject({ status: 0 });
+  });
+});
+
+describe.skipIf(noPrometheus)(`a Prometheus that scrapes${noPrometheus ? ` (skipped: ${noPrometheus})` : ''}`, () => {
+  let stored: string[];
+  beforeAll(async () => {
+    await eventually('two scrapes', async () => (await sampleOf('sum_over_time(up{job="runyard"}[1m])')) >= 2);
+    stored = await prometheus.ask<string[]>('label/__name__/values');
+  }, 90_000);
+
+  interface Samples {
+    readonly result: readonly { readonly value: readonly [number, string] }[];
+  }
+  const query = (expr: string) =>
+    prometheus.ask<Samples>('query', { query: expr.replaceAll('$__rate_interval', '1m') });
+  const sampleOf = async (expr: string) => Number((await query(expr)).result[0]?.value[1] ?? 0);
+
+  test('reads the metrics with the documented configuration and the token', async () => {
+    expect(await sampleOf('up{job="runyard"}')).toBe(1);
+    expect(stored.filter((name) => name.startsWith('runyard_') && !names.has(name))).toEqual([]);
+  });
+
+  test('evaluates every alert rule without an error, and fires none', async () => {
+    interface Rules {
+      readonly groups: readonly { readonly rules: readonly { name: string; health: string; state: string }[] }[];
+    }
+    const rules = async () => (await prometheus.ask<Rules>('rules')).groups.flatMap((group) => group.rules);
+    await expect
+      .poll(async () => (await rules()).map(({ health }) => health), { timeout: 60_000 })
+      .not.toContain('unknown');
+    const shown = (await rules()).map(({ name, health, state }) => [name, health, state === 'firing']);
+    expect(shown).toEqual(shown.map(([name]) => [name, 'ok', false]));
+    expect(shown.length).toBe(17);
+  });
+
+  test('answers every expression of the rules and the dashboard, and has a series for each gauge that they use', async () => {
+    for (const { expr } of expressions()) await query(expr);
+    const gauges = Object.entries(metricsTable).filter(([, { kind }]) => kind === 'gauge' || kind === 'database');
+    // This gauge has no series while no execution is assigned.
+    const mayBeAbsent = 'runyard_executions';
+    const used = expressions()
+      .map(({ expr }) => expr)
+      .join('\n');
+    const missing = gauges.filter(([name]) => used.includes(name) && !stored.includes(name)).map(([name]) => name);
+    expect(missing.filter((name) => name !== mayBeAbsent)).toEqual([]);
   });
 });
