@@ -9,7 +9,9 @@ import { metricsTable } from '@runyard/contract/metrics/metrics-table';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newRawKey } from '../packages/service/src/team/access/keys/key.ts';
 import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
+import { assignedRun } from '../packages/service/test/process.ts';
 import { isOnPath } from './checks/system-packages.ts';
+import { startFakeCollector } from './fakes/collector.ts';
 import { freePort } from './support/free-port.ts';
 import { type Prometheus, startPrometheus } from './support/prometheus.ts';
 import { type OneService, startService } from './support/service-process.ts';
@@ -22,6 +24,8 @@ const key = newRawKey();
 let database: TestDatabase;
 const services: OneService[] = [];
 const token = 'token-of-the-metrics';
+const modelKey = 'sk-ant-planted-secret-of-the-operator';
+let collector: Awaited<ReturnType<typeof startFakeCollector>>;
 let places: number[] = [];
 let texts: string[] = [];
 const noPrometheus = isOnPath('prometheus') ? null : 'no prometheus: install the package prometheus';
@@ -31,8 +35,22 @@ beforeAll(async () => {
   places = await Promise.all([freePort(), freePort()]);
   // A new Prometheus waits 5 seconds before its first scrape, so start it before the services.
   if (!noPrometheus) prometheus = await startPrometheus(places[0] ?? 0, token);
-  for (const port of places) {
-    const env = { RUNYARD_METRICS_LISTEN: `127.0.0.1:${port}`, RUNYARD_METRICS_TOKEN: token };
+  collector = await startFakeCollector();
+  const sending = {
+    OTEL_LOGS_EXPORTER: 'otlp',
+    OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: `${collector.url}/v1/logs`,
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/v1/traces`,
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    OTEL_BLRP_SCHEDULE_DELAY: '100',
+    OTEL_BSP_SCHEDULE_DELAY: '100',
+    RUNYARD_ANTHROPIC_API_KEY: modelKey,
+  };
+  for (const [index, port] of places.entries()) {
+    const env = {
+      ...(index === 1 ? sending : {}),
+      RUNYARD_METRICS_LISTEN: `127.0.0.1:${port}`,
+      RUNYARD_METRICS_TOKEN: token,
+    };
     services.push(await startService({ databaseUrl: database.url, key, env }));
   }
   const create = await fetch(`${services[0]?.origin}/api/v1/agent/runs`, {
@@ -52,6 +70,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all(services.map((service) => service.stop()));
   await database.drop();
+  await collector.close();
   if (!noPrometheus) await prometheus.stop();
 });
 
@@ -110,6 +129,40 @@ test('two processes report the same values for gauges that they read from the da
   expect(first).toContain('runyard_queue_depth{pool="hosted"} 1');
   const created = 'runyard_run_transitions_total{state="QUEUED"} 1';
   expect([first?.includes(created), second?.includes(created)]).toEqual([true, false]);
+});
+
+test('a line of the log about a run is sent by OTLP with the trace id of the run, without prompts and secrets', async () => {
+  const planted = 'planted-prompt';
+  const origin = services[1]?.origin ?? '';
+  const post = (place: string, authorization: string, body: object) =>
+    fetch(`${origin}/api/v1/${place}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${authorization}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  const newRun = (body: object) => post('agent/runs', key, { prompt: planted, title: planted, ...body });
+  const { runId, runToken, say, close } = await assignedRun(origin, key, newRun);
+  await say('task_claimed', { worker_id: 'box' });
+  const messages = [{ role: 'user', content: planted }];
+  const refused = await post('gateway/anthropic/v1/messages', runToken, {
+    model: 'no-such-model',
+    max_tokens: 9,
+    messages,
+  });
+  expect(refused.status).toBeGreaterThanOrEqual(400);
+  const lines = () => collector.logs().filter(({ attributes }) => attributes.run_id === runId);
+  await expect.poll(lines, { timeout: 30_000 }).not.toEqual([]);
+  const spans = () => collector.spans().filter(({ attributes }) => attributes['runyard.run.id'] === runId);
+  await expect.poll(spans, { timeout: 30_000 }).not.toEqual([]);
+  expect(lines()[0]).toMatchObject({
+    body: { stringValue: 'model request refused' },
+    traceId: spans()[0]?.traceId,
+    attributes: { program: 'service', trace_id: spans()[0]?.traceId },
+  });
+  const sent = collector.requests.map(({ body }) => body.toString('utf8')).join('\n');
+  for (const secret of [planted, modelKey, key, runToken])
+    expect([secret, sent.includes(secret)]).toEqual([secret, false]);
+  close();
 });
 
 const noPromtool = isOnPath('promtool') ? null : 'no promtool: install the package prometheus';

@@ -1,4 +1,4 @@
-/** A fake OpenTelemetry collector: receives metrics and traces by OTLP over HTTP, and stores them. */
+/** A fake OpenTelemetry collector: receives metrics, traces and logs by OTLP over HTTP, and stores them. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -24,6 +24,18 @@ interface ReceivedSpan {
   readonly status: { readonly code?: number; readonly message?: string };
 }
 
+/** A received log record. Its attributes are an object with plain values instead of OTLP's list. */
+interface ReceivedLog {
+  readonly timeUnixNano: string;
+  readonly severityNumber: number;
+  readonly severityText: string;
+  readonly body: { readonly stringValue?: string };
+  readonly attributes: Readonly<Record<string, unknown>>;
+  readonly traceId?: string;
+  readonly spanId?: string;
+  readonly flags?: number;
+}
+
 interface FakeCollector {
   readonly url: string;
   readonly requests: readonly {
@@ -35,6 +47,8 @@ interface FakeCollector {
   metricNames(): Set<string>;
   /** Returns the spans that were received as JSON, in the order in which they arrived. */
   spans(): ReceivedSpan[];
+  /** Returns the log records that were received as JSON, in the order in which they arrived. */
+  logs(): ReceivedLog[];
   close(): Promise<void>;
 }
 
@@ -44,6 +58,11 @@ const plain = (attributes: readonly KeyValue[] = []): Record<string, unknown> =>
 interface Sent {
   readonly resourceMetrics?: readonly {
     readonly scopeMetrics: readonly { readonly metrics: readonly { readonly name: string }[] }[];
+  }[];
+  readonly resourceLogs?: readonly {
+    readonly scopeLogs: readonly {
+      readonly logRecords: readonly (Omit<ReceivedLog, 'attributes'> & { readonly attributes?: readonly KeyValue[] })[];
+    }[];
   }[];
   readonly resourceSpans?: readonly {
     readonly scopeSpans: readonly {
@@ -89,6 +108,12 @@ export async function startFakeCollector(): Promise<FakeCollector> {
         .flatMap(({ scopeSpans }) => scopeSpans)
         .flatMap(({ spans }) => spans)
         .map(({ attributes, links = [], ...span }) => ({ ...span, attributes: plain(attributes), links })),
+    logs: () =>
+      sent()
+        .flatMap(({ resourceLogs = [] }) => resourceLogs)
+        .flatMap(({ scopeLogs }) => scopeLogs)
+        .flatMap(({ logRecords }) => logRecords)
+        .map(({ attributes, ...log }) => ({ ...log, attributes: plain(attributes) })),
     close: async () => {
       server.closeAllConnections();
       server.close();

@@ -5,6 +5,9 @@ import { onParentGone, stopsWithParent } from '@runyard/system/parent-input';
 import { trustCaFile } from '@runyard/system/trust-authorities';
 import { type Logger, pino } from 'pino';
 import { StartProblem } from './edges/start/open-parts.ts';
+import { openLogs } from './platform/metrics/open-logs.ts';
+import { logDiagnostics } from './platform/metrics/otel-variables.ts';
+import { rootOf, withTraceOfRun } from './runs/executions/tracing/trace-runs.ts';
 import { startService } from './service.ts';
 
 const parsed = parseSettings(process.env);
@@ -12,10 +15,22 @@ if (!parsed.ok) {
   for (const problem of parsed.problems) process.stderr.write(`${problem}\n`);
   process.exit(2);
 }
+const sentLogs = await openLogs(process.env, ({ run_id }) => (typeof run_id === 'string' ? rootOf(run_id) : undefined));
+const standardError = openLogDestination(2, (gap) => log.error(gap, 'the log could not be written for a while'));
 const log: Logger = pino(
-  { level: parsed.settings.RUNYARD_LOG, base: { program: 'service' } },
-  openLogDestination(2, (gap) => log.error(gap, 'the log could not be written for a while')),
+  { level: parsed.settings.RUNYARD_LOG, base: { program: 'service' }, formatters: { log: withTraceOfRun } },
+  {
+    write: (line) => {
+      standardError.write(line);
+      sentLogs?.write(line);
+    },
+  },
 );
+if (sentLogs) await logDiagnostics(log);
+const exit = async (code: number): Promise<never> => {
+  await sentLogs?.close();
+  process.exit(code);
+};
 
 const stopping = new AbortController();
 const stop = (reason: string) => {
@@ -38,13 +53,13 @@ try {
   if (!stopping.signal.aborted) await once(stopping.signal, 'abort');
   await service.stop();
   log.info('service stopped');
-  process.exit(0);
+  await exit(0);
 } catch (error) {
   if (error === stopping.signal.reason) {
     log.info('service stopped before it had started');
-    process.exit(0);
+    await exit(0);
   }
   if (error instanceof StartProblem) process.stderr.write(`${error.message}\n`);
   else log.fatal({ err: error }, 'the service could not start');
-  process.exit(error instanceof StartProblem ? 2 : 1);
+  await exit(error instanceof StartProblem ? 2 : 1);
 }

@@ -25,7 +25,7 @@ const poolNames: ReadText<string[]> = (text) => {
     : { problem: 'must be names of workers, of 1 to 63 characters of [A-Za-z0-9._-]' };
 };
 
-/** Settings of metrics and traces. The other settings are `OTEL_…` variables (docs/metrics.md). */
+/** Settings of metrics, traces and logs. The other settings are `OTEL_…` variables (docs/metrics.md). */
 export const metricsSettings = {
   RUNYARD_METRICS_LISTEN: {
     read: listenAddress,

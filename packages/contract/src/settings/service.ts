@@ -216,7 +216,8 @@ export const serviceSettings = {
   RUNYARD_LOG: {
     read: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
     default: 'info',
-    description: 'Log level; JSON lines on standard error.',
+    description:
+      'Log level; JSON lines on standard error. The service can also send them to a collector (docs/metrics.md).',
     usedBy: ['service', 'worker'],
   },
   RUNYARD_CHECKPOINT_SECONDS: {

@@ -1,9 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { startFakeCollector } from '../../../../../test/fakes/collector.ts';
 import { loadedBy } from '../../../../../test/support/loaded-modules.ts';
+import { createTestDatabase } from '../../../test/database.ts';
 import { readSeries } from '../../../test/metrics.ts';
 import { reading } from './gauges.ts';
 import { type MetricsOptions, openMetrics } from './open-metrics.ts';
+import { measureProcess } from './process-gauges.ts';
 import { count, observe } from './record.ts';
 
 const collector = await startFakeCollector();
@@ -79,11 +82,49 @@ test('the metrics text shows counters, histograms and gauges, and the number of 
   await metrics?.close();
 });
 
-test('a service whose metrics are off loads no OpenTelemetry library', async () => {
+test('the gauges of the process show the delay of the event loop, the memory, and the connections of the pool', async () => {
+  const { db, drop } = await createTestDatabase({ maxConnections: 2 });
+  const { read, stop } = measureProcess(db.pool);
+  const clients = [await db.pool.connect(), await db.pool.connect()];
+  const waiting = db.query('SELECT 1');
+  await delay(30);
+  const blockedUntil = performance.now() + 100;
+  while (performance.now() < blockedUntil);
+  await delay(30);
+  const valuesNow = async () =>
+    Object.fromEntries(
+      (await read()).map(({ name, labels, value }) => [[name, ...Object.values(labels)].join(' '), value]),
+    );
+  expect(await valuesNow()).toMatchObject({
+    'runyard_database_connections busy': 2,
+    'runyard_database_connections idle': 0,
+    runyard_database_connections_max: 2,
+    runyard_database_waiting: 1,
+    'runyard_event_loop_delay_seconds 100': expect.toSatisfy((seconds) => seconds > 0.05),
+    runyard_process_resident_memory_bytes: expect.toSatisfy((bytes) => bytes > 2 ** 20),
+  });
+  for (const client of clients) client.release();
+  await waiting;
+  expect(await valuesNow()).toMatchObject({
+    'runyard_database_connections busy': 0,
+    'runyard_database_connections idle': 2,
+    runyard_database_waiting: 0,
+    'runyard_event_loop_delay_seconds 100': expect.toSatisfy((seconds) => seconds < 0.05),
+  });
+  stop();
+  await drop();
+});
+
+test('a service that sends and shows no metrics, traces and logs loads no OpenTelemetry library', async () => {
   const { modules } = await loadedBy(
-    ['--input-type=module', '-e', `await import('./packages/service/src/service.ts')`],
+    [
+      '--input-type=module',
+      '-e',
+      `await Promise.all(['service', 'platform/metrics/open-logs'].map((name) => import('./packages/service/src/' + name + '.ts')))`,
+    ],
     {},
   );
-  expect(modules).toContain('packages/service/src/platform/metrics/record.ts');
+  for (const name of ['record', 'open-logs'])
+    expect(modules).toContain(`packages/service/src/platform/metrics/${name}.ts`);
   expect(modules.filter((file) => file.includes('@opentelemetry'))).toEqual([]);
 }, 60_000);

@@ -4,7 +4,7 @@ import type { Resource } from '@opentelemetry/resources';
 import type { Logger } from 'pino';
 
 type Env = Readonly<Record<string, string | undefined>>;
-type Signal = 'METRICS' | 'TRACES';
+type Signal = 'METRICS' | 'TRACES' | 'LOGS';
 
 /**
  * Returns whether a signal is sent by OTLP: an endpoint is set for it, and neither `OTEL_SDK_DISABLED` nor `OTEL_{signal}_EXPORTER=none`
@@ -29,7 +29,7 @@ export function wholeOf(text: string | undefined, otherwise: number): number {
 }
 
 /**
- * Returns the attributes that all metrics and traces of this process have. They come only from `OTEL_SERVICE_NAME` and
+ * Returns the attributes that all metrics, traces and log lines of this process have. They come only from `OTEL_SERVICE_NAME` and
  * `OTEL_RESOURCE_ATTRIBUTES`.
  */
 export async function resourceOf(): Promise<Resource> {

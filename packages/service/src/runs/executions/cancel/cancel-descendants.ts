@@ -160,6 +160,6 @@ export async function finishCascades(deps: ExecutionDeps): Promise<void> {
   await eachAlone(
     await deps.db.query(findCascades, []),
     ({ id }) => cancelDescendants(deps, id),
-    ({ id }, error) => deps.log.error({ err: error, run: id }, 'the runs below a cancelled run are cancelled later'),
+    ({ id }, error) => deps.log.error({ err: error, run_id: id }, 'the runs below a cancelled run are cancelled later'),
   );
 }

@@ -60,7 +60,7 @@ export async function cancelRun(
   });
   if (outcome === 'cancelled') {
     await cancelDescendants(deps, runId).catch((error: unknown) =>
-      deps.log.error({ err: error, run: runId }, 'cancelling the runs below a run failed; the reconciler continues'),
+      deps.log.error({ err: error, run_id: runId }, 'cancelling the runs below a run failed; the reconciler continues'),
     );
   }
   return outcome;

@@ -91,7 +91,7 @@ export const reconcilable: readonly Statement[] = [unclaimed, overdue, pastLease
 export async function reconcile(deps: ExecutionDeps): Promise<void> {
   const { db, timing } = deps;
   const onFailure = ({ run_id, execution_id }: Candidate, error: unknown) =>
-    deps.log.error({ err: error, run: run_id, execution: execution_id }, 'an execution is reconciled again later');
+    deps.log.error({ err: error, run_id, execution_id }, 'an execution is reconciled again later');
   const silence = [outageSeconds(timing)];
   await eachAlone(await db.query(unclaimed, []), (row) => takeBack(deps, row), onFailure);
   await eachAlone(await db.query(lost, silence), (row) => endLost(deps, row), onFailure);

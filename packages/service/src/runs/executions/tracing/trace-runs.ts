@@ -25,6 +25,17 @@ export const rootOf = (runId: string): SpanPlace => ({
 });
 
 /**
+ * Adds the trace id of the run to a line of the log that has a `run_id`, so that the line leads to the trace of the run. If the line is
+ * about a request, the trace id of the request moves to `request_trace_id`.
+ */
+export function withTraceOfRun(line: Record<string, unknown>): Record<string, unknown> {
+  const { run_id: runId, trace_id: ofRequest } = line;
+  if (typeof runId !== 'string') return line;
+  const traceId = { trace_id: rootOf(runId).traceId };
+  return ofRequest === undefined ? { ...line, ...traceId } : { ...line, ...traceId, request_trace_id: ofRequest };
+}
+
+/**
  * Returns the trace id and span id in a valid `traceparent` (W3C Trace Context, 3.2). Ignores the flags, so that a caller cannot influence
  * sampling.
  */

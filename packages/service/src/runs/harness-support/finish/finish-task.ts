@@ -100,14 +100,14 @@ export async function reportExit(
   { reason: given, exited = false }: z.infer<typeof ReportShutdown>,
   requestId: string,
 ): Promise<void> {
-  const { runId: run, executionId: execution } = session;
+  const { runId, executionId } = session;
   const reason = headOf(withoutSecrets(deps, session, given), maxReasonBytes);
-  deps.log.info({ request_id: requestId, run, execution, reason, exited }, 'agent leaves');
+  deps.log.info({ request_id: requestId, run_id: runId, execution_id: executionId, reason, exited }, 'agent leaves');
   await deps.db.transaction(async (tx) => {
     const phase = await lockAttempt(tx, session);
-    const [worker] = await tx.query(readWorker, [execution]);
+    const [worker] = await tx.query(readWorker, [executionId]);
     if (!worker?.isPublic || !(exited || phase === 'stopping')) return;
-    await endSandboxWithin(deps, tx, execution, {
+    await endSandboxWithin(deps, tx, executionId, {
       kind: 'exited',
       message: exited ? `The program that started the agent reported its exit: ${reason}` : `The agent left: ${reason}`,
       remains: 'unproven',
