@@ -198,6 +198,12 @@ test('the network policy allows pods to connect only to the service', async () =
   });
 });
 
+test('the cluster checks a Job with the RuntimeClass of the settings before the worker starts', async () => {
+  await using it = await start('runtime-class', { RUNYARD_KUBERNETES_RUNTIME_CLASS: 'gvisor' });
+  const probe = first(answersTo<V1Job>(it, 'POST', /\/jobs\?.*dryRun/));
+  expect(probe.spec?.template.spec?.runtimeClassName).toBe('gvisor');
+});
+
 test('the message about a failed run has the exit code and the end of the output, without tokens', async () => {
   await using it = await start('failure');
   it.service.send(assignment('failure-1', undefined, 'sh', `echo it broke ${token}; exit 3`));
