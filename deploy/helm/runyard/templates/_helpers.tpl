@@ -65,11 +65,22 @@ imagePullSecrets:
 - namespaceSelector: {}
 {{- end -}}
 
+{{- /* Handler of the RuntimeClass of the runs. A cluster that does not answer, or has no such class: the name of the class. */ -}}
+{{- define "runyard.runtimeHandler" -}}
+{{- (lookup "node.k8s.io/v1" "RuntimeClass" "" .Values.runs.runtimeClassName).handler | default .Values.runs.runtimeClassName -}}
+{{- end -}}
+
 {{- /* Refuses values that take a protection away without saying so. */ -}}
 {{- define "runyard.check" -}}
 {{- if .Values.worker.enabled -}}
 {{- if not (or .Values.runs.runtimeClassName .Values.unsafe.shareKernelOfNodes) -}}
 {{- fail "runs.runtimeClassName: name a RuntimeClass with a kernel for each pod, such as one of gVisor or Kata, or set unsafe.shareKernelOfNodes=true" -}}
+{{- end -}}
+{{- if and .Values.runs.runtimeClassName (not .Values.unsafe.shareKernelOfNodes) -}}
+{{- $handler := include "runyard.runtimeHandler" . -}}
+{{- if regexMatch "^(runc|crun|youki|nvidia(-cdi|-legacy)?)$" $handler -}}
+{{- fail (printf "runs.runtimeClassName: pods of the RuntimeClass %s have the handler %s, which shares the kernel of the node; name a RuntimeClass of gVisor or Kata, or set unsafe.shareKernelOfNodes=true" .Values.runs.runtimeClassName $handler) -}}
+{{- end -}}
 {{- end -}}
 {{- if eq .Values.runs.namespace .Release.Namespace -}}
 {{- fail "runs.namespace: must be another namespace than that of the release, because pods of runs could mount its Secrets" -}}
