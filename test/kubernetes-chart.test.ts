@@ -1,23 +1,22 @@
 /**
- * Installs the chart in the real cluster that bin/test-kubernetes starts, executes a run, and upgrades the chart while runs are
- * created. The cluster has no kube-proxy and no name server, so this test itself forwards connections to the addresses of Services.
+ * Installs the chart in the real cluster that bin/test-kubernetes starts, executes runs, one of them an attacker, upgrades the chart
+ * while runs are created, and evicts services. The cluster has no kube-proxy and no name server, so this test itself forwards connections to the addresses of Services.
  */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AppsV1Api, CoreV1Api } from '@kubernetes/client-node';
-import type { RunItem } from '@runyard/contract/runs/runs';
+import { type ApiException, AppsV1Api, CoreV1Api, NodeV1Api, PolicyV1Api } from '@kubernetes/client-node';
+import type { ListRunsResponse, RunItem } from '@runyard/contract/runs/runs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { archiveOf, imageKinds, imageOf } from '../deploy/images/images.ts';
 import { type ControlPlane, startControlPlane } from '../packages/worker/test/kubernetes/control-plane.ts';
 import type { Kubelet } from '../packages/worker/test/kubernetes/kubelet.ts';
 import { startNode } from '../packages/worker/test/kubernetes/node.ts';
+import { makeForwarders } from './deploy/forwarders.ts';
 import { hasEnded } from './support/run-kinds.ts';
 import { type S3Server, startS3Server } from './support/s3-server.ts';
 import { eventually } from './support/system.ts';
@@ -34,7 +33,8 @@ const namespace = 'runyard';
 
 describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
   const key = `ryk_${randomBytes(24).toString('hex')}`;
-  const servers: net.Server[] = [];
+  const metricsToken = randomBytes(24).toString('hex');
+  const { forward, addTls, close } = makeForwarders();
   let folder: string;
   let plane: ControlPlane;
   let node: Kubelet;
@@ -44,17 +44,6 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
   let origin: string;
   let looking: NodeJS.Timeout | undefined;
 
-  /** Listens at the address `host` of the node, and forwards each connection to the address that `target` returns. */
-  const forward = async (host: string, port: number, target: () => { host: string; port: number }): Promise<number> => {
-    const server = net.createServer((from) => {
-      const to = net.connect(target());
-      from.on('error', () => to.destroy()).pipe(to);
-      to.on('error', () => from.destroy()).pipe(from);
-    });
-    servers.push(server.listen(port, host));
-    await once(server, 'listening');
-    return (server.address() as net.AddressInfo).port;
-  };
   const helm = async (command: 'install' | 'upgrade', more: object): Promise<void> => {
     const file = path.join(folder, 'values.json');
     values = { ...values, ...more };
@@ -110,6 +99,25 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
     return (await answer.json()) as T;
   };
 
+  const sh = (...commands: string[]): string => commands.map((each) => `\`\`\`sh\n${each}\n\`\`\``).join('\n\n');
+  const create = async (prompt: string): Promise<string> =>
+    (await call<RunItem>('POST', '/agent/runs', { prompt })).run_id;
+  const runOf = (runId: string) => call<RunItem>('GET', `/agent/runs/${runId}`);
+  const endOf = (runId: string) =>
+    eventually(
+      'the end of the run',
+      async () => {
+        const found = await runOf(runId);
+        return hasEnded(found) ? found : undefined;
+      },
+      limitMs / 2,
+    ).catch(async (error: Error) => {
+      const log = await core()
+        .readNamespacedPodLog({ name: `${release}-worker-0`, namespace, tailLines: 20 })
+        .catch(String);
+      throw new Error(`${error.message}: ${log}`);
+    });
+
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'runyard-chart-'));
     plane = await startControlPlane(programs ?? '');
@@ -143,6 +151,7 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
     await secret('bucket', {
       credentials: `[default]\naws_access_key_id = ${id}\naws_secret_access_key = ${word}\n`,
     });
+    await secret('metrics', { token: metricsToken });
     const small = { limits: { cpu: '2', memory: '1Gi', 'ephemeral-storage': '1Gi' } };
     values = {
       image: { registry: 'registry.test/', tag: '1', pullPolicy: 'Never' },
@@ -151,6 +160,7 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
       secrets: { existingSecret: 'keys' },
       blobs: { url: `s3://${s3.bucket}`, endpoint: await reach(s3.endpoint), existingSecret: 'bucket' },
       service: { resources: small, podAnnotations: { revision: '1' } },
+      metrics: { enabled: true, existingSecret: 'metrics' },
       worker: { replicas: 0, persistence: { enabled: false } },
       runs: { agentImage: 'ghcr.io/test/agent:1', defaultImage: 'debian:12' },
       unsafe: { shareKernelOfNodes: true },
@@ -158,7 +168,7 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
   }, limitMs);
   afterAll(async () => {
     clearInterval(looking);
-    for (const server of servers) server.close();
+    close();
     await node?.[Symbol.asyncDispose]();
     await plane?.[Symbol.asyncDispose]();
     await s3?.stop();
@@ -187,21 +197,33 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
 
   test('the worker executes a run in a pod in the namespace for runs, with no other rights than those of its Role', async () => {
     await helm('upgrade', { worker: { persistence: { enabled: false }, serviceUrl: origin } });
-    const { run_id } = await call<RunItem>('POST', '/agent/runs', { prompt: '```sh\necho made\n```' });
-    const run = await eventually(
-      'the end of the run',
-      async () => {
-        const found = await call<RunItem>('GET', `/agent/runs/${run_id}`);
-        return hasEnded(found) ? found : undefined;
-      },
-      limitMs / 2,
-    ).catch(async (error: Error) => {
-      const log = await core()
-        .readNamespacedPodLog({ name: `${release}-worker-0`, namespace, tailLines: 20 })
-        .catch(String);
-      throw new Error(`${error.message}: ${log}`);
-    });
+    const run = await endOf(await create(sh('echo made')));
     expect(run, JSON.stringify(run.status_message)).toMatchObject({ state: 'SUCCEEDED' });
+  });
+
+  test('a run finds no token of another run or of a service account, and the API server shows it no Secrets', async () => {
+    const api = await addTls(node.address, plane.server);
+    const victim = await create(sh('sleep 600'));
+    await eventually('the work of the victim', async () => (await runOf(victim)).state === 'INPROGRESS', limitMs / 2);
+    const secrets = `${api}/api/v1/namespaces/runyard-runs/secrets`;
+    const search = "grep -rsE 'ryr_[0-9A-Za-z]{20}'";
+    // A run fails at the first command that fails.
+    const attacker = await create(
+      sh(
+        'test ! -e /var/run/secrets/kubernetes.io && test ! -e /run/secrets/kubernetes.io',
+        `wget -q -T 10 -O - ${api}/version`,
+        `wget -q -T 10 -O - ${secrets} 2>/tmp/why; grep -E '40[13]' /tmp/why`,
+        // The search finds a token that it can read.
+        `printf 'ryr_%s' 0123456789abcdefghijABCD >/tmp/planted && ${search} /tmp && rm /tmp/planted`,
+        `! ${search} /run /tmp /var /workspace /proc/[0-9]*/environ /proc/[0-9]*/cmdline`,
+      ),
+    );
+    const run = await endOf(attacker);
+    const conversation = JSON.stringify(await call('GET', `/agent/runs/${attacker}/conversation`));
+    expect(run, conversation).toMatchObject({ state: 'SUCCEEDED' });
+    expect(await runOf(victim)).toMatchObject({ state: 'INPROGRESS' });
+    await call('POST', `/agent/runs/${victim}/cancel`, {});
+    await endOf(victim);
   });
 
   test('every request succeeds during an upgrade under load', async () => {
@@ -223,7 +245,57 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
     });
     await Promise.all([load(), upgrading]);
     expect(created.length).toBeGreaterThan(20);
-    for (const runId of created.slice(-3)) expect(await call('GET', `/agent/runs/${runId}`)).toBeDefined();
+    const listed: string[] = [];
+    let more = '';
+    do {
+      const page = await call<ListRunsResponse>('GET', `/agent/runs?limit=100${more}`);
+      listed.push(...page.runs.filter(({ prompt }) => prompt === 'Wait').map(({ run_id }) => run_id));
+      more = page.page_info.has_next_page ? `&cursor=${encodeURIComponent(page.page_info.next_cursor ?? '')}` : '';
+    } while (more !== '');
+    expect(listed.sort()).toEqual(created.sort());
+  });
+
+  test('each service shows its metrics on a separate port, only to readers with the token', async () => {
+    const pods = await servicePods();
+    expect(pods).toHaveLength(2);
+    for (const { status } of pods) {
+      const url = `http://${status?.podIP}:9464/metrics`;
+      expect((await fetch(url)).status).toBe(401);
+      const answer = await fetch(url, { headers: { authorization: `Bearer ${metricsToken}` } });
+      expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('runyard_queue_depth')]);
+    }
+  });
+
+  test('the cluster refuses to evict the second of two services until another service is ready', async () => {
+    const pods = await servicePods();
+    const evict = async (name = ''): Promise<number> =>
+      await core()
+        .createNamespacedPodEviction({ name, namespace, body: { metadata: { name, namespace } } })
+        .then(
+          () => 201,
+          (error: ApiException<unknown>) => error.code,
+        );
+    await eventually(
+      'the disruption budget',
+      async () => {
+        const { items } = await plane.admin.makeApiClient(PolicyV1Api).listNamespacedPodDisruptionBudget({ namespace });
+        return items[0]?.status?.disruptionsAllowed === 1;
+      },
+      limitMs / 4,
+    );
+    expect(await evict(pods[0]?.metadata?.name)).toBe(201);
+    expect(await evict(pods[1]?.metadata?.name)).toBe(429);
+    expect((await fetch(`${origin}/readyz`)).status).toBe(200);
+    await rolledOut('2');
+  });
+
+  test('helm refuses a RuntimeClass whose handler shares the kernel of the node', async () => {
+    const body = { metadata: { name: 'isolated' }, handler: 'runc' };
+    await plane.admin.makeApiClient(NodeV1Api).createRuntimeClass({ body });
+    const before = values;
+    const runs = { ...(values.runs as object), runtimeClassName: 'isolated' };
+    await expect(helm('upgrade', { runs, unsafe: {} })).rejects.toThrow('isolated have the handler runc');
+    values = before;
   });
 
   test('a run fails if the quota of the namespace is used up, and the message of the run says how to find the reason', async () => {
@@ -231,15 +303,7 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
       runs: { ...(values.runs as object), quota: { pods: '0' } },
       worker: { ...(values.worker as object), env: { RUNYARD_KUBERNETES_START_SECONDS: 10 } },
     });
-    const { run_id } = await call<RunItem>('POST', '/agent/runs', { prompt: '```sh\necho made\n```' });
-    const run = await eventually(
-      'the end of the run',
-      async () => {
-        const found = await call<RunItem>('GET', `/agent/runs/${run_id}`);
-        return hasEnded(found) ? found : undefined;
-      },
-      limitMs / 4,
-    );
+    const run = await endOf(await create(sh('echo made')));
     expect(run.state).not.toBe('SUCCEEDED');
     expect(JSON.stringify(run.status_message)).toContain('the cluster made no pod');
   });
