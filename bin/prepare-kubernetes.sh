@@ -49,3 +49,15 @@ compile_kubernetes() {
   nice -n 10 go build -p 2 -trimpath -ldflags "-s -w -X $stamp.gitVersion=v$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor%%.*}" \
     -o "$kubernetes/cluster" .
 }
+
+# Sets $kube_router to kube-router, a network plugin that enforces NetworkPolicies. Compiles it once from the Go module proxy into the
+# cache. Fails if a program that it needs is missing.
+ensure_kube_router() {
+  kube_router=${RUNYARD_KUBERNETES_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/runyard/kubernetes}/kube-router-2.1.0/kube-router
+  for needed in ipset iptables curl; do command -v "$needed" >/dev/null || return 1; done
+  [ ! -x "$kube_router" ] || return 0
+  command -v go >/dev/null || PATH=$PATH:/usr/local/go/bin
+  say "compiling kube-router"
+  GOBIN=$(dirname "$kube_router") GOFLAGS=-trimpath CGO_ENABLED=0 nice -n 10 \
+    go install -ldflags='-s -w' github.com/cloudnativelabs/kube-router/v2/cmd/kube-router@v2.1.0
+}

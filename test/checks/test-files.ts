@@ -77,6 +77,10 @@ export const filesInPart: readonly string[] = [
   'test/dashboard/frame.test.ts',
   // `bin/test` opens no list with several hundred rows.
   'test/dashboard/deliveries.test.ts',
+  // `bin/test` presses the keys of two screens.
+  'test/dashboard/keyboard.test.ts',
+  // `bin/test` tests the main parts of the page of a run.
+  'test/dashboard/run.test.ts',
   // `bin/test` links the installed packages instead of an installation by npm.
   'test/newcomer.test.ts',
 ];
