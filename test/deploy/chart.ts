@@ -7,7 +7,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 
 export const root = path.resolve(import.meta.dirname, '../..');
@@ -16,7 +16,8 @@ export const tools = path.join(process.env.RUNYARD_DEPLOY_CACHE ?? path.join(cac
 export const hasTools = existsSync(path.join(tools, 'schemas'));
 export const skipped = hasTools ? '' : ' (skipped: bin/test-long makes helm and kubeconform)';
 export const folder = mkdtempSync(path.join(tmpdir(), 'runyard-deploy-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+// Test files of one process share this module, so no single file may remove the folder at its end.
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 
 export type Labels = Readonly<Record<string, string>>;
 export interface Selector {
