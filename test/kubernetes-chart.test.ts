@@ -196,7 +196,9 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
   });
 
   test('the worker executes a run in a pod in the namespace for runs, with no other rights than those of its Role', async () => {
-    await helm('upgrade', { worker: { persistence: { enabled: false }, serviceUrl: origin } });
+    // Two runs at the same time must fit on the node.
+    const env = { RUNYARD_SANDBOX_MEMORY_MB: 512 };
+    await helm('upgrade', { worker: { persistence: { enabled: false }, serviceUrl: origin, env } });
     const run = await endOf(await create(sh('echo made')));
     expect(run, JSON.stringify(run.status_message)).toMatchObject({ state: 'SUCCEEDED' });
   });
@@ -301,7 +303,10 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
   test('a run fails if the quota of the namespace is used up, and the message of the run says how to find the reason', async () => {
     await helm('upgrade', {
       runs: { ...(values.runs as object), quota: { pods: '0' } },
-      worker: { ...(values.worker as object), env: { RUNYARD_KUBERNETES_START_SECONDS: 10 } },
+      worker: {
+        ...(values.worker as object),
+        env: { RUNYARD_KUBERNETES_START_SECONDS: 10, RUNYARD_SANDBOX_MEMORY_MB: 512 },
+      },
     });
     const run = await endOf(await create(sh('echo made')));
     expect(run.state).not.toBe('SUCCEEDED');
