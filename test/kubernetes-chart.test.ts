@@ -16,6 +16,7 @@ import { archiveOf, imageKinds, imageOf } from '../deploy/images/images.ts';
 import { type ControlPlane, startControlPlane } from '../packages/worker/test/kubernetes/control-plane.ts';
 import type { Kubelet } from '../packages/worker/test/kubernetes/kubelet.ts';
 import { startNode } from '../packages/worker/test/kubernetes/node.ts';
+import { attackCommands } from './deploy/attack.ts';
 import { makeForwarders } from './deploy/forwarders.ts';
 import { hasEnded } from './support/run-kinds.ts';
 import { type S3Server, startS3Server } from './support/s3-server.ts';
@@ -207,19 +208,7 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
     const api = await addTls(node.address, plane.server);
     const victim = await create(sh('sleep 600'));
     await eventually('the work of the victim', async () => (await runOf(victim)).state === 'INPROGRESS', limitMs / 2);
-    const secrets = `${api}/api/v1/namespaces/runyard-runs/secrets`;
-    const search = "grep -rsE 'ryr_[0-9A-Za-z]{20}'";
-    // A run fails at the first command that fails.
-    const attacker = await create(
-      sh(
-        'test ! -e /var/run/secrets/kubernetes.io && test ! -e /run/secrets/kubernetes.io',
-        `wget -q -T 10 -O - ${api}/version`,
-        `wget -q -T 10 -O - ${secrets} 2>/tmp/why; grep -E '40[13]' /tmp/why`,
-        // The search finds a token that it can read.
-        `printf 'ryr_%s' 0123456789abcdefghijABCD >/tmp/planted && ${search} /tmp && rm /tmp/planted`,
-        `! ${search} /run /tmp /var /workspace /proc/[0-9]*/environ /proc/[0-9]*/cmdline`,
-      ),
-    );
+    const attacker = await create(sh(...attackCommands(api)));
     const run = await endOf(attacker);
     const conversation = JSON.stringify(await call('GET', `/agent/runs/${attacker}/conversation`));
     expect(run, conversation).toMatchObject({ state: 'SUCCEEDED' });
