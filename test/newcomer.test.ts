@@ -169,7 +169,7 @@ test.skipIf(process.env.NEWCOMER_NPM !== '1')(
     const release = path.join(folder, 'release');
     const author = { GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@example.com' };
     const committer = { GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@example.com' };
-    const make = ['bin/release', release, '--version', '99.1.2', '--without-images'];
+    const make = ['bin/release', release, '--version', '99.1.2', '--without-images'] as const;
     const made = await runCommand(make, { cwd: clone, env: { ...env, ...author, ...committer } });
     expect(made).toMatchObject({ code: 0 });
     expect(execFileSync('git', ['tag', '--points-at', 'HEAD'], { cwd: clone, encoding: 'utf8' })).toBe('v99.1.2\n');

@@ -179,7 +179,7 @@ describe.skipIf(noBrowser)(`the dashboard under attack${noBrowser ? ` (skipped: 
     }
     await button(/^image/).click();
     const image = page.getByRole('dialog').getByRole('img');
-    await expect.poll(() => image.evaluate<number>('(element) => element.naturalWidth')).toBe(1);
+    await expect.poll(() => image.evaluate('(element) => element.naturalWidth')).toBe(1);
     found.push(...(await hiddenOrder(page)), ...(await tooWide(page)));
     await browser().picture('hostile-artifacts');
     expect(found).toEqual([]);

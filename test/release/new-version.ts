@@ -64,7 +64,7 @@ export function writeVersion(root: string, version: string, date: string): void 
   writeJson('package-lock.json', lockfile);
   const chart = 'deploy/helm/runyard/Chart.yaml';
   write(chart, read(chart).replaceAll(/^(version|appVersion): .*$/gm, `$1: ${version}`));
-  const image = new RegExp(`(runyard-(?:agent|service|worker)):${RegExp.escape(earlier)}\\b`, 'g');
+  const image = new RegExp(`(runyard-(?:agent|service|worker)):${earlier.replaceAll('.', '\\.')}\\b`, 'g');
   for (const file of ['deploy/compose.yaml', 'docs/deploy.md'])
     write(file, read(file).replaceAll(image, `$1:${version}`));
 }

@@ -3,7 +3,7 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { statusOf } from '../../api/problem.ts';
-import { useClient } from '../../api/session.ts';
+import { useClient, useMay } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { useAttempts } from '../../parts/attempt.ts';
 import { Checks } from '../../parts/checks.tsx';
@@ -53,6 +53,7 @@ export function summaryOf({ label, reason, runs = [], automations = [] }: Webhoo
 /** Shows one delivery: the outcome of each automation, and its payload. */
 export function Delivery({ params }: { params: { factoryUid: string; webhookUid: string; deliveryId: string } }) {
   const client = useClient();
+  const may = useMay('member');
   const navigate = useNavigate();
   const { error, attempt } = useAttempts();
   const { data, error: readError } = useQuery({
