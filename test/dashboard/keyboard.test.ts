@@ -97,26 +97,6 @@ describe.skipIf(noBrowser)(`the keyboard in the dashboard${noBrowser ? ` (skippe
     expect(complaints).toEqual([]);
   });
 
-  test('Ctrl Enter approves the request of the agent, but not while the person writes a message', async () => {
-    const execution = await service.startExecution({ title: 'Asks', config: { approval_policy: 'ask' } });
-    await reportsTo(service)(execution, ...begin, asksToRun('rm -rf build'));
-    const answers: unknown[] = [];
-    page.on('request', (request) => {
-      if (request.url().endsWith('/followups')) answers.push(request.postDataJSON());
-    });
-    await page.goto(`${service.baseUrl}/runs/${execution.runId}`);
-    await page
-      .getByRole('button', { name: /^Approve/ })
-      .and(page.locator(':enabled'))
-      .waitFor();
-    await page.getByRole('textbox', { name: 'Message to the agent' }).focus();
-    await press('Control+Enter');
-    await page.getByRole('heading', { name: 'Asks', exact: true }).click();
-    await press('Control+Enter');
-    await expect.poll(() => answers).toEqual([{ decision: 'approve', request_id: 'q1' }]);
-    expect(complaints).toEqual([]);
-  });
-
   test('each key does what the list of keys says, on the screens that have it', async () => {
     const asking = await service.startExecution({ title: 'Asking run' });
     const action = { name: 'shell', category: 'command', input: { command: 'ls' } };
@@ -233,6 +213,26 @@ describe.skipIf(noBrowser)(`the keyboard in the dashboard${noBrowser ? ` (skippe
     await page.getByRole('link', { name: 'Nightly' }).waitFor({ state: 'detached' });
     await press('Escape');
     await page.getByRole('link', { name: 'Nightly' }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test('Ctrl Enter approves the request of the agent, but not while the person writes a message', async () => {
+    const execution = await service.startExecution({ title: 'Asks', config: { approval_policy: 'ask' } });
+    await reportsTo(service)(execution, ...begin, asksToRun('rm -rf build'));
+    const answers: unknown[] = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/followups')) answers.push(request.postDataJSON());
+    });
+    await page.goto(`${service.baseUrl}/runs/${execution.runId}`);
+    await page
+      .getByRole('button', { name: /^Approve/ })
+      .and(page.locator(':enabled'))
+      .waitFor();
+    await page.getByRole('textbox', { name: 'Message to the agent' }).focus();
+    await press('Control+Enter');
+    await page.getByRole('heading', { name: 'Asks', exact: true }).click();
+    await press('Control+Enter');
+    await expect.poll(() => answers).toEqual([{ decision: 'approve', request_id: 'q1' }]);
     expect(complaints).toEqual([]);
   });
 });
