@@ -120,6 +120,7 @@ test.skipIf(noPromtool !== '')(`the configuration of Prometheus in docs/metrics.
   const blocks = blocksOf('metrics.md', 'yaml').join('');
   expect(Object.keys(parse(blocks) as object).sort()).toEqual(['rule_files', 'scrape_configs']);
   writeFileSync(file, blocks);
+  writeFileSync(path.join(folder, 'metrics-token'), 'a token for the metrics port');
   const { status, stdout, stderr } = spawnSync('promtool', ['check', 'config', file], { encoding: 'utf8' });
   expect(status, stdout + stderr).toBe(0);
   expect(stdout).toContain('1 rule files found');

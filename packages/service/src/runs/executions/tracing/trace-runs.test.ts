@@ -1,6 +1,6 @@
 import * as conventions from '@opentelemetry/semantic-conventions/incubating';
 import { spanAttributes } from '@runyard/contract/metrics/trace-names';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { startFakeCollector } from '../../../../../../test/fakes/collector.ts';
 import { startFakeModels } from '../../../../../../test/fakes/models.ts';
 import { on, testAutomations } from '../../../../test/automations.ts';
@@ -16,9 +16,10 @@ const variables = {
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/v1/traces`,
   OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
 };
-Object.assign(process.env, variables);
+for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
 const service = await startTestService({ env: fake.env });
 afterAll(async () => {
+  vi.unstubAllEnvs();
   await fake.close();
   await collector.close();
 });
