@@ -54,7 +54,7 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     await page.getByText('Live', { exact: true }).waitFor();
     // The field that misses the condition is amber, and a click copies the path of the field.
     await page.locator('.js-miss', { hasText: '"resolved"' }).click();
-    await page.getByText(/[Tt]he path (is )?status$/).waitFor();
+    await page.getByText(/^(Copied the path|The browser refuses to copy\. Copy it from here:) status$/).waitFor();
     await send('other', 'alert.third');
     await button('1 new delivery').click();
     await page.getByRole('link', { name: /alert\.third/ }).waitFor();

@@ -6,7 +6,8 @@ import { invite, newPerson, newTeam, teamUidOf } from '../../packages/service/te
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
 import { testWebhooks } from '../../packages/service/test/webhooks.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
-import { hiddenOrder, signIn, tooWide } from '../support/dashboard.ts';
+import { begin, hiddenOrder, reportsTo, signIn, tooWide } from '../support/dashboard.ts';
+import { onePixel } from '../support/full-run.ts';
 import { isLong } from '../support/long.ts';
 
 describe.skipIf(noBrowser)(`the dashboard under attack${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
@@ -66,13 +67,7 @@ describe.skipIf(noBrowser)(`the dashboard under attack${noBrowser ? ` (skipped: 
       key,
     );
     const run = await service.newRun({ title: hostile('Run'), prompt: markup }, key);
-    const { runToken } = await service.claimRun(run);
-    const occurred_at = new Date().toISOString();
-    const begin = [
-      { seq: 1, occurred_at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
-      { seq: 2, occurred_at, type: 'turn_started', step_id: 's', prompt: 'Do it' },
-    ];
-    await create('POST', '/harness-support/events', { events: begin }, runToken);
+    await reportsTo(service)(await service.claimRun(run), ...begin);
     await signIn(page, service, key);
     const found: string[] = [];
     /** Adds the faults of the page to `found`: raw characters, and names that push the page wider than the window. */
@@ -142,8 +137,7 @@ describe.skipIf(noBrowser)(`the dashboard under attack${noBrowser ? ` (skipped: 
       'image/png',
       `<svg xmlns="http://www.w3.org/2000/svg"><script>${script}</script></svg>`,
     );
-    const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
-    await report(hostile('image'), 'text/html', Uint8Array.from(Buffer.from(pixel, 'base64')));
+    await report(hostile('image'), 'text/html', Uint8Array.from(onePixel));
     const reference = { reference_type: 'issue', title: hostile('link'), url: 'https://evil.example/\u202e' };
     await create(
       'POST',

@@ -99,13 +99,7 @@ describe.skipIf(noBrowser)(`the keyboard in the dashboard${noBrowser ? ` (skippe
 
   test('each key does what the list of keys says, on the screens that have it', async () => {
     const asking = await service.startExecution({ title: 'Asking run' });
-    const action = { name: 'shell', category: 'command', input: { command: 'ls' } };
-    const events = [
-      { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
-      { type: 'turn_started', step_id: 's', prompt: 'Look' },
-      { type: 'blocked', step_id: 's', request: { request_id: 'q', kind: 'permission', title: 'ls', action } },
-    ].map((event, index) => ({ seq: index + 1, occurred_at: new Date().toISOString(), ...event }));
-    await service.request('POST', '/harness-support/events', { key: asking.runToken, body: { events } });
+    await reportsTo(service)(asking, ...begin, asksToRun('ls'));
     const made = async (path: string, body: object) =>
       (await service.request<{ uid: string }>('POST', path, { body })).body.uid;
     const environment = await made('/agent/environments', { config: { name: 'Web' } });

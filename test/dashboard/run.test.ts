@@ -202,6 +202,9 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     await page.getByText('Runs that it started stay.').waitFor();
     await browser().picture('run-delete');
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Keep');
+    await page.getByRole('button', { name: 'Delete the run' }).click();
+    await page.waitForURL(`${service.baseUrl}/runs`);
+    expect((await service.request('GET', `/agent/runs/${ended.runId}`)).status).toBe(404);
   });
 
   test.runIf(isLong)('reads the earlier messages of a long conversation without moving the shown ones', async () => {

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
-import { signIn } from '../support/dashboard.ts';
+import { asksToRun, begin, reportsTo, signIn } from '../support/dashboard.ts';
 
 describe.skipIf(noBrowser)(`the list of runs on the dashboard${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
   let service: TestService;
@@ -106,25 +106,12 @@ describe.skipIf(noBrowser)(`the list of runs on the dashboard${noBrowser ? ` (sk
   });
 
   test('lists an approval and a question in the inbox, where Answer opens the whole request', async () => {
-    const ask = async (title: string, request: object) => {
-      const { runId, runToken } = await service.startExecution({ title, config: { approval_policy: 'ask' } });
-      const occurred_at = new Date().toISOString();
-      const events = [
-        { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
-        { type: 'turn_started', step_id: 's', prompt: 'Do it' },
-        { type: 'blocked', step_id: 's', request },
-      ].map((event, index) => ({ seq: index + 1, occurred_at, ...event }));
-      const answer = await service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
-      expect(answer.status, answer.text).toBe(200);
-      return runId;
-    };
-    await ask('Wants to delete', {
-      request_id: 'q1',
-      kind: 'permission',
-      title: 'rm -rf build',
-      action: { name: 'shell', category: 'command', input: { command: 'rm -rf build' } },
-    });
-    await ask('Wants to know', { request_id: 'q2', kind: 'question', title: 'Which branch?' });
+    const report = reportsTo(service);
+    const ask = async (title: string, blocked: Record<string, unknown>) =>
+      await report(await service.startExecution({ title, config: { approval_policy: 'ask' } }), ...begin, blocked);
+    await ask('Wants to delete', asksToRun('rm -rf build'));
+    const question = { request_id: 'q2', kind: 'question', title: 'Which branch?' };
+    await ask('Wants to know', { type: 'blocked', step_id: 's', request: question });
     await open('/needs-answer');
     const card = (title: string) => page.getByRole('article').filter({ hasText: title });
     await card('Wants to delete').getByText('rm -rf build').waitFor();

@@ -6,6 +6,7 @@ import { appendTimelineEvent } from '../../packages/service/src/runs/executions/
 import { switchModel } from '../../packages/service/src/runs/runs/model-in-use.ts';
 import { recordUsage } from '../../packages/service/src/team/usage/record-usage.ts';
 import type { TestService } from '../../packages/service/test/service.ts';
+import { reportsTo } from './dashboard.ts';
 
 /** An agent that works on a run. */
 export interface ActedAgent extends Assignment {
@@ -25,7 +26,7 @@ export interface ActedAgent extends Assignment {
 export async function startAgent(service: TestService, body: Record<string, unknown>): Promise<ActedAgent> {
   const assignment = await service.startExecution(body);
   const { runId, executionId, runToken: key } = assignment;
-  let seq = 0;
+  const report = reportsTo(service);
   const send = async <T>(path: string, sent: unknown): Promise<T> => {
     const answer = await service.request<T>('POST', `/harness-support${path}`, { key, body: sent });
     if (answer.status !== 200) throw new Error(`${path}: ${answer.text}`);
@@ -40,10 +41,7 @@ export async function startAgent(service: TestService, body: Record<string, unkn
   const agent: ActedAgent = {
     ...assignment,
     send,
-    report: async (...events) => {
-      const occurred_at = new Date().toISOString();
-      await send('/events', { events: events.map((event) => ({ seq: ++seq, occurred_at, ...event })) });
-    },
+    report: (...events) => report(assignment, ...events),
     artifact: async (artifact_type, data, bytes) => {
       const made = await send<{ artifact_uid: string; upload_url?: string }>('/report-artifact', {
         artifact_type,

@@ -10,9 +10,9 @@ export interface PlainRequest {
 }
 
 /**
- * Sends a request without fetch, whose first call loads undici (`docs/decisions/starts.md`). Returns status, body and
- * `Retry-After` of the answer, and calls `heard` for each chunk. Does not follow redirects. Throws if the answer is incomplete, or when the signal is aborted. If the body
- * of an error answer is cut, returns an empty body.
+ * Sends a request without fetch, whose first call loads undici (`docs/decisions/starts.md`). Returns status, body and `Retry-After` of the
+ * answer, and calls `heard` for each chunk. Does not follow redirects. Throws if the answer is incomplete, or when the signal is aborted.
+ * If the body of an error answer is cut, returns an empty body.
  */
 export async function sendPlain(
   url: string,

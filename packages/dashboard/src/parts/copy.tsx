@@ -1,6 +1,20 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useState } from 'react';
 import { Icon } from './icon.tsx';
+import { showToast } from './toast.tsx';
+
+/**
+ * Copies a text, and says so in the message `done`. Browsers give pages without TLS no clipboard, except on localhost: then the message
+ * contains the text itself.
+ */
+export async function copyText(text: string, done: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    showToast(done);
+  } catch {
+    showToast(`The browser refuses to copy. Copy it from here: ${text}`);
+  }
+}
 
 /** Shows a button that copies a text. `what` is the name of the button for screen readers, such as "Copy command". */
 export function CopyButton({

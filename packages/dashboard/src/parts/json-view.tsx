@@ -1,8 +1,8 @@
 import { memberPath } from '@runyard/contract/automations/payload-filter/path';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useState } from 'react';
+import { copyText } from './copy.tsx';
 import { usePrinted } from './printing.ts';
-import { showToast } from './toast.tsx';
 
 /**
  * How the page marks a field. `hit`: the field meets a condition of a filter. `miss`: the field does not meet a condition of the filter.
@@ -27,13 +27,7 @@ export function marksOf(checks: readonly { readonly path?: string | undefined; r
 }
 
 /** Copies the path of a field to the clipboard. */
-export const copyPath = (path: string): void => {
-  navigator.clipboard?.writeText(path).then(
-    () => showToast(`Copied the path ${path}`),
-    // Browsers give pages without TLS no clipboard, except on localhost.
-    () => showToast(`The path is ${path}`),
-  );
-};
+export const copyPath = (path: string): void => void copyText(path, `Copied the path ${path}`);
 
 /** Shows a JSON value. At first, levels below the second level are folded. */
 export function JsonView({ value, ...options }: { value: unknown } & Options) {

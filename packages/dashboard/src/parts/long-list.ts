@@ -24,8 +24,7 @@ export interface LongList<E extends Element> {
 }
 
 /**
- * Selects the rows of a long list that are near the visible part. A row may have further elements behind it with the attribute
- * `data-of-row`, which belong to its height. `isShort`: all rows are rendered.
+ * Selects the rows of a long list that are near the visible part. `isShort`: all rows are rendered.
  */
 export function useLongList<E extends Element>({
   count,
@@ -53,11 +52,6 @@ export function useLongList<E extends Element>({
     count: isLong ? count : 0,
     getScrollElement: () => place?.scroller ?? null,
     estimateSize: () => rowPx,
-    measureElement: (row) => {
-      const detail = row.nextElementSibling;
-      const own = row.getBoundingClientRect().height;
-      return own + (detail?.hasAttribute('data-of-row') ? detail.getBoundingClientRect().height : 0);
-    },
     overscan: 10,
     scrollMargin: place?.margin ?? 0,
     getItemKey: keyOf,

@@ -1,5 +1,6 @@
 import { type QueryKey, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { failureOf } from '../api/problem.ts';
 import { showToast } from './toast.tsx';
 
 /** A change that the page shows at once. */
@@ -20,7 +21,8 @@ export interface Change<Data, Value> {
 
 /**
  * Returns a function that shows a change before the service has confirmed it, and then offers to undo it. If the service refuses the
- * change or the undo, the page shows the earlier value again. The component must show the failure.
+ * change or the undo, the page shows the earlier value again. The component must show the failure `error` of a change. The failure of an
+ * undo is shown as a message, because the person may have left the screen.
  */
 export function useOptimistic() {
   const queries = useQueryClient();
@@ -37,7 +39,8 @@ export function useOptimistic() {
       if (!isUndo) showToast(says, () => void change({ ...wanted, from: to, to: from }, true));
     } catch (failure) {
       show(from);
-      setError(failure);
+      if (isUndo) showToast(`Not undone: ${failureOf(failure).detail}`);
+      else setError(failure);
     }
     for (const key of [queryKey, ...alsoReads]) await queries.invalidateQueries({ queryKey: key });
   };

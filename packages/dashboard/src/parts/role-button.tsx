@@ -1,6 +1,5 @@
 import type { Role } from '@runyard/contract/wire/access';
 import { visibleText } from '@runyard/contract/wire/visible';
-
 import { Link, type LinkProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useMay } from '../api/session.ts';

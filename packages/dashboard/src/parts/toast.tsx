@@ -24,7 +24,8 @@ function restart(): void {
 }
 
 /**
- * Shows a short message for 6 s, with a button if `undo` is given. Is not for failures, because the page shows a failure next to its cause.
+ * Shows a short message for 6 s, with a button if `undo` is given. A failure is shown next to its cause instead, unless its cause may no
+ * longer be on the page.
  */
 export function showToast(text: string, undo?: () => void): void {
   set({ id: (toast?.id ?? 0) + 1, text, undo });

@@ -2,7 +2,6 @@ import type { Automation } from '@runyard/contract/automations/automations';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
 import { useClient } from '../../api/session.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -18,7 +17,10 @@ const mostRows = 30;
 interface Row {
   readonly id: string;
   readonly at: string;
-  readonly what: ReactNode;
+  /** Name of the schedule, or of the event of a delivery. */
+  readonly name: string;
+  /** Absent: a time, which has no page of its own. */
+  readonly delivery?: { readonly webhookUid: string; readonly deliveryId: string };
   readonly outcome: 'started' | 'waiting' | 'skipped' | 'failed' | 'no match';
   readonly reason: string | undefined;
   readonly runId: string | undefined;
@@ -43,7 +45,7 @@ export function History({ factoryUid, automation }: { factoryUid: string; automa
         ({ id, due_at: due, fired_at: fired, schedule_name: name, outcome, reason, run_id: runId }): Row => ({
           id,
           at: due ?? fired,
-          what: visibleText(name ?? 'schedule'),
+          name: name ?? 'schedule',
           outcome,
           reason,
           runId,
@@ -57,15 +59,8 @@ export function History({ factoryUid, automation }: { factoryUid: string; automa
           {
             id: deliveryId,
             at,
-            what: (
-              <Link
-                className="link"
-                to="/factories/$factoryUid/webhooks/$webhookUid/deliveries/$deliveryId"
-                params={{ factoryUid, webhookUid, deliveryId }}
-              >
-                {visibleText(event ?? 'delivery')}
-              </Link>
-            ),
+            name: event ?? 'delivery',
+            delivery: { webhookUid, deliveryId },
             outcome: found.run_id !== undefined ? 'started' : found.matched ? 'skipped' : 'no match',
             reason: found.reason,
             runId: found.run_id,
@@ -83,11 +78,23 @@ export function History({ factoryUid, automation }: { factoryUid: string; automa
         <p className="dim">{`Nothing yet: no time, and none of the last ${mostDeliveries} deliveries of the factory.`}</p>
       )}
       <ul className="checks">
-        {data?.map(({ id, at, what, outcome, reason, runId }) => (
+        {data?.map(({ id, at, name, delivery, outcome, reason, runId }) => (
           <li key={id}>
             <Icon name={icons[outcome]} small className={colours[outcome]} />
             <span>
-              <Ago time={at} className="dim small" /> {what} <span className={colours[outcome]}>{outcome}</span>{' '}
+              <Ago time={at} className="dim small" />{' '}
+              {delivery ? (
+                <Link
+                  className="link"
+                  to="/factories/$factoryUid/webhooks/$webhookUid/deliveries/$deliveryId"
+                  params={{ factoryUid, ...delivery }}
+                >
+                  {visibleText(name)}
+                </Link>
+              ) : (
+                visibleText(name)
+              )}{' '}
+              <span className={colours[outcome]}>{outcome}</span>{' '}
               {runId !== undefined && (
                 <Link className="link mono" to="/runs/$runId" params={{ runId }}>
                   {runId.slice(0, 8)}

@@ -77,7 +77,7 @@ function Stored({
         {files.map(({ path, content }) => (
           <details key={path}>
             <summary className="mono">{visibleText(path)}</summary>
-            <CommandBlock command={visibleText(content)} what={`Copy ${visibleText(path)}`} />
+            <CommandBlock command={content} what={`Copy ${path}`} />
           </details>
         ))}
       </section>

@@ -161,7 +161,7 @@ export function Palette({ close }: { close: () => void }) {
     else chosen.open();
   };
   /** Opens what a pasted id or address names. Only the service knows which kind of object an id names. */
-  const paste = async (pasted: string) => {
+  const paste = async (pasted: string, field: Element) => {
     const trimmed = pasted.trim();
     const url = URL.parse(trimmed);
     if (url?.origin === location.origin) {
@@ -172,7 +172,8 @@ export function Palette({ close }: { close: () => void }) {
     } else if (looksLikeId.test(trimmed)) {
       const { results } = await session.client.search({ query: { q: trimmed, limit: 1 } });
       const named = results.find(({ is_id_match: isNamed }) => isNamed);
-      if (named) choose(option('', 'id', '', '', 'link', named.path));
+      // The person may have closed the palette before the answer came.
+      if (named && field.isConnected) choose(option('', 'id', '', '', 'link', named.path));
     }
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -206,7 +207,9 @@ export function Palette({ close }: { close: () => void }) {
                 setText(target.value);
                 setPlace(0);
               }}
-              onPaste={({ clipboardData }) => void paste(clipboardData.getData('text')).catch(() => {})}
+              onPaste={({ clipboardData, currentTarget }) =>
+                void paste(clipboardData.getData('text'), currentTarget).catch(() => {})
+              }
               onKeyDown={onKeyDown}
             />
           </div>

@@ -2,9 +2,10 @@ import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import type { Attempts } from '../../parts/attempt.ts';
+import { copyText } from '../../parts/copy.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
-import { Menu } from '../../parts/menu.tsx';
+import { MoreMenu } from '../../parts/more-menu.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import type { RunAction } from './actions.tsx';
 
@@ -26,12 +27,11 @@ export function Toolbar({
   const needsRole = may ? undefined : 'needs the role member';
   const hasEnded = isTerminal(run.state);
   const canCancel = may && !hasEnded && run.is_run_type_cancellable !== false;
-  const copy = (text: string) => void navigator.clipboard?.writeText(text);
   useKeys([
     { key: 'r', does: 'Rerun', run: () => may && open('rerun') },
     { key: 'shift+r', does: 'Rerun with a fresh environment', run: () => may && open('rerun fresh') },
     { key: 'shift+x', does: 'Cancel the run', run: () => canCancel && open('cancel') },
-    { key: 'y', does: 'Copy the run id', run: () => copy(run.run_id) },
+    { key: 'y', does: 'Copy the run id', run: () => void copyText(run.run_id, 'Copied the run id') },
   ]);
   const interrupt = async () => {
     await attempt(() => client.interruptRun({ params: { runId: run.run_id } }));
@@ -68,17 +68,9 @@ export function Toolbar({
           Cancel run…
         </RoleButton>
       )}
-      <Menu
-        label="More actions"
-        className="btn icon"
+      <MoreMenu
+        path={`/agent/runs/${run.run_id}`}
         entries={[
-          {
-            label: 'Copy as curl',
-            run: () =>
-              copy(
-                `curl -H "Authorization: Bearer $RUNYARD_API_KEY" ${location.origin}/api/v1/agent/runs/${run.run_id}`,
-              ),
-          },
           { label: 'Raw transcript', run: () => void openTranscript() },
           // On narrow pages, which have no space for buttons, these actions are in the menu.
           ...(run.state === 'INPROGRESS'
@@ -101,9 +93,7 @@ export function Toolbar({
             disabled: needsRole ?? (hasEnded ? undefined : 'after its end'),
           },
         ]}
-      >
-        <Icon name="more" />
-      </Menu>
+      />
     </>
   );
 }

@@ -4,6 +4,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { lazy, type MouseEvent, memo, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { lastRunShown } from '../../api/run-place.ts';
+import { copyText } from '../../parts/copy.tsx';
 import { StateBadge } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Changed, type Column, Reason } from './columns.tsx';
@@ -119,7 +120,10 @@ export function RunTable({
     {
       key: 'y',
       does: 'Copy the id of the run',
-      run: () => void navigator.clipboard?.writeText(rows[current]?.run_id ?? ''),
+      run: () => {
+        const id = rows[current]?.run_id;
+        if (id !== undefined) void copyText(id, 'Copied the run id');
+      },
     },
   ]);
   const isAllSelected = rows.length > 0 && rows.every(({ run_id: id }) => selected.has(id));

@@ -82,6 +82,8 @@ export function useRuns(search: Search, mayEnter: () => boolean): Runs {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const readGathered = async () => {
     timer.current = undefined;
+    // A read of the list that is in progress would replace the changed rows by earlier ones.
+    if (queries.isFetching({ queryKey: key, exact: true }) > 0) return gatherSoon(gatherMs);
     const ids = [...gathered.current].slice(0, mostIds);
     gathered.current = new Set([...gathered.current].slice(mostIds));
     if (gathered.current.size > 0) gatherSoon(gatherMs);

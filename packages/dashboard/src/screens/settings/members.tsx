@@ -48,7 +48,11 @@ export function Members() {
               className="btn ghost icon"
               entries={[
                 { label: 'Join another team…', run: () => setOpen('join') },
-                { label: 'Rename the team…', run: () => setOpen('rename'), disabled: !mayManage && 'admin' },
+                {
+                  label: 'Rename the team…',
+                  run: () => setOpen('rename'),
+                  disabled: !mayManage && 'needs the role admin',
+                },
               ]}
             >
               <Icon name="more" />
@@ -178,7 +182,7 @@ function MemberTable({ members, isByRules }: { members: readonly TeamMember[]; i
                               params: { tab: 'audit' },
                               search: { actor: user.uid },
                             }),
-                          disabled: !mayManage && 'admin',
+                          disabled: !mayManage && 'needs the role admin',
                         },
                         {
                           label: 'Remove…',

@@ -1,7 +1,7 @@
 import type { WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
 import { signatureAlgorithms, signatureEncodings, signatureSchemeNames } from '@runyard/contract/wire/choices';
 import { useQueryClient } from '@tanstack/react-query';
-import { useId, useState } from 'react';
+import { useId, useRef, useState } from 'react';
 import { Button } from 'react-aria-components';
 import { useClient } from '../../api/session.ts';
 import { CommandBlock } from '../../parts/copy.tsx';
@@ -32,9 +32,12 @@ export function NewWebhook({ factoryUid, close }: { factoryUid: string; close: (
   const [isBusy, setBusy] = useState(false);
   const [made, setMade] = useState<WebhookWithSecret | undefined>();
   const { setup, makesSecret = false } = senders[sender];
+  // A repeated request has the same idempotency key, so it must also have the same secret.
+  const newSecrets = useRef<{ readonly [Name in SenderName]?: string | undefined }>({});
   const create = async (data: FormData, headers: OnceHeaders) => {
     const typed = textOf(data, 'secret');
-    const secret = typed ?? newSecretFor(sender);
+    newSecrets.current = { [sender]: newSecretFor(sender), ...newSecrets.current };
+    const secret = typed ?? newSecrets.current[sender];
     const webhook = await client.createWebhook({
       params: { factoryUid },
       body: {

@@ -2,6 +2,7 @@ import type { Webhook } from '@runyard/contract/webhooks/webhooks';
 import { useQueryClient } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 import { Button } from 'react-aria-components';
+import { failureOf } from '../../api/problem.ts';
 import { useClient } from '../../api/session.ts';
 import { Dialog, SecretOnceDialog } from '../../parts/dialog.tsx';
 import { Form, SelectField, TextField, textOf } from '../../parts/form.tsx';
@@ -31,12 +32,17 @@ export function RotateDialog({
       params,
       body: { grace_seconds: Number(data.get('grace_seconds')), ...(secret === undefined ? {} : { secret }) },
     });
-    if (data.has('on')) await client.enableWebhook({ params });
-    await queries.invalidateQueries({ queryKey: ['webhook', webhook.uid] });
     const shown = typed === undefined ? (secret ?? rotated.secret) : undefined;
-    if (shown !== undefined) return setFresh(shown);
-    showToast('The new secret is stored');
-    close();
+    if (shown === undefined) showToast('The new secret is stored');
+    try {
+      if (data.has('on')) await client.enableWebhook({ params });
+    } catch (error) {
+      // The secret is already replaced, so the dialog must still show the new one.
+      showToast(`The new secret is stored, but the webhook is still off: ${failureOf(error).detail}`);
+    }
+    void queries.invalidateQueries({ queryKey: ['webhook', webhook.uid] });
+    if (shown === undefined) close();
+    else setFresh(shown);
   };
   if (fresh !== undefined) return <SecretOnceDialog title="The new secret" value={fresh} close={close} />;
   return (

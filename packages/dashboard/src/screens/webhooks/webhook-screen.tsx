@@ -106,7 +106,7 @@ export function WebhookScreen() {
           </RoleButton>
           <MoreMenu
             path={`/factory/${factoryUid}/webhooks/${webhook.data.uid}`}
-            entries={[{ label: 'Rename…', run: () => setOpen('rename'), disabled: !may && 'member' }]}
+            entries={[{ label: 'Rename…', run: () => setOpen('rename'), disabled: !may && 'needs the role member' }]}
           />
         </>
       }
