@@ -14,7 +14,7 @@ interface Options {
   readonly marks?: ReadonlyMap<string, JsonMark>;
   /** Called with the path and value of a field that the reader selects. Absent: fields cannot be selected. */
   readonly onSelect?: (path: string, value: unknown) => void;
-  /** What a click on a value does, for its tooltip. */
+  /** First words of the tooltip of a value: they say the effect of a click. */
   readonly selects?: string;
 }
 

@@ -19,7 +19,7 @@ export function Plan({
       <h2>What it changes</h2>
       {changes.length === 0 && <p className="dim">Nothing: the files are as they were applied last.</p>}
       <Changes changes={changes} />
-      {drift.length > 0 && <h2>Changes without files that it takes back</h2>}
+      {drift.length > 0 && <h2>Changes made without files, which it reverts</h2>}
       <Changes changes={drift} />
       {problems.map(({ automation, message }) => (
         <p key={automation + message} className="note wait">

@@ -111,8 +111,10 @@ function verdictOf(
   if (sync === undefined) {
     if (last !== undefined && last.outcome !== 'applied')
       return [false, `Not as in git: ${shortCommit(last.commit)} could not be applied. ${last.message ?? ''}`];
-    const known = applied === undefined ? 'No commit was applied yet' : `The last applied is ${shortCommit(applied)}`;
-    return [undefined, isReading ? 'Comparing with the repository…' : `${known}. It was not compared with git now.`];
+    const known =
+      applied === undefined ? 'No commit was applied yet' : `The last applied commit is ${applied.slice(0, 8)}`;
+    const text = `${known}. The factory was not compared with the newest commit.`;
+    return [undefined, isReading ? 'Comparing with the repository…' : text];
   }
   if (sync.outcome !== 'applied')
     return [false, `Not as in git: ${shortCommit(sync.commit)} cannot be applied. ${sync.message ?? ''}`];

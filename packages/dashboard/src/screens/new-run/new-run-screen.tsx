@@ -5,7 +5,8 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, useId, useState } from 'react';
-import { useClient, useMay, useSession } from '../../api/session.ts';
+import { useEnvironments, useIdentities, useModels } from '../../api/lists.ts';
+import { useClient, useMay } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { SkeletonRows } from '../../parts/empty.tsx';
@@ -57,25 +58,15 @@ export function NewRunScreen() {
 /** The form in which a person chooses the configuration of a run, its environment and its maximum cost. */
 function RunForm({ rerunOf: earlier, changes }: { rerunOf: RunItem | undefined; changes: Partial<Draft> }) {
   const client = useClient();
-  const { team } = useSession();
   const may = useMay('member');
   const navigate = useNavigate();
   const initial = earlier === undefined ? emptyDraft : draftOfRun(earlier);
   const [draft, setDraft] = useState<Draft>({ ...initial, ...changes });
   const [isBusy, setBusy] = useState(false);
   const form = useId();
-  const models = useQuery({
-    queryKey: ['models', team.uid],
-    queryFn: async () => await client.listModels({}),
-  });
-  const environments = useQuery({
-    queryKey: ['environments', team.uid],
-    queryFn: async () => (await client.listEnvironments({})).environments,
-  });
-  const identities = useQuery({
-    queryKey: ['identities', team.uid],
-    queryFn: async () => (await client.listAgentIdentities({})).agents,
-  });
+  const models = useModels();
+  const environments = useEnvironments();
+  const identities = useIdentities();
   const set = (name: Exclude<keyof Draft, 'isFresh'>) => (value: string) => {
     setDraft((before) => ({ ...before, [name]: value }));
   };

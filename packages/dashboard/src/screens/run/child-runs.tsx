@@ -33,7 +33,9 @@ export function costOf(runs: readonly Pick<RunItem, 'request_usage'>[]): string 
   const usd = runs.reduce((sum, { request_usage: usage }) => sum + (usage?.inference_cost_usd ?? 0), 0);
   const unknown = runs.filter(({ request_usage: usage }) => usage && usage.inference_cost_usd === undefined).length;
   if (unknown === 0) return dollarText(usd);
-  return unknown === runs.length ? 'cost not known' : `${dollarText(usd)}, and ${countText(unknown, 'run')} not known`;
+  return unknown === runs.length
+    ? 'cost not known'
+    : `${dollarText(usd)}, without ${countText(unknown, 'run')} of unknown cost`;
 }
 
 /** Lists the runs that a run started. */

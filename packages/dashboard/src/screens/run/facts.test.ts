@@ -8,7 +8,7 @@ import { applyCommand } from './workspace.tsx';
 test('the cost of child runs names the runs whose cost is not known', () => {
   const priced = { request_usage: { inference_cost_usd: 1.5 } };
   expect(costOf([priced, priced, {}])).toBe('$3.00');
-  expect(costOf([priced, { request_usage: {} }])).toBe('$1.50, and 1 run not known');
+  expect(costOf([priced, { request_usage: {} }])).toBe('$1.50, without 1 run of unknown cost');
   expect(costOf([{ request_usage: {} }])).toBe('cost not known');
 });
 

@@ -1,9 +1,10 @@
 import type { ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
 import { overlapPolicies } from '@runyard/contract/wire/choices';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useId, useState } from 'react';
+import { useEnvironments, useModels } from '../../api/lists.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { Field, Form, type OnceHeaders, textOf } from '../../parts/form.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
@@ -40,12 +41,11 @@ export function ScheduleForm({
   const preview = usePreview(cron, timezone);
   const [isBusy, setBusy] = useState(false);
   const form = useId();
-  const environments = useQuery({
-    queryKey: ['environments', team.uid],
-    queryFn: async () => (await client.listEnvironments({})).environments,
-  });
-  const models = useQuery({ queryKey: ['models', team.uid], queryFn: async () => await client.listModels({}) });
+  const environments = useEnvironments();
+  const models = useModels();
   const config = schedule?.agent_config;
+  const chosenModel = schedule === undefined ? model : (config?.model_id ?? '');
+  const chosenEnvironment = schedule === undefined ? environment : (config?.environment_id ?? '');
   const save = async (data: FormData, headers: OnceHeaders) => {
     const text = (name: string): string => textOf(data, name) ?? '';
     // Keep the members of the configuration that the form does not show.
@@ -174,9 +174,13 @@ export function ScheduleForm({
                 name="model"
                 className="in"
                 key={models.data ? 'read' : ''}
-                defaultValue={schedule === undefined ? model : (config?.model_id ?? '')}
+                defaultValue={chosenModel}
               >
                 <option value="">the default</option>
+                {/* A list without the current value must not change this value: the person may not be allowed to see it. */}
+                {chosenModel !== '' && !models.data?.models.some(({ id }) => id === chosenModel) && (
+                  <option value={chosenModel}>{visibleText(chosenModel)}</option>
+                )}
                 {(models.data?.models ?? []).map((each) => (
                   <option key={each.id} value={each.id} disabled={each.disable_reason !== undefined}>
                     {visibleText(each.display_name)}
@@ -192,9 +196,12 @@ export function ScheduleForm({
                 name="environment"
                 className="in"
                 key={environments.data ? 'read' : ''}
-                defaultValue={schedule === undefined ? environment : (config?.environment_id ?? '')}
+                defaultValue={chosenEnvironment}
               >
                 <option value="">none</option>
+                {chosenEnvironment !== '' && !environments.data?.some(({ uid }) => uid === chosenEnvironment) && (
+                  <option value={chosenEnvironment}>{visibleText(chosenEnvironment)}</option>
+                )}
                 {(environments.data ?? []).map((each) => (
                   <option key={each.uid} value={each.uid}>
                     {visibleText(each.config.name ?? each.uid)}
