@@ -190,21 +190,24 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
   });
 
   test.runIf(isLong)('downloads the raw transcript, and deletes an ended run after a question', async () => {
-    const ended = await startAgent(service, { title: 'To be deleted' });
+    const ended = await startAgent(service, { title: 'Said hello' });
     await ended.report({ type: 'transcript', line: '{"said":"hello"}' });
     await ended.send('/finish-task', { turn: 1, success: true, summary: 'done', workspace: 'empty' });
-    await service.request('POST', `/agent/runs/${ended.runId}/cancel`);
     await open(ended.runId);
     const download = page.waitForEvent('download');
     await menu('Raw transcript');
     expect(await readFile(await (await download).path(), 'utf8')).toContain('"said":"hello"');
+    // No worker has taken this run, so no sandbox must end before the run can be deleted.
+    const deleted = await service.newRun({ title: 'To be deleted' });
+    await service.request('POST', `/agent/runs/${deleted}/cancel`);
+    await open(deleted);
     await menu('Delete…');
     await page.getByText('Runs that it started stay.').waitFor();
     await browser().picture('run-delete');
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Keep');
     await page.getByRole('button', { name: 'Delete the run' }).click();
     await page.waitForURL(`${service.baseUrl}/runs`);
-    expect((await service.request('GET', `/agent/runs/${ended.runId}`)).status).toBe(404);
+    expect((await service.request('GET', `/agent/runs/${deleted}`)).status).toBe(404);
   });
 
   test.runIf(isLong)('reads the earlier messages of a long conversation without moving the shown ones', async () => {
