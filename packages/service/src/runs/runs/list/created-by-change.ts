@@ -1,11 +1,11 @@
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { orderBy, orderOf } from './order.ts';
-import { type PageQuery, type PageRequest, startConditions } from './page-query.ts';
+import { type PageQuery, type PageRequest, readFound, startConditions } from './page-query.ts';
 import { spans } from './parts.ts';
 import { readColumnList, readFacetList } from './probe-list.ts';
 import type { SearchTemplate } from './search-words.ts';
 import type { CreatedProbe } from './strategies.ts';
-import { joinMatching, readFound } from './walk-sort.ts';
+import { joinMatching } from './walk-sort.ts';
 
 /** Maximum number of stragglers (see `createdByChange`) that are read. */
 const maxStragglers = 5_000;

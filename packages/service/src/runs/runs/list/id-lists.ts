@@ -1,6 +1,7 @@
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
+import type { Queryable } from '../../../platform/store/database/database.ts';
 import { addColumnFilters, changedAfter, filtersOf, hasFacet, hourBounds } from './filters.ts';
-import { type Conditions, onlyFilter } from './page-query.ts';
+import { type Conditions, onlyFilter, type PageRequest, startConditions } from './page-query.ts';
 import { listAlternativesOf } from './parts.ts';
 
 /**
@@ -44,6 +45,21 @@ export function idListsOf(query: ListRunsQuery): IdList[] {
     ...((after ?? before) ? [bound(['r.created_at >', after], ['r.created_at <', before])] : []),
     ...(changed === undefined ? [] : [bound(['r.updated_at >', changed])]),
   ];
+}
+
+/** Returns the lists of the filters that have at most `most` runs by the statistics of PostgreSQL, the shortest first. */
+export async function listsBySize(db: Queryable, { teamId, query }: PageRequest, most: number): Promise<IdList[]> {
+  const sized: { list: IdList; size: number }[] = [];
+  for (const list of idListsOf(query)) {
+    const conditions = startConditions(teamId);
+    const [row] = await db.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
+      `EXPLAIN (FORMAT JSON) ${list(conditions)}`,
+      conditions.values,
+    );
+    const size = row?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? Number.POSITIVE_INFINITY;
+    if (size <= most) sized.push({ list, size });
+  }
+  return sized.sort((a, b) => a.size - b.size).map(({ list }) => list);
 }
 
 const select = (texts: readonly string[]): string => `SELECT r.id FROM runs r WHERE ${texts.join(' AND ')}`;

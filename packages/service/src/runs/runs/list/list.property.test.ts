@@ -25,6 +25,8 @@ const someRun = fc.record({
   skill: fc.constantFrom(null, null, 'x', 'Y'),
   state: fc.constantFrom('QUEUED', 'FAILED', 'SUCCEEDED'),
   stage: fc.constantFrom('prod', 'test'),
+  source: fc.constantFrom('API', 'CLI', 'WEBHOOK'),
+  environment: fc.constantFrom(null, 'e'),
   createdAt: moment,
   updatedAt: moment,
 });
@@ -52,14 +54,27 @@ const filters: [Record<string, unknown>, (run: SomeRun) => boolean][] = [
     { state: ['FAILED', 'QUEUED'], metadata: { stage: 'prod' } },
     (run) => run.state !== 'SUCCEEDED' && run.stage === 'prod',
   ],
-  [{ state: ['FAILED'], source: ['API'], creator: ['u'] }, (run) => run.state === 'FAILED'],
-  [{ state: ['FAILED', 'QUEUED'], source: ['API', 'CLI'] }, (run) => run.state !== 'SUCCEEDED'],
-  [{ task_status: ['failed'], source: ['API'] }, (run) => run.state === 'FAILED'],
-  [{ environment_id: 'empty-environment' }, () => true],
+  [{ state: ['FAILED'], source: ['API'], creator: ['u'] }, (run) => run.state === 'FAILED' && run.source === 'API'],
+  [
+    { state: ['FAILED', 'QUEUED'], source: ['API', 'CUSTOM_WEBHOOK', 'WEBHOOK'] },
+    (run) => run.state !== 'SUCCEEDED' && run.source !== 'CLI',
+  ],
+  [{ task_status: ['failed'], source: ['API'] }, (run) => run.state === 'FAILED' && run.source === 'API'],
+  [{ task_status: ['running'], source: ['API', 'CLI'] }, (run) => run.state === 'QUEUED' && run.source !== 'WEBHOOK'],
+  [
+    { task_status: ['running', 'failed'], source: ['API', 'CLI'] },
+    (run) => run.state !== 'SUCCEEDED' && run.source !== 'WEBHOOK',
+  ],
+  [
+    { state: ['FAILED', 'QUEUED'], source: ['CLI'], metadata: { stage: 'prod' } },
+    (run) => run.state !== 'SUCCEEDED' && run.source === 'CLI' && run.stage === 'prod',
+  ],
+  [{ environment_id: 'empty-environment' }, (run) => run.environment === null],
   [{ skill: 'x' }, (run) => run.skill === 'x'],
+  [{ skill: 'x', environment_id: 'empty-environment' }, (run) => run.skill === 'x' && run.environment === null],
   [
     { metadata: { stage: 'prod' }, source: ['API'], created_after: '2026-03-01T01:30:00Z' },
-    (run) => run.stage === 'prod' && run.createdAt > '2026-03-01T01:30:00Z',
+    (run) => run.stage === 'prod' && run.source === 'API' && run.createdAt > '2026-03-01T01:30:00Z',
   ],
   [
     { execution_location: 'REMOTE', created_before: '2026-03-01T02:30:00Z' },
@@ -74,10 +89,21 @@ async function insert(teamId: string, run: SomeRun): Promise<string> {
   const id = randomUUIDv7();
   const [earlier, later] = [run.createdAt, run.updatedAt].sort();
   await database.db.query(
-    `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, source, creator_kind, creator_uid, executor_kind,
-       executor_uid, conversation_id, current_execution_id, skill_spec, metadata, created_at, updated_at)
-     VALUES ($1, $2, $3, $4, 'p', 'runbook', 'oz', 'API', 'user', 'u', 'user', 'u', $1, $1, $5, $6, $7, $8)`,
-    [id, teamId, run.state, run.title, run.skill, JSON.stringify({ stage: run.stage, same: 'yes' }), earlier, later],
+    `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, creator_kind, creator_uid, executor_kind,
+       executor_uid, conversation_id, current_execution_id, skill_spec, metadata, created_at, updated_at, source, environment_id)
+     VALUES ($1, $2, $3, $4, 'p', 'runbook', 'oz', 'user', 'u', 'user', 'u', $1, $1, $5, $6, $7, $8, $9, $10)`,
+    [
+      id,
+      teamId,
+      run.state,
+      run.title,
+      run.skill,
+      JSON.stringify({ stage: run.stage, same: 'yes' }),
+      earlier,
+      later,
+      run.source,
+      run.environment,
+    ],
   );
   return id;
 }

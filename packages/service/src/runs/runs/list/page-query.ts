@@ -1,5 +1,6 @@
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { CursorPosition } from '../../../platform/store/cursor.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
 import { sortTypeOf } from './order.ts';
 import { arePaired } from './parts.ts';
 
@@ -54,6 +55,25 @@ export function foundPage(
     text: `SELECT id, sort_value FROM unnest($1::uuid[], $2::${sortTypeOf(query)}[]) page(id, sort_value)`,
     values: [ids, sortValues],
   };
+}
+
+/**
+ * Reads a page from a statement with a relation `page`. `isFound`: SQL condition that the page is complete. Returns null if the page is not
+ * complete.
+ */
+export async function readFound(
+  db: Queryable,
+  { query }: PageRequest,
+  { values }: Conditions,
+  relations: readonly string[],
+  isFound: string,
+): Promise<PageQuery | null> {
+  const [row] = await db.query<{ is_found: boolean; ids: string[] | null; keys: (string | null)[] | null }>(
+    `WITH ${relations.join(', ')}
+     SELECT ${isFound} AS is_found, array_agg(id::text) AS ids, array_agg(sort_value::text) AS keys FROM page`,
+    values,
+  );
+  return row?.is_found ? foundPage(query, row.ids ?? [], row.keys ?? []) : null;
 }
 
 /** Returns the query with only this filter; null: without any filter. If states and sources are one filter, `source` names this filter. */

@@ -4,14 +4,14 @@
  */
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { addColumnFilters, changedAfter, facetsOf, hasFacet } from './filters.ts';
-import { type IdList, idListsOf } from './id-lists.ts';
+import { idListsOf, listsBySize } from './id-lists.ts';
 import { type ListOrder, orderBy, orderOf } from './order.ts';
 import {
   type Conditions,
-  foundPage,
   onlyFilter,
   type PageQuery,
   type PageRequest,
+  readFound,
   startConditions,
 } from './page-query.ts';
 import { addAlternatives, alternativesOf, partsOf } from './parts.ts';
@@ -22,25 +22,6 @@ import { foundByWords, matchOf, type SearchTemplate } from './search-words.ts';
  * of the sort.
  */
 const maxMatches = { sorted: 2_000, walked: 200_000 };
-
-/**
- * Reads a page from a statement with a relation `page`. `isFound`: SQL condition that the page is complete. Returns null if the page is not
- * complete.
- */
-export async function readFound(
-  db: Queryable,
-  { query }: PageRequest,
-  { values }: Conditions,
-  relations: readonly string[],
-  isFound: string,
-): Promise<PageQuery | null> {
-  const [row] = await db.query<{ is_found: boolean; ids: string[] | null; keys: (string | null)[] | null }>(
-    `WITH ${relations.join(', ')}
-     SELECT ${isFound} AS is_found, array_agg(id::text) AS ids, array_agg(sort_value::text) AS keys FROM page`,
-    values,
-  );
-  return row?.is_found ? foundPage(query, row.ids ?? [], row.keys ?? []) : null;
-}
 
 /** Returns SQL that selects those runs of the relation `of` that have all facets and match the words. */
 function joinChecks(conditions: Conditions, { query }: PageRequest, of: string, search: SearchTemplate | null): string {
@@ -246,21 +227,6 @@ export async function walkMatches(
     [matches, size, ...pageOf([{ text: few, order: orderBy(order, 'r.') }, ...walks], order, count)],
     `${found} <= ${walked}`,
   );
-}
-
-/** Returns the lists of the filters that have at most `most` runs by the statistics of PostgreSQL, the shortest first. */
-async function listsBySize(db: Queryable, { teamId, query }: PageRequest, most: number): Promise<IdList[]> {
-  const sized: { list: IdList; size: number }[] = [];
-  for (const list of idListsOf(query)) {
-    const conditions = startConditions(teamId);
-    const [row] = await db.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
-      `EXPLAIN (FORMAT JSON) ${list(conditions)}`,
-      conditions.values,
-    );
-    const size = row?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? Number.POSITIVE_INFINITY;
-    if (size <= most) sized.push({ list, size });
-  }
-  return sized.sort((a, b) => a.size - b.size).map(({ list }) => list);
 }
 
 /** Returns an SQL condition that is true if the page is full or all parts have ended. */
