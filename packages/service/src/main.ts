@@ -5,8 +5,7 @@ import { onParentGone, stopsWithParent } from '@runyard/system/parent-input';
 import { trustCaFile } from '@runyard/system/trust-authorities';
 import { type Logger, pino } from 'pino';
 import { StartProblem } from './edges/start/open-parts.ts';
-import { openLogs } from './platform/metrics/open-logs.ts';
-import { logDiagnostics } from './platform/metrics/otel-variables.ts';
+import { type Logs, openLogs } from './platform/metrics/open-logs.ts';
 import { rootOf, withTraceOfRun } from './runs/executions/tracing/trace-runs.ts';
 import { startService } from './service.ts';
 
@@ -15,7 +14,7 @@ if (!parsed.ok) {
   for (const problem of parsed.problems) process.stderr.write(`${problem}\n`);
   process.exit(2);
 }
-const sentLogs = await openLogs(process.env, ({ run_id }) => (typeof run_id === 'string' ? rootOf(run_id) : undefined));
+let sentLogs: Logs | undefined;
 const standardError = openLogDestination(2, (gap) => log.error(gap, 'the log could not be written for a while'));
 const log: Logger = pino(
   { level: parsed.settings.RUNYARD_LOG, base: { program: 'service' }, formatters: { log: withTraceOfRun } },
@@ -26,7 +25,8 @@ const log: Logger = pino(
     },
   },
 );
-if (sentLogs) await logDiagnostics(log);
+sentLogs = await openLogs(process.env, log, ({ run_id }) => (typeof run_id === 'string' ? rootOf(run_id) : undefined));
+/** Ends this process after the waiting lines of the log are sent. */
 const exit = async (code: number): Promise<never> => {
   await sentLogs?.close();
   process.exit(code);

@@ -4,8 +4,9 @@
  */
 
 import type { Attributes } from '@opentelemetry/api';
+import type { Logger } from 'pino';
 import { isBelow, ratioOf, type SpanPlace } from './open-traces.ts';
-import { exportsSignal, protocolOf, resourceOf, wholeOf } from './otel-variables.ts';
+import { exportsSignal, logDiagnostics, protocolOf, resourceOf, wholeOf } from './otel-variables.ts';
 
 /** Takes the lines that pino writes. */
 export interface Logs {
@@ -16,30 +17,37 @@ export interface Logs {
 
 /** Largest number of lines that wait to be sent. Further lines are only on standard error. */
 const maxWaiting = 2_048;
-const maxAttributeChars = 8_192;
+/** Largest number of characters of the message and of each text in the attributes of a sent line. Longer texts are cut. */
+const maxTextChars = 8_192;
 const defaultCloseMs = 5_000;
 
 type Line = Readonly<Record<string, unknown>>;
 
 /**
  * Opens the sending of the log. Returns undefined unless `OTEL_LOGS_EXPORTER` is `otlp` and an endpoint is set. The log is not sent by
- * default, so an installation that sends metrics and traces does not begin to send its log. `placeOf` returns the span to which a line
- * belongs.
+ * default, so an installation that sends metrics and traces does not begin to send its log. `log` takes the problems of the sending, and
+ * `placeOf` returns the span to which a line belongs.
  */
 export async function openLogs(
   env: Readonly<Record<string, string | undefined>>,
+  log: Pick<Logger, 'warn'>,
   placeOf: (line: Line) => SpanPlace | undefined,
 ): Promise<Logs | undefined> {
   if (env.OTEL_LOGS_EXPORTER?.trim() !== 'otlp' || !exportsSignal(env, 'LOGS')) return undefined;
   const [{ ROOT_CONTEXT, trace, TraceFlags }, { BatchLogRecordProcessor, LoggerProvider }, resource] =
-    await Promise.all([import('@opentelemetry/api'), import('@opentelemetry/sdk-logs'), resourceOf()]);
+    await Promise.all([
+      import('@opentelemetry/api'),
+      import('@opentelemetry/sdk-logs'),
+      resourceOf(),
+      logDiagnostics(log),
+    ]);
   const { OTLPLogExporter } =
     protocolOf(env, 'LOGS') === 'http/json'
       ? await import('@opentelemetry/exporter-logs-otlp-http')
       : await import('@opentelemetry/exporter-logs-otlp-proto');
   const provider = new LoggerProvider({
     resource,
-    logRecordLimits: { attributeValueLengthLimit: maxAttributeChars },
+    logRecordLimits: { attributeValueLengthLimit: maxTextChars },
     processors: [
       new BatchLogRecordProcessor({
         exporter: new OTLPLogExporter(),
@@ -58,13 +66,13 @@ export async function openLogs(
   return {
     write: (text) => {
       const line: Line = JSON.parse(text);
-      // A line about a failure of the sending itself stays here: to send it would fail again, and so produce lines without end.
+      // A line about a failure of the sending is not sent, because each failure to send this line would add another line.
       if ('otel' in line) return;
       const { level, time, msg, ...attributes } = line;
       logger.emit({
         timestamp: Number(time),
         ...severityOf(Number(level)),
-        body: String(msg ?? ''),
+        body: String(msg ?? '').slice(0, maxTextChars),
         attributes: attributes as Attributes,
         context: contextOf(placeOf(line)),
       });
