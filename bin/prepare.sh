@@ -102,9 +102,9 @@ is_built() {
   [ -z "$changed" ]
 }
 
-# Builds the dashboard if necessary. A failure does not stop the command, because the service also works without the dashboard. The frame
-# of an earlier build is then removed, because an old dashboard may not fit the service; the pages say that the dashboard is missing. If this user cannot write to the installation, builds nothing, and the service uses the
-# dashboard that is there.
+# Builds the dashboard if necessary. A failed build does not stop the command, because the service also works without the dashboard. It
+# removes the frame of an earlier build, because an old dashboard may not fit the service. The service then shows a page about the missing
+# dashboard. If this user cannot write to the installation, builds nothing, and the service uses the dashboard that is there.
 ensure_built() {
   is_built && return 0
   { [ -w "$dashboard" ] && { [ -w "$root/.runyard" ] || { [ ! -e "$root/.runyard" ] && [ -w "$root" ]; }; }; } || return 0

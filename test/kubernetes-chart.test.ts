@@ -1,6 +1,7 @@
 /**
- * Installs the chart in the real cluster that bin/test-kubernetes starts, executes runs, one of them an attacker, upgrades the chart
- * while runs are created, and evicts services. The cluster has no kube-proxy and no name server, so this test itself forwards connections to the addresses of Services.
+ * Installs the chart in the real cluster that bin/test-kubernetes starts. Executes runs, one of which attacks the others, upgrades the
+ * chart while runs are created, and evicts services. The cluster has no kube-proxy and no name server, so this test itself forwards
+ * connections to the addresses of Services.
  */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

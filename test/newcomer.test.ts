@@ -135,7 +135,7 @@ test('`down` stops everything and leaves no process', async () => {
   expect((await runCommand(['bin/runyard', 'status'], { cwd: clone, env })).code).toBe(1);
 });
 
-test('`up` also works if the dashboard cannot be built, and the page says so; its curl command works without changes, and no process stays after Ctrl-C', async () => {
+test('`up` works if the dashboard cannot be built: a page says so, the printed curl command works without changes, and no process stays after Ctrl-C', async () => {
   const source = path.join(clone, 'packages/dashboard/src/main.tsx');
   writeFileSync(source, `${readFileSync(source, 'utf8')}\n}`);
   const up = startCommand(['bin/runyard', 'up'], { cwd: clone, env });

@@ -9,7 +9,7 @@ export class ApiError extends Error {
   readonly problem: Problem;
   /** Number of seconds in the header `Retry-After`: the same request may succeed after this time. */
   readonly retryAfterSeconds: number | undefined;
-  /** When this error was made, in milliseconds. */
+  /** When this error was made, in milliseconds since 1970. */
   readonly at = Date.now();
   constructor(problem: Problem, retryAfterSeconds?: number) {
     super(problem.error);

@@ -65,7 +65,7 @@ imagePullSecrets:
 - namespaceSelector: {}
 {{- end -}}
 
-{{- /* Handler of the RuntimeClass of the runs. A cluster that does not answer, or has no such class: the name of the class. */ -}}
+{{- /* Handler of the RuntimeClass of the runs. Without a cluster (helm template), or if it has no such class: the name of the class. */ -}}
 {{- define "runyard.runtimeHandler" -}}
 {{- (lookup "node.k8s.io/v1" "RuntimeClass" "" .Values.runs.runtimeClassName).handler | default .Values.runs.runtimeClassName -}}
 {{- end -}}

@@ -166,7 +166,7 @@ export const metricsTable = {
     description: 'Connections of sandboxes that were denied.',
     labels: {
       reason: {
-        description: 'Reason; `other`: further connections of a sandbox, after its worker has reported 20 targets',
+        description: 'Reason; `other`: connections to the 21st and later targets of a sandbox',
         values: Object.keys(deniedReasons),
       },
     },

@@ -133,7 +133,7 @@ describe('the metrics count a run', () => {
       ).toBeGreaterThan(0);
   });
 
-  test('with the start of its sandbox, a repeated report of it, denied connections and the failure that the worker reports', async () => {
+  test('with one start of its sandbox, although the worker reports the start twice, with denied connections and with a failure', async () => {
     const increases = await watch();
     const { say, close } = await assignedRun(workers.baseUrl, service.key, service.newRun);
     await say('task_claimed', { worker_id: 'box' });
@@ -156,7 +156,7 @@ describe('the metrics count a run', () => {
     expect(Object.fromEntries(Object.keys(series).map((name) => [name, increase(name)]))).toEqual(series);
   });
 
-  test('that failed, by state and error code, and its refused requests', async () => {
+  test('that failed, by its state and error code, and a refused request by its status', async () => {
     const increases = await watch();
     const { runToken: key } = await service.startExecution();
     const body = { success: false, summary: 'no', error: { code: 'environment_setup_failed', message: 'no' } };
