@@ -27,8 +27,9 @@ import { openSupervisors, type Supervisors } from './supervisor-client/superviso
 import { keepWaitingFile } from './waiting-file.ts';
 
 /**
- * Before the worker ends, it waits at most this long until the service has confirmed the last messages. `lastWordsStoppingMs` is for a
- * worker that stops or leaves its sandboxes.
+ * Maximum time that the worker waits, before it ends, until the service has confirmed the last messages. `lastWordsMs` is for a worker
+ * that has finished its runs. `lastWordsStoppingMs` is for a worker that was told to end its runs at once, or that leaves its
+ * sandboxes to the next worker.
  */
 const lastWordsMs = 5000;
 const lastWordsStoppingMs = 1500;

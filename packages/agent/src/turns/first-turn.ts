@@ -80,8 +80,8 @@ export async function runFirstTurn(
 }
 
 /**
- * Returns the task of a lost machine with the number of finished runbook commands set to 0, because the files of the checkpoint were not
- * restored.
+ * If the run has lost its machine, returns the task with the number of finished runbook commands set to 0, because the files of the
+ * checkpoint were not restored. Returns every other task unchanged.
  */
 function withNothingDone(task: AgentTask): AgentTask {
   return task.loss === undefined ? task : { ...task, loss: { ...task.loss, done_blocks: 0 } };

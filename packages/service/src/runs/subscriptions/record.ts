@@ -12,7 +12,7 @@ export interface AttemptOutcome {
   readonly httpStatus: number | null;
   readonly error: string | null;
   readonly durationMs: number;
-  /** Time until the next attempt; it does not matter if no attempt follows. */
+  /** Time until the next attempt. Has no effect if no attempt follows. */
   readonly delayMs: number;
 }
 

@@ -34,7 +34,7 @@ const readNumbers = defineStatement({
   },
 });
 
-/** How many events of the last 24 hours an automation matched, by outcome, and the last of these starts. */
+/** The number of starts of an automation in the last 24 hours, by outcome, and its newest start, which may be older. */
 export type StartNumbers = Pick<TeamAutomation, 'last_24_hours' | 'last_fire'>;
 
 /** Returns the numbers of each automation, by the UID of the automation. */

@@ -264,7 +264,7 @@ describe('agent_identity_uid', () => {
     expect(body.waiting).toMatchObject([{ revision: 2 }]);
   });
 
-  test('is refused for another team, for an unknown one, and for the key of another identity', async () => {
+  test('is refused if the identity is unknown, if the key is of another team, and if the key is of another identity', async () => {
     const [mine, other] = [await create({ name: 'Mine' }), await create({ name: 'Other' })];
     const { key } = (await keyOf(mine)).body;
     const body = { prompt: 'a', agent_identity_uid: other.uid };
