@@ -78,7 +78,7 @@ async function soak(place: Place): Promise<void> {
   const growing = all.filter((row) => row.at(-1) !== 'yes').map(([name]) => name);
   report(
     'Soak',
-    `\`bin/chaos --soak --minutes ${minutes} --seed ${seed}\`: 3 services, 4 workers, PostgreSQL and SeaweedFS run in network namespaces. The load is one create a second, one delivery in two seconds, 8 schedules each minute, and 2 readers of the team's stream. The table has the median of each quarter of the time. Memory is PSS in MB, without the cache that the processes of PostgreSQL share. This cache fills while the database grows, so its row is compared with ${Math.round(sharedCacheLimitMb)} MB, which is a fifth more than its configured size. The memory of PostgreSQL and of a worker includes their child processes outside of sandboxes. Rows are counted at the end of each quarter. A row is flat if its last quarter is at most ${Math.round((growthLimit - 1) * 100)} % and a small constant above its second quarter. For the rows of a table, the number of new rows per new run is compared instead, in the last quarter and in the second one. Not flat: **${growing.join(', ') || 'nothing'}**. Requests that were sent again: ${load.seen.repeats}; refused: ${load.seen.refusals.length}.`,
+    `\`bin/chaos --soak --minutes ${minutes} --seed ${seed}\`: 3 services, 4 workers, PostgreSQL and SeaweedFS run in network namespaces. The load is one create a second, one delivery in two seconds, 8 schedules each minute, and 2 readers of the team's stream. The table has the median of each quarter of the time. Memory is PSS in MB, without the cache that the processes of PostgreSQL share. This cache fills while the database grows, so its row is compared with ${Math.round(sharedCacheLimitMb)} MB, which is a fifth more than its configured size. The values of PostgreSQL are for each of its processes, because their number follows the number of connections, and so the load of the machine. The memory of a worker includes its child processes outside of sandboxes. Rows are counted at the end of each quarter. A row is flat if its last quarter is at most ${Math.round((growthLimit - 1) * 100)} % and a small constant above its second quarter. For the rows of a table, the number of new rows per new run is compared instead, in the last quarter and in the second one. Not flat: **${growing.join(', ') || 'nothing'}**. Requests that were sent again: ${load.seen.repeats}; refused: ${load.seen.refusals.length}.`,
     ['measured', '1st quarter', '2nd', '3rd', '4th', 'flat'],
     all,
   );
@@ -100,21 +100,20 @@ function sampleOf({ programs }: Installation): Sample {
   for (const program of programs) {
     const pids = program.pids();
     const sum = (of: (pid: number) => number) => pids.reduce((total, pid) => total + orNone(() => of(pid)), 0);
-    sample.set(
-      `${program.name}: MB`,
-      sum((pid) => memoryOf(pid).pssMb - memoryOf(pid).sharedMb),
-    );
+    const memoryMb = sum((pid) => memoryOf(pid).pssMb - memoryOf(pid).sharedMb);
+    const openFiles = sum((pid) => readdirSync(`/proc/${pid}/fd`).length);
     if (program.name === 'database') {
+      // PostgreSQL has a process for each connection, and the services open more connections while the machine is busy.
+      sample.set('database: MB for each process', memoryMb / Math.max(1, pids.length));
+      sample.set('database: open files for each process', openFiles / Math.max(1, pids.length));
       sample.set(
         sharedCache,
         sum((pid) => memoryOf(pid).sharedMb),
       );
-      sample.set('database: processes', pids.length);
+    } else {
+      sample.set(`${program.name}: MB`, memoryMb);
+      sample.set(`${program.name}: open files`, openFiles);
     }
-    sample.set(
-      `${program.name}: open files`,
-      sum((pid) => readdirSync(`/proc/${pid}/fd`).length),
-    );
   }
   sample.set('processes', readdirSync('/proc').filter((name) => /^\d+$/.test(name)).length);
   return sample;
