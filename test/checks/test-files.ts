@@ -75,13 +75,15 @@ export const filesInPart: readonly string[] = [
   'test/live-streams.test.ts',
   // `bin/test` tests two screens. `dashboard.test.ts` tests some of the other screens.
   'test/dashboard/screens.test.ts',
-  // `bin/test` tests teams and notifications, and `bin/test-long` also sign-in by invitation, lost connections and the first steps.
+  // `bin/test` tests links between teams, and `bin/test-long` also notifications, sign-in by invitation, lost connections and the first steps.
   'test/dashboard/frame.test.ts',
-  // `bin/test` opens no list with several hundred rows.
+  // `bin/test` opens no list with several hundred rows, replays nothing, and pastes no payload.
   'test/dashboard/deliveries.test.ts',
-  // `bin/test` leaves the viewer out, whose buttons `dashboard.test.ts` and whose requests `access-table.test.ts` test.
+  // `bin/test` attacks with files and artifacts. `dashboard.test.ts` attacks with texts, and `access-table.test.ts` as a viewer.
   'test/dashboard/hostile.test.ts',
-  // `bin/test` presses the keys of two screens.
+  // `bin/test` filters runs, saves views and reads the inbox, but changes no selected runs.
+  'test/dashboard/runs-list.test.ts',
+  // `bin/test` presses the keys for previews, undo and approvals, but not each key of each screen.
   'test/dashboard/keyboard.test.ts',
   // `bin/test` tests the main parts of the page of a run.
   'test/dashboard/run.test.ts',

@@ -67,50 +67,53 @@ describe.skipIf(noBrowser)(`the frame of the dashboard${noBrowser ? ` (skipped: 
     expect(complaints).toEqual([]);
   });
 
-  test('a hidden page notifies the person about a new question, and a click on the notification opens the run in its team', async () => {
-    await page.addInitScript(() => {
-      const page = globalThis as unknown as { notes: object[]; hidden: boolean; Notification: unknown };
-      page.notes = [];
-      page.Notification = class FakeNotification {
-        static permission = 'granted';
-        title: string;
-        body: string;
-        constructor(title: string, { body }: { body: string }) {
-          this.title = title;
-          this.body = body;
-          page.notes.push(this);
-        }
-        close() {}
-      };
-    });
-    const setHidden = (isHidden: boolean) =>
-      page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
+  test.runIf(isLong)(
+    'a hidden page notifies the person about a new question, and a click on the notification opens the run in its team',
+    async () => {
+      await page.addInitScript(() => {
+        const page = globalThis as unknown as { notes: object[]; hidden: boolean; Notification: unknown };
+        page.notes = [];
+        page.Notification = class FakeNotification {
+          static permission = 'granted';
+          title: string;
+          body: string;
+          constructor(title: string, { body }: { body: string }) {
+            this.title = title;
+            this.body = body;
+            page.notes.push(this);
+          }
+          close() {}
+        };
+      });
+      const setHidden = (isHidden: boolean) =>
+        page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
         document.dispatchEvent(new Event('visibilitychange'))`);
-    const isRead = () => page.waitForResponse((answer) => answer.url().includes('state=BLOCKED&view=summary'));
-    const notes = () => page.evaluate("notes.map(({ title, body }) => title + ': ' + body)");
-    const { key } = await newPerson(service, second, 'member');
-    const report = reportsTo(service);
-    const ask = async (title: string) => {
-      const runId = await service.newRun({ title, config: { approval_policy: 'ask' } }, key);
-      await report(await service.claimRun(runId), ...begin, asksToRun('rm -rf build'));
-      return runId;
-    };
-    await ask('Asked before');
-    await page.clock.install();
-    await page.goto(`${service.baseUrl}/schedules?team=${second}`);
-    await page.getByRole('heading', { name: 'Schedules' }).waitFor();
-    const first = isRead();
-    await setHidden(true);
-    await first;
-    const runId = await ask('Release <b>it</b>');
-    await page.clock.fastForward(31_000);
-    await expect.poll(notes).toEqual(['A run needs your answer: Release <b>it</b>']);
-    await setHidden(false);
-    await page.evaluate('notes[0].onclick()');
-    await page.waitForURL(`${service.baseUrl}/runs/${runId}?team=${second}`);
-    await page.getByRole('heading', { name: 'Release <b>it</b>' }).waitFor();
-    expect(complaints).toEqual([]);
-  });
+      const isRead = () => page.waitForResponse((answer) => answer.url().includes('state=BLOCKED&view=summary'));
+      const notes = () => page.evaluate("notes.map(({ title, body }) => title + ': ' + body)");
+      const { key } = await newPerson(service, second, 'member');
+      const report = reportsTo(service);
+      const ask = async (title: string) => {
+        const runId = await service.newRun({ title, config: { approval_policy: 'ask' } }, key);
+        await report(await service.claimRun(runId), ...begin, asksToRun('rm -rf build'));
+        return runId;
+      };
+      await ask('Asked before');
+      await page.clock.install();
+      await page.goto(`${service.baseUrl}/schedules?team=${second}`);
+      await page.getByRole('heading', { name: 'Schedules' }).waitFor();
+      const first = isRead();
+      await setHidden(true);
+      await first;
+      const runId = await ask('Release <b>it</b>');
+      await page.clock.fastForward(31_000);
+      await expect.poll(notes).toEqual(['A run needs your answer: Release <b>it</b>']);
+      await setHidden(false);
+      await page.evaluate('notes[0].onclick()');
+      await page.waitForURL(`${service.baseUrl}/runs/${runId}?team=${second}`);
+      await page.getByRole('heading', { name: 'Release <b>it</b>' }).waitFor();
+      expect(complaints).toEqual([]);
+    },
+  );
 
   test.runIf(isLong)(
     'a page that lost the network shows this and reconnects, and shows what has changed meanwhile',

@@ -111,7 +111,7 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     expect(complaints).toEqual([]);
   });
 
-  test('reruns a run with other limits or with a fresh environment', async () => {
+  test.runIf(isLong)('reruns a run with other limits or with a fresh environment', async () => {
     await open(agent.runId);
     await page.keyboard.press('r');
     const fresh = page.getByRole('checkbox', { name: /Fresh environment/ });
