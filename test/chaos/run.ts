@@ -149,12 +149,13 @@ async function settle(installation: Installation, db: Database, load: Load): Pro
 async function endSchedules(db: Database): Promise<string> {
   for (const began = performance.now(); ; await delay(500)) {
     const isOver = performance.now() - began > settleLimitMs;
-    const ended = await db.query<{ at: string }>(
-      `UPDATE schedules SET enabled = false, next_run_at = NULL
-       WHERE $1 OR NOT EXISTS (SELECT FROM schedules WHERE next_run_at <= now()) RETURNING now()::text AS at`,
+    const [ended] = await db.query<{ at: string; is_late: boolean }>(
+      `WITH late AS (SELECT EXISTS (SELECT FROM schedules WHERE next_run_at <= now()) AS is_late), ended AS (
+         UPDATE schedules SET enabled = false, next_run_at = NULL FROM late WHERE $1 OR NOT is_late
+       ) SELECT now()::text AS at, is_late FROM late`,
       [isOver],
     );
-    if (ended[0] !== undefined) return ended[0].at;
+    if (ended && (isOver || !ended.is_late)) return ended.at;
   }
 }
 

@@ -201,8 +201,10 @@ export async function walkMatches(
   const [count, sorted, walked] = [bind(request.count), bind(most.sorted), bind(most.walked)];
   const order = orderOf(query);
   const lists = idListsOf(query).map((list) => list(conditions));
-  const short = lists.length === 0 ? 0 : (await listsBySize(db, request, longest ?? most.walked)).length;
-  if (short < (longest === undefined ? Math.min(1, lists.length) : lists.length)) return null;
+  if (lists.length > 0) {
+    const short = await listsBySize(db, request, longest ?? most.walked);
+    if (short.length < (longest === undefined ? 1 : lists.length)) return null;
+  }
   if (search !== null) lists.push(foundByWords(conditions, query, search));
   if (lists.length < 2 && search === null && most === maxMatches) return null;
   // OFFSET 0 prevents PostgreSQL from combining lists of the same table into one scan, which would read the runs.
