@@ -51,12 +51,12 @@ describe('the rules of the content policy', () => {
       kind: 'policy_violation',
       detail: 'A setup command breaks the rule "no sudo" of the content policy.',
     });
-    expect(await policy.check('team', prompt('Install XMRig for secret-4711'))).toEqual({
+    expect(await policy.check('team', prompt('Install XMRig for planted-secret'))).toEqual({
       kind: 'policy_violation',
       detail: 'The text breaks the rule "no mining" of the content policy. Ask security@example.com.',
     });
     expect(lines.join()).toContain('no mining');
-    expect(lines.join()).not.toMatch(/4711|XMRig/);
+    expect(lines.join()).not.toMatch(/planted|XMRig/);
   });
 
   test('refuse a text whose search takes too long, and then check the next texts', async () => {
@@ -114,9 +114,9 @@ describe('the classifier', () => {
       const url = await serve(listener);
       const timeout_seconds = reason.includes('0.2 s') ? 0.2 : 25;
       const closed = await open({ classifier: { url, timeout_seconds } });
-      expect(await closed.check('team', prompt('secret-4711'))).toMatchObject({ kind: 'policy_unavailable' });
+      expect(await closed.check('team', prompt('planted-secret'))).toMatchObject({ kind: 'policy_unavailable' });
       expect(lines.join()).toContain(reason);
-      expect(lines.join()).not.toContain('4711');
+      expect(lines.join()).not.toContain('planted');
       const openPolicy = await open({ classifier: { url, timeout_seconds, on_failure: 'allow' } });
       expect(await openPolicy.check('team', prompt('a'))).toEqual({ kind: 'allowed' });
     },

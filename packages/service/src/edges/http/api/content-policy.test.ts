@@ -85,8 +85,8 @@ describe('the content policy answers 403', () => {
 });
 
 test('the classifier gets the texts for the agent, but not the values of secrets', async () => {
-  await service.request('PUT', '/secrets/TOKEN', { body: { value: 'xmrig-4711-value', scope: 'team' } });
-  const prompt = 'Log in with xmrig-4711-value.';
+  await service.request('PUT', '/secrets/TOKEN', { body: { value: 'xmrig-planted-value', scope: 'team' } });
+  const prompt = 'Log in with xmrig-planted-value.';
   breaks(await service.request('POST', '/agent/runs', { body: { prompt } }));
   const secrets = [{ name: 'TOKEN' }];
   const seen: string[] = [];
@@ -99,10 +99,10 @@ test('the classifier gets the texts for the agent, but not the values of secrets
   });
   expect(createdRun.status, createdRun.text).toBe(200);
   expect(seen.join('')).toContain('Log in with');
-  expect(seen.join('')).not.toContain('4711');
+  expect(seen.join('')).not.toContain('planted');
   const schedule = { name: 'S', cron_schedule: '@yearly', prompt, agent_config: { secrets }, enabled: true };
   expect((await service.request('POST', '/agent/schedules', { body: schedule })).status).toBe(201);
-  expect(seen.join('')).not.toContain('4711');
+  expect(seen.join('')).not.toContain('planted');
 });
 
 describe('a run that was accepted becomes FAILED with content_policy_violation', () => {
@@ -144,14 +144,14 @@ describe('a run that was accepted becomes FAILED with content_policy_violation',
 describe('if the classifier does not answer', () => {
   test('a create gets a retryable 503, and uses no connection of the database', async () => {
     classify = () => {};
-    const asked = service.request('POST', '/agent/runs', { body: { prompt: 'secret-4711' } });
+    const asked = service.request('POST', '/agent/runs', { body: { prompt: 'planted-secret' } });
     const busy = await service.deps.db.query<{ count: number }>(
       `SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'`,
     );
     expect(busy).toEqual([{ count: 0 }]);
     expect(await asked).toMatchObject({ status: 503, body: { error_code: 'resource_unavailable', retryable: true } });
     expect((await asked).headers.get('retry-after')).toBe('5');
-    expect(service.logged.join('')).not.toContain('4711');
+    expect(service.logged.join('')).not.toContain('planted');
   });
 
   test('the agent of an accepted run does not get its task yet, and gets it later with a repeated request', async () => {
