@@ -159,7 +159,7 @@ describe('an import of a file from an older version', () => {
     await migrateDatabase(source.db, { upTo: 23 });
     await fill(source);
     await exportDatabase({ ...source, to: file() });
-    const replaced = await replacedMigrations(66);
+    const replaced = await replacedMigrations(39);
     await writeFile(file(), await withMigrations(() => replaced));
     const target = await place({ migrated: false });
     await importDatabase({ ...target, from: file() });
@@ -171,11 +171,11 @@ describe('an import of a file from an older version', () => {
   test('is refused if the file is from an even older version, and the error names the version that can import the file', async () => {
     const source = await place();
     await exportDatabase({ ...source, to: file() });
-    const replaced = await replacedMigrations(65);
+    const replaced = await replacedMigrations(38);
     await writeFile(file(), await withMigrations(() => replaced));
     const target = await place({ migrated: false });
     await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(
-      `The backup is too old for this Runyard: it was made at migration 0112_more_run_filters. Restore it with the Runyard of commit ${lastCommitBeforeBaseline}, then start this Runyard on the same database.`,
+      `The backup is too old for this Runyard: it was made at migration 0038_equal_times. Restore it with the Runyard of commit ${lastCommitBeforeBaseline}, then start this Runyard on the same database.`,
     );
     expect(await target.db.query(`SELECT FROM pg_tables WHERE schemaname = 'public'`)).toEqual([]);
   });

@@ -1,6 +1,6 @@
 /**
  * Tests an upgrade while runs are in progress. First, service and worker of an older commit run. Then the present service starts
- * beside the older service, migrates the database, and gets all new connections. At last, the present worker adopts the sandboxes of
+ * beside the older service, adopts the database, and gets all new connections. At last, the present worker adopts the sandboxes of
  * the older worker.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
@@ -21,8 +21,8 @@ import { hasEnded } from './support/run-kinds.ts';
 import { eventually, killHard, sandboxProblem } from './support/system.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
-/** The older commit. Its last migration is 0027. */
-const olderCommit = 'e7d6412a';
+/** The older commit, the last one before the present baseline of the migrations. */
+const olderCommit = '42e71785';
 const key = 'ryk_test-of-an-upgrade-0123456789abcdef';
 
 const hasHistory = ((): boolean => {
@@ -189,7 +189,7 @@ describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`,
 
     const present = await startService(root);
     const throughOlder = await create(`http://127.0.0.1:${older.port}`, '```sh\necho older\n```');
-    // The older service, which still runs, writes this delivery into the migrated table.
+    // The older service, which still runs, writes this delivery into the adopted database.
     const received = await fetch(webhook.url, { method: 'POST', body: JSON.stringify({ status: 'firing' }) });
     expect([received.status, await received.text()]).toEqual([202, expect.any(String)]);
     const throughPresent = await create(`http://127.0.0.1:${present.port}`, '```sh\necho present\n```');

@@ -1,7 +1,8 @@
--- Access: teams, the people in them, their keys and links, and the audit log.
+-- Access: teams, the people in them, their single sign-on, keys, links and saved views, and the audit log.
 --
 -- Conventions of all migrations: the service makes ids as UUIDv7, so they sort by time of creation. Text that is sorted is
--- sorted with COLLATE "C": by bytes, the same on every server.
+-- sorted with COLLATE "C": by bytes, the same on every server. A row with created_at and updated_at gets both from
+-- statement_timestamp(), because two calls of clock_timestamp() may differ by a millisecond.
 
 -- Returns a new UUIDv7 for a row that a statement makes. The ids sort by time to less than a microsecond (RFC 9562, section 6.2,
 -- method 3), because deliveries and fires that wait start in the order of their ids. The first 60 bits are the time in 4096ths of a
@@ -68,11 +69,41 @@ CREATE INDEX team_invitations_team ON team_invitations (team_id, created_at, id)
 CREATE INDEX team_invitations_invited_by ON team_invitations (invited_by, team_id);
 CREATE INDEX team_invitations_expires_at ON team_invitations (expires_at);
 
+-- Single sign-on: people as the identity providers of the operator know them.
+CREATE TABLE sign_on_identities (
+  id uuid PRIMARY KEY,
+  -- Together they name the person for good (OpenID Connect Core, 5.7). Names and email addresses may change, or pass to others.
+  issuer text NOT NULL,
+  subject text NOT NULL,
+  user_id uuid NOT NULL UNIQUE REFERENCES users ON DELETE CASCADE,
+  -- Refresh token of the person, sealed; NULL: the provider gave none, or refused it.
+  refresh_token bytea,
+  vault_key_id text NOT NULL,
+  -- When the provider confirmed the person last.
+  confirmed_at timestamptz NOT NULL DEFAULT now(),
+  -- Keys and sessions of the person work until then.
+  confirmed_until timestamptz NOT NULL,
+  -- When the provider is asked next, or the person ends; NULL: never, because the person has ended.
+  next_check_at timestamptz,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  UNIQUE (issuer, subject)
+);
+CREATE INDEX sign_on_identities_next_check ON sign_on_identities (next_check_at);
+
+-- Sign-ins that are done, so that none is done twice.
+CREATE TABLE sign_on_uses (
+  -- SHA-256 of the parameter `state`.
+  hash bytea PRIMARY KEY,
+  expires_at timestamptz NOT NULL
+);
+CREATE INDEX sign_on_uses_expires_at ON sign_on_uses (expires_at);
+
 CREATE TABLE api_keys (
   id uuid PRIMARY KEY,
   -- SHA-256 of the raw key. The key is 32 random bytes, so the hash needs no salt and no stretching.
   hash bytea NOT NULL UNIQUE,
-  kind text NOT NULL CHECK (kind IN ('personal', 'agent')),
+  -- `worker`: connects workers of the hosted pool and opens nothing else. It has no person.
+  kind text NOT NULL CHECK (kind IN ('personal', 'agent', 'worker')),
   name text NOT NULL,
   team_id uuid NOT NULL REFERENCES teams ON DELETE CASCADE,
   -- The person that a personal key acts for.
@@ -83,6 +114,8 @@ CREATE TABLE api_keys (
   created_by_uid text,
   -- Only of the key of a browser session: the key whose owner signed in the browser. The session ends with that key.
   minted_by uuid REFERENCES api_keys ON DELETE CASCADE,
+  -- Only of the key of a browser session that began with single sign-on. It has no key above it.
+  signed_on_by uuid REFERENCES sign_on_identities ON DELETE CASCADE,
   -- The key belongs to the operator of the service: workers that use it serve the hosted pool of every team.
   is_operator boolean NOT NULL DEFAULT false,
   -- Beginning and end of the raw key: lists show them, so that people recognise the key.
@@ -92,8 +125,11 @@ CREATE TABLE api_keys (
   expires_at timestamptz,
   last_used_at timestamptz,
   CHECK ((kind = 'personal') = (user_id IS NOT NULL)),
-  CHECK (minted_by IS NULL OR (kind = 'personal' AND NOT is_operator AND expires_at IS NOT NULL))
+  CHECK (minted_by IS NULL OR (kind = 'personal' AND NOT is_operator AND expires_at IS NOT NULL)),
+  CHECK (signed_on_by IS NULL OR (kind = 'personal' AND NOT is_operator AND expires_at IS NOT NULL AND minted_by IS NULL)),
+  CHECK (kind <> 'worker' OR agent_uid IS NULL)
 );
+CREATE INDEX api_keys_signed_on_by ON api_keys (signed_on_by, created_at) WHERE signed_on_by IS NOT NULL;
 CREATE INDEX api_keys_minted_by ON api_keys (minted_by, created_at) WHERE minted_by IS NOT NULL;
 -- The keys of an agent identity end with it.
 CREATE INDEX api_keys_agent ON api_keys (team_id, agent_uid) WHERE agent_uid IS NOT NULL;
@@ -111,6 +147,21 @@ CREATE TABLE sign_in_codes (
   expires_at timestamptz NOT NULL
 );
 CREATE INDEX sign_in_codes_key_id ON sign_in_codes (key_id, expires_at);
+
+-- Views of the dashboard that people have saved: names of paths with their queries.
+CREATE TABLE saved_views (
+  id uuid PRIMARY KEY,
+  team_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  name text NOT NULL,
+  path text NOT NULL,
+  -- Order among the views of the person in the team. A deleted view leaves a gap.
+  position integer NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  -- A view goes when the person leaves the team.
+  FOREIGN KEY (team_id, user_id) REFERENCES team_members ON DELETE CASCADE
+);
+CREATE INDEX saved_views_person ON saved_views (team_id, user_id, position, id);
 
 -- Changes of a team's resources. An entry is written in the transaction of its change, and never changed.
 CREATE TABLE audit_entries (

@@ -2,7 +2,8 @@
 
 -- Sort orders without a filter.
 CREATE INDEX runs_updated ON runs (team_id, updated_at, id);
-CREATE INDEX runs_created ON runs (team_id, created_at, id);
+-- GET /agent/runs/counts counts the runs of a time from this index alone, with `state` and `parent_run_id`.
+CREATE INDEX runs_created ON runs (team_id, created_at, id) INCLUDE (state, parent_run_id);
 CREATE INDEX runs_title ON runs (team_id, title COLLATE "C", id);
 CREATE INDEX runs_skill ON runs (team_id, skill_spec COLLATE "C", id);
 
@@ -18,6 +19,14 @@ CREATE INDEX runs_by_environment ON runs (team_id, environment_id COLLATE "C", u
 CREATE INDEX runs_without_environment ON runs (team_id, updated_at, id) WHERE environment_id IS NULL;
 CREATE INDEX runs_by_skill ON runs (team_id, skill_spec COLLATE "C", updated_at, id) WHERE skill_spec IS NOT NULL;
 CREATE INDEX runs_by_schedule ON runs (team_id, schedule_id, updated_at, id) WHERE schedule_id IS NOT NULL;
+CREATE INDEX runs_by_error ON runs (team_id, error_code COLLATE "C", updated_at, id) WHERE error_code IS NOT NULL;
+
+-- For pairs of filters that match many runs each, but may match few runs or none together.
+-- The runs of a state and a source, in the default order.
+CREATE INDEX runs_by_state_and_source ON runs (team_id, state, source COLLATE "C", updated_at, id);
+-- The runs without an environment, in the order of their skills. Runs without a skill come last in this order, and are in runs_skill.
+CREATE INDEX runs_without_environment_by_skill ON runs (team_id, skill_spec COLLATE "C", id)
+  WHERE environment_id IS NULL AND skill_spec IS NOT NULL;
 
 -- For the filter task_status: runs at work that an agent started.
 CREATE INDEX runs_working_below ON runs (team_id)

@@ -134,6 +134,8 @@ CREATE UNIQUE INDEX executions_token ON executions (token_hash) WHERE token_hash
 CREATE INDEX executions_queue ON executions (pool, team_id, depth DESC, available_at, id) WHERE phase = 'queued';
 CREATE INDEX executions_busy ON executions (team_id) WHERE phase IN ('assigned', 'claimed', 'running');
 CREATE INDEX executions_live ON executions (phase, id) WHERE phase NOT IN ('queued', 'ended');
+-- The live executions of a worker's connection, whose leases it renews every few seconds: without this index, each connection read all live executions.
+CREATE INDEX executions_of_connection ON executions (connection_id) WHERE phase NOT IN ('queued', 'ended');
 CREATE INDEX executions_idle ON executions (idle_until) WHERE phase = 'idle';
 -- Ended executions whose transcript is not composed yet.
 CREATE INDEX executions_transcript ON executions (id) WHERE phase = 'ended' AND transcript_blob IS NULL AND has_transcript;

@@ -129,3 +129,14 @@ CREATE TABLE upload_leases (
   expires_at timestamptz NOT NULL
 );
 CREATE INDEX upload_leases_by_end ON upload_leases (expires_at);
+
+-- Changed files of the git repositories of a run: the last report of its sandbox, and the last request for one.
+CREATE TABLE run_changes (
+  run_id uuid PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
+  -- Number of the requests so far. The agent gets each over its inbox.
+  asked integer NOT NULL DEFAULT 0,
+  asked_at timestamptz,
+  reported_at timestamptz,
+  -- The repositories as JSON, compressed with gzip; NULL: none were reported, or retention deleted them.
+  content bytea
+);

@@ -105,6 +105,10 @@ CREATE TABLE usage_days (
   -- The person or service account that the runs executed as.
   executor_kind text COLLATE "C" NOT NULL,
   executor_uid text COLLATE "C" NOT NULL,
+  -- Automation, factory and environment of the runs. '': the runs had none; NULL: the row is older than the column.
+  automation_uid text COLLATE "C",
+  factory_uid text COLLATE "C",
+  environment_uid text COLLATE "C",
   requests bigint NOT NULL DEFAULT 0,
   input_tokens bigint NOT NULL DEFAULT 0,
   output_tokens bigint NOT NULL DEFAULT 0,
@@ -113,6 +117,8 @@ CREATE TABLE usage_days (
   -- Costs of the requests whose cost is known.
   cost_usd numeric NOT NULL DEFAULT 0,
   -- Requests that used tokens and whose cost is not known.
-  unpriced_requests bigint NOT NULL DEFAULT 0,
-  PRIMARY KEY (team_id, day, model_id, creator_kind, creator_uid, executor_kind, executor_uid)
+  unpriced_requests bigint NOT NULL DEFAULT 0
 );
+-- One row for each group. No UID contains '?'.
+CREATE UNIQUE INDEX usage_days_group ON usage_days (team_id, day, model_id, creator_kind, creator_uid, executor_kind, executor_uid,
+  coalesce(automation_uid, '?'), coalesce(factory_uid, '?'), coalesce(environment_uid, '?'));

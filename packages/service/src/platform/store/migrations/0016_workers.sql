@@ -30,6 +30,10 @@ CREATE TABLE worker_connections (
   sandbox jsonb,
   -- How long sandboxes of the worker continue without it, so that its next process can adopt them; 0: they end with it.
   adopt_seconds integer NOT NULL DEFAULT 0,
+  -- Report of the worker about its program and about the file system of its sandboxes. NULL: the worker sends none.
+  version text,
+  disk_free_bytes bigint,
+  disk_total_bytes bigint,
   connected_at timestamptz NOT NULL DEFAULT now(),
   last_seen_at timestamptz NOT NULL DEFAULT now()
 );

@@ -12,8 +12,8 @@ CREATE TABLE factories (
   agent_defaults jsonb NOT NULL DEFAULT '{}',
   -- Revision of the definition (agent_defaults, agents and skills) in content_revisions.
   revision integer NOT NULL DEFAULT 0,
-  created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  updated_at timestamptz NOT NULL DEFAULT clock_timestamp()
+  created_at timestamptz NOT NULL DEFAULT statement_timestamp(),
+  updated_at timestamptz NOT NULL DEFAULT statement_timestamp()
 );
 CREATE INDEX factories_team ON factories (team_id, uid);
 CREATE UNIQUE INDEX factories_alias ON factories (team_id, alias);
@@ -115,8 +115,8 @@ CREATE TABLE factory_tasks (
   stage text NOT NULL CHECK (stage IN ('TRIAGE', 'SPEC', 'IMPLEMENT', 'REVIEW', 'COMPLETE', 'CANCELLED')),
   -- When the stage was last written: a later cancel of the run overrides it.
   stage_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  updated_at timestamptz NOT NULL DEFAULT clock_timestamp()
+  created_at timestamptz NOT NULL DEFAULT statement_timestamp(),
+  updated_at timestamptz NOT NULL DEFAULT statement_timestamp()
 );
 CREATE INDEX factory_tasks_created ON factory_tasks (factory_uid, created_at, uid);
 CREATE INDEX factory_tasks_team ON factory_tasks (team_id);

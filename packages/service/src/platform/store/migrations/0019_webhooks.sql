@@ -32,8 +32,8 @@ CREATE TABLE webhooks (
   recent_rejected timestamptz[] NOT NULL DEFAULT '{}',
   -- Bytes of the stored payloads, or more: duplicates count until the next count.
   payload_bytes bigint NOT NULL DEFAULT 0,
-  created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  created_at timestamptz NOT NULL DEFAULT statement_timestamp(),
+  updated_at timestamptz NOT NULL DEFAULT statement_timestamp(),
   -- A webhook with a token may have a scheme too: some senders with a scheme sign nothing.
   CONSTRAINT webhooks_signature_has_scheme CHECK (auth_mode <> 'signature' OR signature_scheme IS NOT NULL),
   CONSTRAINT webhooks_enabled_has_secret CHECK (NOT enabled OR sealed_secret IS NOT NULL OR team_secret_id IS NOT NULL),
@@ -70,6 +70,7 @@ CREATE TABLE webhook_deliveries (
   id uuid PRIMARY KEY,
   -- No foreign key: the nightly sweep deletes the log of a deleted webhook in batches.
   webhook_uid text NOT NULL,
+  team_id uuid NOT NULL,
   label text NOT NULL CHECK (label IN ('ACCEPTED', 'DUPLICATE', 'REJECTED_AUTH', 'REJECTED_INVALID_JSON', 'REJECTED_TOO_LARGE')),
   size_bytes bigint NOT NULL,
   -- Name of the provider's event, which GitHub sends only in a header.
@@ -90,9 +91,37 @@ CREATE TABLE webhook_deliveries (
   -- Headers of an accepted delivery that name its event, so that it can be forwarded as it came; never a credential or a signature.
   -- NULL: it has none, or its payload was deleted.
   headers jsonb,
-  received_at timestamptz NOT NULL DEFAULT clock_timestamp()
+  received_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- The transaction that wrote the delivery or its last outcome. Streams read deliveries in the order (xact, id), so none appears before
+  -- one that was already read. 0: the delivery is in no stream, because it is older than the streams or came from another database
+  -- (live/epoch.ts).
+  xact xid8 NOT NULL DEFAULT pg_current_xact_id()
 );
 -- Of deliveries with one identity, one is accepted.
 CREATE UNIQUE INDEX webhook_deliveries_identity ON webhook_deliveries (webhook_uid, identity_hash) WHERE label = 'ACCEPTED';
 CREATE INDEX webhook_deliveries_signed ON webhook_deliveries (webhook_uid, signed_hash) WHERE label = 'ACCEPTED' AND signed_hash IS NOT NULL;
-CREATE INDEX webhook_deliveries_log ON webhook_deliveries (webhook_uid, id);
+-- Counts the deliveries of a webhook by label from the index alone.
+CREATE INDEX webhook_deliveries_log ON webhook_deliveries (webhook_uid, id) INCLUDE (label);
+-- For the lists of deliveries over all factories of a team, and for the stream of the team's deliveries.
+CREATE INDEX webhook_deliveries_team ON webhook_deliveries (team_id, id);
+CREATE INDEX webhook_deliveries_event ON webhook_deliveries (team_id, provider_event, id) WHERE provider_event IS NOT NULL;
+CREATE INDEX webhook_deliveries_refused ON webhook_deliveries (team_id, label, id) WHERE label <> 'ACCEPTED';
+CREATE INDEX webhook_deliveries_xact ON webhook_deliveries (xact) WHERE xact > '0';
+
+-- A delivery that waited enters the streams again with its outcome.
+CREATE FUNCTION stream_webhook_delivery() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.xact := pg_current_xact_id();
+  RETURN NEW;
+END $$;
+CREATE TRIGGER stream_webhook_delivery BEFORE UPDATE OF runs, outcomes ON webhook_deliveries
+  FOR EACH ROW EXECUTE FUNCTION stream_webhook_delivery();
+
+-- Notifies the processes with streams.
+CREATE FUNCTION notify_webhook_deliveries() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('runyard_webhook_deliveries', '');
+  RETURN NULL;
+END $$;
+CREATE TRIGGER webhook_deliveries_changed AFTER INSERT OR UPDATE OF runs, outcomes ON webhook_deliveries
+  FOR EACH STATEMENT EXECUTE FUNCTION notify_webhook_deliveries();

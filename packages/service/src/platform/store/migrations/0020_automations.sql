@@ -26,8 +26,8 @@ CREATE TABLE automations (
   editor_uid text NOT NULL,
   -- In content_revisions. A trigger sets it.
   revision integer NOT NULL DEFAULT 0,
-  created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  created_at timestamptz NOT NULL DEFAULT statement_timestamp(),
+  updated_at timestamptz NOT NULL DEFAULT statement_timestamp(),
   UNIQUE (factory_uid, name)
 );
 CREATE INDEX automations_team ON automations (team_id);

@@ -104,5 +104,7 @@ CREATE UNIQUE INDEX starts_once_per_time ON starts (schedule_id, due_at) WHERE s
 CREATE UNIQUE INDEX starts_once_per_delivery ON starts (automation_uid, delivery_id) WHERE automation_uid IS NOT NULL;
 CREATE INDEX starts_log ON starts (schedule_id, id) WHERE schedule_id IS NOT NULL;
 CREATE INDEX starts_run ON starts (run_id) WHERE automation_uid IS NOT NULL AND run_id IS NOT NULL;
+-- The last start of an automation, and its starts of a day by outcome.
+CREATE INDEX starts_automation ON starts (automation_uid, id) INCLUDE (outcome) WHERE automation_uid IS NOT NULL;
 CREATE INDEX starts_waiting ON starts ((coalesce(automation_uid, schedule_id::text)), id) WHERE outcome = 'waiting';
 CREATE INDEX starts_cancelling ON starts (id) WHERE cancels_previous;

@@ -67,16 +67,24 @@ BEGIN
 END $$;
 CREATE TRIGGER count_artifact AFTER INSERT OR DELETE OR UPDATE OF size_bytes, data ON artifacts FOR EACH ROW EXECUTE FUNCTION count_artifact();
 
-CREATE FUNCTION count_attachment() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Counts the bytes of all attachments of a statement at once: a batch of deliveries writes the payload of each as a file of its run.
+CREATE FUNCTION count_new_attachments() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF TG_OP = 'INSERT' THEN
-    PERFORM change_storage_of_run(NEW.run_id, NEW.size_bytes);
-  ELSE
-    PERFORM change_storage_of_run(OLD.run_id, -OLD.size_bytes);
+  IF EXISTS (SELECT FROM new_attachments) THEN
+    INSERT INTO storage_changes (team_id, bytes)
+    SELECT r.team_id, sum(a.size_bytes) FROM new_attachments a JOIN runs r ON r.id = a.run_id GROUP BY r.team_id
+    HAVING sum(a.size_bytes) <> 0;
   END IF;
   RETURN NULL;
 END $$;
-CREATE TRIGGER count_attachment AFTER INSERT OR DELETE ON attachments FOR EACH ROW EXECUTE FUNCTION count_attachment();
+CREATE TRIGGER count_new_attachments AFTER INSERT ON attachments REFERENCING NEW TABLE AS new_attachments
+  FOR EACH STATEMENT EXECUTE FUNCTION count_new_attachments();
+CREATE FUNCTION count_attachment() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM change_storage_of_run(OLD.run_id, -OLD.size_bytes);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER count_attachment AFTER DELETE ON attachments FOR EACH ROW EXECUTE FUNCTION count_attachment();
 
 CREATE FUNCTION count_followup() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -103,6 +111,18 @@ BEGIN
 END $$;
 CREATE TRIGGER count_deleted_handoff BEFORE DELETE ON snapshots FOR EACH ROW EXECUTE FUNCTION count_deleted_handoff();
 
+CREATE FUNCTION count_run_changes() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  before bigint := 0;
+BEGIN
+  IF TG_OP = 'UPDATE' THEN
+    before := coalesce(octet_length(OLD.content), 0);
+  END IF;
+  PERFORM change_storage_of_run(NEW.run_id, coalesce(octet_length(NEW.content), 0) - before);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER count_run_changes AFTER INSERT OR UPDATE OF content ON run_changes FOR EACH ROW EXECUTE FUNCTION count_run_changes();
+
 -- Returns the bytes that a run stores, without those of its row. The caller has locked the run, or takes the sum of one snapshot.
 CREATE FUNCTION bytes_of_run_parts(run uuid) RETURNS bigint LANGUAGE sql STABLE AS $$
   SELECT (
@@ -111,6 +131,7 @@ CREATE FUNCTION bytes_of_run_parts(run uuid) RETURNS bigint LANGUAGE sql STABLE 
     + (SELECT coalesce(sum(size_bytes), 0) FROM attachments WHERE run_id = run)
     + (SELECT coalesce(sum(octet_length(message)), 0) FROM followups WHERE run_id = run)
     + (SELECT coalesce(sum(f.size_bytes), 0) FROM snapshots s JOIN snapshot_files f ON f.snapshot_id = s.id WHERE s.run_id = run)
+    + (SELECT coalesce(sum(octet_length(content)), 0) FROM run_changes WHERE run_id = run)
   )::bigint;
 $$;
 
@@ -132,6 +153,7 @@ CREATE FUNCTION recount_team_storage() RETURNS bigint LANGUAGE sql AS $$
     UNION ALL SELECT run_id, size_bytes FROM attachments
     UNION ALL SELECT run_id, octet_length(message) FROM followups
     UNION ALL SELECT s.run_id, f.size_bytes FROM snapshots s JOIN snapshot_files f ON f.snapshot_id = s.id
+    UNION ALL SELECT run_id, octet_length(content) FROM run_changes WHERE content IS NOT NULL
   ), stored (team_id, bytes) AS (
     SELECT team_id, bytes_of_request(prompt, config) + event_bytes + transcript_bytes FROM runs
     UNION ALL SELECT r.team_id, p.bytes FROM part p JOIN runs r ON r.id = p.run_id

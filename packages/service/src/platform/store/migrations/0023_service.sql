@@ -1,5 +1,21 @@
 -- State that the service processes share.
 
+-- One row about the whole installation, which the first service writes. No migration writes it, because an import needs empty tables.
+CREATE TABLE installation (
+  is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
+  -- The blob store holds it too: so a service with another blob store notices.
+  id uuid NOT NULL,
+  has_marked_blobs boolean NOT NULL DEFAULT false,
+  -- Key that seals secrets; NULL: none was used yet.
+  vault_key_id text,
+  -- When the bootstrap key was made. It is made once: a deleted one does not come back.
+  bootstrapped_at timestamptz,
+  -- Since when nothing is started or delivered, because the tables are a copy; NULL: everything works.
+  paused_at timestamptz,
+  -- The moment of the tables in the last backup that was completed; NULL: none was made.
+  backed_up_at timestamptz
+);
+
 -- Keys that sign cursors and URLs.
 CREATE TABLE server_secrets (
   name text PRIMARY KEY,

@@ -29,9 +29,6 @@ export interface Migration {
  */
 const contracts = /^-- Contract: needs code of migration (\d{4}) or later\.$/m;
 
-/** The migration that made the column `schema_migrations.oldest_code`. */
-const firstWithOldestCode = 33;
-
 /** An arbitrary number of 64 bits, the same in all versions of Runyard. */
 const lockKey = '7236430154412310';
 
@@ -41,22 +38,28 @@ export const migrationsFolder = import.meta.dirname;
 const lastOfBaseline = 23;
 
 /**
- * The baseline replaced 66 older migrations, 0001_access to 0114_identity_configuration, which together made the same schema. So a
- * database that has all of them is adopted: its records are replaced by the records of the baseline.
+ * The baseline replaced 39 older migrations, 0001_access to 0039_list_pairs, which together made the same schema. So a database that has
+ * all of them is adopted: its records are replaced by the records of the baseline.
  */
 const replaced = {
   /** SHA-256 over one line `VERSION CHECKSUM` for each migration. */
-  digest: '42ad0d15e7c21349819da0035d57d27e756949d85e7c09347aee6491f4f5b4ee',
-  /** Checksum of the first replaced migration. Every database that is older than the baseline has applied this migration. */
-  firstChecksum: '4c62c72db3cf21362cb9e10f46fa16f9f60fb86ea17de1cfb8c22d91e4c9800e',
+  digest: 'd92bbe9c5892742252c402dca29321a5a1c9841764f654bc054e3d1ae3780b11',
+  /**
+   * Checksums of the first migration of all databases that are older than the baseline: of the 39 migrations, and of the 66 migrations
+   * that they replaced in their turn.
+   */
+  firstChecksums: [
+    'f0e5cf5efa9dffd340e73c7ecb20a3b9a4ea1b18e097b83f3d8d5547113cc996',
+    '4c62c72db3cf21362cb9e10f46fa16f9f60fb86ea17de1cfb8c22d91e4c9800e',
+  ],
 };
 
 /** The commit of a Runyard version that applies all replaced migrations to an older database, so that newer versions can adopt the database. */
-export const lastCommitBeforeBaseline = 'b9d5a8d5';
+export const lastCommitBeforeBaseline = '42e71785';
 
 /** Returns whether these migrations are `all` migrations that the baseline replaced, only `some` of them, or `none`. */
 export function findReplaced(applied: readonly AppliedMigration[]): 'all' | 'some' | 'none' {
-  if (applied[0]?.checksum !== replaced.firstChecksum) return 'none';
+  if (!replaced.firstChecksums.includes(applied[0]?.checksum ?? '')) return 'none';
   const lines = applied.map(({ version, checksum }) => `${version} ${checksum}\n`);
   return createHash('sha256').update(lines.join('')).digest('hex') === replaced.digest ? 'all' : 'some';
 }
@@ -120,7 +123,8 @@ async function applyNext(
   try {
     await client.query(`SELECT pg_advisory_xact_lock(${lockKey})`);
     await client.query(`CREATE TABLE IF NOT EXISTS schema_migrations (
-      version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
+      version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now(),
+      oldest_code integer NOT NULL DEFAULT 0)`);
     const applied = await adoptReplaced(client, await readApplied(client), migrations);
     const next = nextToApply(
       applied,
@@ -144,13 +148,12 @@ async function applyNext(
 }
 
 async function record(client: pg.Client, { version, name, checksum, oldestCode }: Migration): Promise<void> {
-  await client.query('INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)', [
+  await client.query('INSERT INTO schema_migrations (version, name, checksum, oldest_code) VALUES ($1, $2, $3, $4)', [
     version,
     name,
     checksum,
+    oldestCode,
   ]);
-  if (oldestCode === 0) return;
-  await client.query('UPDATE schema_migrations SET oldest_code = $2 WHERE version = $1', [version, oldestCode]);
 }
 
 /** Throws if the database has migrations that this code does not know, and one of them needs newer code. */
@@ -160,7 +163,7 @@ async function requireCompatible(
   migrations: readonly Migration[],
 ): Promise<void> {
   const last = migrations.at(-1)?.version ?? 0;
-  if (last < firstWithOldestCode || (applied.at(-1)?.version ?? 0) <= last) return;
+  if ((applied.at(-1)?.version ?? 0) <= last) return;
   const { rows } = await client.query<{ name: string; oldest_code: number }>(
     'SELECT name, oldest_code FROM schema_migrations WHERE version > $1 AND oldest_code > $1 ORDER BY oldest_code DESC LIMIT 1',
     [last],
@@ -192,6 +195,8 @@ async function adoptReplaced(
       const baseline = baselineOf(migrations);
       await client.query('DELETE FROM schema_migrations');
       for (const migration of baseline) await record(client, migration);
+      // The function filled a column of deliveries for code that does not work on this schema any more.
+      await client.query('DROP FUNCTION IF EXISTS add_team_of_webhook_delivery CASCADE');
       return baseline;
     }
   }
