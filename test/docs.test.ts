@@ -24,10 +24,12 @@ test('the lists of pages and of source files that these tests check are not empt
   expect(files).toContain('packages/service/src/runs/executions/transitions/transition.ts');
 });
 
-test.each(pages)('every file that %s names exists', (page) => {
+test.each(pages)('every file and every folder that %s names exists', (page) => {
   const text = readFileSync(path.join(root, page), 'utf8');
   const named = [...text.matchAll(/`(\w[\w./*-]*\.(?:ts|js|css|sh|md))`/g)].map(([, name = '']) => name);
   expect(named.filter((name) => !isThere(name))).toEqual([]);
+  const folders = [...text.matchAll(/`((?:packages|test|bench|docs)\/[\w/-]+)`/g)].map(([, name = '']) => name);
+  expect(folders.filter((name) => !existsSync(path.join(root, name)))).toEqual([]);
 });
 
 test.each(pages)('the target of every link of %s exists', (page) => {
@@ -51,12 +53,14 @@ test.each(pages)('every setting that %s names exists', (page) => {
   expect(named.filter((name) => !(known(name) || agentVariables.includes(name)))).toEqual([]);
 });
 
-test('every page that a comment names exists', () => {
+test('every page and every source file that a comment names exists', () => {
   const named = files
     .filter((file) => /\.(ts|js|mjs|sql)$/.test(file))
     .flatMap((file) => {
       const comments = readFileSync(path.join(root, file), 'utf8').match(/^\s*(?:\/?\*|\/\/|--).*$/gm) ?? [];
-      const names = [...comments.join('\n').matchAll(/[`(]([\w./-]+\.md)[`)]/g)].map(([, name = '']) => name);
+      const names = [...comments.join('\n').matchAll(/[`(]([\w./-]+\.(?:md|ts|sql))[`)]/g)].map(
+        ([, name = '']) => name,
+      );
       return names.filter((name) => !isThere(name)).map((name) => `${file}: ${name}`);
     });
   expect(named).toEqual([]);

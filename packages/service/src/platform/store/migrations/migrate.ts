@@ -1,5 +1,5 @@
 /**
- * Applies migrations: SQL files `migrations/NNNN_name.sql`, each once, in the order of their numbers. Each migration and its record
+ * Applies migrations: SQL files `migrations/NNNN_*.sql`, each once, in the order of their numbers. Each migration and its record
  * are written in one transaction, which holds an advisory lock. So any number of processes may start at the same time, and a process
  * that dies during a migration leaves no incomplete migration.
  */
@@ -68,7 +68,7 @@ export const baselineOf = (migrations: readonly Migration[]): Migration[] =>
   migrations.filter(({ version }) => version <= lastOfBaseline);
 
 /**
- * Reads the migrations of a folder, in order. Throws if a file is not named `NNNN_name.sql` or two files have the same
+ * Reads the migrations of a folder, in order. Throws if a file is not named `NNNN_*.sql` or two files have the same
  * number.
  */
 export async function readMigrations(folder = migrationsFolder): Promise<Migration[]> {

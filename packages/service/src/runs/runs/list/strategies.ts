@@ -30,13 +30,13 @@ export interface CreatedProbe {
 
 /** A way to find a page. docs/decisions/run-list.md explains when each way is used. */
 export type Strategy =
-  /** `read-in-order.ts`: one index has the runs of the page in its order. */
+  /** One index has the runs of the page in its order. */
   | { readonly kind: 'read_in_order' }
   /** `probe-list.ts` */
   | Probe
   /** `intersect-lists.ts`: intersects the lists of the filters from their indexes alone. */
   | { readonly kind: 'intersect_lists' }
-  /** `sort-matches.ts`: reads all matches and sorts them. */
+  /** Reads all matches and sorts them. */
   | { readonly kind: 'sort_matches' }
   /** `walk-sort.ts`: reads the runs of a filter that has at most this number, and sorts them. May fail. */
   | { readonly kind: 'short_list'; readonly length: number }
