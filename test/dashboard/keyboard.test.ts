@@ -203,7 +203,8 @@ describe.skipIf(noBrowser)(`the keyboard in the dashboard${noBrowser ? ` (skippe
     await page.getByRole('link', { name: 'Nightly' }).waitFor();
     await press('/');
     await page.keyboard.type('other');
-    await page.getByRole('link', { name: 'Nightly' }).waitFor({ state: 'detached' });
+    await page.getByText('Nothing here has "other" in its name.').waitFor();
+    expect(await page.getByRole('link', { name: 'Nightly' }).count()).toBe(0);
     await press('Escape');
     await page.getByRole('link', { name: 'Nightly' }).waitFor();
     expect(complaints).toEqual([]);

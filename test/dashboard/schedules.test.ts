@@ -48,6 +48,32 @@ describe.skipIf(noBrowser)(`schedules in the dashboard${noBrowser ? ` (skipped: 
     expect(complaints).toEqual([]);
   });
 
+  test('a change or an undo that the service refuses is shown, and the switch shows the value that the service has', async () => {
+    await testSchedules(service).create({ name: 'stubborn' });
+    await signIn('/schedules');
+    const row = page.getByRole('row').filter({ hasText: 'stubborn' });
+    const refused = /schedules\/[^/]+\/(pause|resume)$/;
+    await page.route(refused, (route) =>
+      route.fulfill({
+        status: 403,
+        contentType: 'application/problem+json',
+        json: { type: 'about:blank', title: 'Forbidden', status: 403, detail: 'Somebody took the right away.' },
+      }),
+    );
+    await row.getByRole('switch').click();
+    await page.getByText('Somebody took the right away.').waitFor();
+    await row.getByRole('switch', { checked: true }).waitFor();
+    await page.unroute(refused);
+    await row.getByRole('switch').click();
+    await page.getByText('Paused stubborn').waitFor();
+    await page.route(refused, (route) => route.abort());
+    await page.getByRole('button', { name: /^Undo/ }).click();
+    await page.getByText(/^Not undone: /).waitFor();
+    await row.getByRole('switch', { checked: false }).waitFor();
+    const complaint = /status of 403|ERR_FAILED/;
+    expect(complaints.filter((each) => !complaint.test(each))).toEqual([]);
+  });
+
   test('the form shows the next times of the schedule that a person types, and shows a fault beside the wrong field', async () => {
     await signIn('/schedules?new=true');
     const times = page.getByRole('region', { name: 'Next times' });

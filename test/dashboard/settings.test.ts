@@ -160,6 +160,29 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     expect(complaints).toEqual([]);
   });
 
+  test('a long audit log renders only the rows near the visible part, and prints all rows', async () => {
+    await service.deps.db.query(
+      `INSERT INTO audit_entries (id, team_id, actor_kind, actor_uid, action, subject_type, subject_uid)
+       SELECT new_uuid_v7(), id, 'user', 'somebody', 'secret.update', 'secret', 'SECRET_' || n FROM teams, generate_series(1, 250) n WHERE id = $1`,
+      [service.teamId],
+    );
+    await open('audit?subject_type=secret');
+    await page.getByRole('cell', { name: 'SECRET_250', exact: true }).waitFor();
+    await button('Older changes').click();
+    await button('Older changes').click();
+    await button('Older changes').waitFor({ state: 'detached' });
+    const rows = page.getByRole('table', { name: 'Audit log' }).locator('tbody tr[data-index]');
+    expect(await rows.count()).toBeLessThan(100);
+    await page.evaluate(`dispatchEvent(new Event('beforeprint'))`);
+    await page.getByRole('cell', { name: 'SECRET_1', exact: true }).waitFor();
+    expect(await rows.count()).toBeGreaterThanOrEqual(250);
+    await page.evaluate(`dispatchEvent(new Event('afterprint'))`);
+    await page.getByRole('cell', { name: 'SECRET_1', exact: true }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'secret.update' }).first().click();
+    await page.waitForURL(/entry=/);
+    expect(complaints).toEqual([]);
+  });
+
   test('a viewer cannot open budget and audit log, and disabled buttons name the role that a person needs', async () => {
     const viewer = await service.newKey({ role: 'viewer' });
     await browser().context.clearCookies();

@@ -4,6 +4,23 @@ import type { RunCountsQuery } from '@runyard/contract/runs/run-counts';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useClient, useSession } from './session.ts';
 
+interface Page<T> {
+  readonly things: readonly T[];
+  readonly next: string | undefined;
+}
+
+/** Reads all pages of a list. Their number is small, because a team has a limited number of webhooks and automations. */
+export async function readAll<T>(read: (cursor: { readonly cursor?: string }) => Promise<Page<T>>): Promise<T[]> {
+  const things: T[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await read(cursor === undefined ? {} : { cursor });
+    things.push(...page.things);
+    cursor = page.next;
+  } while (cursor !== undefined);
+  return things;
+}
+
 /** Reads the people of the team, and the rules of single sign-on that manage the members. */
 export function useTeamPeople() {
   return useQuery(usePeopleQuery());
@@ -90,7 +107,11 @@ export function useFactoryProblems(): ReadonlyMap<string, number> {
   const { team } = useSession();
   const { data } = useQuery({
     queryKey: ['factories', team.uid, 'problems'],
-    queryFn: async () => (await client.listTeamAutomations({ query: { limit: 100 } })).automations,
+    queryFn: () =>
+      readAll(async (cursor) => {
+        const page = await client.listTeamAutomations({ query: { limit: 100, ...cursor } });
+        return { things: page.automations, next: page.page_info.next_cursor };
+      }),
     staleTime: 30_000,
     refetchInterval: 60_000,
   });

@@ -38,3 +38,13 @@ export function SkeletonRows({ count = 8 }: { count?: number }) {
     </div>
   );
 }
+
+/** Fills the space of the rows of a table that are not rendered. */
+export function Space({ px }: { px: number }) {
+  if (px <= 0) return null;
+  return (
+    <tr>
+      <td className="space" style={{ height: px }} />
+    </tr>
+  );
+}

@@ -47,3 +47,9 @@ export function Find({ words, change }: { words: string; change: (words: string)
     </span>
   );
 }
+
+/** Says that no row of a list has the words of its search field. `found`: number of the rows with these words. */
+export const NothingFound = ({ words, found }: { words: string; found: number }) =>
+  found === 0 && words.trim() !== '' ? (
+    <p className="pad mut">{`Nothing here has ${JSON.stringify(words.trim())} in its name.`}</p>
+  ) : null;

@@ -1,5 +1,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type RefObject, useLayoutEffect, useRef, useState } from 'react';
+import { usePrinted } from './printing.ts';
 
 /** A list with more rows than this renders only the rows near the visible part. */
 const maxPlainRows = 200;
@@ -24,7 +25,7 @@ export interface LongList<E extends Element> {
 }
 
 /**
- * Selects the rows of a long list that are near the visible part. `isShort`: all rows are rendered.
+ * Selects the rows of a long list that are near the visible part. `isShort`: all rows are rendered, as they are on a printed page.
  */
 export function useLongList<E extends Element>({
   count,
@@ -40,7 +41,8 @@ export function useLongList<E extends Element>({
 }): LongList<E> {
   const list = useRef<E>(null);
   const [place, setPlace] = useState<{ readonly scroller: Element | null; readonly margin: number }>();
-  const isLong = count > maxPlainRows && !isShort;
+  const isPrinted = usePrinted();
+  const isLong = count > maxPlainRows && !isShort && !isPrinted;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the list may have moved when its number of rows changes
   useLayoutEffect(() => {
     const scroller = scrollerOf(list.current);

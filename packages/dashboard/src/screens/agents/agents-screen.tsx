@@ -7,7 +7,7 @@ import { useIdentities } from '../../api/lists.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
-import { Find, hasWords } from '../../parts/find.tsx';
+import { Find, hasWords, NothingFound } from '../../parts/find.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Menu } from '../../parts/menu.tsx';
@@ -123,6 +123,7 @@ export function AgentsScreen() {
                   ))}
                 </tbody>
               </table>
+              <NothingFound words={words} found={shown.length} />
             </div>
           )}
         </section>
@@ -135,6 +136,7 @@ export function AgentsScreen() {
           <Problem error={skills.error} onRetry={() => void skills.refetch()} />
           {skills.isPending && <SkeletonRows count={3} />}
           {skills.data?.length === 0 && <p className="dim">The repositories of the environments have none.</p>}
+          {(skills.data?.length ?? 0) > 0 && <NothingFound words={words} found={variants.length} />}
           {variants.length > 0 && (
             <div className="card">
               <table className="tbl in-card">

@@ -6,7 +6,7 @@ import { useClient, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
-import { Find, hasWords } from '../../parts/find.tsx';
+import { Find, hasWords, NothingFound } from '../../parts/find.tsx';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleLink } from '../../parts/role-button.tsx';
@@ -60,51 +60,54 @@ export function EnvironmentsScreen() {
           may reach.
         </Empty>
       ) : (
-        <table className="tbl">
-          <thead>
-            <tr>
-              <th className="w230">Environment</th>
-              <th>Repositories</th>
-              <th className="w160">Setup</th>
-              <th className="w230">Latest run</th>
-              <th className="w120">Changed</th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map(({ uid, config, setup_failed: failed, last_task_created: run, last_updated: changed }) => (
-              <tr key={uid}>
-                <td>
-                  <Link className="md" to="/environments/$uid" params={{ uid }}>
-                    {visibleText(config.name ?? uid)}
-                  </Link>
-                </td>
-                <td className="mono">
-                  {visibleText((config.github_repos ?? []).map(({ owner, repo }) => `${owner}/${repo}`).join(', '))}
-                </td>
-                <td>
-                  {failed ? (
-                    <span className="badc">failed last time</span>
-                  ) : run ? (
-                    <span className="okc">works</span>
-                  ) : (
-                    <span className="dim">not tried</span>
-                  )}
-                </td>
-                <td>
-                  {run && (
-                    <Link to="/runs/$runId" params={{ runId: run.id }} className="row">
-                      <StateBadge state={run.state} />
-                      <span className="cut">{visibleText(run.title)}</span>
-                    </Link>
-                  )}
-                </td>
-                <td>
-                  <Ago time={changed} />
-                </td>
+        <>
+          <table className="tbl">
+            <thead>
+              <tr>
+                <th className="w230">Environment</th>
+                <th>Repositories</th>
+                <th className="w160">Setup</th>
+                <th className="w230">Latest run</th>
+                <th className="w120">Changed</th>
               </tr>
-            ))}
-          </tbody>
-        </table>
+            </thead>
+            <tbody>
+              {shown.map(({ uid, config, setup_failed: failed, last_task_created: run, last_updated: changed }) => (
+                <tr key={uid}>
+                  <td>
+                    <Link className="md" to="/environments/$uid" params={{ uid }}>
+                      {visibleText(config.name ?? uid)}
+                    </Link>
+                  </td>
+                  <td className="mono">
+                    {visibleText((config.github_repos ?? []).map(({ owner, repo }) => `${owner}/${repo}`).join(', '))}
+                  </td>
+                  <td>
+                    {failed ? (
+                      <span className="badc">failed last time</span>
+                    ) : run ? (
+                      <span className="okc">works</span>
+                    ) : (
+                      <span className="dim">not tried</span>
+                    )}
+                  </td>
+                  <td>
+                    {run && (
+                      <Link to="/runs/$runId" params={{ runId: run.id }} className="row">
+                        <StateBadge state={run.state} />
+                        <span className="cut">{visibleText(run.title)}</span>
+                      </Link>
+                    )}
+                  </td>
+                  <td>
+                    <Ago time={changed} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+          <NothingFound words={words} found={shown.length} />
+        </>
       )}
     </Page>
   );

@@ -8,7 +8,7 @@ import { useClient, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
-import { Find, hasWords } from '../../parts/find.tsx';
+import { Find, hasWords, NothingFound } from '../../parts/find.tsx';
 import { countText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -102,6 +102,7 @@ export function FactoriesScreen() {
                 ))}
               </tbody>
             </table>
+            <NothingFound words={words} found={shown.length} />
           </div>
         )}
       </div>

@@ -4,6 +4,7 @@ import type { TeamAutomation, TeamWebhook } from '@runyard/contract/automations/
 import { visibleText } from '@runyard/contract/wire/visible';
 import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { readAll } from '../../api/lists.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { useDeliveries } from '../../api/stream.ts';
 import { numberText } from '../../parts/format.ts';
@@ -13,23 +14,6 @@ import { Ago } from '../../parts/time.tsx';
 
 /** Pause between two reads of the lists while deliveries arrive, in milliseconds. */
 const pauseMs = 2_000;
-
-interface Page<T> {
-  readonly things: readonly T[];
-  readonly next: string | undefined;
-}
-
-/** Reads all pages of a list. Their number is small, because a team has a limited number of webhooks and automations. */
-async function readAll<T>(read: (cursor: { readonly cursor?: string }) => Promise<Page<T>>): Promise<T[]> {
-  const things: T[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await read(cursor === undefined ? {} : { cursor });
-    things.push(...page.things);
-    cursor = page.next;
-  } while (cursor !== undefined);
-  return things;
-}
 
 /**
  * Reads the webhooks and automations of one factory or of all factories. Reads them again while deliveries arrive, and every 30 s

@@ -5,6 +5,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { lazy, type MouseEvent, memo, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { lastRunShown } from '../../api/run-place.ts';
 import { copyText } from '../../parts/copy.tsx';
+import { Space } from '../../parts/empty.tsx';
 import { StateBadge } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Changed, type Column, Reason } from './columns.tsx';
@@ -184,16 +185,6 @@ export function RunTable({
       {list}
       <Suspense>{peeked && <Peek run={peeked} close={() => setPeeking(false)} />}</Suspense>
     </div>
-  );
-}
-
-/** Fills the space of rows that are not rendered. */
-function Space({ px }: { px: number }) {
-  if (px <= 0) return null;
-  return (
-    <tr>
-      <td className="space" style={{ height: px }} />
-    </tr>
   );
 }
 

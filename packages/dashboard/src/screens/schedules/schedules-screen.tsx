@@ -7,7 +7,7 @@ import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
-import { Find, hasWords } from '../../parts/find.tsx';
+import { Find, hasWords, NothingFound } from '../../parts/find.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { useOptimistic } from '../../parts/optimistic.ts';
 import { Problem } from '../../parts/problem.tsx';
@@ -100,6 +100,7 @@ export function SchedulesScreen() {
               ))}
             </tbody>
           </table>
+          <NothingFound words={words} found={shown.length} />
         </>
       )}
     </Page>

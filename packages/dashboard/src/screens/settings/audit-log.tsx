@@ -2,13 +2,14 @@ import type { ListAuditEntriesQuery } from '@runyard/contract/team/audit';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import { Fragment, useId } from 'react';
+import { useId } from 'react';
 import { useMembers } from '../../api/lists.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { oneOf } from '../../frame/search.ts';
-import { SkeletonRows } from '../../parts/empty.tsx';
+import { SkeletonRows, Space } from '../../parts/empty.tsx';
 import { Field, Select } from '../../parts/form.tsx';
 import { Icon } from '../../parts/icon.tsx';
+import { useLongList } from '../../parts/long-list.ts';
 import { nameOf } from '../../parts/person.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
@@ -58,7 +59,7 @@ export function AuditLog() {
     queryKey: ['audit-log', team.uid, query],
     queryFn: async ({ pageParam, signal }) =>
       await client.listAuditEntries({
-        query: { ...query, ...(pageParam === '' ? {} : { cursor: pageParam }) },
+        query: { ...query, limit: 100, ...(pageParam === '' ? {} : { cursor: pageParam }) },
         signal,
       }),
     initialPageParam: '',
@@ -67,7 +68,17 @@ export function AuditLog() {
   });
   const go = (change: Record<string, string | undefined>) =>
     void navigate({ to: '.', search: { ...search, entry: undefined, ...change }, replace: true });
-  const rows = list.data?.pages.flatMap(({ entries }) => entries) ?? [];
+  const entries = list.data?.pages.flatMap((page) => page.entries) ?? [];
+  // The details of the opened entry are a row of their own.
+  const rows = entries.flatMap((entry) => [
+    { entry, isDetail: false },
+    ...(entry.id === opened ? [{ entry, isDetail: true }] : []),
+  ]);
+  const long = useLongList<HTMLTableSectionElement>({
+    count: rows.length,
+    rowPx: 36,
+    keyOf: (index) => `${rows[index]?.entry.id} ${rows[index]?.isDetail}`,
+  });
   const isFiltered = Object.keys(query).length > 0;
   return (
     <>
@@ -120,10 +131,21 @@ export function AuditLog() {
                 <th className="w140">From</th>
               </tr>
             </thead>
-            <tbody>
-              {rows.map((entry) => (
-                <Fragment key={entry.id}>
-                  <tr>
+            <tbody ref={long.list}>
+              <Space px={long.above} />
+              {long.indexes.map((index) => {
+                const { entry, isDetail } = rows[index] ?? {};
+                if (entry === undefined) return null;
+                if (isDetail)
+                  return (
+                    <tr key={`${entry.id} details`} ref={long.measure} data-index={index}>
+                      <td className={styles.detail} colSpan={5}>
+                        <AuditDetail entry={entry} go={go} />
+                      </td>
+                    </tr>
+                  );
+                return (
+                  <tr key={entry.id} ref={long.measure} data-index={index}>
                     <td className="mut">
                       <Ago time={entry.occurred_at} />
                     </td>
@@ -141,15 +163,9 @@ export function AuditLog() {
                     <td className="cut">{visibleText(entry.subject.name ?? entry.subject.uid)}</td>
                     <td className="dim mono">{entry.origin.address}</td>
                   </tr>
-                  {opened === entry.id && (
-                    <tr>
-                      <td className={styles.detail} colSpan={5}>
-                        <AuditDetail entry={entry} go={go} />
-                      </td>
-                    </tr>
-                  )}
-                </Fragment>
-              ))}
+                );
+              })}
+              <Space px={long.below} />
             </tbody>
           </table>
         </div>
