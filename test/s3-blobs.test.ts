@@ -19,6 +19,7 @@ import { describeBlobStore } from '../packages/service/test/blob-store.ts';
 import { connectMcp } from '../packages/service/test/mcp.ts';
 import { startTestService, type TestService } from '../packages/service/test/service.ts';
 import { type S3Server, startS3Server } from './support/s3-server.ts';
+import { eventually } from './support/system.ts';
 
 const started = await startS3Server();
 const server: S3Server | undefined = started.kind === 'ready' ? started.server : undefined;
@@ -210,7 +211,10 @@ describe.skipIf(!server)(`a bucket${started.kind === 'missing' ? ` (skipped: ${s
     await expect(blobs.get('k')).rejects.toThrow(StoreUnavailable);
     expect(await blobs.problem?.()).toMatchObject({ isLasting: false });
     await server.start();
-    expect((await bytesOf(blobs, 'k'))?.toString()).toBe('before');
+    // The server answers 500 until its volumes have joined it.
+    const read = () =>
+      bytesOf(blobs, 'k').catch((error) => (error instanceof StoreUnavailable ? null : Promise.reject(error)));
+    expect((await eventually('the volumes of the S3 server', read)).toString()).toBe('before');
     expect(await put(blobs, 'k', Buffer.from('after'))).toMatchObject({ outcome: 'stored' });
     expect((await bytesOf(blobs, 'k'))?.toString()).toBe('after');
   });

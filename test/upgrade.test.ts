@@ -140,7 +140,12 @@ describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`,
   const call = async <T>(base: string, method: string, route: string, body?: object): Promise<T> => {
     const response = await fetch(`${base}/api/v1${route}`, {
       method,
-      headers: { authorization: `Bearer ${key}`, ...(body && { 'content-type': 'application/json' }) },
+      // A service that stops closes the connections that are open for a next request.
+      headers: {
+        authorization: `Bearer ${key}`,
+        connection: 'close',
+        ...(body && { 'content-type': 'application/json' }),
+      },
       ...(body && { body: JSON.stringify(body) }),
     });
     if (!response.ok) throw new Error(`${method} ${route} gave ${response.status}: ${await response.text()}`);
