@@ -3,7 +3,8 @@
  * slowly.
  */
 import path from 'node:path';
-import { bundleProgram, startFile, writeBundle } from '../../packages/worker/src/runtime/bundle.ts';
+import { startFile } from '../../packages/worker/src/runtime/agent-program.ts';
+import { bundleProgram, writeBundle } from '../../packages/worker/src/runtime/bundle.ts';
 import { makeOnce } from './head-start.ts';
 
 const source = path.resolve(import.meta.dirname, '../../packages/agent/src/main.ts');

@@ -1,5 +1,7 @@
 import path from 'node:path';
-import { startFile } from './bundle.ts';
+
+/** Name of the file in a bundle that starts the program. */
+export const startFile = 'main.cjs';
 
 /**
  * With this flag of Node, OpenSSL reads no configuration file. In a container, the configuration file comes from the image and could

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
+import { startFile } from './agent-program.ts';
 import { isPart, joinParts } from './join-parts.ts';
 import { withEsbuild } from './with-esbuild.ts';
 
@@ -11,9 +12,6 @@ export interface Bundle {
   /** Absolute paths of the source files from which the bundle was made. */
   readonly inputs: readonly string[];
 }
-
-/** Name of the file in a bundle that starts the program. */
-export const startFile = 'main.cjs';
 
 /** If this environment variable is set, a bundled program stores its compiled code when it ends. */
 export const keepCodeVariable = 'RUNYARD_KEEP_CODE';

@@ -25,3 +25,9 @@ test('an agent that waits for a run loads at most 8 files, and a command of the 
     'the inputs are files',
   ).toBe(true);
 });
+
+test('a supervisor loads no package, because a machine keeps several supervisors in memory', async () => {
+  const { inputs } = await bundleProgram(path.resolve(import.meta.dirname, '../supervisor-process/main.ts'));
+  expect(inputs.length).toBeGreaterThan(20);
+  expect(inputs.filter((input) => input.includes('node_modules'))).toEqual([]);
+});

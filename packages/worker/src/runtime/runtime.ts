@@ -16,8 +16,8 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import path from 'node:path';
-import { agentNode } from './agent-program.ts';
-import { bundleHash, bundleProgram, readStamp, startFile, writeBundle, writeStamp } from './bundle.ts';
+import { agentNode, startFile } from './agent-program.ts';
+import { bundleHash, bundleProgram, readStamp, writeBundle, writeStamp } from './bundle.ts';
 import { placePortableNode } from './portable-node.ts';
 
 /** Options for making the runtime, which is the folder that sandboxes see as /opt/runyard. */

@@ -2,7 +2,8 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SupervisorProgram } from '../sandboxes/supervisors.ts';
-import { bundleHash, bundleProgram, readStamp, startFile, writeBundle, writeStamp } from './bundle.ts';
+import { startFile } from './agent-program.ts';
+import { bundleHash, bundleProgram, readStamp, writeBundle, writeStamp } from './bundle.ts';
 
 const entry = fileURLToPath(new URL('../supervisor-process/main.ts', import.meta.url));
 

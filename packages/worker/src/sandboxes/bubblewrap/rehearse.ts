@@ -1,6 +1,7 @@
 import { chown, lchown, readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { keepCodeVariable, startFile } from '../../runtime/bundle.ts';
+import { startFile } from '../../runtime/agent-program.ts';
+import { keepCodeVariable } from '../../runtime/bundle.ts';
 import { openRehearsalService } from '../../runtime/rehearsal-service.ts';
 import { agentEnvironment } from './agent-command.ts';
 import { inside } from './arguments.ts';
