@@ -209,13 +209,16 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
     const api = await addTls(node.address, plane.server);
     const victim = await create(sh('sleep 600'));
     await eventually('the work of the victim', async () => (await runOf(victim)).state === 'INPROGRESS', limitMs / 2);
-    const attacker = await create(sh(...attackCommands(api)));
-    const run = await endOf(attacker);
-    const conversation = JSON.stringify(await call('GET', `/agent/runs/${attacker}/conversation`));
-    expect(run, conversation).toMatchObject({ state: 'SUCCEEDED' });
-    expect(await runOf(victim)).toMatchObject({ state: 'INPROGRESS' });
-    await call('POST', `/agent/runs/${victim}/cancel`, {});
-    await endOf(victim);
+    try {
+      const attacker = await create(sh(...attackCommands(api)));
+      const run = await endOf(attacker);
+      const conversation = JSON.stringify(await call('GET', `/agent/runs/${attacker}/conversation`));
+      expect(run, conversation).toMatchObject({ state: 'SUCCEEDED' });
+      expect(await runOf(victim)).toMatchObject({ state: 'INPROGRESS' });
+    } finally {
+      await call('POST', `/agent/runs/${victim}/cancel`, {});
+      await endOf(victim);
+    }
   });
 
   test('every request succeeds during an upgrade under load', async () => {

@@ -171,16 +171,16 @@ test('an assignment that fails without a claim counts as a try', async () => {
   expect(second?.execution_id).not.toBe(first.execution_id);
 });
 
-test('a turn is resumed if the cluster ended the pod, but not if the agent ended', async () => {
+test('a turn is resumed if the cluster ended the pod, even before the worker saw it start, but not if the agent ended', async () => {
   const fake = await connect(hello(2));
-  const lose = async (reason: string, count: number) => {
+  const lose = async (reason: string, count: number, phase: 'spawn' | 'run' = 'run') => {
     const runId = await t.newRun({ config: { on_worker_loss: 'resume' } });
     const assigned = (await untilAssigned(fake, count)).find(({ task_id }) => task_id === runId);
     const execution_id = assigned?.execution_id ?? '';
     await fake.say('task_claimed', execution_id, runId);
     await t.deps.db.pool.query("UPDATE executions SET phase = 'running' WHERE id = $1", [execution_id]);
     await t.deps.db.pool.query("UPDATE runs SET state = 'INPROGRESS' WHERE id = $1", [runId]);
-    const failure = { phase: 'run' as const, reason };
+    const failure = { phase, reason };
     const data = { task_id: runId, execution_id, message: 'ended', failure };
     await fake.connection.message({ type: 'task_failed', data });
   };
@@ -189,6 +189,9 @@ test('a turn is resumed if the cluster ended the pod, but not if the agent ended
   await lose('node_lost', 2);
   const [, lost, again] = await untilAssigned(fake, 3);
   expect(again?.task_id).toBe(lost?.task_id);
+  await lose('node_lost', 4, 'spawn');
+  const [, , , unseen, afterwards] = await untilAssigned(fake, 5);
+  expect(afterwards?.task_id).toBe(unseen?.task_id);
 });
 
 test('the worker gets a cancel with the remaining grace time', async () => {

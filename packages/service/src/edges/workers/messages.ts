@@ -164,8 +164,11 @@ async function apply(
 
 function kindOfFailure(failure: TaskFailure | undefined): SandboxEnd['kind'] {
   if (failure === undefined) return 'exited';
-  if (failure.phase !== 'run') return unfitReasons.has(failure.reason) ? 'unfit' : 'not_created';
-  return endsWithoutFault.get(failure.reason) ?? 'exited';
+  // A machine may be lost before the worker has seen the sandbox start, but after the agent has begun its turn.
+  const kind = endsWithoutFault.get(failure.reason);
+  if (kind !== undefined) return kind;
+  if (failure.phase === 'run') return 'exited';
+  return unfitReasons.has(failure.reason) ? 'unfit' : 'not_created';
 }
 
 /**
