@@ -75,12 +75,13 @@ const longestPauseMs = 500;
 /**
  * Calls `probe` until it returns a value. Throws an error with `what` after `timeoutMs`. Each pause is half of the time since the
  * beginning, so that short waits end soon and long waits take little processor time. In tests of whole systems, polls at short
- * intervals take more processor time than the runs.
+ * intervals take more processor time than the runs. `longestMs`: the longest pause, which may be short if the probe costs little.
  */
 export async function eventually<T>(
   what: string,
   probe: () => Promise<T | null | undefined | false>,
   timeoutMs = 90_000,
+  longestMs = longestPauseMs,
 ): Promise<T> {
   const startedAt = performance.now();
   for (;;) {
@@ -88,7 +89,7 @@ export async function eventually<T>(
     if (found !== null && found !== undefined && found !== false) return found;
     const waitedMs = performance.now() - startedAt;
     if (waitedMs > timeoutMs) throw new Error(`${what} did not happen within ${timeoutMs} ms`);
-    await delay(Math.min(Math.max(waitedMs / 2, 50), longestPauseMs));
+    await delay(Math.min(Math.max(waitedMs / 2, 50), longestMs));
   }
 }
 
@@ -171,6 +172,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
           return await readFile(path.join(dataDir, 'service.json'), 'utf8').catch(() => null);
         },
         startLimitMs,
+        50,
       );
       base = JSON.parse(file).base_url;
       port = new URL(base).port;
