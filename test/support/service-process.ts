@@ -1,10 +1,12 @@
 /** Starts service processes on one database, without workers. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { serviceNodeFlags } from '../../packages/cli/src/supervise/stack.ts';
+import { onDrop } from '../../packages/service/test/database.ts';
 import { compiledCode } from './compiled-code.ts';
 import { programFile, quickStartFlags, sourceOf } from './programs.ts';
 import { newSecretsKey } from './secrets-key.ts';
@@ -35,38 +37,29 @@ const movedClock = (ms: number): string =>
       static now() { return Real.now() + ${ms}; }
     };`)}`;
 
-/**
- * For the URL of each database, the folder of blobs and the secrets key that all services of the database share. `users` is the number
- * of these services.
- */
-const shared = new Map<string, { readonly folder: string; readonly key: string; users: number }>();
+/** For the URL of each database, the folder of blobs and the secrets key that all services of the database share. */
+const shared = new Map<string, { readonly folder: string; readonly key: string }>();
 
-/** Returns the blobs and the secrets key of the services of a database, and a function to call when a service no longer uses them. */
-async function shareBlobs(databaseUrl: string) {
-  const place = shared.get(databaseUrl) ?? {
-    folder: await mkdtemp(path.join(tmpdir(), 'runyard-blobs-')),
-    key: newSecretsKey(),
-    users: 0,
-  };
+onDrop(async (databaseUrl) => {
+  const place = shared.get(databaseUrl);
+  shared.delete(databaseUrl);
+  if (place !== undefined) await rm(place.folder, { recursive: true, force: true });
+});
+
+/** Returns the folder of blobs and the secrets key of the services of a database. */
+function placeOf(databaseUrl: string): { readonly folder: string; readonly key: string } {
+  const known = shared.get(databaseUrl);
+  if (known !== undefined) return known;
+  const place = { folder: mkdtempSync(path.join(tmpdir(), 'runyard-blobs-')), key: newSecretsKey() };
   shared.set(databaseUrl, place);
-  place.users += 1;
-  return {
-    folder: place.folder,
-    key: place.key,
-    async end() {
-      place.users -= 1;
-      if (place.users > 0) return;
-      shared.delete(databaseUrl);
-      await rm(place.folder, { recursive: true, force: true });
-    },
-  };
+  return place;
 }
 
 /** Starts a service process in a folder of its own. Resolves when the service listens. */
 export async function startService({ databaseUrl, key, clockAheadMs, env }: ServiceOptions): Promise<OneService> {
   const clock = clockAheadMs === undefined ? [] : ['--import', movedClock(clockAheadMs)];
   const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-service-'));
-  const blobs = await shareBlobs(databaseUrl);
+  const blobs = placeOf(databaseUrl);
   const program = await programFile('service');
   const flags = program === sourceOf('service') ? serviceNodeFlags : quickStartFlags;
   const child: ChildProcess = spawn(process.execPath, [...flags, ...clock, program, '--stop-with-parent'], {
@@ -92,19 +85,20 @@ export async function startService({ databaseUrl, key, clockAheadMs, env }: Serv
   });
   const { base_url: origin } = JSON.parse(file) as { base_url: string };
   // A service writes the file even if it still waits for its database. Until the database answers, the service answers 503.
-  await eventually('readiness of the service', () =>
-    fetch(`${origin}/readyz`).then(
-      (answer) => answer.ok,
-      () => false,
-    ),
-  );
+  let last = 'no answer';
+  await eventually('readiness of the service', async () => {
+    const answer = await fetch(`${origin}/readyz`).catch(() => undefined);
+    if (answer !== undefined) last = await answer.text();
+    return answer?.ok;
+  }).catch((error: Error) => {
+    throw new Error(`${error.message}: ${last}`);
+  });
   return {
     origin,
     pid: child.pid ?? 0,
     kill,
     stop: async () => {
       await kill();
-      await blobs.end();
       await rm(dataDir, { recursive: true, force: true, maxRetries: 20 });
     },
   };

@@ -16,6 +16,15 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
+const dropListeners: ((url: string) => Promise<void>)[] = [];
+
+/** Calls `listener` with the URL of each database that a test drops. A later test may get an emptied database with the same URL. */
+export const onDrop = (listener: (url: string) => Promise<void>): void => void dropListeners.push(listener);
+
+async function noteDrop(url: string): Promise<void> {
+  for (const listener of dropListeners) await listener(url);
+}
+
 /**
  * Returns a migrated database without data: the emptied database of an ended test with its open connections, or a copy of a template.
  * The first call on a server creates and migrates the template (`bench/embedded.md` shows how long this takes). Under vitest, the
@@ -37,6 +46,7 @@ export async function createTestDatabase(options: { maxConnections?: number } = 
     url,
     drop: async () => {
       await db.close();
+      await noteDrop(url);
       if (await keepSpare(spare)) return;
       await spare.db.close();
       await dropDatabase(server, new URL(url).pathname.slice(1));
@@ -74,7 +84,14 @@ export async function createEmptyDatabase(
 ): Promise<{ url: string; drop(): Promise<void> }> {
   const name = newName();
   await administer(server, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`));
-  return { url: urlOf(server, name), drop: () => dropDatabase(server, name) };
+  const url = urlOf(server, name);
+  return {
+    url,
+    drop: async () => {
+      await noteDrop(url);
+      await dropDatabase(server, name);
+    },
+  };
 }
 
 /**
