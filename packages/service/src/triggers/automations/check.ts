@@ -10,7 +10,7 @@ import { type AgentOfRun, readAgentOfRun } from '../factories/agents.ts';
 import { faultOfOverlap } from '../schedules/check.ts';
 import { listWebhooks } from '../webhooks/webhooks.ts';
 import { type AutomationRow, webhooksOf } from './automation-row.ts';
-import { missingAgent, requestOf } from './request-for.ts';
+import { missingAgent, requestOf } from './request-of.ts';
 
 export interface CheckDeps {
   readonly models: Models;

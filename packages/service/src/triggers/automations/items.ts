@@ -7,7 +7,7 @@ import { readAgentNames } from '../factories/agents.ts';
 import { readSchedulesOfAutomations, type TriggerRow } from '../schedules/of-automation.ts';
 import { readSendingWebhooks, type SendingWebhook } from '../webhooks/webhooks.ts';
 import { type AutomationRow, editorOf, webhooksOf } from './automation-row.ts';
-import { missingAgent } from './request-for.ts';
+import { missingAgent } from './request-of.ts';
 
 /** The webhooks of an automation's factory, and the schedules of all automations to show. */
 interface Parts {

@@ -8,7 +8,6 @@ import { type FailedRows, sweepPages } from '../../platform/store/database/sweep
 import { writeRuns } from '../../runs/runs/submit/submit.ts';
 import { type AutomationRow, automationColumns, automationRow } from '../automations/automation-row.ts';
 import { countNow } from '../automations/failures.ts';
-import type { EventOfRun } from '../automations/request-for.ts';
 import { type Lane, liveOfAutomation, liveOfSchedule, ownerOf, readLoads } from '../history/load.ts';
 import { lockOldestWaiting, settleStart, skipWaitingStarts, type WaitingStart } from '../history/write.ts';
 import { readScheduleOfStart } from '../schedules/of-automation.ts';
@@ -16,7 +15,7 @@ import { recordLaterStart } from '../schedules/record.ts';
 import { scheduleColumns, scheduleRow } from '../schedules/schedule-row.ts';
 import { noteLaterOutcome, readWebhookDelivery } from '../webhooks/log/deliveries.ts';
 import { readWebhook } from '../webhooks/webhooks.ts';
-import { countsPassing, type Owner, readOwners } from './decide/owner.ts';
+import { countsPassing, type EventOfRun, type Owner, readOwners } from './decide/owner.ts';
 import {
   liveLimitOf,
   outcomeOf,

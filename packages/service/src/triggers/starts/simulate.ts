@@ -4,12 +4,11 @@ import { previewRun, type SubmitDeps } from '../../runs/runs/submit/prepare.ts';
 import type { AutomationRow } from '../automations/automation-row.ts';
 import { disabledReason } from '../automations/failures.ts';
 import { laneOf, matcherOf } from '../automations/match.ts';
-import type { EventOfRun } from '../automations/request-for.ts';
 import { readLoads } from '../history/load.ts';
 import type { TriggerRow } from '../schedules/of-automation.ts';
 import { reasonOf } from '../schedules/run-of-schedule.ts';
 import type { AcceptedDelivery } from '../webhooks/ingest/take-deliveries.ts';
-import { readOwners, scheduleOfRun } from './decide/owner.ts';
+import { type EventOfRun, readOwners, scheduleOfRun } from './decide/owner.ts';
 import { decide, liveLimitOf } from './decide/start.ts';
 
 /** A delivery that is only simulated. */

@@ -7,7 +7,7 @@ import { holdBody } from '../../../platform/bodies/request-bodies.ts';
 import { count } from '../../../platform/metrics/record.ts';
 import { type Refusal, refuse, tooBusy } from '../../../platform/serving/refusal.ts';
 import { isUid } from '../../../team/access/teams/uid.ts';
-import { makeDeliveryWriter, makeGate } from '../../../triggers/starts/deliveries/delivery-writer.ts';
+import { makeDeliveryWriter, makeGate } from '../../../triggers/starts/deliveries/delivery-queue.ts';
 import { type IngestOutcome, ingest, type Proof } from '../../../triggers/starts/deliveries/ingest.ts';
 import type { KnownWebhook } from '../../../triggers/webhooks/ingest/directory.ts';
 import type { RefuseWhileFull } from '../server/add-route.ts';

@@ -11,11 +11,10 @@ import {
   type SubmitDeps,
 } from '../../../runs/runs/submit/prepare.ts';
 import type { CountedFailure } from '../../automations/failures.ts';
-import type { EventOfRun } from '../../automations/request-for.ts';
 import { type Lane, type Load, readLoads } from '../../history/load.ts';
 import type { StartOutcome } from '../../history/write.ts';
 import { reasonOf } from '../../schedules/run-of-schedule.ts';
-import type { Owner } from './owner.ts';
+import type { EventOfRun, Owner } from './owner.ts';
 
 /** The rules for how many runs of one lane may be live at the same time. */
 export interface StartPolicy {

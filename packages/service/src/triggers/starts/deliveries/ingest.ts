@@ -1,5 +1,5 @@
 /**
- * Accepts or refuses a delivery. Does the checks in the order of completions.md, and writes the delivery in one transaction, alone or
+ * Accepts or refuses a delivery. Does the checks in the order that the contract prescribes, and writes the delivery in one transaction, alone or
  * with other deliveries.
  */
 import { createHmac, randomUUIDv7 } from 'node:crypto';
@@ -20,7 +20,7 @@ import type { KnownWebhook, WebhookDirectory } from '../../webhooks/ingest/direc
 import { eventHeadersOf, eventOf, identify, readPayload, signedHashOf } from '../../webhooks/ingest/read-request.ts';
 import type { NotWritten } from '../../webhooks/ingest/write-deliveries.ts';
 import { writeRejection } from '../../webhooks/ingest/write-rejection.ts';
-import type { DeliveryWriter, Gate } from './delivery-writer.ts';
+import type { DeliveryWriter, Gate } from './delivery-queue.ts';
 
 export interface IngestDeps {
   readonly db: Database;

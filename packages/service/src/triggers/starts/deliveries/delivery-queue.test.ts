@@ -6,7 +6,7 @@ import { openTestService } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';
 import { type KnownWebhook, openWebhookDirectory } from '../../webhooks/ingest/directory.ts';
 import { identify } from '../../webhooks/ingest/read-request.ts';
-import { makeDeliveryWriter, makeGate } from './delivery-writer.ts';
+import { makeDeliveryWriter, makeGate } from './delivery-queue.ts';
 
 let fails: (body: string) => boolean = () => false;
 let wait: Promise<void> | undefined;
