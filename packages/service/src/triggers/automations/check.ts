@@ -10,7 +10,7 @@ import { type AgentOfRun, readAgentOfRun } from '../factories/agents.ts';
 import { faultOfOverlap } from '../schedules/check.ts';
 import { listWebhooks } from '../webhooks/webhooks.ts';
 import { type AutomationRow, webhooksOf } from './automation-row.ts';
-import { missingAgent, requestOf } from './request-of.ts';
+import { missingAgent, requestOfAutomation } from './request-of.ts';
 
 export interface CheckDeps {
   readonly models: Models;
@@ -83,7 +83,7 @@ export async function checkAutomation(
     faults.push({ path: 'agent', message: missingAgent(request.agent ?? 'foreman') });
     return { kind: 'invalid', faults };
   }
-  const runRequest = requestOf(wanted, agent);
+  const runRequest = requestOfAutomation(wanted, agent);
   const overlap = faultOfOverlap(wanted.overlap, runRequest.config ?? {});
   if (overlap) faults.push(overlap);
   const run = await checkRunRequest({ db: tx, models, vault }, actor, runRequest, 'WEBHOOK', { keepsLacking });

@@ -19,7 +19,7 @@ const configOf = ({ name, config }: RequestMembers, agent: AgentOfRun): AmbientA
 });
 
 /** Returns the request for a run of an automation, without the event that starts the run. */
-export const requestOf = (automation: RequestMembers, agent: AgentOfRun): RunAgentRequest => ({
+export const requestOfAutomation = (automation: RequestMembers, agent: AgentOfRun): RunAgentRequest => ({
   title: automation.name,
   prompt: automation.prompt,
   config: configOf(automation, agent),

@@ -63,7 +63,7 @@ export interface SandboxEnd {
    * - `stopped`: the worker was stopped and ended the sandbox.
    * - `not_created`: the sandbox could not be started.
    * - `unfit`: no sandbox can meet the run's requirements, so a retry would not help.
-   * - `lost`: the worker, or the supervisor of the sandbox, has died.
+   * - `lost`: the worker or the supervisor of the sandbox has died, or the cluster has lost or ended the pod.
    * - `silent`: the lease has expired. `endSandbox` checks the lease again under the lock.
    */
   readonly kind: 'exited' | 'stopped' | 'not_created' | 'unfit' | 'lost' | 'silent';

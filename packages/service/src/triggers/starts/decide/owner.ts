@@ -13,7 +13,7 @@ import { mayStartRuns } from '../../../team/access/may-start-runs.ts';
 import { type AutomationRow, editorOf } from '../../automations/automation-row.ts';
 import { disabledReason } from '../../automations/failures.ts';
 import { editorMayNot } from '../../automations/items.ts';
-import { missingAgent, requestOf as requestOfAutomation } from '../../automations/request-of.ts';
+import { missingAgent, requestOfAutomation } from '../../automations/request-of.ts';
 import { type AgentOfRun, readAgentOfRun } from '../../factories/agents.ts';
 import type { Lane } from '../../history/load.ts';
 import { contentOf, faultOfSchedule, requestOf } from '../../schedules/run-of-schedule.ts';

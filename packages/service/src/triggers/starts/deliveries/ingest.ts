@@ -1,6 +1,6 @@
 /**
- * Accepts or refuses a delivery. Does the checks in the order that the contract prescribes, and writes the delivery in one transaction, alone or
- * with other deliveries.
+ * Accepts or refuses a delivery. Does the checks in the order of the contract ("Ingress rules"), and writes the delivery in one
+ * transaction, alone or with other deliveries.
  */
 import { createHmac, randomUUIDv7 } from 'node:crypto';
 import { maxWebhookBytes } from '@runyard/contract/limits';

@@ -128,9 +128,9 @@ const identityOf = (kind: 'header' | 'body' | 'replay', text: string): Identity 
 });
 
 /**
- * Returns the identity of a delivery, by the order that the contract prescribes. It is the first of these values that exists: the header in
- * the settings of the webhook; the header of the provider; the two general headers for delivery ids; the member of the body that the
- * webhook or its scheme names; the hash of the received body. `value`: the parsed body.
+ * Returns the identity of a delivery (contract, "Ingress rules", 3). It is the first of these values that exists: the header in the
+ * settings of the webhook; the header of the provider; the two general headers for delivery ids; the member of the body that the webhook
+ * or its scheme names; the hash of the received body. `value`: the parsed body.
  */
 export function identify(webhook: KnownWebhook, headers: IncomingHttpHeaders, body: Buffer, value?: unknown): Identity {
   const { deliveryIdHeader, sender, rules } = webhook;

@@ -3,7 +3,7 @@ import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, text } from '../../../platform/store/database/statement.ts';
 import { idAt } from '../../../platform/store/database/uuid.ts';
 
-/** Number of newest deliveries of each webhook that are never deleted (the contract requires at least 50). */
+/** Number of newest deliveries of each webhook that are never deleted (contract, "Limits": at least 50). */
 const keptDeliveries = 50;
 
 /**
