@@ -178,7 +178,11 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     expect(await rows.count()).toBeGreaterThanOrEqual(250);
     await page.evaluate(`dispatchEvent(new Event('afterprint'))`);
     await page.getByRole('cell', { name: 'SECRET_1', exact: true }).waitFor({ state: 'detached' });
-    await page.getByRole('button', { name: 'secret.update' }).first().click();
+    // The browser moves rows while it scrolls up, so wait for the first row before the click.
+    await page.locator('.wide').evaluate((scroller) => scroller.scrollTo(0, 0));
+    const newest = page.getByRole('row').filter({ has: page.getByRole('cell', { name: 'SECRET_250', exact: true }) });
+    await newest.waitFor();
+    await newest.getByRole('button', { name: 'secret.update' }).click();
     await page.waitForURL(/entry=/);
     expect(complaints).toEqual([]);
   });
