@@ -10,17 +10,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { isOnPath } from './checks/system-packages.ts';
 import { folder, hasTools, helm, render, root, skipped } from './deploy/chart.ts';
-
-const blocksOf = (page: string, kind: string): string[] =>
-  [
-    ...readFileSync(path.join(root, 'docs', page), 'utf8').matchAll(new RegExp(`^\`\`\`${kind}\n(.*?)^\`\`\`$`, 'gms')),
-  ].map(([, block = '']) => block);
-/** Returns the only block that contains the text. */
-function blockWith(page: string, kind: string, text: string): string {
-  const found = blocksOf(page, kind).filter((block) => block.includes(text));
-  expect(found, `${page}: ${text}`).toHaveLength(1);
-  return found[0] ?? '';
-}
+import { blocksOf, blockWith } from './deploy/pages.ts';
 
 interface Source {
   readonly name?: string;

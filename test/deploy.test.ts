@@ -195,7 +195,8 @@ describe('the compose file', () => {
   });
 
   test.skipIf(!hasTools)(`is valid by the Compose Specification${skipped}`, () => {
-    const { status, stderr } = spawnSync(path.join(tools, 'compose-go'), [file], { encoding: 'utf8' });
+    const words = ['--file', file, 'config', '--quiet'];
+    const { status, stderr } = spawnSync(path.join(tools, 'docker-compose'), words, { encoding: 'utf8' });
     expect(status, stderr).toBe(0);
   });
 });

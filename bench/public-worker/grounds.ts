@@ -63,7 +63,7 @@ export const grounds: Readonly<Record<string, (folder: string, marks: string) =>
   docker: async (_folder, marks) => {
     const host = '172.30.77.1';
     if (existsSync('/sys/class/net/docker0')) throw new Error('docker0 exists: another container engine runs here');
-    const engine = await startTestEngine(`${host}/24`);
+    const engine = await startTestEngine({ kind: 'bridge', address: `${host}/24` });
     if (typeof engine === 'string') throw new Error(engine);
     const box = await engine.makeRoot();
     const entries = await sidecarContent({ root, busybox: '/bin/busybox', readableNode: false });

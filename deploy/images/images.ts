@@ -71,7 +71,7 @@ export function imageOf(kind: ImageKind, root: string): Image {
 }
 
 /** Adds the parent folders of the entries and sorts all entries by name. If several entries have the same name, keeps the last of them. */
-function inOrder(entries: readonly TarEntry[]): TarEntry[] {
+export function inOrder(entries: readonly TarEntry[]): TarEntry[] {
   const byName = new Map<string, TarEntry>();
   for (const { name } of entries)
     for (const { index } of name.matchAll(/\//g))

@@ -12,7 +12,7 @@ import { parseAllDocuments } from 'yaml';
 
 export const root = path.resolve(import.meta.dirname, '../..');
 const cache = process.env.XDG_CACHE_HOME ?? path.join(homedir(), '.cache');
-export const tools = path.join(process.env.RUNYARD_DEPLOY_CACHE ?? path.join(cache, 'runyard/deploy'), '1');
+export const tools = path.join(process.env.RUNYARD_DEPLOY_CACHE ?? path.join(cache, 'runyard/deploy'), '2');
 export const hasTools = existsSync(path.join(tools, 'schemas'));
 export const skipped = hasTools ? '' : ' (skipped: bin/test-long makes helm and kubeconform)';
 export const folder = mkdtempSync(path.join(tmpdir(), 'runyard-deploy-'));

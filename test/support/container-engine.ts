@@ -19,6 +19,8 @@ export interface TestEngine extends AsyncDisposable {
   readonly engine: Engine;
   /** Address of the engine, in the form of `RUNYARD_DOCKER_HOST`. */
   readonly host: string;
+  /** Process id of the engine, whose network namespace the engine's networks are in. */
+  readonly pid: number;
   /** Makes an image of a folder. `changes` are lines of a Dockerfile. */
   makeImage(name: string, folder: string, changes?: readonly string[]): Promise<void>;
   /** Makes a folder with a shell and the usual commands, and nothing else. */
@@ -46,18 +48,25 @@ function missing(): string | undefined {
 export const hasMusl = isExecutable(muslLoader);
 
 /**
- * Starts an engine, or returns the reason why it did not start. `bridge` is the address of the machine in a network of the containers,
- * such as `172.30.0.1/24`. Without it, the containers have no network.
+ * Networks of an engine's containers: none; one bridge in which the machine has this address (`172.30.0.1/24`); or all that the engine can
+ * make, with its own rules of iptables, in a network namespace of the engine.
  */
-export async function startTestEngine(bridge?: string): Promise<TestEngine | string> {
+type Networks = { readonly kind: 'none' | 'namespace' } | { readonly kind: 'bridge'; readonly address: string };
+
+const networkFlags = (networks: Networks): string[] => {
+  if (networks.kind === 'namespace') return [];
+  return ['--iptables=false', networks.kind === 'bridge' ? `--bip=${networks.address}` : '--bridge=none'];
+};
+
+/** Starts an engine, or returns the reason why it did not start. */
+export async function startTestEngine(networks: Networks = { kind: 'none' }): Promise<TestEngine | string> {
   const reason = missing();
   if (reason !== undefined) return reason;
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-engine-'));
   const socket = path.join(folder, 'd.sock');
   const log = path.join(folder, 'log');
   const out = openSync(log, 'a');
-  const network = bridge === undefined ? '--bridge=none' : `--bip=${bridge}`;
-  const flags = ['--storage-driver', 'vfs', '--iptables=false', network];
+  const flags = ['--storage-driver', 'vfs', ...networkFlags(networks)];
   // Use `--network=none`, because gVisor finds no network namespace of its own if the test machine is itself a container.
   const gvisor = await findGvisor().catch(() => undefined);
   const args = ['--network=none', '--host-uds=open', `--platform=${gvisor?.platform}`];
@@ -74,9 +83,10 @@ export async function startTestEngine(bridge?: string): Promise<TestEngine | str
     '--pidfile',
     `${folder}/pid`,
   ];
-  const daemon = spawn('/usr/sbin/dockerd', [...places, '-H', `unix://${socket}`, ...flags], {
-    stdio: ['ignore', out, out],
-  });
+  const command = ['/usr/sbin/dockerd', ...places, '-H', `unix://${socket}`, ...flags];
+  const enclosed = ['unshare', '--net', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', ...command];
+  const [program = '', ...words] = networks.kind === 'namespace' ? enclosed : command;
+  const daemon = spawn(program, words, { stdio: ['ignore', out, out] });
   const ended = new Promise<void>((resolve) => daemon.once('exit', () => resolve()));
   const stop = async (): Promise<void> => {
     daemon.kill('SIGTERM');
@@ -103,6 +113,7 @@ export async function startTestEngine(bridge?: string): Promise<TestEngine | str
   return {
     engine: connected,
     host: `unix://${socket}`,
+    pid: daemon.pid ?? 0,
     async makeImage(name, from, changes = []) {
       const tar = execFileSync('tar', ['-C', from, '-c', '.'], { maxBuffer: 1 << 28 });
       const [repo = '', tag = ''] = name.split(':');
