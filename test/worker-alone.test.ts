@@ -7,9 +7,20 @@ import path from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { runyard, useApart } from './support/apart.ts';
 import { runCommand, startCommand } from './support/command-line.ts';
+import { giveRuntime } from './support/head-start.ts';
 import { processesOf } from './support/processes-of.ts';
 
 const here = useApart();
+
+/** Starts a worker with this name, in a data folder of this name. */
+async function startWorker(name: string) {
+  const dataDir = path.join(here.folder, name);
+  await giveRuntime(dataDir);
+  const env = { ...here.client, RUNYARD_DATA_DIR: dataDir, RUNYARD_WORKER_NAME: name };
+  const worker = startCommand([runyard, 'worker'], { cwd: here.folder, env });
+  await worker.sees('a worker for');
+  return { env, worker };
+}
 
 /** Starts a run on the worker with this name, waits for its first output, and returns the command that follows the run. */
 async function startRun(worker: string) {
@@ -51,22 +62,18 @@ describe.concurrent('a worker that was started alone', () => {
   test('finishes its current runs before it ends at `down`, because `down` waits longer for a worker than for other programs', {
     timeout: 180_000,
   }, async () => {
-    const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'drained'), RUNYARD_WORKER_NAME: 'drained' };
-    const drained = startCommand([runyard, 'worker'], { cwd: here.folder, env });
-    await drained.sees('a worker for');
+    const { env, worker } = await startWorker('drained');
     const follow = await startRun('drained');
     const stopped = await runCommand([runyard, 'down'], { cwd: here.folder, env });
     expect(stopped.output).toContain('the worker finishes its current runs');
     expect(stopped.code).toBe(0);
-    expect(await drained.exited).toBe(0);
+    expect(await worker.exited).toBe(0);
     await follow.exited;
     expect(follow.output()).toContain('│ finished');
   });
 
   test('ends its current runs and itself at `down --force`', async () => {
-    const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'ended'), RUNYARD_WORKER_NAME: 'ended' };
-    const worker = startCommand([runyard, 'worker'], { cwd: here.folder, env });
-    await worker.sees('a worker for');
+    const { env, worker } = await startWorker('ended');
     const follow = await startRun('ended');
     const stopped = await runCommand([runyard, 'down', '--force'], { cwd: here.folder, env });
     expect(stopped).toMatchObject({ code: 0, output: 'stopped\n' });

@@ -219,7 +219,8 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     // The page knows the heights of rows only after it has rendered them. So the end of the list moves, and one scroll to the end is not
     // enough.
     const toEnd = () => page.locator('#main').evaluate((main) => main.scrollTo({ top: main.scrollHeight }));
-    await expect.poll(() => toEnd().then(() => page.locator('.more').textContent())).toContain('200 runs loaded.');
+    // On a busy machine, the next page can arrive too before the text is read.
+    await expect.poll(() => toEnd().then(() => page.locator('.more').textContent())).toMatch(/2\d\d runs loaded\./);
     expect(await page.locator('tbody tr').count()).toBeLessThan(80);
   });
 

@@ -9,6 +9,7 @@ export const blocksOf = (page: string, kind: string): string[] =>
   [
     ...readFileSync(path.join(root, 'docs', page), 'utf8').matchAll(new RegExp(`^\`\`\`${kind}\n(.*?)^\`\`\`$`, 'gms')),
   ].map(([, block = '']) => block);
+
 /** Returns the only one of these blocks that contains the text. */
 export function blockWith(page: string, kind: string, text: string): string {
   const found = blocksOf(page, kind).filter((block) => block.includes(text));
