@@ -3,9 +3,11 @@
  * It takes two minutes, so it runs only with IMAGES=1 in the environment, which `bin/test-long` sets.
  */
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import type { ArtifactResponse } from '@runyard/contract/runs/artifacts';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -13,7 +15,7 @@ import { archiveOf, imageKinds, imageOf } from '../deploy/images/images.ts';
 import { isOnPath } from './checks/system-packages.ts';
 import { folder, hasTools, root, tools } from './deploy/chart.ts';
 import { blockWith } from './deploy/pages.ts';
-import { postgresImage, seaweedImage } from './deploy/public-images.ts';
+import { clients, postgresImage, seaweedImage } from './deploy/public-images.ts';
 import { startTestEngine, type TestEngine } from './support/container-engine.ts';
 import { hasEnded } from './support/run-kinds.ts';
 import { eventually } from './support/system.ts';
@@ -27,7 +29,8 @@ const compose = parse(await readFile(path.join(root, 'deploy/compose.yaml'), 'ut
 async function prepare(): Promise<{ engine: TestEngine; seaweed: Buffer } | string> {
   if (process.env.IMAGES !== '1') return 'bin/test-long runs it';
   if (!hasTools) return 'bin/prepare-deploy.sh compiles docker-compose with Go';
-  for (const program of ['docker', 'iptables', 'nsenter', 'curl'])
+  if (!existsSync(clients)) return `there is no ${clients}`;
+  for (const program of ['docker', 'iptables', 'ip', 'nsenter', 'curl'])
     if (!isOnPath(program)) return `the program ${program} is not installed`;
   const seaweed = await seaweedImage(compose.services.s3?.image ?? '');
   if (typeof seaweed === 'string') return seaweed;
@@ -42,6 +45,7 @@ describe.skipIf(typeof prepared === 'string')(title, { timeout: limitMs }, () =>
   const { engine, seaweed } = prepared as Exclude<typeof prepared, string>;
   const place = path.join(folder, 'compose');
   let key: string;
+  let first: RunItem;
 
   /** Runs a command of the shell on the machine that has the engine, in a folder with deploy/ and the images of this version. */
   const shell = async (command: string): Promise<string> => {
@@ -72,6 +76,18 @@ describe.skipIf(typeof prepared === 'string')(title, { timeout: limitMs }, () =>
     );
   };
   const makesFile = '```sh\necho made >made.txt\nreport-artifact made.txt\n```';
+  /** Returns the content of the artifact of a run. */
+  const artifactOf = async (of: RunItem): Promise<string> => {
+    const found = of.artifacts?.flatMap(({ data }) => ('artifact_uid' in data ? [data.artifact_uid] : []));
+    const { data } = await call<ArtifactResponse>(`/agent/artifacts/${found?.[0]}`);
+    return await shell(
+      `curl --silent --show-error --fail --location '${'download_url' in data ? data.download_url : ''}'`,
+    );
+  };
+  const bytesInBucket = async (): Promise<number> => {
+    const printed = await composed(`exec -T s3 sh -c 'echo fs.du /buckets/runyard | weed shell 2>/dev/null'`);
+    return Number(/logical size: +(\d+)/.exec(printed)?.[1] ?? expect.fail(printed));
+  };
   /** Opens a connection from a container. Returns the code of the error, or `open`. */
   const connectFrom = async (container: string, host: string, port: number): Promise<string> => {
     const script = `const s = require('node:net').connect({ host: '${host}', port: ${port}, timeout: 2000 }); const say = (word) => { console.log(word); process.exit(); }; s.on('connect', () => say('open')).on('timeout', () => say('TIMEOUT')).on('error', (error) => say(error.code))`;
@@ -98,6 +114,7 @@ describe.skipIf(typeof prepared === 'string')(title, { timeout: limitMs }, () =>
     }
   }, limitMs);
   afterAll(async () => {
+    // If this fails, the engine ends the containers.
     await composed('down --volumes --timeout 5').catch(() => {});
     await engine[Symbol.asyncDispose]();
   }, limitMs);
@@ -111,12 +128,11 @@ describe.skipIf(typeof prepared === 'string')(title, { timeout: limitMs }, () =>
   });
 
   test('a run works in a sandbox of the worker, and its artifact is in the bucket', async () => {
-    const done = await finish(makesFile);
-    expect(done.state, JSON.stringify(done.status_message)).toBe('SUCCEEDED');
-    const uid = done.artifacts?.find((each) => each.artifact_type === 'FILE')?.data;
-    expect(JSON.stringify(uid)).toContain('made.txt');
-    const objects = await composed(`exec -T s3 sh -c 'echo fs.du /buckets/runyard | weed shell 2>/dev/null'`);
-    expect(objects).toMatch(/logical size: +[1-9]/);
+    const before = await bytesInBucket();
+    first = await finish(makesFile);
+    expect(first.state, JSON.stringify(first.status_message)).toBe('SUCCEEDED');
+    expect(await bytesInBucket()).toBeGreaterThan(before);
+    expect(await artifactOf(first)).toBe('made\n');
   });
 
   test('only the service reaches the database and the bucket', async () => {
@@ -149,7 +165,7 @@ describe.skipIf(typeof prepared === 'string')(title, { timeout: limitMs }, () =>
     for (const pid of (await shell(inspected)).trim().split('\n')) expect(before).not.toContain(pid);
   });
 
-  test('`stop worker` waits for a run, and `up` after `down` finds all runs again', async () => {
+  test('`stop worker` waits for a run, and `up` after `down` finds all runs and artifacts again', async () => {
     const { run_id } = await call<RunItem>('/agent/runs', { prompt: '```sh\necho begun\nsleep 8\n```' });
     await eventually(
       'a run at work',
@@ -160,6 +176,7 @@ describe.skipIf(typeof prepared === 'string')(title, { timeout: limitMs }, () =>
     await composed('down');
     await composed('up --detach');
     expect((await call<RunItem>(`/agent/runs/${run_id}`)).state).toBe('SUCCEEDED');
+    expect(await artifactOf(first)).toBe('made\n');
     expect((await finish(makesFile)).state).toBe('SUCCEEDED');
   });
 });

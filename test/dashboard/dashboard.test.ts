@@ -358,7 +358,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
       await page.waitForTimeout(300);
       // Load axe through the debugger, because the content security policy of the page does not apply to code from there.
       await page.evaluate(axe);
-      // `screens.test.ts` checks each screen in both themes.
+      // In `bin/test-long`, `screens.test.ts` checks each screen in both themes.
       const scheme = index % 2 === 0 ? 'light' : 'dark';
       await page.emulateMedia({ colorScheme: scheme });
       const faults = await page.evaluate<string[]>(

@@ -33,6 +33,9 @@ const archiveOf = async (name: string, entries: readonly TarEntry[], start: obje
   return await buffer(archive.pieces());
 };
 
+/** Folder of PostgreSQL's clients in Debian 12, from the package postgresql-client-15. */
+export const clients = '/usr/lib/postgresql/15/bin';
+
 /** Starts PostgreSQL as user 999. At the first start, it makes the database of the environment with a server that has no network. */
 const startPostgres = `#!/bin/bash
 set -e
@@ -46,7 +49,7 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
   echo 'host all all all scram-sha-256' >>"$PGDATA/pg_hba.conf"
   echo "unix_socket_directories = '/run/postgresql'" >>"$PGDATA/postgresql.conf"
   pg_ctl --wait --options "-c listen_addresses=" start
-  echo "CREATE DATABASE $POSTGRES_DB" | /usr/lib/postgresql/15/bin/psql --username="$POSTGRES_USER" postgres
+  echo "CREATE DATABASE $POSTGRES_DB" | ${clients}/psql --username="$POSTGRES_USER" postgres
   pg_ctl --wait stop
 fi
 exec postgres -c 'listen_addresses=*'
@@ -68,7 +71,7 @@ export async function postgresImage(name: string): Promise<Buffer> {
     link('var/run', '/run'),
     file('etc/passwd', 'root:x:0:0::/:/bin/sh\npostgres:x:999:999::/var/lib/postgresql:/bin/sh\n'),
     link('usr/bin/sh', 'bash'),
-    link('usr/local/bin/pg_isready', '/usr/lib/postgresql/15/bin/pg_isready'),
+    link('usr/local/bin/pg_isready', `${clients}/pg_isready`),
     file('start', startPostgres),
   ];
   return await archiveOf(name, [...system, ...server], {
@@ -88,7 +91,7 @@ export async function seaweedImage(name: string): Promise<Buffer | string> {
   const packages = await installPythonPackages(path.join(root, 'test/s3/requirements.txt'), 7);
   if (packages.kind === 'missing') return packages.reason;
   try {
-    const commands = ['sh', 'wget', 'grep', 'echo', 'cat', 'ls', 'id'].map((each) => link(`bin/${each}`, 'busybox'));
+    const commands = ['sh', 'wget', 'grep'].map((each) => link(`bin/${each}`, 'busybox'));
     const entries = [
       file('bin/busybox', readFileSync('/bin/busybox')),
       ...commands,
