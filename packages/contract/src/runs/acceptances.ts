@@ -13,7 +13,7 @@ export const ContentKind = z
   .meta({
     id: 'ContentKind',
     description:
-      "`definition`: defaults, agents and skills of a factory; its uid is the factory's uid. `mcp_server`: a stored MCP server with a command; `env_number` in it counts how often its values were replaced. `worker_pool`: a pool of self-hosted workers, whose author is its owner; its uid consists of its name, `@` and an id of the team",
+      "`definition`: defaults, agents and skills of a factory; its uid is the factory's uid. `mcp_server`: a stored MCP server with a command; `env` in it has a number for each variable, which changes with its value. `worker_pool`: a pool of self-hosted workers with its owner and its connectors; its uid consists of its name, `@` and an id of the team",
   });
 export type ContentKind = z.infer<typeof ContentKind>;
 
@@ -38,8 +38,16 @@ export const RunContentItem = z
     revision: revision
       .optional()
       .describe('Number of the revision that the run executes; absent: the content has no revisions'),
-    author: UserProfile.optional().describe('Author of the revision; absent: not known'),
-    is_accepted: z.boolean().describe('True: the executor of the run wrote or accepted it'),
+    author: UserProfile.optional().describe(
+      'Author of texts that the executor has not accepted, or of the revision if `is_accepted`; absent: not known. A revision with several such authors is several times in the list',
+    ),
+    is_accepted: z.boolean().describe('True: the executor of the run wrote or accepted all its texts'),
+    accepted_by: z
+      .array(UserProfile)
+      .optional()
+      .describe(
+        'Other people who have accepted these texts of the author: the run may use what one of them may use. Absent: nobody',
+      ),
   })
   .meta({ id: 'RunContent', description: 'A revision that a run executes' });
 
@@ -76,26 +84,31 @@ export const ContentDifference = z
   .meta({ id: 'ContentDifference', description: 'A member of a content that differs between two revisions' });
 export type ContentDifference = z.infer<typeof ContentDifference>;
 
-/** The current revision of a content. The caller has neither written nor accepted this revision. */
+/** The current revision of a content with texts that the caller has neither written nor accepted. */
 export const WaitingContent = z
   .object({
     kind: ContentKind,
     uid,
     name: z.string().optional().describe('Name of the content'),
     revision,
-    author: UserProfile.optional().describe('Author of the revision; absent: not known'),
+    author: UserProfile.optional().describe('Who wrote the revision; absent: not known'),
+    authors: z
+      .array(UserProfile)
+      .describe('Authors of its texts that the caller has neither written nor accepted; unknown authors are left out'),
     written_at: Timestamp.describe('When the revision was written, RFC 3339 in UTC'),
     accepted_revision: revision
       .optional()
-      .describe('The latest earlier revision that the caller wrote or accepted; absent: none'),
+      .describe(
+        'The earlier revision with which it is compared: the one that the caller accepted, or the last one without the texts that wait; absent: none',
+      ),
     difference: z
       .array(ContentDifference)
       .optional()
       .describe(
-        'Differences to that revision, or all members if there is no such revision. Absent in a list if all differences together would be too long: in this case, request only this content, with kind and uid',
+        'Differences to that revision in the texts that wait, or all these texts if there is no such revision. Absent in a list if all differences together would be too long: in this case, request only this content, with kind and uid',
       ),
   })
-  .meta({ id: 'WaitingContent', description: 'A revision that the caller has not written and has not accepted' });
+  .meta({ id: 'WaitingContent', description: 'A revision with texts that the caller has neither written nor accepted' });
 export type WaitingContent = z.infer<typeof WaitingContent>;
 
 export const ListAcceptancesQuery = z.object({

@@ -66,7 +66,7 @@ test("a run has no personal secret in a colleague's pool until its executor acce
   const uid = uidOf(pool);
   const waiting = await service.request('GET', `/acceptances?kind=worker_pool&uid=${uid}`, { key: owner.key });
   expect(waiting.body).toMatchObject({
-    waiting: [{ uid, name: pool, revision: 1, author: { uid: colleague.uid }, difference: [{}, {}, {}] }],
+    waiting: [{ uid, name: pool, revision: 1, author: { uid: colleague.uid }, difference: [{}, {}] }],
   });
   const body = { kind: 'worker_pool', uid, revision: 1 };
   const accepted = await service.request('POST', '/acceptances', { key: owner.key, body });

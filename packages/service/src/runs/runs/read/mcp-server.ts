@@ -24,7 +24,7 @@ const readOfExecution = defineStatement({
     server: nullable(json<MCPServerConfig>()),
     rights: nullable(json<RunRights>()),
     contents: json<RunContent[]>(),
-    pool: nullable(json<RunContent>()),
+    pool: nullable(json<readonly RunContent[]>()),
     executor_kind: text<RunActor['kind']>(),
     executor_uid: text(),
   },
@@ -71,7 +71,7 @@ export async function readServerOfExecution(
     const author = kind === 'run' ? null : { kind, uid };
     return { kind: 'conversation', author, accepted: false };
   });
-  const contents = [...row.contents, ...(row.pool ? [row.pool] : []), ...ofTurn];
+  const contents = [...row.contents, ...(row.pool ?? []), ...ofTurn];
   const user = { teamId, actor: { kind: row.executor_kind, uid: row.executor_uid }, contents };
   const usable = await readRights(db, vault, user, rights);
   if (usable.kind === 'forbidden' || (usable.kind === 'ok' && usable.withheld.length > 0)) {

@@ -12,15 +12,21 @@ type RightDecision =
   | { readonly kind: 'lacking' }
   | { readonly kind: 'withheld'; readonly content: RunContent };
 
-/** Returns the authors of contents that the executor has not accepted. The run has only rights that these authors have too. */
+/**
+ * Returns the principals on whose rights the decision depends, besides the executor: the authors of contents that the executor has not
+ * accepted, and the people who have accepted these contents.
+ */
 export const cuttingAuthors = (contents: readonly RunContent[]): RunActor[] => {
-  const authors = contents.flatMap(({ author, accepted }) => (accepted || author === null ? [] : [author]));
-  return [...new Map(authors.map((author) => [`${author.kind} ${author.uid}`, author])).values()];
+  const actors = contents.flatMap(({ author, accepted, accepted_by = [] }) =>
+    accepted || author === null ? [] : [author, ...accepted_by],
+  );
+  return [...new Map(actors.map((actor) => [`${actor.kind} ${actor.uid}`, actor])).values()];
 };
 
 /**
- * Decides about one right of a run. The run's executor must have the right, and so must the author of each content that the executor has
- * not accepted. No other code makes this decision. `isHeldBy` returns whether a principal has the right. An unknown author has no rights.
+ * Decides about one right of a run. The run's executor must have the right. For each content that the executor has not accepted, its author
+ * must have the right too, or a person who has accepted the content: this person could have written the text. No other code makes this
+ * decision. `isHeldBy` returns whether a principal has the right. An unknown author has no rights.
  */
 export function decideRight(
   executor: RunActor,
@@ -28,7 +34,10 @@ export function decideRight(
   isHeldBy: (principal: RunActor) => boolean,
 ): RightDecision {
   if (!isHeldBy(executor)) return { kind: 'lacking' };
-  const content = contents.find(({ author, accepted }) => !accepted && (author === null || !isHeldBy(author)));
+  const content = contents.find(
+    ({ author, accepted, accepted_by = [] }) =>
+      !accepted && (author === null || !isHeldBy(author)) && !accepted_by.some(isHeldBy),
+  );
   return content ? { kind: 'withheld', content } : { kind: 'held' };
 }
 
@@ -76,10 +85,16 @@ export const decidePersonalCredentials = (executor: RunActor, contents: readonly
   decideRight(executor, contents, (principal) => principal.kind === 'user' && isSameActor(principal, executor));
 
 /** Converts a content of a run to the form in the API. */
-export const toContentItem = ({ author, accepted, ...content }: RunContent): z.infer<typeof RunContentItem> => ({
+export const toContentItem = ({
+  author,
+  accepted,
+  accepted_by,
+  ...content
+}: RunContent): z.infer<typeof RunContentItem> => ({
   ...content,
   ...(author ? { author: { type: author.kind, uid: author.uid } } : {}),
   is_accepted: accepted,
+  ...(accepted_by ? { accepted_by: accepted_by.map(({ kind, uid }) => ({ type: kind, uid })) } : {}),
 });
 
 /** Converts a right that a run does not get to the form in the API. */

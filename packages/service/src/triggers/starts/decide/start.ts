@@ -92,7 +92,7 @@ export async function prepareStart(
   cancelsPrevious: boolean,
 ): Promise<Started> {
   const failed = (reason: string, passing = false): Failure => ({ outcome: 'failed', reason, passing });
-  if (owner.editorProblem !== null) return failed(owner.editorProblem);
+  if (owner.executorProblem !== null) return failed(owner.executorProblem);
   const submission = owner.submissionFor(event);
   if (typeof submission === 'string') return failed(submission);
   const prepared = await prepareRun(deps, submission, tx);
