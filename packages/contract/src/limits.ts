@@ -141,6 +141,9 @@ export const maxEnvironmentGuests = 100;
 export const maxSecrets = 200;
 /** Maximum number of entries in the list of contents, such as prompts, that a person must accept before runs may execute them. */
 export const maxWaitingContents = 100;
+/** Maximum number of schedules and automations, and of people, that the answer to a change names because they wait for an acceptance. */
+export const maxWaitingStarts = 50;
+export const maxWaitingPeople = 50;
 /** Maximum number of characters that all differences between revisions have together in the list of contents to accept. */
 export const maxDifferenceLength = 1024 * 1024;
 /** Maximum number of bytes of a secret's value. */

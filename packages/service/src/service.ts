@@ -56,6 +56,7 @@ import { readFactoryNames } from './triggers/factories/factories.ts';
 import { factoryRunsDomain } from './triggers/factory-runs/domain.ts';
 import { schedulesDomain } from './triggers/schedules/domain.ts';
 import { startsDomain } from './triggers/starts/domain.ts';
+import { findWaitingAfterChange } from './triggers/starts/waiting-starts.ts';
 import { webhooksDomain } from './triggers/webhooks/domain.ts';
 import { faultOfWebhookSecret } from './triggers/webhooks/ingest/secrets.ts';
 
@@ -69,7 +70,7 @@ export function listDomains(deps: ServiceDeps): readonly Edge[] {
     storeDomain(deps),
     idempotencyDomain,
     uploadsDomain,
-    accessDomain(deps, checkIdentityDefaults(deps.models), listAgentsOfFactory),
+    accessDomain(deps, checkIdentityDefaults(deps.models), listAgentsOfFactory, findWaitingAfterChange),
     storedSecretsDomain(deps, faultOfWebhookSecret),
     modelsDomain(deps, isTeamOutOfBudget),
     savedViewsDomain(deps),
@@ -80,19 +81,19 @@ export function listDomains(deps: ServiceDeps): readonly Edge[] {
       factoryNamesOf: (teamId, uids) => readFactoryNames(deps.db, teamId, uids),
     }),
     codeHostsDomain(deps),
-    environmentsDomain(deps, checkEnvironmentSecrets),
-    mcpDomain(deps),
+    environmentsDomain(deps, checkEnvironmentSecrets, findWaitingAfterChange),
+    mcpDomain({ ...deps, findWaiting: findWaitingAfterChange }),
     subscriptionsDomain(deps),
     executionsDomain(deps),
     conversationsDomain,
     filesDomain(deps),
     skillsDomain(deps),
     runsDomain(deps),
-    schedulesDomain(deps),
+    schedulesDomain({ ...deps, findWaiting: findWaitingAfterChange }),
     factoriesDomain(deps),
     factoryRunsDomain(deps),
     webhooksDomain(deps),
-    automationsDomain(deps),
+    automationsDomain({ ...deps, findWaiting: findWaitingAfterChange }),
     definitionsDomain(deps),
     startsDomain(deps),
     repositoriesDomain(deps),

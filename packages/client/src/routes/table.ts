@@ -74,6 +74,7 @@ export const clientRoutes: ClientRoutes = {
   deleteSecret: { method: 'DELETE', path: '/secrets/{name}', isJson: true, isOnce: false },
   listAcceptances: { method: 'GET', path: '/acceptances', isJson: true, isOnce: false },
   countAcceptances: { method: 'GET', path: '/acceptances/count', isJson: true, isOnce: false },
+  previewAcceptances: { method: 'GET', path: '/acceptances/preview', isJson: true, isOnce: false },
   accept: { method: 'POST', path: '/acceptances', isJson: true, isOnce: false },
   createSignInCode: { method: 'POST', path: '/sign-in-codes', isJson: true, isOnce: false },
   createBrowserSession: { method: 'POST', path: '/browser-sessions', isJson: true, isOnce: false },

@@ -4,6 +4,7 @@ import { AgentName } from '../factories/files/execution.ts';
 import { readUnknownKey } from '../factories/files/strict-object.ts';
 import { eventsOfProvider, isAvailableProvider, Trigger } from '../factories/files/triggers.ts';
 import { maxTriggers } from '../limits.ts';
+import { WaitingAfterChange } from '../runs/acceptances.ts';
 import { AmbientAgentConfig, RequestedAgentConfig } from '../runs/config.ts';
 import { executorUid, OverlapPolicy } from '../schedules/schedules.ts';
 import { maxChecksOfOutcome, TestFilterCheck } from '../webhooks/checks.ts';
@@ -194,6 +195,7 @@ export const Automation = z
     updated_at: Timestamp.describe('When it last changed, RFC 3339 in UTC'),
     created_by: UserProfile.optional().meta({ description: 'Person or agent that created it' }),
     updated_by: UserProfile.optional().meta({ description: 'Person or agent that created or last replaced it' }),
+    waiting: WaitingAfterChange.optional(),
     executor: UserProfile.optional().meta({
       description: 'Person or agent as whom its runs act. An edit does not change it; `executor_uid` does',
     }),

@@ -69,6 +69,8 @@ import {
   maxWaitingContents,
   maxWaitingFires,
   maxWaitingFollowups,
+  maxWaitingPeople,
+  maxWaitingStarts,
   maxWorkerConnections,
   maxWorkerPools,
   signOnsPerMinute,
@@ -235,6 +237,11 @@ export const limits: readonly Limit[] = [
   { of: 'secrets of a team, personal secrets of a person', most: `${maxSecrets} each`, above: '409' },
   { of: 'saved views of a person in a team', most: `${maxSavedViews}`, above: '409' },
   { of: 'contents in a list of acceptances', most: `${maxWaitingContents}`, above: 'the oldest are left out' },
+  {
+    of: 'schedules and automations, and people, that the answer to a change names because they wait for an acceptance',
+    most: `${maxWaitingStarts} and ${maxWaitingPeople}`,
+    above: 'the others are left out',
+  },
   { of: 'value of a secret', most: size(maxSecretBytes), above: invalid },
   { of: 'secrets that a run or an environment names', most: `${maxSecretsOfRun}`, above: invalid },
   {

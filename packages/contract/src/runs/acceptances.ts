@@ -3,7 +3,7 @@
  * changed, this person must accept the revision.
  */
 import { z } from 'zod';
-import { maxWaitingContents } from '../limits.ts';
+import { maxWaitingContents, maxWaitingPeople, maxWaitingStarts } from '../limits.ts';
 import { NonBlank, Timestamp } from '../wire/primitives.ts';
 import { UserProfile } from '../wire/profiles.ts';
 
@@ -108,7 +108,10 @@ export const WaitingContent = z
         'Differences to that revision in the texts that wait, or all these texts if there is no such revision. Absent in a list if all differences together would be too long: in this case, request only this content, with kind and uid',
       ),
   })
-  .meta({ id: 'WaitingContent', description: 'A revision with texts that the caller has neither written nor accepted' });
+  .meta({
+    id: 'WaitingContent',
+    description: 'A revision with texts that the caller has neither written nor accepted',
+  });
 export type WaitingContent = z.infer<typeof WaitingContent>;
 
 export const ListAcceptancesQuery = z.object({
@@ -149,3 +152,84 @@ export const Acceptance = z
   })
   .meta({ id: 'Acceptance', description: 'A revision that the caller has accepted' });
 export type Acceptance = z.infer<typeof Acceptance>;
+
+/** A schedule or an automation whose runs lack rights until its executor accepts texts. */
+export const WaitingStart = z
+  .object({
+    kind: z.enum(['schedule', 'automation']).describe('What starts the runs'),
+    uid: z.string().describe('Id of the schedule, or UID of the automation'),
+    name: z.string().describe('Its name'),
+    executor: UserProfile.describe('As whom its runs act'),
+    contents: z
+      .array(RunContentItem)
+      .describe(
+        `Contents with texts that the executor has neither written nor accepted, at most ${maxWaitingContents}`,
+      ),
+    withheld: z
+      .array(
+        z
+          .object({
+            right: RunRightKind,
+            name: z.string().optional().describe('Name of the secret'),
+          })
+          .meta({ id: 'LostRight', description: 'A right that runs would lack' }),
+      )
+      .describe('Rights that its runs lack until then'),
+  })
+  .meta({
+    id: 'WaitingStart',
+    description: 'A schedule or an automation whose runs lack rights until its executor accepts texts',
+  });
+export type WaitingStart = z.infer<typeof WaitingStart>;
+
+const PreviewedContent = WaitingContent.omit({ difference: true }).meta({
+  id: 'PreviewedContent',
+  description: 'A revision with texts that an executor has neither written nor accepted',
+});
+
+export const ExecutorPreview = z
+  .object({
+    executor: UserProfile.describe('Person, agent identity or agent key as which runs act'),
+    waiting: z
+      .array(PreviewedContent)
+      .describe(
+        'Of a person: contents whose texts cut the rights of the runs of this person, as GET /acceptances lists them for this person',
+      ),
+    starts: z.array(WaitingStart).describe('Schedules and automations of this executor whose runs lack rights'),
+  })
+  .meta({ id: 'ExecutorPreview', description: 'What the runs of an executor lack until texts are accepted' });
+export type ExecutorPreview = z.infer<typeof ExecutorPreview>;
+
+export const PreviewAcceptancesResponse = z
+  .object({ executors: z.array(ExecutorPreview).describe('Executors for whom something waits, people first') })
+  .meta({
+    id: 'PreviewAcceptancesResponse',
+    description: 'What the runs of each executor lack until texts are accepted',
+  });
+export type PreviewAcceptancesResponse = z.infer<typeof PreviewAcceptancesResponse>;
+
+/** What waits after a change of a content. */
+export const WaitingAfterChange = z
+  .object({
+    kind: ContentKind,
+    uid,
+    revision,
+    kept_authors: z
+      .array(UserProfile)
+      .describe(
+        'Earlier authors of texts that the caller changed without having accepted them. They stay authors beside the caller until the caller accepts the revision with POST /acceptances',
+      ),
+    starts: z
+      .array(WaitingStart)
+      .describe(
+        `Schedules and automations whose runs lack rights because of this content, at most ${maxWaitingStarts}`,
+      ),
+    people: z
+      .array(UserProfile)
+      .describe(`Other people whose personal rights wait for their acceptance, at most ${maxWaitingPeople}`),
+  })
+  .meta({
+    id: 'WaitingAfterChange',
+    description: 'Who must accept the content after this change. Only in the answer to the change',
+  });
+export type WaitingAfterChange = z.infer<typeof WaitingAfterChange>;

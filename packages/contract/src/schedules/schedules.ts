@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { EnvironmentConfig } from '../environments/environments.ts';
 import { maxLastFires, maxWaitingFires } from '../limits.ts';
+import { WaitingAfterChange } from '../runs/acceptances.ts';
 import { AmbientAgentConfig, RequestedAgentConfig } from '../runs/config.ts';
 import { RunMetadata, RunMode } from '../runs/run-request.ts';
 import { overlapPolicies } from '../wire/choices.ts';
@@ -183,6 +184,7 @@ export const ScheduledAgentItem = z
     scope: Scope.optional(),
     created_by: UserProfile.optional(),
     updated_by: UserProfile.optional().meta({ description: 'Person or agent that created it or replaced it last' }),
+    waiting: WaitingAfterChange.optional(),
     executor: UserProfile.optional().meta({
       description: 'Person or agent as whom its runs act. An edit does not change it; `executor_uid` does',
     }),

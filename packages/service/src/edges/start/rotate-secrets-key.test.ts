@@ -72,7 +72,8 @@ const storedValue = async (name: string, by = vault) => {
  * process has the vault `by`.
  */
 async function follow(by: Vault): Promise<void> {
-  const own = { ...deps, vault: by, settings: { ...deps.settings, RUNYARD_DATA_DIR: folder } };
+  const settings = { ...deps.settings, RUNYARD_DATA_DIR: folder };
+  const own = { ...deps, vault: by, settings, findWaiting: async () => undefined };
   const loops = await vaultDomain(own, [
     storedSecretsDomain(own, async () => null),
     ...[subscriptionsDomain, mcpDomain, codeHostsDomain, webhooksDomain].map((of) => of(own)),

@@ -123,8 +123,7 @@ function containing(keys: readonly (readonly string[])[]): (path: readonly strin
     isHolder: key.startsWith('-'),
     path: JSON.parse(key.replace(/^-/, '')) as readonly string[],
   }));
-  return (path) =>
-    texts.some((text) => isWithin(text.path, path) || (text.isHolder && isWithin(path, text.path)));
+  return (path) => texts.some((text) => isWithin(text.path, path) || (text.isHolder && isWithin(path, text.path)));
 }
 
 /**
@@ -152,7 +151,16 @@ async function readDifference(
 export async function listWaiting(
   db: Queryable,
   { teamId, creator }: { readonly teamId: string; readonly creator: RunActor },
-  { kind, uid }: { readonly kind?: ContentKind | undefined; readonly uid?: string | undefined },
+  {
+    kind,
+    uid,
+    isBrief,
+  }: {
+    readonly kind?: ContentKind | undefined;
+    readonly uid?: string | undefined;
+    /** True: without the differences. */
+    readonly isBrief?: boolean;
+  },
 ): Promise<WaitingContent[]> {
   const rows = await db.query(readWaiting, [teamId, creator.uid, kind ?? null, uid ?? null]);
   const authorOf = ({ author_kind: kind, author_uid: uid }: (typeof rows)[number]) =>
@@ -162,7 +170,7 @@ export async function listWaiting(
     teamId,
     rows.flatMap((row) => [authorOf(row), ...row.authors].flatMap((author) => author ?? [])),
   );
-  let left = uid === undefined ? maxDifferenceLength : Number.POSITIVE_INFINITY;
+  let left = isBrief ? -1 : uid === undefined ? maxDifferenceLength : Number.POSITIVE_INFINITY;
   const waiting: WaitingContent[] = [];
   for (const row of rows) {
     const author = authorOf(row);

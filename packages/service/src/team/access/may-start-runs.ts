@@ -45,3 +45,15 @@ export async function mayStartRuns(
   const entitled = new Set(rows.map((row) => keyOf(row.team_id, row.kind, row.uid)));
   return ({ teamId, kind, uid }) => entitled.has(keyOf(teamId, kind, uid));
 }
+
+const readMembers = defineStatement({
+  name: 'read_members_who_may_start_runs',
+  text: `
+    SELECT 'user' AS kind, u.uid FROM team_members m JOIN users u ON u.id = m.user_id
+    WHERE m.team_id = $1 AND m.role <> 'viewer' ORDER BY u.uid COLLATE "C"`,
+  row: { kind: text<RunActor['kind']>(), uid: text() },
+});
+
+/** Returns the people of the team who may start runs. */
+export const readMembersWhoStart = (db: Queryable, teamId: string): Promise<RunActor[]> =>
+  db.query(readMembers, [teamId]);

@@ -6,6 +6,7 @@ import { invalid, notFound, type Refusal, refuse, wrongCursor } from '../../plat
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { refusedSubmission } from '../../runs/runs/submit/translate.ts';
+import { type FindWaiting, withWaiting } from '../../team/access/contents/waiting-after-change.ts';
 import { executorNotAllowed, executorOfRequest } from '../../team/access/executor.ts';
 import { serve, serveOnce } from '../../team/access/serve.ts';
 import { readFactory } from '../factories/factories.ts';
@@ -44,6 +45,7 @@ function refuseFailure(failure: AutomationFailure, name: string): Refusal {
 interface AutomationRouteDeps extends CheckDeps {
   readonly db: Database;
   readonly signing: Signer;
+  readonly findWaiting: FindWaiting;
 }
 
 /** The routes that create, read, change and delete automations. */
@@ -91,7 +93,11 @@ export function automationRoutes(deps: AutomationRouteDeps): readonly ServedRout
         updateAutomation(deps, tx, principal, params.factoryUid, params.automationUid, body, executor),
       );
       if (made.kind === 'no_factory') return noAutomation();
-      return made.kind === 'stored' ? await itemOf(made.automation) : refuseFailure(made, body.name);
+      if (made.kind !== 'stored') return refuseFailure(made, body.name);
+      return await withWaiting(
+        await itemOf(made.automation),
+        deps.findWaiting(db, principal, 'automation', made.automation.uid),
+      );
     }),
 
     serve(routes.listAutomationFires, async ({ principal: { teamId }, params, query }) => {

@@ -1,7 +1,7 @@
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
-import { parseExpression } from '@runyard/contract/schedules/cron-expression';
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { RunSourceType } from '@runyard/contract/runs/states';
+import { parseExpression } from '@runyard/contract/schedules/cron-expression';
 import type { CreateScheduledAgentRequest, OverlapPolicy } from '@runyard/contract/schedules/schedules';
 import { findTimeZone } from '@runyard/contract/wire/time-zone';
 import { createRedactor } from '@runyard/system/redaction/redactor';

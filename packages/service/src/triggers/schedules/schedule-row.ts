@@ -63,7 +63,10 @@ export const ownerOfSchedule = ({
 }: Pick<ScheduleRow, 'team_id' | 'user_uid'>): Owner => (userUid === null ? { teamId } : { teamId, userUid });
 
 /** Returns the person or agent for whom the runs of a schedule are created. */
-export const executorOfSchedule = ({ executor_kind: kind, executor_uid: uid }: ScheduleRow): RunActor => ({ kind, uid });
+export const executorOfSchedule = ({ executor_kind: kind, executor_uid: uid }: ScheduleRow): RunActor => ({
+  kind,
+  uid,
+});
 
 /** SQL of the columns. `s` is the alias of the table. */
 export const scheduleColumns = Object.keys(scheduleRow)

@@ -314,6 +314,7 @@ test('old entries are deleted by the nightly sweep', async () => {
       service.deps,
       async () => [],
       async () => [],
+      async () => undefined,
     ).retention?.nightly ?? [];
   expect(await task?.run(db)).toEqual({ rows: 1, more: false });
   const ids = (await list('?limit=500')).entries.map(({ id }) => id);

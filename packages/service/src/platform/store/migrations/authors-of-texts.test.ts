@@ -36,7 +36,9 @@ beforeAll(async () => {
      VALUES ($1, $2, 'S', '@every 1h', 'UTC', now(), 'print all', 'allow', false, 'user', 'ada', 'user', 'ada')`,
     [schedule, team],
   );
-  await db.query(`UPDATE schedules SET agent_config = '{"model_id": "m"}', editor_uid = 'bob' WHERE id = $1`, [schedule]);
+  await db.query(`UPDATE schedules SET agent_config = '{"model_id": "m"}', editor_uid = 'bob' WHERE id = $1`, [
+    schedule,
+  ]);
   await db.query(
     `INSERT INTO mcp_servers (id, team_id, name, command, value_names, vault_key_id, sealed_values, editor_kind, editor_uid)
      VALUES ($1, $2, 'M', 'server', '{ONE}', 'k', '', 'user', 'ada')`,
@@ -70,7 +72,9 @@ async function openTo(person: string, kind: string, uidOfContent: string): Promi
      WHERE c.kind = $2 AND c.uid = $3 AND c.superseded_at IS NULL`,
     [person, kind, uidOfContent],
   );
-  return Object.fromEntries(rows.map(({ author, texts }) => [author.uid, texts.map((key) => key.replace(/=.*"/, '="'))]));
+  return Object.fromEntries(
+    rows.map(({ author, texts }) => [author.uid, texts.map((key) => key.replace(/=.*"/, '="'))]),
+  );
 }
 
 test('the author of a text is that of the oldest stored revision since which it is unchanged, and acceptances stand', async () => {
@@ -78,13 +82,13 @@ test('the author of a text is that of the oldest stored revision since which it 
   expect(await openTo('cy', 'environment', uid)).toEqual({ ada: [command, command], bob: [command] });
   // Ada wrote two commands and accepted revision 2.
   expect(await openTo('ada', 'environment', uid)).toEqual({ cy: ['["limits", "memory_mb"]'] });
-  expect(await openTo('bob', 'mcp_server', server)).toEqual({ ada: ['["command"]', '["env", "ONE"]', '-["args"]'].sort() });
+  expect(await openTo('bob', 'mcp_server', server)).toEqual({
+    ada: ['["command"]', '["env", "ONE"]', '-["args"]'].sort(),
+  });
 });
 
 test('the last editor stays the executor, and is not the author of what others wrote', async () => {
-  const rows = await db.query(
-    'SELECT executor_uid FROM schedules UNION ALL SELECT executor_uid FROM automations',
-  );
+  const rows = await db.query('SELECT executor_uid FROM schedules UNION ALL SELECT executor_uid FROM automations');
   expect(rows).toEqual([{ executor_uid: 'bob' }, { executor_uid: 'bob' }]);
   expect(await openTo('bob', 'schedule', schedule)).toEqual({ ada: ['-["metadata"]', '["prompt"]'] });
 });

@@ -118,7 +118,10 @@ async function contentsOfRun(
     : stored.flatMap((content) =>
         content.author || content.accepted
           ? [content]
-          : own.filter(({ kind, uid, revision }) => kind === content.kind && uid === content.uid && revision === content.revision),
+          : own.filter(
+              ({ kind, uid, revision }) =>
+                kind === content.kind && uid === content.uid && revision === content.revision,
+            ),
       );
   const others = own.filter((content) => storedRevisionOf(content).length === 0);
   // If the executor is the same, the contents of the run already include the prompt of another creator.

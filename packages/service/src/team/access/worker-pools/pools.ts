@@ -188,7 +188,14 @@ export async function addConnector(
     if (typeof pool === 'string') return pool;
     const [found] = await tx.query(findConnector, [teamId, uid]);
     if (!found) return 'no_such_principal';
-    const [added] = await tx.query(insertConnector, [teamId, name, found.kind, uid, principal.creator.uid, principal.creator.kind]);
+    const [added] = await tx.query(insertConnector, [
+      teamId,
+      name,
+      found.kind,
+      uid,
+      principal.creator.uid,
+      principal.creator.kind,
+    ]);
     if (!added) return 'too_many';
     const [changed] = await toPools(tx, teamId, await tx.query(readOne, [teamId, name]));
     if (!changed) throw new Error('the pool was not read');
