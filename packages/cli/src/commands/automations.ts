@@ -194,7 +194,7 @@ export function declareAutomations(automations: Command): void {
     .action(async (factory, file) => createAutomation(...(await contextAndId('factory', factory)), file));
   automations
     .command('update')
-    .description('replace an automation; its runs act as you from now on')
+    .description('replace an automation; its runs act as before')
     .argument('<uid>', automationHelp)
     .argument('<file>', 'JSON file with all members, - for standard input')
     .addHelpText('after', `${updateHelp}${exampleHelp}`)

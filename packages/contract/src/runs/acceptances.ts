@@ -153,10 +153,12 @@ export const Acceptance = z
   .meta({ id: 'Acceptance', description: 'A revision that the caller has accepted' });
 export type Acceptance = z.infer<typeof Acceptance>;
 
+const StartKind = z.enum(['schedule', 'automation']).meta({ id: 'StartKind', description: 'What starts the runs' });
+
 /** A schedule or an automation whose runs lack rights until its executor accepts texts. */
 export const WaitingStart = z
   .object({
-    kind: z.enum(['schedule', 'automation']).describe('What starts the runs'),
+    kind: StartKind,
     uid: z.string().describe('Id of the schedule, or UID of the automation'),
     name: z.string().describe('Its name'),
     executor: UserProfile.describe('As whom its runs act'),

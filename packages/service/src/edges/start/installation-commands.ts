@@ -7,6 +7,7 @@ import { sqlState } from '../../platform/store/database/connections.ts';
 import { tryMigrations } from '../../platform/store/migrations/migrate.ts';
 import { type DataPlace, mayAnswer, withDatabase, withStore } from '../../platform/store/transfer/data-folder.ts';
 import { exportDatabase, type TransferResult } from '../../platform/store/transfer/export.ts';
+import { listAllTeams } from '../../team/access/people/own-teams.ts';
 import { previewAcceptances } from '../../triggers/starts/preview-acceptances.ts';
 import { acceptFolder } from './check-installation.ts';
 
@@ -80,10 +81,8 @@ export async function previewUpgrade(place: DataPlace): Promise<TeamPreview[]> {
       previews.length = 0;
       await tx.query("SET LOCAL lock_timeout = '10s'");
       await tryMigrations(tx);
-      const teams = await tx.query<{ id: string; uid: string; name: string }>(
-        'SELECT id, uid, name FROM teams ORDER BY name COLLATE "C", uid',
-      );
-      for (const { id, ...team } of teams) previews.push({ ...team, executors: await previewAcceptances(tx, id) });
+      for (const { id, ...team } of await listAllTeams(tx))
+        previews.push({ ...team, executors: await previewAcceptances(tx, id) });
       throw new Undo();
     });
     await work.catch((error: unknown) => {

@@ -1,5 +1,5 @@
 /** Finds contents with texts that a person has neither written nor accepted. */
-import { maxDifferenceLength, maxWaitingContents } from '@runyard/contract/limits';
+import { maxDifferenceLength, maxWaitingContents, maxWaitingPeople } from '@runyard/contract/limits';
 import type { ContentDifference, ContentKind, WaitingContent } from '@runyard/contract/runs/acceptances';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
@@ -190,6 +190,38 @@ export async function listWaiting(
     });
   }
   return waiting;
+}
+
+/**
+ * `kept`: the authors, besides the caller $3, of texts that the present revision changed. `people`: other members with personal rights who
+ * have neither written nor accepted all texts.
+ */
+const readAfterChange = defineStatement({
+  name: 'read_who_waits_after_change',
+  text: `
+    SELECT c.revision,
+      coalesce((SELECT jsonb_agg(DISTINCT a.author) FROM open_authors(c.kind, c.uid, c.texts, $2, $3) a
+        WHERE a.author IS NOT NULL AND EXISTS (SELECT FROM unnest(a.texts) k WHERE (c.texts->k->>'since')::integer = c.revision)), '[]') AS kept,
+      coalesce((SELECT jsonb_agg(p.uid) FROM (
+        SELECT u.uid FROM team_members m JOIN users u ON u.id = m.user_id
+        WHERE m.team_id = $1 AND m.role <> 'viewer' AND u.uid <> $3
+          AND (c.kind <> 'schedule' OR coalesce(c.content->>'owner', u.uid) = u.uid)
+          AND (EXISTS (SELECT FROM stored_secrets s WHERE s.team_id = $1 AND s.owner_uid = u.uid)
+            OR EXISTS (SELECT FROM code_host_credentials h WHERE h.team_id = $1 AND h.user_id = u.id))
+          AND EXISTS (SELECT FROM open_authors(c.kind, c.uid, c.texts, 'user', u.uid))
+        ORDER BY u.uid LIMIT ${maxWaitingPeople}) p), '[]') AS people
+    FROM content_revisions c WHERE c.team_id = $1 AND c.kind = $4 AND c.uid = $5 AND c.superseded_at IS NULL`,
+  row: { revision: integer, kept: json<readonly RunActor[]>(), people: json<readonly string[]>() },
+});
+
+/** Returns who waits after a change of a content by the caller; null if the team has no such content. */
+export async function readWhoWaits(
+  db: Queryable,
+  teamId: string,
+  caller: RunActor,
+  { kind, uid }: { readonly kind: ContentKind; readonly uid: string },
+): Promise<RowOf<typeof readAfterChange> | null> {
+  return (await db.query(readAfterChange, [teamId, caller.kind, caller.uid, kind, uid]))[0] ?? null;
 }
 
 /** Returns each known author once. One author is several times in the list if different people have accepted different texts. */

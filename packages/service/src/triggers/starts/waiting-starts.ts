@@ -1,11 +1,12 @@
 /** Finds the schedules and automations whose runs lack rights until their executor accepts texts, and who waits after a change. */
-import { maxWaitingContents, maxWaitingPeople, maxWaitingStarts } from '@runyard/contract/limits';
+import { maxWaitingContents, maxWaitingStarts } from '@runyard/contract/limits';
 import type { ContentKind, WaitingAfterChange, WaitingStart } from '@runyard/contract/runs/acceptances';
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { defineStatement, integer, json } from '../../platform/store/database/statement.ts';
+import { defineStatement } from '../../platform/store/database/statement.ts';
 import type { RunSubmission } from '../../runs/runs/submit/prepare.ts';
 import { contentsOfConfig } from '../../runs/runs/submit/request-contents.ts';
+import { readWhoWaits } from '../../team/acceptances/waiting.ts';
 import type { RunActor } from '../../team/access/actor.ts';
 import { type RunContent, readContents } from '../../team/access/contents/content.ts';
 import { decidePersonalCredentials, toContentItem, type Withheld } from '../../team/access/contents/run-rights.ts';
@@ -136,31 +137,9 @@ export async function toWaitingStarts(
   }));
 }
 
-/**
- * `kept`: the authors, besides the caller $3, of texts that the present revision changed. `people`: other members with personal rights who
- * have neither written nor accepted all texts.
- */
-const readAfterChange = defineStatement({
-  name: 'read_who_waits_after_change',
-  text: `
-    SELECT c.revision,
-      coalesce((SELECT jsonb_agg(DISTINCT a.author) FROM open_authors(c.kind, c.uid, c.texts, $2, $3) a
-        WHERE a.author IS NOT NULL AND EXISTS (SELECT FROM unnest(a.texts) k WHERE (c.texts->k->>'since')::integer = c.revision)), '[]') AS kept,
-      coalesce((SELECT jsonb_agg(p.uid) FROM (
-        SELECT u.uid FROM team_members m JOIN users u ON u.id = m.user_id
-        WHERE m.team_id = $1 AND m.role <> 'viewer' AND u.uid <> $3
-          AND (c.kind <> 'schedule' OR coalesce(c.content->>'owner', u.uid) = u.uid)
-          AND (EXISTS (SELECT FROM stored_secrets s WHERE s.team_id = $1 AND s.owner_uid = u.uid)
-            OR EXISTS (SELECT FROM code_host_credentials h WHERE h.team_id = $1 AND h.user_id = u.id))
-          AND EXISTS (SELECT FROM open_authors(c.kind, c.uid, c.texts, 'user', u.uid))
-        ORDER BY u.uid LIMIT ${maxWaitingPeople}) p), '[]') AS people
-    FROM content_revisions c WHERE c.team_id = $1 AND c.kind = $4 AND c.uid = $5 AND c.superseded_at IS NULL`,
-  row: { revision: integer, kept: json<readonly RunActor[]>(), people: json<readonly string[]>() },
-});
-
 /** Returns who waits for an acceptance after the caller changed a content; undefined if nobody waits. */
 export const findWaitingAfterChange: FindWaiting = async (db, { teamId, creator }, kind, uid) => {
-  const [row] = await db.query(readAfterChange, [teamId, creator.kind, creator.uid, kind, uid]);
+  const row = await readWhoWaits(db, teamId, creator, { kind, uid });
   if (!row) return undefined;
   const starts = await findWaitingStarts(db, teamId, ({ user_uid }) => user_uid === null || user_uid === creator.uid, {
     kind,
