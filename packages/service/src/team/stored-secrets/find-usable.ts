@@ -17,8 +17,8 @@ import {
 import type { RunActor } from '../access/actor.ts';
 import type { RunContent } from '../access/contents/content.ts';
 import {
-  cuttingAuthors,
   decideRight,
+  principalsOf,
   type RightToSecret,
   type ServerSecretForm,
   type Withheld,
@@ -125,7 +125,7 @@ const variableOf = ({ variable, name }: NamedSecret): string => variable ?? name
 
 /** Returns functions that read secrets and decide for each secret whether the run may get it. */
 function readerFor(db: Queryable, { teamId, actor, contents = [] }: SecretUser) {
-  const principals = [actor, ...cuttingAuthors(contents)];
+  const principals = principalsOf(actor, contents);
   const parameters = [principals.map(({ kind }) => kind), principals.map(({ uid }) => uid)];
   const decide = ({ held }: SecretRow) =>
     decideRight(actor, contents, (principal) => {

@@ -75,7 +75,7 @@ function withoutRepeated(contents: readonly RunContent[]): RunContent[] {
       kind,
       accepted,
       ...(revision === undefined ? [] : [uid, revision]),
-      ...(revision !== undefined && accepted ? [] : [author?.kind, author?.uid, accepted_by.map((each) => each.uid)]),
+      ...(revision !== undefined && accepted ? [] : [author?.kind, author?.uid, accepted_by]),
     ]);
   return [...Map.groupBy(contents, keyOf).values()].flatMap(([first]) => first ?? []);
 }
@@ -90,9 +90,7 @@ function promptOf(creator: RunActor, executor: RunActor, stored: readonly RunCon
   if (ofIdentity.some(({ accepted }) => accepted)) return [{ kind: 'prompt', author: creator, accepted: true }];
   // People who have accepted all texts of the identity.
   const [first, ...others] = ofIdentity.map(({ accepted_by = [] }) => accepted_by);
-  const people = (first ?? []).filter((person) =>
-    others.every((acceptors) => acceptors.some((each) => isSameActor(each, person))),
-  );
+  const people = (first ?? []).filter((person) => others.every((acceptors) => acceptors.includes(person)));
   return [{ kind: 'prompt', author: creator, accepted: false, ...(people.length > 0 ? { accepted_by: people } : {}) }];
 }
 

@@ -7,10 +7,10 @@ import type { RunActor } from '../../../team/access/actor.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';
 import { explainWithheld } from '../../../team/access/contents/describe-withheld.ts';
 import {
-  cuttingAuthors,
   decidePersonalCredentials,
   decideRight,
   type ExplainedWithheld,
+  principalsOf,
   type RunRights,
 } from '../../../team/access/contents/run-rights.ts';
 import { hasPersonalCredentials } from '../../../team/code-hosts/code-hosts.ts';
@@ -45,8 +45,8 @@ interface RunOfRights {
 async function decideGuest(db: Queryable, { executor, contents, guestOf }: RunOfRights) {
   const others = contents.filter(({ kind, uid }) => kind !== 'environment' || uid !== guestOf);
   if (guestOf === undefined || others.every(({ accepted }) => accepted)) return undefined;
-  const people = cuttingAuthors(others).filter(({ kind }) => kind === 'user');
-  const admitted = await findAdmitted(db, guestOf, [executor.uid, ...people.map(({ uid }) => uid)]);
+  const people = principalsOf(executor, others).flatMap(({ kind, uid }) => (kind === 'user' ? [uid] : []));
+  const admitted = await findAdmitted(db, guestOf, people);
   return decideRight(executor, others, ({ kind, uid }) => kind === 'user' && admitted.has(uid));
 }
 

@@ -32,8 +32,8 @@ export interface RunContent {
   readonly author: RunActor | null;
   /** True if the executor of the run wrote or accepted all texts of the content before the run was created. */
   readonly accepted: boolean;
-  /** Other people who have accepted these texts of the author; absent: nobody. */
-  readonly accepted_by?: readonly RunActor[];
+  /** UIDs of other people who have accepted these texts of the author; absent: nobody. */
+  readonly accepted_by?: readonly string[];
 }
 
 /** Returns a list with the stored revision of a content; an empty list if the content is a prompt, a run or a conversation. */
@@ -85,9 +85,6 @@ export async function readPresentRevisions(
   return uids.length === 0 ? [] : await db.query(readPresent, [teamId, kind, uids]);
 }
 
-const people = (uids: readonly string[]): Pick<RunContent, 'accepted_by'> =>
-  uids.length === 0 ? {} : { accepted_by: uids.map((uid) => ({ kind: 'user', uid })) };
-
 /**
  * Returns the contents that an executor of these revisions executes: for a revision whose texts the executor has all written or accepted
  * one content, otherwise one for each author of other texts. A revision that is not stored any more has an unknown author.
@@ -109,7 +106,7 @@ export async function readContents(
       revision,
       author,
       accepted: false,
-      ...people(accepted_by),
+      ...(accepted_by.length > 0 ? { accepted_by } : {}),
     }));
   });
 }

@@ -12,16 +12,23 @@ type RightDecision =
   | { readonly kind: 'lacking' }
   | { readonly kind: 'withheld'; readonly content: RunContent };
 
-/**
- * Returns the principals on whose rights the decision depends, besides the executor: the authors of contents that the executor has not
- * accepted, and the people who have accepted these contents.
- */
-export const cuttingAuthors = (contents: readonly RunContent[]): RunActor[] => {
-  const actors = contents.flatMap(({ author, accepted, accepted_by = [] }) =>
-    accepted || author === null ? [] : [author, ...accepted_by],
-  );
-  return [...new Map(actors.map((actor) => [`${actor.kind} ${actor.uid}`, actor])).values()];
-};
+const distinct = (actors: readonly RunActor[]): RunActor[] => [
+  ...new Map(actors.map((actor) => [`${actor.kind} ${actor.uid}`, actor])).values(),
+];
+
+/** Returns the authors of contents that the executor has not accepted. The run has only rights that these authors have too. */
+const cuttingAuthors = (contents: readonly RunContent[]): RunActor[] =>
+  distinct(contents.flatMap(({ author, accepted }) => (accepted || author === null ? [] : [author])));
+
+/** Returns the principals on whose rights `decideRight` depends: the executor, the authors, and the people who accepted a content. */
+export const principalsOf = (executor: RunActor, contents: readonly RunContent[]): RunActor[] =>
+  distinct([
+    executor,
+    ...cuttingAuthors(contents),
+    ...contents.flatMap(({ accepted, accepted_by = [] }) =>
+      accepted ? [] : accepted_by.map((uid) => ({ kind: 'user' as const, uid })),
+    ),
+  ]);
 
 /**
  * Decides about one right of a run. The run's executor must have the right. For each content that the executor has not accepted, its author
@@ -36,7 +43,9 @@ export function decideRight(
   if (!isHeldBy(executor)) return { kind: 'lacking' };
   const content = contents.find(
     ({ author, accepted, accepted_by = [] }) =>
-      !accepted && (author === null || !isHeldBy(author)) && !accepted_by.some(isHeldBy),
+      !accepted &&
+      (author === null || !isHeldBy(author)) &&
+      !accepted_by.some((uid) => isHeldBy({ kind: 'user', uid })),
   );
   return content ? { kind: 'withheld', content } : { kind: 'held' };
 }
@@ -94,7 +103,7 @@ export const toContentItem = ({
   ...content,
   ...(author ? { author: { type: author.kind, uid: author.uid } } : {}),
   is_accepted: accepted,
-  ...(accepted_by ? { accepted_by: accepted_by.map(({ kind, uid }) => ({ type: kind, uid })) } : {}),
+  ...(accepted_by ? { accepted_by: accepted_by.map((uid) => ({ type: 'user' as const, uid })) } : {}),
 });
 
 /** Converts a right that a run does not get to the form in the API. */
