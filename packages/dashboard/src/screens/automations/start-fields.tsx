@@ -21,7 +21,7 @@ export function StartFields({ factoryUid, automation }: { factoryUid: string; au
   });
   const models = useModels();
   const environments = useEnvironments();
-  const { agent, config, overlap, concurrency_key: group, updated_by: editor } = automation ?? {};
+  const { agent, config, overlap, concurrency_key: group, executor } = automation ?? {};
   const agents = (factory.data?.agents ?? []).map(({ name }): Option => [name, name]);
   const { default_model: model, default_environment: environment } = factory.data ?? {};
   return (
@@ -77,8 +77,8 @@ export function StartFields({ factoryUid, automation }: { factoryUid: string; au
           hint="Field of the payload. Empty: all runs of the automation count."
         />
       </div>
-      {editor && (
-        <p className="hint">{`Its runs act as ${visibleText(editor.display_name ?? editor.uid)}; after a change they act as you.`}</p>
+      {executor && (
+        <p className="hint">{`Its runs act as ${visibleText(executor.display_name ?? executor.uid)}, also after a change.`}</p>
       )}
     </>
   );

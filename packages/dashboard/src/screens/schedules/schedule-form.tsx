@@ -50,17 +50,18 @@ export function ScheduleForm({
     const text = (name: string): string => textOf(data, name) ?? '';
     // Keep the members of the configuration that the form does not show.
     const { model_id: _model, environment_id: _environment, ...others } = config ?? {};
+    const chosen = {
+      ...(text('model') === '' ? {} : { model_id: text('model') }),
+      ...(text('environment') === '' ? {} : { environment_id: text('environment') }),
+    };
     const body = {
       name: text('name'),
       cron_schedule: cron,
       timezone,
       prompt: text('prompt'),
       overlap: overlapPolicies.find((policy) => policy === text('overlap')) ?? ('allow' as const),
-      agent_config: {
-        ...others,
-        ...(text('model') === '' ? {} : { model_id: text('model') }),
-        ...(text('environment') === '' ? {} : { environment_id: text('environment') }),
-      },
+      // An empty configuration where there was none would be a text of the sender.
+      ...(config === undefined && Object.keys(chosen).length === 0 ? {} : { agent_config: { ...others, ...chosen } }),
       enabled: schedule?.enabled ?? true,
     };
     const saved =

@@ -135,7 +135,14 @@ function ServerDialog({ earlier, close }: { earlier: McpServer | undefined; clos
       send={async (data, headers) => {
         const text = (name: string): string => String(data.get(name)).trim();
         const values = pairsOf(pairs);
-        const reached = isUrl ? { url: text('url') } : { command: text('command'), args: [...args] };
+        // The service asks for the values again if the place is in the request, so send it only if it differs.
+        const reached = isUrl
+          ? text('url') === earlier?.url
+            ? {}
+            : { url: text('url') }
+          : text('command') === earlier?.command && args.join('\n') === earlier.args?.join('\n')
+            ? {}
+            : { command: text('command'), args: [...args] };
         const sealed = Object.keys(values).length === 0 ? {} : { [place]: values };
         const body: CreateMcpServerRequest & UpdateMcpServerRequest = { name: text('name'), ...reached, ...sealed };
         await (earlier === undefined

@@ -120,7 +120,7 @@ beforeAll(async () => {
   tablesBefore = await tables();
   const previews = await previewUpgrade({
     dataFolder: '/nowhere',
-    blobs: { RUNYARD_BLOBS: 'file' },
+    blobs: { RUNYARD_BLOBS: { kind: 'folder', path: '/nowhere' } },
     databaseUrl: empty.url,
   });
   before = previews.find(({ name }) => name === 'Five')?.executors ?? [];
@@ -263,7 +263,12 @@ test('during the week an edit by one of them asks only those whose runs it chang
   const { waiting } = await edit({ name: 'Renamed', working_directory: 'packages' }, 'dee');
   expect(waiting?.people.map(({ uid }) => uid)).toEqual(['ada', 'bob', 'cy'].map(uidOf));
   expect(waiting?.starts.map(({ name }) => name)).toEqual(['Nightly of ada', 'Nightly of bob']);
-  expect(await day()).toMatchObject({ ada: 403, dee: ['SHARED'], identity: ['SHARED'], 'identity for cy': ['MINE', 'SHARED'] });
+  expect(await day()).toMatchObject({
+    ada: 403,
+    dee: ['SHARED'],
+    identity: ['SHARED'],
+    'identity for cy': ['MINE', 'SHARED'],
+  });
   // Ada changes the same member without having accepted it, so Dee stays an author beside her until Ada accepts it.
   const kept = await edit({ name: 'Renamed', working_directory: 'packages/web' }, 'ada');
   expect(kept.waiting?.kept_authors).toMatchObject([{ uid: uidOf('dee') }]);
