@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import { makeBodyBudget } from '../../platform/bodies/body-budget.ts';
 import type { Domain } from '../../platform/domain.ts';
 import { readPausedSince } from '../../platform/installation/installation.ts';
-import { loadSigner } from '../../platform/secrets/signer.ts';
+import { openSigner } from '../../platform/secrets/signer.ts';
 import { openVault, readKeyTexts } from '../../platform/secrets/vault.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import { measuredBlobs } from '../../platform/store/blobs/measured-blobs.ts';
@@ -176,7 +176,7 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
   };
   const isOnDisk = blobsAddress(settings, dataDir).kind === 'folder';
   const blobs = keptByExports(measuredBlobs(isOnDisk ? whileRoom(stored, freeSpace) : stored), db);
-  const signing = await loadSigner(db);
+  const signing = await openSigner(db, vault);
   const codeHosts = openCodeHosts({
     db,
     vault,

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Domain } from '../../platform/domain.ts';
 import { forgetEarlierKeys } from '../../platform/secrets/rotate-key.ts';
 import { sealAgain } from '../../platform/secrets/seal-again.ts';
+import { earlierSigningKey } from '../../platform/secrets/signer.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { type FaultOfTeamSecret, secretRoutes } from './routes.ts';
@@ -55,5 +56,9 @@ export function vaultDomain({ log, vault, settings }: SecretDeps, domains: reado
     if (await forgetEarlierKeys(path.resolve(settings.RUNYARD_DATA_DIR), new Date()))
       log.info({ key_id: vault.keyId }, 'earlier keys of secrets are removed, because no value is encrypted with them');
   };
-  return { name: 'vault', loops: async () => [{ name: 'sealing secrets again', everyMs: 3_000, work: follow }] };
+  return {
+    name: 'vault',
+    loops: async () => [{ name: 'sealing secrets again', everyMs: 3_000, work: follow }],
+    retention: { rows: [earlierSigningKey] },
+  };
 }

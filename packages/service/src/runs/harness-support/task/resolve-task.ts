@@ -84,7 +84,7 @@ export async function resolveTask(
     readonly models: Pick<Models, 'resolveForTask' | 'resolve' | 'target' | 'fallsBackToRunbook'>;
     readonly settings: Pick<Settings, 'RUNYARD_WORKSPACE_MB' | 'RUNYARD_CHECKPOINT_SECONDS'>;
     readonly vault: Vault;
-    readonly signing: Pick<Signer, 'sign'>;
+    readonly signing: Pick<Signer, 'nameOf'>;
     readonly enterRead: EnterRead;
     readonly codeHosts: CodeHosts;
     readonly skills: SkillLibrary;
