@@ -10,7 +10,7 @@ import {
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, text, timestamp, uuid } from '../../../platform/store/database/statement.ts';
-import { recordAction } from '../audit/record.ts';
+import { recordAction, recordChange } from '../audit/record.ts';
 import { hashKey, isSession, isValidKeyIn, keysChannel, newRawKey, shownParts } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
 
@@ -123,12 +123,14 @@ const deleteSessionsOfPerson = defineStatement({
 });
 
 /** Creates a code for the owner of the key. Only the result contains the code; the table has its hash. */
-export async function createSignInCode(db: Database, { keyId, teamId }: Principal): Promise<CreateSignInCodeResponse> {
+export async function createSignInCode(db: Database, principal: Principal): Promise<CreateSignInCodeResponse> {
+  const { keyId, teamId } = principal;
   const code = randomBytes(32).toString('base64url');
   return await db.transaction(async (tx) => {
     await tx.query(deleteOldCodes, [keyId]);
     const [row] = await tx.query(insertCode, [hashKey(code), keyId, teamId]);
     if (!row) throw new Error('the code was not inserted');
+    await recordChange(tx, principal, { action: 'sign_in_code.create', subject: { type: 'key', uid: keyId } });
     return { code, expires_at: row.expires_at };
   });
 }
@@ -178,7 +180,7 @@ async function insertSessionBy(
   await tx.query(deleteOldSessions, [row.made_by]);
   const creator = { kind: 'user', uid: row.user_uid } as const;
   const isSignOn = statement === insertSignedOn;
-  await recordAction(
+  await recordChange(
     tx,
     { teamId: row.team_id, creator, keyId: isSignOn ? null : row.made_by, from },
     {

@@ -18,7 +18,7 @@ import { recordChange } from '../audit/record.ts';
 import { insertPersonalKey } from '../key-management/manage.ts';
 import { hashKey, keysChannel } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
-import { teamHasRoom } from '../teams/has-room.ts';
+import { teamHasRoomForMember } from '../teams/has-room.ts';
 import { newUid } from '../teams/uid.ts';
 import { mayJoinAnother, toTeam } from './own-teams.ts';
 
@@ -92,7 +92,7 @@ async function addMember(
   person: Person,
   request: { readonly from: RequestOrigin | null; readonly keyId: string | null },
 ): Promise<void> {
-  if (!(await teamHasRoom(tx, invitation.id, 'team_members', maxMembers))) throw new NotAccepted('too_many_members');
+  if (!(await teamHasRoomForMember(tx, invitation.id, maxMembers))) throw new NotAccepted('too_many_members');
   const [joined] = await tx.query(insertMember, [invitation.id, person.uid, invitation.role]);
   if (!joined) throw new NotAccepted('already_in_team');
   const creator = { kind: 'user', uid: person.uid, displayName: person.displayName } as const;
