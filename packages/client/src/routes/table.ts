@@ -76,6 +76,7 @@ export const clientRoutes: ClientRoutes = {
   countAcceptances: { method: 'GET', path: '/acceptances/count', isJson: true, isOnce: false },
   accept: { method: 'POST', path: '/acceptances', isJson: true, isOnce: false },
   createSignInCode: { method: 'POST', path: '/sign-in-codes', isJson: true, isOnce: false },
+  readSignInCode: { method: 'POST', path: '/sign-in-codes/owner', isJson: true, isOnce: false },
   createBrowserSession: { method: 'POST', path: '/browser-sessions', isJson: true, isOnce: false },
   listSignOnProviders: { method: 'GET', path: '/sign-on', isJson: true, isOnce: false },
   startSignOn: { method: 'POST', path: '/sign-on', isJson: true, isOnce: false },
