@@ -126,7 +126,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   snapshot_files: { owner: 'files' },
   snapshots: { owner: 'files', alsoDeletedBy: 'executions' },
   sign_in_codes: { owner: 'access' },
-  sign_on_identities: { owner: 'access', readers: ['stored-secrets'] },
+  sign_on_identities: { owner: 'access' },
   sign_on_uses: { owner: 'access' },
   starts: { owner: 'history', readers: ['starts'] },
   // Only database triggers write this table. They are on the tables of runs and of their files.
