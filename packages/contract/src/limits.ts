@@ -76,6 +76,13 @@ export const maxPatchesOfRunBytes = 2 * 1024 * 1024;
  */
 export const maxOutputBytes = 64 * 1024;
 
+/**
+ * Part of the objects of a team, such as its keys or schedules, that one caller of this role may create. Agent keys have the share of a
+ * member. An owner may create all.
+ */
+export const shareOfRole = { owner: 1, admin: 0.5, member: 0.25, viewer: 0.05 } as const;
+/** Part of the objects of a team that only owners may create, so that other callers cannot use up a limit. */
+export const reserveForOwners = 0.1;
 /** Maximum number of API keys of a team, expired ones included. */
 export const maxKeys = 1_000;
 /** Maximum number of teams that one person is in. */
@@ -197,7 +204,10 @@ export const maxWebhookBytes = 256 * 1024;
  */
 export const maxWebhookDeliveriesPerMinute = 60;
 
-/** Maximum number of connections from workers with keys of one team to one service process. */
+/**
+ * Maximum number of connections from workers with keys of one team to one service process. One person or identity may have half of them.
+ * The workers of the hosted pool do not count.
+ */
 export const maxWorkerConnections = 250;
 /** Maximum number of service accounts that a run allows to answer its requests. */
 export const maxApprovers = 20;

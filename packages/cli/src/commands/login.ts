@@ -12,8 +12,9 @@ import {
   commandLinePath,
   commandLineSeal,
 } from '@runyard/contract/team/command-line';
+import { isLoopback } from '@runyard/system/address-rules';
 import type { Command } from 'commander';
-import { type Context, isLoopback, processContext, requireOrigin } from '../context.ts';
+import { type Context, processContext, requireOrigin } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { harmlessLine } from '../live/harmless.ts';
 import { keepLogin, type Login, loginAt } from '../logins.ts';
@@ -104,9 +105,10 @@ function isSame(one: string, other: string): boolean {
 async function askForCode(context: Context, url: string, problem: string): Promise<string> {
   context.out(`${url}\n`);
   if (problem !== '') context.report(`no browser was started: ${problem}`);
-  const { hostname: host, port: given, protocol } = new URL(url);
+  const page = new URL(url);
+  const { hostname: host, port: given, protocol } = page;
   const port = given || (protocol === 'https:' ? 443 : 80);
-  if (isLoopback(host))
+  if (isLoopback(page))
     context.report(
       `only this machine reaches the address: for a browser of another machine, run there first: ssh -L ${port}:${host}:${port} ${hostname()}`,
     );

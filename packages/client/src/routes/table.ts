@@ -77,6 +77,7 @@ export const clientRoutes: ClientRoutes = {
   previewAcceptances: { method: 'GET', path: '/acceptances/preview', isJson: true, isOnce: false },
   accept: { method: 'POST', path: '/acceptances', isJson: true, isOnce: false },
   createSignInCode: { method: 'POST', path: '/sign-in-codes', isJson: true, isOnce: false },
+  readSignInCode: { method: 'POST', path: '/sign-in-codes/owner', isJson: true, isOnce: false },
   createBrowserSession: { method: 'POST', path: '/browser-sessions', isJson: true, isOnce: false },
   listSignOnProviders: { method: 'GET', path: '/sign-on', isJson: true, isOnce: false },
   startSignOn: { method: 'POST', path: '/sign-on', isJson: true, isOnce: false },

@@ -73,6 +73,8 @@ import {
   maxWaitingStarts,
   maxWorkerConnections,
   maxWorkerPools,
+  reserveForOwners,
+  shareOfRole,
   signOnsPerMinute,
 } from '../limits.ts';
 import { serviceSettings } from '../settings/service.ts';
@@ -172,6 +174,16 @@ export const limits: readonly Limit[] = [
     above: '403; live runs end FAILED',
   },
   { of: 'API keys of a team', most: `${maxKeys}`, above: '409' },
+  {
+    of: 'Part of the keys, environments, factories, MCP servers, schedules, invitations or worker pools of a team that one administrator, member or agent, or viewer may create; an owner may create all',
+    most: `${shareOfRole.admin * 100} %, ${shareOfRole.member * 100} %, ${shareOfRole.viewer * 100} %`,
+    above: '409',
+  },
+  {
+    of: 'Part of them, and of the agent identities and event subscriptions, that is kept for owners',
+    most: `${reserveForOwners * 100} %`,
+    above: '409',
+  },
   { of: 'teams of a person', most: `${maxTeamsOfPerson}`, above: '409' },
   { of: 'people in a team', most: `${maxMembers}`, above: '409' },
   { of: 'invitations of a team that wait', most: `${maxInvitations}`, above: '409' },

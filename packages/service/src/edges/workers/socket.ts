@@ -67,8 +67,23 @@ const bounds = { maxPayload: 1024 * 1024, maxFragments: 256, maxBufferedChunks: 
 /** Accepts WebSocket upgrades of `server` on the workers' path. Returns a function that closes all connections. */
 export function serveWorkerSockets(server: Server, options: SocketOptions): () => void {
   const sockets = new WebSocketServer({ noServer: true, ...bounds });
-  /** Number of open connections, by the team of their key. */
-  const places = makePlaces(options.maxConnectionsOfTeam ?? maxWorkerConnections);
+  const most = options.maxConnectionsOfTeam ?? maxWorkerConnections;
+  /** Open connections of self-hosted workers, by the team of their key. */
+  const placesOfTeam = makePlaces(most);
+  /** Open connections of self-hosted workers, by the person or identity of their key, who has a share of the team's places. */
+  const placesOfCaller = makePlaces(Math.ceil(most / 2));
+  /** Open connections of the hosted pool, which have places of their own because the runs of all teams need them. */
+  const placesOfHosted = makePlaces(most);
+  const enter = ({ teamId, creator }: WorkerPrincipal, isHosted: boolean): (() => void) | undefined => {
+    if (isHosted) return placesOfHosted.enter(teamId);
+    const leaveCaller = placesOfCaller.enter(`${teamId} ${creator.uid}`);
+    const leaveTeam = leaveCaller && placesOfTeam.enter(teamId);
+    if (!leaveTeam) return void leaveCaller?.();
+    return () => {
+      leaveCaller();
+      leaveTeam();
+    };
+  };
 
   const onUpgrade = (request: IncomingMessage, stream: Duplex, head: Buffer) => {
     stream.on('error', () => stream.destroy());
@@ -97,7 +112,7 @@ export function serveWorkerSockets(server: Server, options: SocketOptions): () =
     if (teamId === 'not_allowed')
       return refuseUpgrade(stream, 403, 'Forbidden', principal.serves === 'hosted' ? onlyHosted : reservedName);
     if (stream.destroyed) return;
-    const leave = places.enter(principal.teamId);
+    const leave = enter(principal, teamId === null);
     if (!leave) return refuseUpgrade(stream, 429, 'Too Many Requests', tooManyConnections, ['Retry-After: 30']);
     stream.once('close', leave);
     if (teamId !== null) {
@@ -133,7 +148,7 @@ const tooManyPools = `worker_id: the team has ${maxWorkerPools} pools of workers
 const tooManyChanges = 'The team has reached its limit of changes a day, and a new pool is a change.';
 
 const tooManyConnections =
-  'The team has as many connections of workers to this service process as it can have. Stop workers that are not needed.';
+  'The team, or the owner of this key, has as many connections of workers to this service process as it can have. Stop workers that are not needed.';
 
 /** Answers without a WebSocket, and closes the connection within `closeWaitMs`, even if the client keeps its side open. */
 function refuseUpgrade(

@@ -63,8 +63,9 @@ const lockOne = defineStatement({
 const insert = defineStatement({
   name: 'insert_mcp_server',
   text: `
-    INSERT INTO mcp_servers (id, team_id, name, command, args, url, value_names, vault_key_id, sealed_values, editor_kind, editor_uid)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING ${columns}`,
+    INSERT INTO mcp_servers (id, team_id, name, command, args, url, value_names, vault_key_id, sealed_values, editor_kind, editor_uid,
+      creator_uid)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) RETURNING ${columns}`,
   row,
 });
 
@@ -146,7 +147,7 @@ export async function createMcpServer(
   request: CreateMcpServerRequest,
 ): Promise<McpServer | 'too_many'> {
   const { teamId } = by;
-  if (!(await teamHasRoom(tx, teamId, 'mcp_servers', maxMcpServers))) return 'too_many';
+  if (!(await teamHasRoom(tx, by, 'mcp_servers', maxMcpServers))) return 'too_many';
   const id = randomUUIDv7();
   const values = request.env ?? request.headers ?? {};
   const [made] = await tx.query(insert, [

@@ -148,7 +148,7 @@ export async function createSchedule(
   executor: RunActor,
 ): Promise<ScheduleRow | 'too_many'> {
   const { teamId, creator } = by;
-  if (!(await teamHasRoom(tx, teamId, 'schedules', maxSchedules))) return 'too_many';
+  if (!(await teamHasRoom(tx, by, 'schedules', maxSchedules))) return 'too_many';
   const now = await databaseClock(tx);
   const nextRunAt = enabled ? firstTime({ ...wanted, anchor_at: now, last_due_at: null }, now) : null;
   const [row] = await tx.query(insert, [

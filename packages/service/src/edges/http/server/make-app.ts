@@ -11,8 +11,9 @@ import { observe } from '../../../platform/metrics/record.ts';
 import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { trustProxies } from '../../../platform/serving/trusted-proxies.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
+import { sealHeaders } from '../../../team/mcp/literal-headers.ts';
 import { isWorkerUpgrade } from '../../workers/socket.ts';
-import type { RefuseWhileFull } from './add-route.ts';
+import type { RefuseWhileFull, SealConfig } from './add-route.ts';
 import { type Authorizer, clientOf } from './authorize.ts';
 import { closeConnectionsWhileClosing } from './closing.ts';
 import { watchDeliveries } from './delivery.ts';
@@ -134,6 +135,9 @@ export function makeApp(
   app.decorate('filesOrigin', filesUrl && new URL(filesUrl).origin);
   app.decorate('authorizer', authorizer);
   app.decorate('refuseWhileFull', refuseWhileFull);
+  const sealConfig: SealConfig = (teamId, body) =>
+    teamId === undefined ? body : sealHeaders(deps.configSeal, teamId, body);
+  app.decorate('sealConfig', sealConfig);
 
   app.decorate('watchDelivery', watchDeliveries(app, deps));
 

@@ -1,5 +1,6 @@
 import type { TaskMcpServer } from '@runyard/contract/agent/agent-protocol';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { ConfigSeal } from '../../../platform/secrets/config-seal.ts';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';
@@ -22,7 +23,7 @@ export type TaskServers =
 
 /** Returns the run's MCP servers as the agent gets them: for servers over HTTP, without the address and the headers. */
 export async function mcpServersOfTask(
-  deps: { readonly db: Queryable; readonly vault: Vault },
+  deps: { readonly db: Queryable; readonly vault: Vault; readonly configSeal: ConfigSeal },
   teamId: string,
   { mcp_servers: described = {}, ...config }: AmbientAgentConfig,
   contents: readonly RunContent[],
@@ -76,6 +77,11 @@ function problemOf(
     const message = `${path}: the stored MCP server ${server.id} was deleted. Create a run with another one.`;
     return { kind: 'mcp_server_gone', message };
   }
+  if (server.id.includes('/'))
+    return {
+      kind: 'mcp_server_sealed',
+      message: `${path}.headers: the headers for ${server.id} were sealed with another key, URL or name. Send their values again.`,
+    };
   const message = `${path}: the values of the stored MCP server ${server.id} were sealed with another key. Set them again with PATCH /agent/mcp-servers/${server.id}.`;
   return { kind: 'mcp_server_sealed', message };
 }

@@ -1,4 +1,5 @@
 import type { MCPServerConfig } from '@runyard/contract/runs/config';
+import type { ConfigSeal } from '../../../platform/secrets/config-seal.ts';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, json, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
@@ -53,7 +54,7 @@ export type ServerOfExecution = RunMcpServer | { readonly kind: 'unusable'; read
  * use the secret.
  */
 export async function readServerOfExecution(
-  deps: { readonly db: Database; readonly vault: Vault },
+  deps: { readonly db: Database; readonly vault: Vault; readonly configSeal: ConfigSeal },
   executionId: string,
   name: string,
 ): Promise<ServerOfExecution | null> {
