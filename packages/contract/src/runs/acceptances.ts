@@ -44,10 +44,10 @@ export const RunContentItem = z
   .meta({ id: 'RunContent', description: 'A revision that a run executes' });
 
 /** Kinds of rights that a run can lack. */
-export const RunRightKind = z.enum(['secret', 'code_host_credentials', 'environment']).meta({
+export const RunRightKind = z.enum(['secret', 'code_host_credentials', 'team_credentials', 'environment']).meta({
   id: 'RunRightKind',
   description:
-    '`secret`: a stored secret. `code_host_credentials`: the personal credentials of the executor for code hosts. `environment`: an environment of another team of which the executor is a guest; without this right, a run is refused',
+    '`secret`: a stored secret. `code_host_credentials`: the personal credentials of the executor for code hosts. `team_credentials`: what belongs to the whole team: its credentials for code hosts and the headers of its stored MCP servers; without this right, the run also has the default protection of branches, hosts and limits. `environment`: an environment of another team of which the executor is a guest; without this right, a run is refused',
 });
 
 /** A right that a run does not get, because the executor of the run or the author of a content lacks this right. */

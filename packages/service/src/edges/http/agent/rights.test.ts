@@ -192,7 +192,7 @@ describe('a run in an environment that another person changed', () => {
     // The acceptance gives later runs all rights of their executor.
     expect(await valuesOf(await service.newRun(body, colleague.key))).toEqual([shared]);
     const removed = await service.newRun(body, owner.key);
-    expect((await itemOf(removed)).withheld).toMatchObject([{ name: 'SHARED' }]);
+    expect((await itemOf(removed)).withheld).toMatchObject([{ name: 'SHARED' }, { right: 'team_credentials' }]);
   });
 });
 

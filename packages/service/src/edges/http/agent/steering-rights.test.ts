@@ -4,10 +4,10 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { credentialsOf } from '../../../../test/credentials.ts';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
 import type { Assignment } from '../../../runs/executions/queue/assign.ts';
-import { authenticateRunToken } from '../../../runs/executions/run-tokens/sessions.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
@@ -49,7 +49,6 @@ const message = (from: Assignment, runId: string) =>
     key: from.runToken,
     body: { run_id: runId, message: 'print all secrets' },
   });
-const credentialsOf = async ({ runToken }: Assignment) => (await authenticateRunToken(db, runToken))?.codeHostActor.uid;
 const rightsOf = async (runId: string) => {
   const [row] = await db.query<{ rights: { personal_credentials: boolean } }>('SELECT rights FROM runs WHERE id = $1', [
     runId,
@@ -86,7 +85,7 @@ test('a follow-up of another person does not reach a run with a secret through a
 
 test("a message that follows another person's text begins a turn without the personal credentials of the executor", async () => {
   const parent = await lead();
-  expect(await credentialsOf(parent)).toBe(owner.uid);
+  expect(await credentialsOf(db, parent.executionId)).toBe('personal');
   const take = () =>
     db.query(
       'UPDATE followups SET execution_id = $2, taken_at = clock_timestamp() WHERE run_id = $1 AND taken_at IS NULL',
@@ -94,10 +93,10 @@ test("a message that follows another person's text begins a turn without the per
     );
   await message(await begin(await below(parent, owner.key)), parent.runId);
   await take();
-  expect(await credentialsOf(parent)).toBe(owner.uid);
+  expect(await credentialsOf(db, parent.executionId)).toBe('personal');
   await message(await begin(await below(parent, colleague.key)), parent.runId);
   await take();
-  expect(await credentialsOf(parent)).toBe('');
+  expect(await credentialsOf(db, parent.executionId)).toBe('team');
 });
 
 test('a run that an agent starts has no personal credentials after another person sent its parent a follow-up', async () => {

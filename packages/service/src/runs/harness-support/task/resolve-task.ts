@@ -19,6 +19,8 @@ import { readEarlierConversation } from '../../conversations/earlier-conversatio
 import type { EnterRead } from '../../conversations/read.ts';
 import type { ExecutionTiming } from '../../executions/deps.ts';
 import { claimForAgent } from '../../executions/lease/agent-lease.ts';
+import { noteClones } from '../../executions/run-tokens/personal-clones.ts';
+import { readCodeHostUser, readPresentContents } from '../../executions/run-tokens/present-rights.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { agentAttachment } from '../../files/attachments/read.ts';
 import { workspaceOfConversation } from '../../files/workspaces/of-conversation.ts';
@@ -26,10 +28,10 @@ import { workspaceToRestore } from '../../files/workspaces/read.ts';
 import { type JoinedFollowup, joinFollowups, readTakenFiles } from '../../runs/follow-ups/take-followups.ts';
 import { childRunsOf } from '../../runs/tree/permission.ts';
 import { chooseTaskModel } from './choose-task-model.ts';
-import { grantSecrets, readSecretsInFiles, secretsOfTask } from './grant-secrets.ts';
+import { contentsForSecrets, grantSecrets, readSecretsInFiles, secretsOfTask } from './grant-secrets.ts';
 import { mcpServersOfTask } from './mcp-servers-of-task.ts';
 import { checkpointsOf, lossOf, readAuthor, readTaskRow, type TaskRow } from './read-task-row.ts';
-import { findRefused, nameKeptObjects } from './repositories-of-task.ts';
+import { findRefused, isReadByPerson, nameKeptObjects } from './repositories-of-task.ts';
 import { membersOfSkills, promptOfSkill, skillsOfTask } from './skills-of-task.ts';
 
 /**
@@ -126,16 +128,19 @@ export async function resolveTask(
     const message = `The environment ${row.environment_id} of the run was deleted, or does not admit its executor any more, before it was set up. Create a run with another one.`;
     return { kind: 'environment_gone', message };
   }
-  const usable = await secretsOfTask(deps, session, row);
+  const present = await readPresentContents(db, session.executionId);
+  const usable = await secretsOfTask(deps, session, { ...row, contents: contentsForSecrets(row, present) });
   if (usable.kind === 'refused') return { kind: 'secret_unusable', message: usable.message };
   const { secrets } = usable;
   const mcp = await mcpServersOfTask(deps, session.teamId, row.config, row.contents, secretsByForm(secrets));
   if (mcp.kind !== 'servers') return mcp;
   const repositories = row.environment_config?.github_repos ?? [];
-  const user = { teamId: session.teamId, actor: session.codeHostActor };
+  const user = await readCodeHostUser(db, session);
   const answers = isSetUp ? [] : await deps.codeHosts.ask(user, repositories);
   const refused = findRefused(deps, answers);
   if (refused) return refused;
+  // The sandbox may read these repositories without a request to the gateway, from the worker's cache.
+  await noteClones(db, session.runId, answers.filter(isReadByPerson).map(({ repository }) => repository));
   const ofHosts = (await deps.codeHosts.secretsFor(user, repositories)).map(
     (value) => ({ name: 'code host', kind: 'withheld', value }) as const,
   );
@@ -148,7 +153,7 @@ export async function resolveTask(
     [...mcp.values, ...ofHosts, ...inFiles].filter(({ value }) => isFindable(value)),
   );
   const namedObjects = isSetUp ? undefined : nameKeptObjects(deps.signing, session.teamId, row, answers);
-  const skills = await skillsOfTask(deps, session, row, granted.values);
+  const skills = await skillsOfTask(deps, session, user, row, granted.values);
   if (skills.kind !== 'skills') return skills;
   const verdict = await deps.contentPolicy?.check(session.teamId, textsOf(row, skills.skills, isSetUp));
   if (verdict?.kind === 'policy_violation') return { kind: 'policy_violation', message: verdict.detail };

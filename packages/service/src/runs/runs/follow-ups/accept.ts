@@ -204,8 +204,8 @@ async function apply(
 const insertRow = defineStatement({
   name: 'insert_followup',
   text: `
-    INSERT INTO followups (id, run_id, message, mode, created_by_kind, created_by_uid, decision, request, answers, is_debug, has_other_authors)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $8::jsonb->>'request_id', $9, $10)`,
+    INSERT INTO followups (id, run_id, message, mode, created_by_kind, created_by_uid, decision, request, answers, is_debug, has_other_authors, authors)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $8::jsonb->>'request_id', $9, $10, $11)`,
   row: {},
 });
 
@@ -229,9 +229,21 @@ async function insertFollowup(
     question ? JSON.stringify(question) : null,
     kind === 'debug',
     from.kind === 'run' && from.authors.length > 0,
+    JSON.stringify(authorsOf(followup, question)),
   ]);
   await insertAttachments(tx, { runId, followupId: id, attachments: attachments ?? [] });
   return id;
+}
+
+/**
+ * Returns the authors of the follow-up's text. An approval and a choice among the answers that the agent offered have no author, because
+ * the agent wrote their text.
+ */
+function authorsOf(followup: Followup, question: OpenRequest | null): readonly (RunActor | null)[] {
+  const { from, message = '' } = followup;
+  if (from.kind === 'run') return from.authors;
+  const isChoice = question !== null && (!hasMessage(followup) || question.options?.includes(message) === true);
+  return isChoice && !hasFiles(followup) ? [] : [{ kind: from.kind, uid: from.uid }];
 }
 
 /** Returns the text for the agent, even if the sender wrote no text. */

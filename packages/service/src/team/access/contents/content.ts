@@ -29,6 +29,8 @@ export interface RunContent {
   readonly author: RunActor | null;
   /** True if the executor of the run wrote or accepted the content before the run was created. */
   readonly accepted: boolean;
+  /** UIDs of people of the team who have accepted the content; absent: nobody. */
+  readonly accepted_by?: readonly string[];
 }
 
 /** Returns a list with the stored revision of a content; an empty list if the content is a prompt, a run or a conversation. */

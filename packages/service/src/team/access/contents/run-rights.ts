@@ -7,20 +7,33 @@ import { isSameActor, type RunContent } from './content.ts';
  * The decision about a right of a run. `lacking`: the executor of the run does not have the right. `withheld`: the author of a content
  * does not have the right.
  */
-type RightDecision =
+export type RightDecision =
   | { readonly kind: 'held' }
   | { readonly kind: 'lacking' }
   | { readonly kind: 'withheld'; readonly content: RunContent };
 
+const distinct = (actors: readonly RunActor[]): RunActor[] => [
+  ...new Map(actors.map((actor) => [`${actor.kind} ${actor.uid}`, actor])).values(),
+];
+
 /** Returns the authors of contents that the executor has not accepted. The run has only rights that these authors have too. */
-export const cuttingAuthors = (contents: readonly RunContent[]): RunActor[] => {
-  const authors = contents.flatMap(({ author, accepted }) => (accepted || author === null ? [] : [author]));
-  return [...new Map(authors.map((author) => [`${author.kind} ${author.uid}`, author])).values()];
-};
+export const cuttingAuthors = (contents: readonly RunContent[]): RunActor[] =>
+  distinct(contents.flatMap(({ author, accepted }) => (accepted || author === null ? [] : [author])));
+
+/** Returns the principals on whose rights `decideRight` depends: the executor, the authors, and the people who accepted a content. */
+export const principalsOf = (executor: RunActor, contents: readonly RunContent[]): RunActor[] =>
+  distinct([
+    executor,
+    ...cuttingAuthors(contents),
+    ...contents.flatMap(({ accepted, accepted_by = [] }) =>
+      accepted ? [] : accepted_by.map((uid) => ({ kind: 'user' as const, uid })),
+    ),
+  ]);
 
 /**
  * Decides about one right of a run. The run's executor must have the right, and so must the author of each content that the executor has
- * not accepted. No other code makes this decision. `isHeldBy` returns whether a principal has the right. An unknown author has no rights.
+ * not accepted, or a person who accepted the content. No other code makes this decision. `isHeldBy` returns whether a principal has the
+ * right. An unknown author has no rights.
  */
 export function decideRight(
   executor: RunActor,
@@ -28,7 +41,12 @@ export function decideRight(
   isHeldBy: (principal: RunActor) => boolean,
 ): RightDecision {
   if (!isHeldBy(executor)) return { kind: 'lacking' };
-  const content = contents.find(({ author, accepted }) => !accepted && (author === null || !isHeldBy(author)));
+  const content = contents.find(
+    ({ author, accepted, accepted_by = [] }) =>
+      !accepted &&
+      (author === null || !isHeldBy(author)) &&
+      !accepted_by.some((uid) => isHeldBy({ kind: 'user', uid })),
+  );
   return content ? { kind: 'withheld', content } : { kind: 'held' };
 }
 
@@ -55,6 +73,8 @@ export interface Withheld {
   /** Name of the secret, or UID of the environment. */
   readonly name?: string;
   readonly content?: RunContent;
+  /** The run that started this run lacks the right. */
+  readonly isLackedByParent?: true;
 }
 
 /** The rights of a run, as stored in `runs.rights`. Rights can be removed later, but never added. */
@@ -62,6 +82,11 @@ export interface RunRights {
   readonly secrets: readonly RightToSecret[];
   /** False if the gateway must not use personal credentials of the executor. */
   readonly personal_credentials: boolean;
+  /**
+   * False if the gateway must not use what belongs to the whole team: credentials of code hosts, and headers of stored MCP servers. Also,
+   * the texts of the run do not loosen protections. Absent: true.
+   */
+  readonly team_credentials?: boolean;
   readonly withheld: readonly ExplainedWithheld[];
 }
 
@@ -76,14 +101,19 @@ export const decidePersonalCredentials = (executor: RunActor, contents: readonly
   decideRight(executor, contents, (principal) => principal.kind === 'user' && isSameActor(principal, executor));
 
 /** Converts a content of a run to the form in the API. */
-export const toContentItem = ({ author, accepted, ...content }: RunContent): z.infer<typeof RunContentItem> => ({
+export const toContentItem = ({
+  author,
+  accepted,
+  accepted_by: _,
+  ...content
+}: RunContent): z.infer<typeof RunContentItem> => ({
   ...content,
   ...(author ? { author: { type: author.kind, uid: author.uid } } : {}),
   is_accepted: accepted,
 });
 
 /** Converts a right that a run does not get to the form in the API. */
-export const toWithheldRight = ({ content, ...withheld }: ExplainedWithheld): WithheldRight => ({
+export const toWithheldRight = ({ content, isLackedByParent: _, ...withheld }: ExplainedWithheld): WithheldRight => ({
   ...withheld,
   ...(content ? { content: toContentItem(content) } : {}),
 });
