@@ -3,6 +3,7 @@ import { maxDifferenceLength, maxWaitingContents } from '@runyard/contract/limit
 import type { ContentDifference, ContentKind, WaitingContent } from '@runyard/contract/runs/acceptances';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
+  boolean,
   defineStatement,
   integer,
   json,
@@ -28,6 +29,11 @@ const isAccepted = (o: string, person: string): string => `((${o}.author_kind = 
   OR EXISTS (SELECT FROM acceptances a
     WHERE a.user_uid = ${person} AND a.kind = ${o}.kind AND a.uid = ${o}.uid AND a.revision = ${o}.revision))`;
 
+/** SQL: the person has personal rights in the team, which colleagues lack. */
+const hasPersonal = (teamId: string, person: string): string => `(
+  EXISTS (SELECT FROM stored_secrets s WHERE s.team_id = ${teamId} AND s.owner_uid = ${person})
+  OR EXISTS (SELECT FROM code_host_credentials h JOIN users u ON u.id = h.user_id WHERE h.team_id = ${teamId} AND u.uid = ${person}))`;
+
 /**
  * SQL: the person may have a right that the author of the content `c` lacks. People of the same team have the same rights, except personal
  * rights.
@@ -35,8 +41,7 @@ const isAccepted = (o: string, person: string): string => `((${o}.author_kind = 
 const hasMore = (teamId: string, person: string): string => `(c.author_kind IS DISTINCT FROM 'user'
   OR NOT EXISTS (SELECT FROM team_members m JOIN users u ON u.id = m.user_id
     WHERE m.team_id = ${teamId} AND u.uid = c.author_uid AND m.role <> 'viewer')
-  OR EXISTS (SELECT FROM stored_secrets s WHERE s.team_id = ${teamId} AND s.owner_uid = ${person})
-  OR EXISTS (SELECT FROM code_host_credentials h JOIN users u ON u.id = h.user_id WHERE h.team_id = ${teamId} AND u.uid = ${person}))`;
+  OR ${hasPersonal(teamId, person)})`;
 
 /**
  * SQL: the present contents `c` of the team $1, and the environments that the person $2 may use as a guest. There are two reads from
@@ -47,6 +52,18 @@ const presentContents = `(
       UNION ALL SELECT v.* FROM (SELECT DISTINCT environment_uid FROM (${guestOf('$2')}) g) g
       JOIN content_revisions v ON v.kind = 'environment' AND v.uid = g.environment_uid AND v.team_id <> $1 AND v.superseded_at IS NULL
     ) c`;
+
+const readPersonal = defineStatement({
+  name: 'has_personal_rights',
+  text: `SELECT ${hasPersonal('$1', '$2')} AS has_personal`,
+  row: { has_personal: boolean },
+});
+
+/** Returns whether the person has a personal secret or a personal credential in the team. */
+export async function hasPersonalRights(db: Queryable, teamId: string, personUid: string): Promise<boolean> {
+  const [row] = await db.query(readPersonal, [teamId, personUid]);
+  return row?.has_personal ?? false;
+}
 
 const countRows = defineStatement({
   name: 'count_contents_that_wait_for_acceptance',

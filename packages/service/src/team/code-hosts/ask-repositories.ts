@@ -85,7 +85,14 @@ async function ask(repository: Repository, access: Access, signal: AbortSignal):
     const credentialId = chosen.kind === 'credential' ? chosen.id : null;
     const isPersonal = chosen.kind === 'credential' && chosen.isPersonal;
     const owned = isPersonal ? { isPersonal } : {};
-    return { kind: 'readable', repository, url: url.href, credentialId, ...owned, head: headOf(bytes.toString('utf8')) };
+    return {
+      kind: 'readable',
+      repository,
+      url: url.href,
+      credentialId,
+      ...owned,
+      head: headOf(bytes.toString('utf8')),
+    };
   }
   const refused = refusalOf(status, chosen, repository);
   return refused === null ? { kind: 'unknown', repository } : refuse(refused);

@@ -3,7 +3,15 @@ import type { Repository } from '@runyard/contract/environments/environments';
 import type { CodeHostCredentialKind } from '@runyard/contract/team/code-hosts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { boolean, bytes, defineStatement, nullable, type RowOf, text, uuid } from '../../platform/store/database/statement.ts';
+import {
+  boolean,
+  bytes,
+  defineStatement,
+  nullable,
+  type RowOf,
+  text,
+  uuid,
+} from '../../platform/store/database/statement.ts';
 import type { RunActor } from '../access/actor.ts';
 import { askRepositories, type RepositoryAnswer } from './ask-repositories.ts';
 import type { ChosenCredential } from './credential.ts';
@@ -23,7 +31,10 @@ export interface CodeHosts {
    * Returns those of the repositories that the person or service account cannot read: neither with its personal credentials, nor with those
    * of the team, nor without a credential. A repository counts as not readable if the code host does not answer.
    */
-  findUnreadable(user: Pick<CodeHostUser, 'teamId' | 'actor'>, repositories: readonly Repository[]): Promise<Repository[]>;
+  findUnreadable(
+    user: Pick<CodeHostUser, 'teamId' | 'actor'>,
+    repositories: readonly Repository[],
+  ): Promise<Repository[]>;
   /** Returns the secret parts of the credentials that the user has for the repositories. */
   secretsFor(user: CodeHostUser, repositories: readonly Repository[]): Promise<string[]>;
   /** Returns the host on which the repositories of this owner are. */

@@ -182,8 +182,11 @@ function faultOf(
     const host = 'The code host (RUNYARD_CODE_HOST_URL)';
     if (chosen.kind === 'credential')
       return { status: 403, message: `${host} refused the stored credential for ${name}.` };
-    const why = chosen.withheld ?? 'Runyard has none: store one with bin/runyard code-hosts add.';
-    return { status: 403, message: `${host} asks for a credential for ${name}. ${why}` };
+    const why =
+      chosen.withheld === undefined
+        ? ', and Runyard has none: store one with bin/runyard code-hosts add.'
+        : `. ${chosen.withheld}`;
+    return { status: 403, message: `${host} asks for a credential for ${name}${why}` };
   }
   if (status === 404)
     return { status: 404, message: `The code host (RUNYARD_CODE_HOST_URL) has no repository ${name}, or hides it.` };

@@ -3,14 +3,7 @@
  * Later they become fewer: texts of other people run in its sandbox, and people lose their role.
  */
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import {
-  boolean,
-  defineStatement,
-  integer,
-  json,
-  nullable,
-  uuid,
-} from '../../../platform/store/database/statement.ts';
+import { boolean, defineStatement, integer, json, nullable, uuid } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import { isSameActor, type RunContent } from '../../../team/access/contents/content.ts';
 import { explainWithheld } from '../../../team/access/contents/describe-withheld.ts';
@@ -131,10 +124,17 @@ export async function readGatewayRights(
 /** Returns the user of code hosts as whom the gateway acts for the execution's run at this moment, with the credentials that are withheld. */
 export async function readCodeHostUser(
   db: Queryable,
-  { executionId, teamId, executor }: { readonly executionId: string; readonly teamId: string; readonly executor: RunActor },
+  {
+    executionId,
+    teamId,
+    executor,
+  }: { readonly executionId: string; readonly teamId: string; readonly executor: RunActor },
 ): Promise<CodeHostUser> {
   const found = await readGatewayRights(db, executionId);
-  const reasonOf = async (right: Withheld['right'], decision: RightDecision | undefined): Promise<string | undefined> => {
+  const reasonOf = async (
+    right: Withheld['right'],
+    decision: RightDecision | undefined,
+  ): Promise<string | undefined> => {
     if (decision?.kind === 'held') return undefined;
     const stored = found?.rights?.withheld.find((each) => each.right === right);
     if (decision?.kind !== 'withheld' && stored) return stored.reason;

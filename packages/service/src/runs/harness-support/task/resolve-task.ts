@@ -140,7 +140,11 @@ export async function resolveTask(
   const refused = findRefused(deps, answers);
   if (refused) return refused;
   // The sandbox may read these repositories without a request to the gateway, from the worker's cache.
-  await noteClones(db, session.runId, answers.filter(isReadByPerson).map(({ repository }) => repository));
+  await noteClones(
+    db,
+    session.runId,
+    answers.filter(isReadByPerson).map(({ repository }) => repository),
+  );
   const ofHosts = (await deps.codeHosts.secretsFor(user, repositories)).map(
     (value) => ({ name: 'code host', kind: 'withheld', value }) as const,
   );

@@ -258,9 +258,6 @@ async function resolveRequest(
   const { prompt, config } = request.instead;
   // The mode and the attachments of the repeated run belong to the new request too.
   const isOwn =
-    prompt !== undefined &&
-    config !== undefined &&
-    rerun.request.mode === undefined &&
-    rerun.attachments.length === 0;
+    prompt !== undefined && config !== undefined && rerun.request.mode === undefined && rerun.attachments.length === 0;
   return { request: rerun.request, copyOf: rerun.attachments, ...(isOwn ? {} : { rerunOf: request.rerunOf }) };
 }

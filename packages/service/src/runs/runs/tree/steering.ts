@@ -82,7 +82,12 @@ export async function readSteeringTexts(
   return [...byAuthor.values()].flatMap(([first, ...others]) =>
     first === undefined
       ? []
-      : [{ ...first, accepted_by: first.accepted_by.filter((uid) => others.every((text) => text.accepted_by.includes(uid))) }],
+      : [
+          {
+            ...first,
+            accepted_by: first.accepted_by.filter((uid) => others.every((text) => text.accepted_by.includes(uid))),
+          },
+        ],
   );
 }
 

@@ -50,7 +50,11 @@ function adviceOf({ kind, uid, author }: RunContent, executor: RunActor): string
 }
 
 /** Returns a text that says why a right is withheld from a run, and how to change that. */
-export function describeWithheld({ right, name, content, isLackedByParent }: Withheld, executor: RunActor, nameOf: NameOf): string {
+export function describeWithheld(
+  { right, name, content, isLackedByParent }: Withheld,
+  executor: RunActor,
+  nameOf: NameOf,
+): string {
   const what = {
     secret: `The secret ${name}`,
     environment: `The environment ${name} of another team`,

@@ -47,7 +47,11 @@ export interface GatewayRights {
 /** Decides which rights behind the gateway a run has. Reads the present roles, because a right ends with the role. */
 export async function decideGatewayRights(
   db: Queryable,
-  { teamId, executor, contents }: { readonly teamId: string; readonly executor: RunActor; readonly contents: readonly RunContent[] },
+  {
+    teamId,
+    executor,
+    contents,
+  }: { readonly teamId: string; readonly executor: RunActor; readonly contents: readonly RunContent[] },
 ): Promise<GatewayRights> {
   const isOfTeam = await readStaff(db, teamId, principalsOf(executor, contents));
   const personal = isOfTeam(executor) ? decidePersonalCredentials(executor, contents) : ({ kind: 'lacking' } as const);
