@@ -20,10 +20,13 @@ import { readStaff } from '../../../team/access/contents/gateway-rights.ts';
 import { readProfiles } from '../../../team/access/profiles.ts';
 import { authorsOfFollowup, turnOfConversation } from './present-rights.ts';
 
-/** SQL: the prompts and follow-ups of the runs of a conversation, with the columns `id`, `run_id`, `authors`, `message` and `at`. */
-const textsOf = (conversationId: string): string => `(
+/**
+ * SQL: the prompts and follow-ups of the runs of a conversation, with the columns `id`, `run_id`, `authors`, `message` and `at`.
+ * `isContent`: SQL condition for the contents `k` of the runs whose authors count as authors of the prompts.
+ */
+const textsOf = (conversationId: string, isContent = 'true'): string => `(
   SELECT c.id, c.id AS run_id, c.prompt AS message, c.created_at AS at,
-    (SELECT coalesce(jsonb_agg(k->'author'), '[]') FROM jsonb_array_elements(c.contents) k WHERE k->'accepted' = 'false')
+    (SELECT coalesce(jsonb_agg(k->'author'), '[]') FROM jsonb_array_elements(c.contents) k WHERE k->'accepted' = 'false' AND ${isContent})
       || jsonb_build_array(jsonb_build_object('kind', c.executor_kind, 'uid', c.executor_uid)) AS authors
   FROM runs c WHERE c.conversation_id = ${conversationId}
   UNION ALL
@@ -36,6 +39,9 @@ const maxSearchedRuns = 500;
 const waitingDays = 30;
 const maxShownTexts = 100;
 const maxShownLength = 4_000;
+
+/** Stored contents, such as an environment, wait in the list themselves. They count only for a conversation that the request names. */
+const isShown = "($3::uuid IS NOT NULL OR k->>'kind' IN ('prompt', 'run', 'conversation'))";
 
 const readWaiting = defineStatement({
   name: 'read_conversations_that_wait_for_acceptance',
@@ -51,7 +57,7 @@ const readWaiting = defineStatement({
       UNION SELECT conversation_id FROM runs WHERE conversation_id = $3 AND team_id = $1) m
     CROSS JOIN LATERAL (
       SELECT jsonb_agg(jsonb_build_object('authors', x.authors, 'message', left(x.message, ${maxShownLength + 1})) ORDER BY x.at) AS texts, max(x.at) AS at
-      FROM (SELECT DISTINCT ON (x.id) x.* FROM ${textsOf('m.conversation_id')} x CROSS JOIN LATERAL jsonb_array_elements(x.authors) w (author)
+      FROM (SELECT DISTINCT ON (x.id) x.* FROM ${textsOf('m.conversation_id', isShown)} x CROSS JOIN LATERAL jsonb_array_elements(x.authors) w (author)
         WHERE w.author <> jsonb_build_object('kind', 'user', 'uid', $2::text)
           AND NOT EXISTS (SELECT FROM conversation_acceptances a WHERE a.text_id = x.id AND a.user_uid = $2)) x) t
     WHERE t.texts IS NOT NULL ORDER BY t.at DESC LIMIT ${maxWaitingContents}`,

@@ -8,9 +8,14 @@ import type { RunActor } from '../../../team/access/actor.ts';
 import { isSameActor, type RunContent } from '../../../team/access/contents/content.ts';
 import { explainWithheld } from '../../../team/access/contents/describe-withheld.ts';
 import { decideGatewayRights, type GatewayRights } from '../../../team/access/contents/gateway-rights.ts';
-import type { RightDecision, RunRights, Withheld } from '../../../team/access/contents/run-rights.ts';
+import type {
+  ExplainedWithheld,
+  RightDecision,
+  RunRights,
+  Withheld,
+} from '../../../team/access/contents/run-rights.ts';
 import { unexpectedPool } from '../../../team/access/worker-pools/pools.ts';
-import type { CodeHostUser } from '../../../team/code-hosts/code-hosts.ts';
+import { type CodeHostUser, readStoredKinds } from '../../../team/code-hosts/code-hosts.ts';
 
 /**
  * SQL: the authors of the follow-up `f`, as a JSON list. An unknown author is null. An approval or a choice among the offered answers has
@@ -119,6 +124,25 @@ export async function readGatewayRights(
     personal: present.rights?.personal_credentials === false && personal.kind === 'held' ? lacking : personal,
     team: present.rights?.team_credentials === false && team.kind === 'held' ? lacking : team,
   };
+}
+
+/** Returns the rights behind the gateway that the execution's run had when it was created, and that are withheld from it now. */
+export async function readLaterWithheld(db: Queryable, executionId: string): Promise<ExplainedWithheld[]> {
+  const run = await readGatewayRights(db, executionId);
+  if (!run || (run.personal.kind !== 'withheld' && run.team.kind !== 'withheld')) return [];
+  const { teamId, executor, personal, team } = run;
+  const stored = await readStoredKinds(db, { teamId, actor: executor });
+  const later: ExplainedWithheld[] = [];
+  for (const [right, decision, isStored] of [
+    ['code_host_credentials', personal, stored.personal],
+    ['team_credentials', team, stored.team],
+  ] as const) {
+    const isKnown = run.rights?.withheld.some((each) => each.right === right);
+    if (decision.kind !== 'withheld' || !isStored || isKnown) continue;
+    const lost = { right, content: decision.content };
+    later.push({ ...lost, reason: await explainWithheld(db, teamId, executor, lost) });
+  }
+  return later;
 }
 
 /** Returns the user of code hosts as whom the gateway acts for the execution's run at this moment, with the credentials that are withheld. */
