@@ -5,6 +5,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { afterAll, describe, expect, test } from 'vitest';
 import { startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
@@ -79,7 +80,10 @@ async function push({ runToken }: Pick<Assignment, 'runToken'>, branch: string):
 
 const started = async (assignment: Assignment): Promise<Assignment> => {
   const at = '2026-01-02T03:04:05.000Z';
-  const events = [{ seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' }];
+  const events = [
+    { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+    { seq: 2, occurred_at: at, type: 'turn_started', step_id: 's', prompt: 'a' },
+  ];
   await post('/harness-support/resolve-prompt', assignment.runToken, {});
   await post('/harness-support/events', assignment.runToken, { events });
   return assignment;
@@ -98,6 +102,18 @@ const end = async ({ runId }: Assignment) => {
 };
 const itemOf = async (runId: string, key = owner.key) =>
   (await service.request<RunItem>('GET', `/agent/runs/${runId}`, { key })).body;
+
+/** Starts a run of the owner that asks a question. */
+const asking = async (config: object = {}) => {
+  const environment_id = await environmentOf(owner.key);
+  const body = { prompt: 'a', config: { environment_id, ...config } };
+  const run = await begin(await service.newRun(body, owner.key));
+  const request = { request_id: 'q', kind: 'question', title: 'Which?', options: ['red', 'blue'] };
+  const at = '2026-01-02T03:04:06.000Z';
+  const events = [{ seq: 3, occurred_at: at, type: 'blocked', step_id: 's', request }];
+  await post('/harness-support/events', run.runToken, { events });
+  return run;
+};
 
 describe('the credentials of a team', () => {
   test('do not reach an environment of another team that its guest did not accept, and this environment unprotects no branch', async () => {
@@ -214,18 +230,6 @@ describe("the executor's personal credential", () => {
     expect(await usedBy(await begin(await service.newRun(body, owner.key)))).toEqual(['of-team']);
   });
 
-  /** Starts a run of the owner that asks a question. */
-  const asking = async (config: object = {}) => {
-    const environment_id = await environmentOf(owner.key);
-    const body = { prompt: 'a', config: { environment_id, ...config } };
-    const run = await begin(await service.newRun(body, owner.key));
-    const request = { request_id: 'q', kind: 'question', title: 'Which?', options: ['red', 'blue'] };
-    const at = '2026-01-02T03:04:06.000Z';
-    const events = [{ seq: 2, occurred_at: at, type: 'blocked', step_id: 's', request }];
-    await post('/harness-support/events', run.runToken, { events });
-    return run;
-  };
-
   test.each([
     ['an approval', { decision: 'approve' }, 'of-owner'],
     ['a choice among the offered answers', { message: 'red' }, 'of-owner'],
@@ -248,6 +252,80 @@ describe("the executor's personal credential", () => {
     const resumed = await begin(run.runId);
     expect(resumed.executionId).not.toBe(run.executionId);
     expect(await usedBy(resumed)).toEqual(['of-team']);
+  });
+});
+
+describe('a run that begins anew', () => {
+  /** Uploads the changes of the repository as the agent does after a turn. Returns the patch as the next agent gets it. */
+  const keepChanges = async ({ runToken }: Assignment, patch: string) => {
+    const files = [{ filename: 'site.patch', mime_type: 'text/x-diff', size_bytes: patch.length }];
+    const begun = await post<{ files: { upload_url: string }[] }>('/harness-support/upload-snapshot', runToken, {
+      turn: 1,
+      files,
+    });
+    const where = begun.files[0]?.upload_url ?? '';
+    const sent = await fetch(where, { method: 'PUT', body: patch, headers: { 'content-type': 'text/x-diff' } });
+    expect(sent.status).toBe(200);
+  };
+  const taskOf = (run: Assignment) => post<AgentTask>('/harness-support/resolve-prompt', run.runToken, {});
+
+  test('has the rights again with which it was created, in a sandbox with only the stored changes', async () => {
+    const run = await begin(await runIn(await environmentOf(owner.key)));
+    await followUp(run.runId, colleague, { message: 'add a hook' });
+    await take(run);
+    const anew = { message: 'go on', workspace: 'changes' };
+    const refused = await post<{ errors: object[] }>(`/agent/runs/${run.runId}/followups`, owner.key, anew, 400);
+    expect(refused.errors).toMatchObject([{ path: 'workspace' }]);
+    await keepChanges(run, 'diff --git a/README.md b/README.md\n');
+    const kept = await service.request('PUT', '/harness-support/workspace?turn=1', {
+      key: run.runToken,
+      raw: new Uint8Array(Buffer.from('an archive with a hook')),
+      headers: { 'content-type': 'application/octet-stream' },
+    });
+    expect(kept.status, kept.text).toBe(200);
+    await end(run);
+    await followUp(run.runId, owner, anew);
+
+    const next = await service.claimRun(run.runId);
+    const task = await taskOf(next);
+    expect(task.prompt).toBe('go on');
+    expect(task).not.toHaveProperty('conversation');
+    expect(task.repositories).toMatchObject([{ owner: 'acme', repo: 'site' }]);
+    expect(task.workspace).toMatchObject({ kind: 'changes', patches: [{ folder: 'site' }] });
+    const [patch] = task.workspace?.kind === 'changes' ? task.workspace.patches : [];
+    const read = (where: string) => service.request('GET', where.replace('/api/v1', ''), { key: next.runToken });
+    expect((await read(patch?.path ?? '')).text).toBe('diff --git a/README.md b/README.md\n');
+    expect((await read(`/harness-support/changes/${run.executionId}`)).status).toBe(404);
+    expect((await read(`/harness-support/workspace/${run.executionId}`)).status).toBe(404);
+    await started(next);
+    expect(await usedBy(next)).toEqual(['of-owner']);
+
+    // The files of the sandbox before do not come back, even if no later files were stored.
+    await end(next);
+    await followUp(run.runId, owner);
+    const later = await service.claimRun(run.runId);
+    expect((await taskOf(later)).workspace).toMatchObject({ kind: 'changes' });
+    await followUp(run.runId, colleague);
+    await take(later);
+    expect(await usedBy(later)).toEqual(['of-team']);
+  });
+
+  test('leaves the sandbox that waits for a message', async () => {
+    const run = await asking();
+    await followUp(run.runId, colleague, { message: 'leave a loop' });
+    await take(run);
+    await db.query(`UPDATE executions SET phase = 'idle', idle_until = now() + interval '1 hour' WHERE id = $1`, [
+      run.executionId,
+    ]);
+    await db.query(`UPDATE runs SET state = 'SUCCEEDED', ended_at = now() WHERE id = $1`, [run.runId]);
+    await followUp(run.runId, owner, { message: 'go on', workspace: 'changes' });
+    const phases = await db.query(`SELECT phase, is_fresh FROM executions WHERE run_id = $1 ORDER BY number`, [
+      run.runId,
+    ]);
+    expect(phases).toEqual([
+      { phase: 'stopping', is_fresh: false },
+      { phase: 'queued', is_fresh: true },
+    ]);
   });
 });
 

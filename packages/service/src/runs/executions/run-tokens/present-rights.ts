@@ -36,7 +36,7 @@ export const turnOfConversation = (conversationId: string): string => `(
   FROM runs c WHERE c.conversation_id = ${conversationId})::int`;
 
 /** SQL: number of the last execution that began with only the stored changes of the run; 0 if there is none. */
-const lastFresh = (runId: string): string =>
+export const lastFresh = (runId: string): string =>
   `coalesce((SELECT max(x.number) FROM executions x WHERE x.run_id = ${runId} AND x.is_fresh), 0)`;
 
 /**

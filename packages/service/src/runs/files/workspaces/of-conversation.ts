@@ -3,7 +3,7 @@ import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
 import { unexpectedPool } from '../../../team/access/worker-pools/pools.ts';
-import { acceptorsOfText, authorsOfFollowup } from '../../executions/run-tokens/present-rights.ts';
+import { acceptorsOfText, authorsOfFollowup, lastFresh } from '../../executions/run-tokens/present-rights.ts';
 
 const isUnknownTo = (author: string, textId: string): string => `(
   ${author} <> jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid)
@@ -107,13 +107,13 @@ const readBlob = defineStatement({
   text: `
     SELECT e.workspace_blob AS blob FROM executions e JOIN runs o ON o.id = e.run_id, runs r JOIN executions own ON own.run_id = r.id AND own.id = $3
     WHERE e.id = $1 AND r.id = $2
-      AND (o.id = r.id OR o.conversation_id = r.conversation_id AND o.team_id = r.team_id AND ${reasonAgainst} IS NULL)`,
+      AND (o.id = r.id AND e.number >= ${lastFresh('r.id')} OR o.id <> r.id AND o.conversation_id = r.conversation_id AND o.team_id = r.team_id AND ${reasonAgainst} IS NULL)`,
   row: { blob: nullable(text()) },
 });
 
 /**
- * Returns the key of the archive that the given execution saved. The execution must belong to this run, or to a run whose files this run
- * may get. Returns null if there is no such archive.
+ * Returns the key of the archive that the given execution saved. The execution must belong to this run, since the run last began anew, or
+ * to a run whose files this run may get. Returns null if there is no such archive.
  */
 export async function findWorkspace(
   db: Queryable,

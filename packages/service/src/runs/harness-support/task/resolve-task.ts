@@ -112,18 +112,19 @@ export async function resolveTask(
   const resolved = resolution.ok ? resolution.model : undefined;
   const model = resolved?.agentModel;
   const executor = { kind: row.executor_kind, uid: row.executor_uid };
-  const isFirst = row.continues === null && row.resumes === null;
+  const isFresh = row.fresh_number > 0;
+  const isFirst = row.continues === null && row.resumes === null && !isFresh;
   const isUsable = row.environment_id === null || row.environment_uid !== null;
   const [author, { workspace: ofRun, ...restorable }, ofConversation] = await Promise.all([
     readAuthor(db, session.teamId, executor, deps.baseUrl()),
-    workspaceToRestore(db, session.runId, row),
+    workspaceToRestore(db, session.runId, { ...row, isFresh }),
     isFirst && isUsable && row.has_earlier ? workspaceOfConversation(db, session) : undefined,
   ]);
   const workspace = ofRun ?? ofConversation?.workspace;
-  const isSetUp = workspace !== undefined && workspace.kind !== 'missing';
+  const isSetUp = workspace !== undefined && workspace.kind !== 'missing' && workspace.kind !== 'changes';
   // A workspace that this run saved has the files as they were at the end of the turn that is continued, or during the turn that is
   // resumed.
-  const isRestored = row.continues !== null || (ofRun !== undefined && isSetUp);
+  const isRestored = ofRun?.kind !== 'changes' && (row.continues !== null || (ofRun !== undefined && isSetUp));
   if (row.environment_id !== null && row.environment_uid === null && !isSetUp) {
     const message = `The environment ${row.environment_id} of the run was deleted, or does not admit its executor any more, before it was set up. Create a run with another one.`;
     return { kind: 'environment_gone', message };
@@ -171,6 +172,7 @@ export async function resolveTask(
         conversationId: row.conversation_id,
         harness: row.harness,
         continues: row.resumes ?? row.continues ?? row.debugged,
+        fresh: row.fresh_number,
         loss: row.resumes === null ? undefined : { after: restorable.seq },
       })
     : {};
@@ -197,7 +199,7 @@ export async function resolveTask(
     ...(answer ? { decision: decisionOf(answer) } : {}),
     ...membersOfSkills(skills.skills, mcp.config),
     ...(mcp.servers.length === 0 ? {} : { mcp_servers: [...mcp.servers] }),
-    attachments: await attachmentsOfTask(db, session, row, isRestored),
+    attachments: await attachmentsOfTask(db, session, row, { isRestored, beginsAnew: ofRun?.kind === 'changes' }),
     harness: {
       type: row.harness,
       ...(harness?.command ? { command: harness.command } : {}),
@@ -264,19 +266,21 @@ function firstTurnOf(row: TaskRow, followups: readonly JoinedFollowup[]) {
 
 /**
  * Returns the attachments of the run's request and of the follow-ups that agents have taken. `earlier` marks attachments that an earlier
- * execution received.
+ * execution received. A run that begins anew gets no attachments of earlier follow-ups.
  */
 async function attachmentsOfTask(
   db: Database,
   session: RunSession,
   row: TaskRow,
-  isRestored: boolean,
+  { isRestored, beginsAnew }: { readonly isRestored: boolean; readonly beginsAnew: boolean },
 ): Promise<AgentTask['attachments']> {
   const earlier = (is: boolean) => (is ? { earlier: true as const } : {});
   const taken = row.has_followups ? await readTakenFiles(db, session) : [];
   return [
     ...row.attachments.map((file) => ({ ...agentAttachment(file), ...earlier(isRestored) })),
-    ...taken.map(({ is_earlier, ...file }) => ({ ...agentAttachment(file), ...earlier(is_earlier) })),
+    ...taken
+      .filter(({ is_earlier }) => !(beginsAnew && is_earlier))
+      .map(({ is_earlier, ...file }) => ({ ...agentAttachment(file), ...earlier(is_earlier) })),
   ];
 }
 

@@ -53,7 +53,7 @@ export type FollowupOutcome =
    */
   | { readonly kind: 'may_not_answer' }
   /** 400: the run does not ask the question that the follow-up answers. */
-  | { readonly kind: 'refused'; readonly path: 'decision' | 'request_id'; readonly reason: string };
+  | { readonly kind: 'refused'; readonly path: 'decision' | 'request_id' | 'workspace'; readonly reason: string };
 
 /** A person, a service account, or the agent of another run of the tree; the uid is the id of that run. */
 type FollowupAuthor =
@@ -185,7 +185,7 @@ async function apply(
   const event = { ...target, payload: timelinePayload(id, followup, decision) };
   switch (decision.kind) {
     case 'continue':
-      await continueRun(tx, { ...event, begun: !decision.withPrompt });
+      await continueRun(tx, { ...event, begun: !decision.withPrompt, isFresh: followup.workspace === 'changes' });
       return { kind: 'continued', ...accepted };
     case 'debug':
       if (decision.wakes) await beginDebugTurn(tx, target.executionId);
@@ -255,7 +255,7 @@ function messageFor(followup: Followup, question: OpenRequest | null): string {
 }
 
 /** Returns the payload of the timeline event `followup_received`. */
-function timelinePayload(id: string, { mode, from, decision }: Followup, { question }: Acceptance) {
+function timelinePayload(id: string, { mode, from, decision, workspace }: Followup, { question }: Acceptance) {
   return {
     follow_up_id: id,
     by: {
@@ -266,6 +266,7 @@ function timelinePayload(id: string, { mode, from, decision }: Followup, { quest
     ...(mode ? { mode } : {}),
     ...(question ? { answers: question.request_id } : {}),
     ...(decision ? { decision } : {}),
+    ...(workspace ? { workspace } : {}),
     ...(from.kind === 'run' ? { from_run_id: from.uid } : {}),
   };
 }

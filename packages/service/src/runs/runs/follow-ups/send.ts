@@ -9,6 +9,7 @@ import type { ContentPolicy, PolicyVerdict } from '../../../team/content-policy/
 import { byteMaskOf, withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
+import { endWait } from '../../executions/idle/idle.ts';
 import { decodeAttachments } from '../../files/attachments/decode.ts';
 import { holdPrepared } from '../../files/attachments/prepare.ts';
 import { discardAttachments, storeAttachments } from '../../files/attachments/store.ts';
@@ -124,6 +125,8 @@ export async function sendFollowup(
       case 'debugging':
       case 'continued':
         isAccepted = true;
+        // A run that begins anew leaves its waiting sandbox. The new execution starts when this sandbox has ended.
+        if (request.workspace) await endWait(tx, runId, executionDeps.timing.leaveSeconds);
         await prepared.use();
         await recordAction(tx, actor, {
           action: accepted.answers === undefined ? 'run.follow_up' : `run.${request.decision ?? 'answer'}`,
