@@ -60,7 +60,8 @@ export const TaskWorkspace = z
               })
               .meta({ id: 'WorkspacePatch', description: 'The stored changes of one repository' }),
           )
-          .readonly(),
+          .readonly()
+          .describe('Patches to apply; a repository without changes has none'),
       })
       .meta({ id: 'WorkspaceChanges', description: 'A new workspace with the stored changes of its repositories' }),
     z
