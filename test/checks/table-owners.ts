@@ -60,7 +60,10 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   // Only database triggers write this table. They are on the tables of environments, schedules and other content whose revisions it
   // stores.
   content_revisions: { owner: 'access', readers: ['definitions', 'acceptances', 'environments'] },
+  conversation_acceptances: { owner: 'executions' },
   conversation_events: { owner: 'conversations', readers: ['live', 'runs', 'files', 'executions'] },
+  // Only a database trigger on `runs` writes this table.
+  deleted_turns: { owner: 'executions' },
   environment_guests: { owner: 'environments' },
   environment_invitations: { owner: 'environments' },
   environment_visitors: { owner: 'environments' },
@@ -97,6 +100,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   // Only database triggers on `runs` and `artifacts` write this table.
   run_facets: { owner: 'runs', readers: ['factory-runs', 'executions'] },
   prepared_attachments: { owner: 'files' },
+  personal_clones: { owner: 'executions' },
   pushed_branches: { owner: 'repositories' },
   run_search: { owner: 'runs' },
   run_search_waiting: { owner: 'runs' },

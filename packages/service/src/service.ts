@@ -28,6 +28,7 @@ import { idempotencyDomain } from './platform/idempotency/domain.ts';
 import { uploadsDomain } from './platform/uploads/domain.ts';
 import { conversationsDomain } from './runs/conversations/domain.ts';
 import { executionsDomain } from './runs/executions/domain.ts';
+import { acceptConversation, listWaitingConversations } from './runs/executions/run-tokens/accept-conversation.ts';
 import { filesDomain } from './runs/files/domain.ts';
 import { storageUseOf } from './runs/files/stored-bytes.ts';
 import { harnessSupportDomain } from './runs/harness-support/domain.ts';
@@ -74,7 +75,7 @@ export function listDomains(deps: ServiceDeps): readonly Edge[] {
     storedSecretsDomain(deps, faultOfWebhookSecret),
     modelsDomain(deps, isTeamOutOfBudget),
     savedViewsDomain(deps),
-    acceptancesDomain(deps),
+    acceptancesDomain(deps, { list: listWaitingConversations, accept: acceptConversation }),
     usageDomain({
       ...deps,
       storageOf: (teamId) => storageUseOf(deps.executionDeps, teamId),

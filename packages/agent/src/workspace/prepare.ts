@@ -5,6 +5,7 @@ import type { ServiceClient } from '../service/client.ts';
 import { archivedFolders, foreignFolders } from '../workspace-archive/archived-folders.ts';
 import type { WrittenAttachment } from './attachments.ts';
 import type { PreparedOptions, PreparedWorkspace } from './prepared.ts';
+import type { StoredPatch } from './stored-changes.ts';
 import { checkWorkingFolder } from './working-folder.ts';
 
 export interface PrepareOptions {
@@ -28,23 +29,27 @@ export interface Prepared {
   attachments: WrittenAttachment[];
   /** True if workspace and home come from an earlier execution. */
   restored: boolean;
-  /** The reason why the workspace was not restored although the task names an earlier workspace. */
+  /** The reason why the workspace was not restored, or has not all stored changes, although the task names an earlier workspace. */
   notRestored?: string;
 }
 
 /**
  * Restores the workspace of an earlier execution. If there is no such workspace or the restore fails, clones the repositories and runs the
- * setup commands. Throws a `SetupFailure` that says which step failed and why.
+ * setup commands. A run that begins anew gets its stored changes after
+ * the setup. Throws a `SetupFailure` that says which step failed and why.
  */
 export async function prepareWorkspace(options: PrepareOptions): Promise<Prepared> {
   const notRestored = await restore(options);
-  const restored = options.task.workspace !== undefined && notRestored === undefined;
+  const { workspace } = options.task;
+  const restored = workspace !== undefined && workspace.kind !== 'changes' && notRestored === undefined;
   const attachments = await attach(options, restored);
   if (!restored) await setUp(options);
+  const notApplied = workspace?.kind === 'changes' ? await applyChanges(workspace.patches, options) : undefined;
   // Write the skills after the setup, because the worker keeps the result of the setup for later runs, which may have other skills.
   await laySkills(options);
   await checkWorkingFolder(options.workspace, options.task);
-  return { attachments, restored, ...(notRestored === undefined ? {} : { notRestored }) };
+  const problem = notRestored ?? notApplied;
+  return { attachments, restored, ...(problem === undefined ? {} : { notRestored: problem }) };
 }
 
 /** Restores the workspace of an earlier execution. If this is not possible, returns the reason. */
@@ -88,6 +93,14 @@ async function laySkills({ task, env, step }: PrepareOptions): Promise<void> {
   if (skills.length === 0) return;
   const { writeSkills } = await import('./skills.ts');
   await step('skill', skills.map(({ name }) => name).join(', '), () => writeSkills(skills, env.HOME));
+}
+
+/** Applies the stored changes to the new clones. If this is not possible, returns the reason. */
+async function applyChanges(patches: readonly StoredPatch[], options: PrepareOptions): Promise<string | undefined> {
+  if (patches.length === 0) return 'no changes of repositories were stored';
+  if (!options.ownFolders) return foreignFolders;
+  const { applyPatches } = await import('./stored-changes.ts');
+  return await applyPatches(patches, options);
 }
 
 async function setUp({

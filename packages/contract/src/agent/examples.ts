@@ -60,6 +60,7 @@ export const harnessExamples = {
   readMemory: { answer: 'The user wants a greeting.' },
   keepWorkspace: { query: { turn: 1 }, bytes: 'an archive', answer: {} },
   readWorkspace: { answer: 'an archive' },
+  readStoredChanges: { answer: 'diff --git a/a b/a\n' },
   readAttachment: { answer: 'hello\n' },
   putArtifactContent: { query: signed, bytes: 'hello', answer: {} },
   uploadSnapshot: {

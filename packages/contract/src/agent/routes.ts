@@ -167,6 +167,16 @@ export const harnessRoutes = {
     ranges: true,
     errors: { 404: 'The run has no such workspace' },
   },
+  readStoredChanges: {
+    ...common,
+    method: 'GET',
+    path: '/harness-support/changes/{fileId}',
+    summary: 'Download the stored changes of a repository',
+    params: z.object({ fileId: z.string().describe('Id of the patch, as in its path') }),
+    answer: { status: 200, description: 'The patch', contentType: 'text/x-diff' },
+    ranges: true,
+    errors: { 404: 'The run has no such patch' },
+  },
   readAttachment: {
     ...common,
     method: 'GET',

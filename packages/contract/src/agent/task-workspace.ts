@@ -49,6 +49,23 @@ export const TaskWorkspace = z
       .meta({ id: 'WorkspaceArchive', description: 'Workspace and home as an archive' }),
     z
       .object({
+        kind: z.literal('changes').describe('New clones, with the stored changes of an earlier sandbox'),
+        patches: z
+          .array(
+            z
+              .object({
+                folder: z.string().describe('Folder of the clone in the workspace'),
+                path: z.string().describe('Path below the server root of a patch for `git apply`'),
+                size_bytes: z.int().describe('Size in bytes'),
+              })
+              .meta({ id: 'WorkspacePatch', description: 'The stored changes of one repository' }),
+          )
+          .readonly()
+          .describe('Patches to apply; a repository without changes has none'),
+      })
+      .meta({ id: 'WorkspaceChanges', description: 'A new workspace with the stored changes of its repositories' }),
+    z
+      .object({
         kind: MissingWorkspaceKind,
         reason: z
           .string()
@@ -60,7 +77,7 @@ export const TaskWorkspace = z
   .meta({
     id: 'TaskWorkspace',
     description:
-      'Workspace and home of an earlier execution of the run or of its conversation; they replace cloning and setup. Absent: the execution starts from scratch',
+      'Workspace and home of an earlier execution of the run or of its conversation; they replace cloning and setup. `changes` comes after cloning and setup. Absent: the execution starts from scratch',
   });
 
 export const TaskRepository = z

@@ -16,7 +16,7 @@ export const acceptanceRoutes = {
     path: '/acceptances',
     tag: 'acceptances',
     summary: 'List what waits for acceptance',
-    description: `Lists contents whose present revision has texts that the caller has neither written nor accepted: environments, agent identities, schedules, automations, definitions of factories, MCP servers with a command, and pools of self-hosted workers; at most ${maxWaitingContents}. Each entry has the difference to the revision that the caller accepted before. Runs of the caller that execute these contents have no right that an author of these texts lacks, except rights of the team after another member who holds them has accepted the texts.`,
+    description: `Lists contents whose present revision has texts that the caller has neither written nor accepted: environments, agent identities, schedules, automations, definitions of factories, MCP servers with a command, and pools of self-hosted workers. Also lists conversations of the caller's runs in which texts of others ran, such as follow-ups; at most ${maxWaitingContents}. Each entry has the difference to the revision that the caller accepted before. Runs of the caller that execute these contents have no right that an author of these texts lacks, except rights of the team after another member who holds them has accepted the texts.`,
     allow: { user: 'member' },
     query: ListAcceptancesQuery,
     answer: { status: 200, description: 'Latest change first', schema: ListAcceptancesResponse },
@@ -46,7 +46,7 @@ export const acceptanceRoutes = {
     tag: 'acceptances',
     summary: 'Accept a revision',
     description:
-      'Later runs of the caller execute this revision with all rights of the caller. A later revision needs another acceptance. Runs that were created before keep the rights that they have.',
+      'Later runs of the caller execute this revision with all rights of the caller. A later revision needs another acceptance. Runs that were created before keep the rights that they have. After the acceptance of a conversation, later turns of its runs have the rights again with which these runs were created.',
     allow: { user: 'member' },
     body: AcceptRequest,
     answer: { status: 200, description: 'Accepted', schema: Acceptance },

@@ -17,9 +17,19 @@ export const ContentKind = z
   });
 export type ContentKind = z.infer<typeof ContentKind>;
 
+/** Kinds of what a person can accept. */
+export const AcceptableKind = z.enum([...ContentKind.options, 'conversation']).meta({
+  id: 'AcceptableKind',
+  description:
+    'Kinds of stored content, and `conversation`: the texts that ran in the sandboxes of the runs of a conversation; its uid is the conversation_id, and its revision the number of its last turn',
+});
+export type AcceptableKind = z.infer<typeof AcceptableKind>;
+
 const uid = z
   .string()
-  .describe('UID of the environment, agent identity, schedule, automation, factory, MCP server or worker pool');
+  .describe(
+    'UID of the environment, agent identity, schedule, automation, factory, MCP server or worker pool, or id of the conversation',
+  );
 const revision = z.int().min(1).describe('Number of the revision: 1, 2, … of the content');
 
 /** Kinds of content that a run executes. */
@@ -52,10 +62,10 @@ export const RunContentItem = z
   .meta({ id: 'RunContent', description: 'A revision that a run executes' });
 
 /** Kinds of rights that a run can lack. */
-export const RunRightKind = z.enum(['secret', 'code_host_credentials', 'environment']).meta({
+export const RunRightKind = z.enum(['secret', 'code_host_credentials', 'team_credentials', 'environment']).meta({
   id: 'RunRightKind',
   description:
-    '`secret`: a stored secret. `code_host_credentials`: the personal credentials of the executor for code hosts. `environment`: an environment of another team of which the executor is a guest; without this right, a run is refused',
+    '`secret`: a stored secret. `code_host_credentials`: the personal credentials of the executor for code hosts. `team_credentials`: what belongs to the whole team: its credentials for code hosts and the headers of its stored MCP servers; without this right, the run also has the default protection of branches, hosts and limits. `environment`: an environment of another team of which the executor is a guest; without this right, a run is refused',
 });
 
 /** A right that a run does not get, because the executor of the run or the author of a content lacks this right. */
@@ -87,7 +97,7 @@ export type ContentDifference = z.infer<typeof ContentDifference>;
 /** The current revision of a content with texts that the caller has neither written nor accepted. */
 export const WaitingContent = z
   .object({
-    kind: ContentKind,
+    kind: AcceptableKind,
     uid,
     name: z.string().optional().describe('Name of the content'),
     revision,
@@ -105,7 +115,7 @@ export const WaitingContent = z
       .array(ContentDifference)
       .optional()
       .describe(
-        'Differences to that revision in the texts that wait, or all these texts if there is no such revision. Absent in a list if all differences together would be too long: in this case, request only this content, with kind and uid',
+        'Differences to that revision in the texts that wait, or all these texts if there is no such revision. Of a conversation: the texts that were not accepted, in `after`. Absent in a list if all differences together would be too long: in this case, request only this content, with kind and uid',
       ),
   })
   .meta({
@@ -115,7 +125,7 @@ export const WaitingContent = z
 export type WaitingContent = z.infer<typeof WaitingContent>;
 
 export const ListAcceptancesQuery = z.object({
-  kind: ContentKind.optional().describe('Only content of this kind'),
+  kind: AcceptableKind.optional().describe('Only content of this kind'),
   uid: NonBlank.max(100).optional().describe('Only the content with this UID'),
 });
 
@@ -134,9 +144,9 @@ export const CountAcceptancesResponse = z
 
 export const AcceptRequest = z
   .object({
-    kind: ContentKind,
+    kind: AcceptableKind,
     uid: NonBlank.max(100).describe(
-      'UID of the environment, agent identity, schedule, automation, factory, MCP server or worker pool',
+      'UID of the environment, agent identity, schedule, automation, factory, MCP server or worker pool, or id of the conversation',
     ),
     revision: revision.describe('Number of the revision that the caller has read; it must be the present one'),
   })
@@ -145,7 +155,7 @@ export type AcceptRequest = z.infer<typeof AcceptRequest>;
 
 export const Acceptance = z
   .object({
-    kind: ContentKind,
+    kind: AcceptableKind,
     uid,
     revision,
     accepted_at: Timestamp.describe('When it was accepted, RFC 3339 in UTC'),

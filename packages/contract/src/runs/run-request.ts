@@ -235,6 +235,10 @@ export const RunFollowupRequest = z
     request_id: Text.max(200).optional().meta({
       description: 'blocked_on.request_id that this answers. 400 if the run now asks another question, or none',
     }),
+    workspace: z.enum(['changes']).optional().meta({
+      description:
+        'changes: the run begins anew, in a new sandbox without the earlier conversation, files and processes. Only the stored changes of its repositories are copied into new clones. So texts of others that ran in the sandbox before withhold no rights. 400 while a turn is in progress',
+    }),
   })
   .meta({ id: 'RunFollowupRequest', description: 'Message to a run, or answer to its question' });
 export type RunFollowupRequest = z.infer<typeof RunFollowupRequest>;

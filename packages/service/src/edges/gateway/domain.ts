@@ -7,6 +7,8 @@ import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { readAliveInstances } from '../../runs/executions/lease/heartbeat.ts';
+import { noteClones } from '../../runs/executions/run-tokens/personal-clones.ts';
+import { readCodeHostUser } from '../../runs/executions/run-tokens/present-rights.ts';
 import { authenticateWorkingRunToken } from '../../runs/executions/run-tokens/sessions.ts';
 import { endOverBudget } from '../../runs/executions/transitions/transitions.ts';
 import { beginPush, endPush } from '../../runs/repositories/pushes/record.ts';
@@ -115,7 +117,11 @@ export const gatewayDomain = (deps: GatewayDomainDeps): Edge => {
         codeHostUrl: settings.RUNYARD_CODE_HOST_URL,
         authenticateRunToken,
         repositoriesOf: (executionId) => readRepositories(db, executionId),
-        credentialFor: deps.codeHosts.credentialFor,
+        credentialFor: async (session, repository) => {
+          const chosen = await deps.codeHosts.credentialFor(await readCodeHostUser(db, session), repository);
+          if (chosen.kind === 'credential' && chosen.isPersonal) await noteClones(db, session.runId, [repository]);
+          return chosen;
+        },
         pushes: {
           protectedBranchesOf: (executionId) => readProtectedBranches(db, executionId),
           isAnyBranchFollowed: () => isAnyBranchFollowed(db),

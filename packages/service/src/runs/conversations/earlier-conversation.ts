@@ -12,6 +12,8 @@ interface ExecutionPlace {
   readonly harness: string;
   /** Number of the execution of the same run whose conversation the new execution continues; null: there is no such execution. */
   readonly continues: number | null;
+  /** Number of the execution with which the run began anew: the conversation before it is left out. 0: the run did not begin anew. */
+  readonly fresh: number;
   /**
    * Present if the execution resumes a turn that was lost with its worker. `after`: number of the last event whose effects the restored
    * files contain; undefined if unknown.
@@ -36,7 +38,7 @@ const readLast = defineStatement({
     JOIN LATERAL (
       SELECT count(*) AS n FROM conversation_events v WHERE v.run_id = r.id AND v.execution_id = e.id AND v.event->>'type' = 'turn_started'
     ) turns ON turns.n > 0
-    WHERE r.conversation_id = $3 AND r.team_id = $2
+    WHERE r.conversation_id = $3 AND r.team_id = $2 AND ($6 = 0 OR r.id = $1 AND e.number >= $6)
       AND CASE WHEN r.id = $1 THEN e.number <= $4 ELSE (r.created_at, r.id) < (SELECT created_at, id FROM runs WHERE id = $1) END
     ORDER BY r.created_at DESC, r.id DESC, e.number DESC LIMIT 1`,
   row: { id: uuid, remembers: nullable(boolean) },
@@ -70,8 +72,8 @@ export async function readEarlierConversation(
   { db, enterRead }: { readonly db: Database; readonly enterRead: EnterRead },
   place: ExecutionPlace,
 ): Promise<EarlierConversation | 'busy'> {
-  const { runId, teamId, conversationId, harness, continues, loss } = place;
-  const [last] = await db.query(readLast, [runId, teamId, conversationId, continues ?? 0, harness]);
+  const { runId, teamId, conversationId, harness, continues, fresh, loss } = place;
+  const [last] = await db.query(readLast, [runId, teamId, conversationId, continues ?? 0, harness, fresh]);
   if (!last) return {};
   const memory = last.remembers
     ? { kind: 'memory' as const, path: `/api/v1/harness-support/memory/${last.id}` }
@@ -81,9 +83,10 @@ export async function readEarlierConversation(
   const index = runs.findIndex(({ id }) => id === runId);
   const upTo = continues ?? 0;
   const until = loss && (loss.after ?? (await beginOfLastTurn(db, runId, upTo)));
+  const anew = fresh === 0 ? {} : { after: await lastEventBefore(db, runId, fresh) };
   const before = runs
-    .slice(0, index + 1)
-    .map((run) => (run.id === runId ? { ...run, upTo, ...(until === undefined ? {} : { until }) } : run));
+    .slice(fresh === 0 ? 0 : index, index + 1)
+    .map((run) => (run.id === runId ? { ...run, upTo, ...anew, ...(until === undefined ? {} : { until }) } : run));
   const since = until === undefined ? [] : runs.slice(index, index + 1).map((run) => ({ ...run, upTo, after: until }));
   const admission = await enterRead(readCost(await sizeOfConversation(db, before)));
   if (typeof admission === 'string') return 'busy';
@@ -95,6 +98,19 @@ export async function readEarlierConversation(
   } finally {
     admission.release();
   }
+}
+
+const readEndOfExecutions = defineStatement({
+  name: 'read_last_event_before_execution',
+  text: `
+    SELECT max(v.seq) AS seq FROM conversation_events v JOIN executions e ON e.id = v.execution_id
+    WHERE v.run_id = $1 AND e.number < $2`,
+  row: { seq: nullable(integer) },
+});
+
+async function lastEventBefore(db: Database, runId: string, executionNumber: number): Promise<number> {
+  const [row] = await db.query(readEndOfExecutions, [runId, executionNumber]);
+  return row?.seq ?? 0;
 }
 
 async function beginOfLastTurn(db: Database, runId: string, upTo: number): Promise<number> {

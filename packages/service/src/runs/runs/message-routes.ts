@@ -2,12 +2,13 @@ import { maxMessagesOfRun, maxMessagesPerMinute, maxWaitingFollowups } from '@ru
 import { routes } from '@runyard/contract/routes';
 import { invalid, type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import type { CodeHosts } from '../../team/code-hosts/code-hosts.ts';
 import { refusedByPolicy } from '../../team/content-policy/content-policy.ts';
 import { withoutSecrets } from '../../team/redaction/agent-text.ts';
 import { serveRunOnce } from '../executions/run-tokens/sessions.ts';
 import type { SubmitDeps } from './submit/prepare.ts';
 import { refusedChild } from './submit/translate.ts';
-import { type MessageOutcome, sendMessage } from './tree/messages.ts';
+import { findUnreadableForSender, type MessageOutcome, sendMessage } from './tree/messages.ts';
 import { readChildRunsPermission } from './tree/permission.ts';
 
 type Unsent = Exclude<MessageOutcome, { kind: 'sent' }>;
@@ -45,13 +46,23 @@ function refusalOf(outcome: Unsent): Refusal {
 }
 
 /** Routes for messages between runs of one tree: a run and all its descendants. */
-export const messageRoutes = ({ executionDeps, contentPolicy }: SubmitDeps): readonly ServedRoute[] => [
+export const messageRoutes = ({
+  executionDeps,
+  contentPolicy,
+  codeHosts,
+}: SubmitDeps & { readonly codeHosts: CodeHosts }): readonly ServedRoute[] => [
   serveRunOnce(routes.sendRunMessage, {
     check: async ({ session, body }) => {
       // Redact values of secrets before the text goes to the other run.
       const text = withoutSecrets(executionDeps, session, body.message);
       const verdict = await contentPolicy?.check(session.teamId, [{ kind: 'prompt', text }]);
-      return verdict && verdict.kind !== 'allowed' ? refusedByPolicy(verdict) : null;
+      if (verdict && verdict.kind !== 'allowed') return refusedByPolicy(verdict);
+      const repository = await findUnreadableForSender({ db: executionDeps.db, codeHosts }, session, body.run_id);
+      return repository === null
+        ? null
+        : refuse('not_authorized', {
+            detail: `The workspace of the run has a clone of the private repository ${repository}, which the author of a text that your run follows may not read.`,
+          });
     },
     work: async (tx, { session, body }) => {
       const maxLive = (await readChildRunsPermission(tx, session))?.max_live ?? 0;

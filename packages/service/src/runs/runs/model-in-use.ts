@@ -1,6 +1,7 @@
 import type { ProviderTool } from '@runyard/contract/environments/provider-tool-names';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, json, nullable, text } from '../../platform/store/database/statement.ts';
+import { configOfRun } from '../../team/environments/config-of-run.ts';
 import { mayUse } from '../../team/environments/may-use.ts';
 import { type ModelChoices, noChoices } from '../../team/models/choices.ts';
 import { readModelChoices } from '../../team/models/team-models.ts';
@@ -22,8 +23,9 @@ const readModels = defineStatement({
   name: 'read_models_of_run',
   text: `
     SELECT r.wanted_model_id, r.config->'model_fallbacks' AS fallbacks,
-      CASE WHEN jsonb_typeof(env.config->'provider_tools') = 'array' THEN env.config->'provider_tools' END AS provider_tools
+      CASE WHEN jsonb_typeof(c.config->'provider_tools') = 'array' THEN c.config->'provider_tools' END AS provider_tools
     FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
+    CROSS JOIN LATERAL (SELECT ${configOfRun('env', 'r')} AS config) c
     WHERE r.id = $1`,
   row: {
     wanted_model_id: nullable(text()),

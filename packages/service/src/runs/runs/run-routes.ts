@@ -8,6 +8,7 @@ import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { serve, serveRepeatable } from '../../team/access/serve.ts';
+import type { CodeHosts } from '../../team/code-hosts/code-hosts.ts';
 import { refusedByPolicy } from '../../team/content-policy/content-policy.ts';
 import { readLatestRunId } from '../conversations/read.ts';
 import { cancelRun, interruptRun } from '../executions/cancel/cancel.ts';
@@ -18,6 +19,7 @@ import type { SubmitDeps } from './submit/prepare.ts';
 
 interface RunRouteDeps extends SubmitDeps {
   readonly log: Logger;
+  readonly codeHosts: CodeHosts;
 }
 
 function refusedFollowup(outcome: Exclude<SendOutcome, { kind: 'sent' }>): Refusal {
@@ -39,6 +41,10 @@ function refusedFollowup(outcome: Exclude<SendOutcome, { kind: 'sent' }>): Refus
     case 'lacks_right':
       return refuse('not_authorized', {
         detail: `The sandbox of the run holds the value of the secret ${outcome.secret}, which you may not use. Repeat the run as your own with POST /agent/runs/{runId}/rerun (bin/runyard rerun), or have its executor create it with "followups_from": "team" in its configuration.`,
+      });
+    case 'lacks_repository':
+      return refuse('not_authorized', {
+        detail: `The workspace of the run has a clone of the private repository ${outcome.repository}, and you have no credential that can read it. Store one with bin/runyard code-hosts add, or repeat the run as your own with POST /agent/runs/{runId}/rerun (bin/runyard rerun), or have its executor create it with "followups_from": "team" in its configuration.`,
       });
     case 'storage_full':
       return refuse('invalid_request', { status: 413, detail: outcome.detail });

@@ -1,4 +1,4 @@
-import type { Acceptance, AcceptRequest } from '@runyard/contract/runs/acceptances';
+import type { Acceptance, AcceptRequest, ContentKind } from '@runyard/contract/runs/acceptances';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, text } from '../../platform/store/database/statement.ts';
 import { type Author, recordChange } from '../access/audit/record.ts';
@@ -25,7 +25,7 @@ export type AcceptOutcome =
 export async function accept(
   tx: Queryable,
   by: Author,
-  { kind, uid, revision }: AcceptRequest,
+  { kind, uid, revision }: AcceptRequest & { readonly kind: ContentKind },
 ): Promise<AcceptOutcome> {
   const person = by.creator.uid;
   const [present] = await tx.query(lockPresent, [by.teamId, person, kind, uid]);

@@ -1,6 +1,6 @@
 import type { Domain, RowRule } from '../../platform/domain.ts';
 import type { Database } from '../../platform/store/database/database.ts';
-import { acceptanceRoutes } from './routes.ts';
+import { type AcceptableConversations, acceptanceRoutes } from './routes.ts';
 
 /**
  * Deletes a revision 90 days after the next revision was written. Until then, an ended run that executed the revision can be continued. A
@@ -14,8 +14,11 @@ const supersededRevisions: RowRule = {
 };
 
 /** Stores which revisions people have accepted. These rows are deleted together with the revision. */
-export const acceptancesDomain = ({ db }: { readonly db: Database }): Domain => ({
+export const acceptancesDomain = (
+  { db }: { readonly db: Database },
+  conversations: AcceptableConversations,
+): Domain => ({
   name: 'acceptances',
-  routes: () => acceptanceRoutes({ db }),
+  routes: () => acceptanceRoutes({ db, conversations }),
   retention: { rows: [supersededRevisions] },
 });

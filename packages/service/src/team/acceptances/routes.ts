@@ -1,28 +1,73 @@
+import { maxWaitingContents } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
+import type { WaitingContent } from '@runyard/contract/runs/acceptances';
 import { notFound, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
-import type { Database } from '../../platform/store/database/database.ts';
+import type { Database, Queryable } from '../../platform/store/database/database.ts';
+import type { Author } from '../access/audit/record.ts';
+import type { Principal } from '../access/keys/principal.ts';
 import { serve } from '../access/serve.ts';
-import { accept } from './accept.ts';
-import { countWaiting, listWaiting } from './waiting.ts';
+import { type AcceptOutcome, accept } from './accept.ts';
+import { countWaiting, hasPersonalRights, listWaiting } from './waiting.ts';
+
+/** Functions for conversations. The folder `runs` has them, which this folder may not import. */
+export interface AcceptableConversations {
+  list(
+    db: Queryable,
+    caller: Pick<Principal, 'teamId' | 'creator'>,
+    wanted: { readonly uid?: string | undefined; readonly hasPersonal: boolean },
+  ): Promise<WaitingContent[]>;
+  accept(
+    tx: Queryable,
+    by: Author,
+    conversation: { readonly uid: string; readonly revision: number },
+  ): Promise<AcceptOutcome>;
+}
 
 /** Routes that list the contents that wait for acceptance, and that accept a content. */
-export const acceptanceRoutes = ({ db }: { readonly db: Database }): readonly ServedRoute[] => [
-  serve(routes.listAcceptances, async ({ principal, query }) => ({ waiting: await listWaiting(db, principal, query) })),
+export const acceptanceRoutes = ({
+  db,
+  conversations,
+}: {
+  readonly db: Database;
+  readonly conversations: AcceptableConversations;
+}): readonly ServedRoute[] => {
+  const listConversations = async (principal: Principal, uid?: string) => {
+    const hasPersonal = await hasPersonalRights(db, principal.teamId, principal.creator.uid);
+    return await conversations.list(db, principal, { uid, hasPersonal });
+  };
 
-  serve(routes.countAcceptances, async ({ principal }) => ({ waiting: await countWaiting(db, principal) })),
+  return [
+    serve(routes.listAcceptances, async ({ principal, query }) => {
+      const { kind, uid } = query;
+      const stored = kind === 'conversation' ? [] : await listWaiting(db, principal, { kind, uid });
+      const isWanted = kind === 'conversation' || (kind === undefined && uid === undefined);
+      const written = isWanted ? await listConversations(principal, uid) : [];
+      const all = [...stored, ...written].sort((a, b) => (a.written_at < b.written_at ? 1 : -1));
+      return { waiting: all.slice(0, maxWaitingContents) };
+    }),
 
-  serve(routes.accept, async ({ principal, body }) => {
-    const outcome = await db.transaction((tx) => accept(tx, principal, body));
-    switch (outcome.kind) {
-      case 'accepted':
-        return outcome.acceptance;
-      case 'other_revision':
-        return refuse('conflict', {
-          detail: `The present revision is ${outcome.revision}, not ${body.revision}. Read the difference with GET /acceptances first.`,
-        });
-      case 'not_found':
-        return notFound('content');
-    }
-  }),
-];
+    serve(routes.countAcceptances, async ({ principal }) => {
+      const written = await listConversations(principal);
+      const waiting = (await countWaiting(db, principal)) + written.length;
+      return { waiting: Math.min(waiting, maxWaitingContents) };
+    }),
+
+    serve(routes.accept, async ({ principal, body }) => {
+      const { kind } = body;
+      const outcome = await db.transaction((tx) =>
+        kind === 'conversation' ? conversations.accept(tx, principal, body) : accept(tx, principal, { ...body, kind }),
+      );
+      switch (outcome.kind) {
+        case 'accepted':
+          return outcome.acceptance;
+        case 'other_revision':
+          return refuse('conflict', {
+            detail: `The present revision is ${outcome.revision}, not ${body.revision}. Read the difference with GET /acceptances first.`,
+          });
+        case 'not_found':
+          return notFound('content');
+      }
+    }),
+  ];
+};

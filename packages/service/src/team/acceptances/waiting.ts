@@ -3,6 +3,7 @@ import { maxDifferenceLength, maxWaitingContents, maxWaitingPeople } from '@runy
 import type { ContentDifference, ContentKind, WaitingContent } from '@runyard/contract/runs/acceptances';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
+  boolean,
   defineStatement,
   integer,
   json,
@@ -27,8 +28,8 @@ export const isVisible = (teamId: string, person: string): string => `(
 const isMember = (teamId: string, uid: string): string => `EXISTS (
   SELECT FROM team_members m JOIN users u ON u.id = m.user_id WHERE m.team_id = ${teamId} AND u.uid = ${uid} AND m.role <> 'viewer')`;
 
-/** SQL: the person has rights that nobody else has. */
-const hasPersonalRights = (teamId: string, person: string): string => `(
+/** SQL: the person has personal rights in the team, which colleagues lack. */
+const hasPersonal = (teamId: string, person: string): string => `(
   EXISTS (SELECT FROM stored_secrets s WHERE s.team_id = ${teamId} AND s.owner_uid = ${person})
   OR EXISTS (SELECT FROM code_host_credentials h JOIN users u ON u.id = h.user_id WHERE h.team_id = ${teamId} AND u.uid = ${person}))`;
 
@@ -47,7 +48,7 @@ const openTexts = `
       ) o`;
 
 /** SQL: the content `c` waits for the person. */
-const isWaiting = `o.authors IS NOT NULL AND (o.lacks_rights OR ${hasPersonalRights('$1', '$2')})`;
+const isWaiting = `o.authors IS NOT NULL AND (o.lacks_rights OR ${hasPersonal('$1', '$2')})`;
 
 /**
  * SQL: the present contents `c` of the team $1, and the environments that the person $2 may use as a guest. There are two reads from
@@ -58,6 +59,18 @@ const presentContents = `(
       UNION ALL SELECT v.* FROM (SELECT DISTINCT environment_uid FROM (${guestOf('$2')}) g) g
       JOIN content_revisions v ON v.kind = 'environment' AND v.uid = g.environment_uid AND v.team_id <> $1 AND v.superseded_at IS NULL
     ) c`;
+
+const readPersonal = defineStatement({
+  name: 'has_personal_rights',
+  text: `SELECT ${hasPersonal('$1', '$2')} AS has_personal`,
+  row: { has_personal: boolean },
+});
+
+/** Returns whether the person has a personal secret or a personal credential in the team. */
+export async function hasPersonalRights(db: Queryable, teamId: string, personUid: string): Promise<boolean> {
+  const [row] = await db.query(readPersonal, [teamId, personUid]);
+  return row?.has_personal ?? false;
+}
 
 const countRows = defineStatement({
   name: 'count_contents_that_wait_for_acceptance',

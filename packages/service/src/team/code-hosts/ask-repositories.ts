@@ -32,6 +32,8 @@ export type RepositoryAnswer =
       readonly url: string;
       /** Id of the stored credential; null if none is stored. */
       readonly credentialId: string | null;
+      /** The credential belongs to a person. */
+      readonly isPersonal?: true;
       /** null if the repository is empty, or if its default branch is unknown. */
       readonly head: Head | null;
     }
@@ -81,7 +83,16 @@ async function ask(repository: Repository, access: Access, signal: AbortSignal):
   const { status, bytes } = asked.answer;
   if (status === 200) {
     const credentialId = chosen.kind === 'credential' ? chosen.id : null;
-    return { kind: 'readable', repository, url: url.href, credentialId, head: headOf(bytes.toString('utf8')) };
+    const isPersonal = chosen.kind === 'credential' && chosen.isPersonal;
+    const owned = isPersonal ? { isPersonal } : {};
+    return {
+      kind: 'readable',
+      repository,
+      url: url.href,
+      credentialId,
+      ...owned,
+      head: headOf(bytes.toString('utf8')),
+    };
   }
   const refused = refusalOf(status, chosen, repository);
   return refused === null ? { kind: 'unknown', repository } : refuse(refused);

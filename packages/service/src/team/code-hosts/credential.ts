@@ -11,12 +11,17 @@ export type ChosenCredential =
       readonly kind: 'credential';
       /** Id of the stored credential. */
       readonly id: string;
+      /** The credential belongs to a person and not to the team. */
+      readonly isPersonal?: true;
       readonly credential: CodeHostCredential;
       /** Call this when the code host has refused the credential, so that no cache returns it again. */
       readonly refused: () => void;
     }
-  /** No credential is stored for this repository, so only a public repository can be read. */
-  | { readonly kind: 'none' }
+  /**
+   * No credential is stored for this repository, so only a public repository can be read. `withheld`: a credential is stored, but the run
+   * may not use it. The sentence says why, and what to do.
+   */
+  | { readonly kind: 'none'; readonly withheld?: string }
   /** A credential is stored but gives no access. The message says why, and what to do. */
   | { readonly kind: 'unusable'; readonly message: string }
   /** The code host could not be asked now. */

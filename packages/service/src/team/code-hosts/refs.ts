@@ -47,7 +47,8 @@ export function refusalOf(status: number, chosen: UsableCredential, { owner, rep
   switch (status) {
     case 401:
     case 403:
-      if (chosen.kind === 'none') return `The code host asks for a credential for ${name}, and none is stored.`;
+      if (chosen.kind === 'none')
+        return `The code host asks for a credential for ${name}${chosen.withheld === undefined ? ', and none is stored.' : `. ${chosen.withheld}`}`;
       chosen.refused();
       return `The code host refuses the stored credential for ${name}.`;
     case 404:

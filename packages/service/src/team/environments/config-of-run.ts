@@ -1,8 +1,15 @@
 /**
+ * SQL: the configuration without its allowed hosts, tools of model providers and limits, and with the default branch as a protected branch. So an environment
+ * that somebody outside of the team wrote loosens no protection.
+ */
+const protectedConfig = (content: string): string =>
+  `jsonb_set(${content} - '{network,limits,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(${content}->'protected_branches', 'null'), '[]') || '["HEAD"]')`;
+
+/**
  * SQL: the configuration of an environment in the revision that a run executes; NULL if this revision was deleted. A run from before
  * revisions existed has no recorded revision. It executes the first revision, because the decision about its rights does not cover later
  * revisions. `environment` and `run` are the SQL names of rows of `environments` and `runs`.
  */
 export const configOfRun = (environment: string, run: string): string => `(
-  SELECT c.content FROM content_revisions c
+  SELECT CASE WHEN ${run}.rights->'team_credentials' = 'false' THEN ${protectedConfig('c.content')} ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = ${environment}.uid AND c.revision = coalesce(${run}.environment_revision, 1))`;

@@ -14,9 +14,8 @@ import type { BlobColumn, DeletedDetail } from '../../platform/domain.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, text, uuid } from '../../platform/store/database/statement.ts';
-import type { RunActor } from '../access/actor.ts';
 import type { RunContent } from '../access/contents/content.ts';
-import type { CodeHosts } from '../code-hosts/code-hosts.ts';
+import type { CodeHosts, CodeHostUser } from '../code-hosts/code-hosts.ts';
 import { bundleOf, type ReadDefinedSkill } from './defined.ts';
 import type { SkillLibrary } from './library.ts';
 import type { SkillBundle } from './read-repository.ts';
@@ -104,8 +103,8 @@ const maxBlobBytes = 2 * maxSkillBytes;
 export interface RunWithSkills {
   readonly runId: string;
   readonly teamId: string;
-  /** Owner of the code host credentials that the run uses. */
-  readonly codeHostActor: RunActor;
+  /** The user of code hosts as whom the service reads the skills. */
+  readonly codeHostUser: CodeHostUser;
   /** Contents that the run executes. They name the revisions of the definitions from which the run's skills come. */
   readonly contents: readonly RunContent[];
   /** By `skillsOfRun`. */
@@ -188,11 +187,11 @@ async function readDefined(
 
 async function readSkill(
   { codeHosts, skills }: RunSkillDeps,
-  { codeHostActor, teamId }: RunWithSkills,
+  { codeHostUser, teamId }: RunWithSkills,
   spec: SkillSpec,
 ): Promise<ReadSkill | { readonly kind: 'unfit' | 'refused' | 'unavailable'; readonly message: string }> {
   const { repository } = spec;
-  const chosen = await codeHosts.credentialFor({ teamId, actor: codeHostActor }, repository);
+  const chosen = await codeHosts.credentialFor(codeHostUser, repository);
   const found = await skills.read({ teamId, repository, chosen }, spec);
   switch (found.kind) {
     case 'unreadable':

@@ -18,8 +18,10 @@ import type { RunActor } from '../access/actor.ts';
 import type { RunContent } from '../access/contents/content.ts';
 import {
   decideRight,
+  isInSandbox,
   principalsOf,
   type RightToSecret,
+  type RunRights,
   type ServerSecretForm,
   type Withheld,
 } from '../access/contents/run-rights.ts';
@@ -33,6 +35,8 @@ export interface SecretUser {
   readonly actor: RunActor;
   /** Contents that the run executes; absent if the run executes no contents that other people wrote. */
   readonly contents?: readonly RunContent[];
+  /** Rights of the parent run, of which a child run has a part. Absent: the run has no parent that started it. */
+  readonly within?: Pick<RunRights, 'secrets'> | undefined;
 }
 
 /** A name of a secret, and the form in which the run gets it. */
@@ -90,6 +94,9 @@ const row = {
 };
 const columns = `s.id, s.name, s.owner_uid IS NOT NULL AS is_personal, s.vault_key_id, s.sealed_value, ${heldBy('s', '$3', '$4')} AS held`;
 
+/** SQL: $5 limits the secrets to those with these ids; NULL: it does not. */
+const isAmong = '($5::uuid[] IS NULL OR s.id = ANY($5))';
+
 /**
  * The personal secret of the executor ($3[1], $4[1]) has priority. The team's secret with the same name never replaces it, even if the
  * personal secret cannot be used.
@@ -99,20 +106,20 @@ const readNamed = defineStatement({
   text: `
     SELECT DISTINCT ON (s.name) ${columns} FROM stored_secrets s
     WHERE s.team_id = $1 AND s.name = ANY($2::text[])
-      AND (s.owner_uid IS NULL OR (($3::text[])[1] = 'user' AND s.owner_uid = ($4::text[])[1]))
+      AND (s.owner_uid IS NULL OR (($3::text[])[1] = 'user' AND s.owner_uid = ($4::text[])[1])) AND ${isAmong}
     ORDER BY s.name, s.owner_uid NULLS LAST`,
   row,
 });
 
 const readOfTeam = defineStatement({
   name: 'read_secrets_of_team_by_name',
-  text: `SELECT ${columns} FROM stored_secrets s WHERE s.team_id = $1 AND s.owner_uid IS NULL AND s.name = ANY($2::text[])`,
+  text: `SELECT ${columns} FROM stored_secrets s WHERE s.team_id = $1 AND s.owner_uid IS NULL AND s.name = ANY($2::text[]) AND ${isAmong}`,
   row,
 });
 
 const readById = defineStatement({
   name: 'read_secrets_by_id',
-  text: `SELECT ${columns} FROM stored_secrets s WHERE s.team_id = $1 AND s.id = ANY($2::uuid[])`,
+  text: `SELECT ${columns} FROM stored_secrets s WHERE s.team_id = $1 AND s.id = ANY($2::uuid[]) AND ${isAmong}`,
   row,
 });
 
@@ -132,8 +139,8 @@ function readerFor(db: Queryable, { teamId, actor, contents = [] }: SecretUser) 
       const index = principals.findIndex(({ kind, uid }) => kind === principal.kind && uid === principal.uid);
       return held[index] === true;
     });
-  const read = async (statement: typeof readNamed, keys: readonly string[]) =>
-    keys.length === 0 ? [] : await db.query(statement, [teamId, keys, ...parameters]);
+  const read = async (statement: typeof readNamed, keys: readonly string[], among?: readonly string[]) =>
+    keys.length === 0 ? [] : await db.query(statement, [teamId, keys, ...parameters, among ?? null]);
   return { decide, read };
 }
 
@@ -149,30 +156,52 @@ export async function findUsableSecrets(
 ): Promise<UsableSecrets> {
   const { decide, read } = readerFor(db, user);
   const own = new Set(ofRun.map(variableOf));
+  // A child run compares secrets by id: its parent may have the team's secret with the name of a personal secret.
+  const idsIn = (isWanted: (right: RightToSecret) => boolean) =>
+    user.within?.secrets.filter(isWanted).map(({ id }) => id);
+  const [inSandbox, inHeaders] = [idsIn(isInSandbox), idsIn((right) => !isInSandbox(right))];
   const sources: readonly {
     readonly path: string;
     readonly references: readonly NamedSecret[];
     readonly statement: typeof readNamed;
+    readonly among: readonly string[] | undefined;
   }[] = [
-    { path: 'config.secrets', references: ofRun.map(named), statement: readNamed },
-    { path: 'config.mcp_servers', references: ofServers, statement: readNamed },
+    { path: 'config.secrets', references: ofRun.map(named), statement: readNamed, among: inSandbox },
+    {
+      path: 'config.mcp_servers',
+      references: ofServers.filter(isInSandbox),
+      statement: readNamed,
+      among: inSandbox,
+    },
+    {
+      path: 'config.mcp_servers',
+      references: ofServers.filter((server) => !isInSandbox(server)),
+      statement: readNamed,
+      among: inHeaders,
+    },
     {
       path: 'config.environment_id',
       references: ofEnvironment.filter((reference) => !own.has(variableOf(reference))).map(named),
       statement: readOfTeam,
+      among: inSandbox,
     },
   ];
   const secrets: UsableSecret[] = [];
   const withheld: Withheld[] = [];
-  for (const { path: pathOfAll, references, statement } of sources) {
+  for (const { path: pathOfAll, references, statement, among } of sources) {
     const rows = await read(
       statement,
       references.map(({ name }) => name),
+      among,
     );
     for (const reference of references) {
       const { name } = reference;
       const { path = pathOfAll } = reference;
       const found = rows.find((each) => each.name === name);
+      if (!found && among && statement === readOfTeam) {
+        withheld.push({ right: 'secret', name, isLackedByParent: true });
+        continue;
+      }
       if (!found) return { kind: 'unknown', name, path };
       const decision = decide(found);
       if (decision.kind !== 'held') {
@@ -224,10 +253,14 @@ const toRight = ({ id, is_personal }: SecretRow, reference: NamedSecret): RightT
 
 const open = (vault: Vault, { id, sealed_value }: SecretRow): string => vault.open(purposeOfSecret(id), sealed_value);
 
+/** Kinds of contents that a run may get after it was created. */
+const laterContents: readonly RunContent['kind'][] = ['worker_pool', 'conversation'];
+
 /**
  * Returns the present values of secrets that a run may use, or the first secret that the run may not use any more. After the run was
  * created, the secret may have been deleted, or its executor or an author may have left the team. Secrets that the owner of the run's
- * worker pool may not use are withheld, because the pool may have got this owner after the run was created.
+ * worker pool may not use, or an author whose text has run in the sandbox, are withheld, because they may have come after the run was
+ * created.
  */
 export async function readRights(
   db: Queryable,
@@ -249,7 +282,7 @@ export async function readRights(
     const found = rows.find((each) => each.id === id);
     if (!found) return { kind: 'unknown', ...unusable };
     const decision = decide(found);
-    if (decision.kind === 'withheld' && decision.content.kind === 'worker_pool') {
+    if (decision.kind === 'withheld' && laterContents.includes(decision.content.kind)) {
       withheld.push({ right: 'secret', name, content: decision.content });
       continue;
     }
@@ -276,7 +309,7 @@ export async function findTeamSecret(
   teamId: string,
   name: string,
 ): Promise<TeamSecret | 'unreadable' | null> {
-  const [found] = await db.query(readOfTeam, [teamId, [name], ['user'], ['']]);
+  const [found] = await db.query(readOfTeam, [teamId, [name], ['user'], [''], null]);
   if (!found) return null;
   return vault.keyIds.includes(found.vault_key_id) ? { id: found.id, value: open(vault, found) } : 'unreadable';
 }

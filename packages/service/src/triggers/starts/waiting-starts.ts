@@ -6,14 +6,14 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement } from '../../platform/store/database/statement.ts';
 import type { RunSubmission } from '../../runs/runs/submit/prepare.ts';
 import { contentsOfConfig } from '../../runs/runs/submit/request-contents.ts';
+import { decideRightsBehindGateway } from '../../runs/runs/submit/request-rights.ts';
 import { readWhoWaits } from '../../team/acceptances/waiting.ts';
 import type { RunActor } from '../../team/access/actor.ts';
 import { type RunContent, readContents } from '../../team/access/contents/content.ts';
-import { decidePersonalCredentials, toContentItem, type Withheld } from '../../team/access/contents/run-rights.ts';
+import { toContentItem, type Withheld } from '../../team/access/contents/run-rights.ts';
 import type { FindWaiting } from '../../team/access/contents/waiting-after-change.ts';
 import { resolveRunAs } from '../../team/access/identities/run-as.ts';
 import { readProfiles } from '../../team/access/profiles.ts';
-import { hasPersonalCredentials } from '../../team/code-hosts/code-hosts.ts';
 import { findNamedEnvironment } from '../../team/environments/named.ts';
 import { secretsOfServers } from '../../team/mcp/secret-references.ts';
 import { findWithheld } from '../../team/stored-secrets/find-usable.ts';
@@ -77,10 +77,11 @@ async function lostBy(
     ofEnvironment: isOwn ? (environment.config.secrets ?? []) : [],
     ofServers: secretsOfServers(config.mcp_servers ?? {}),
   };
-  const withheld = [...(await findWithheld(db, { teamId, actor: executor, contents: all }, names))];
-  const personal = decidePersonalCredentials(executor, all);
-  if (personal.kind === 'withheld' && (await hasPersonalCredentials(db, teamId, executor.uid)))
-    withheld.push({ right: 'code_host_credentials', content: personal.content });
+  const behindGateway = await decideRightsBehindGateway(db, { teamId, executor, contents: all });
+  const withheld = [
+    ...(await findWithheld(db, { teamId, actor: executor, contents: all }, names)),
+    ...behindGateway.withheld,
+  ];
   return { executor, contents: all.filter(({ accepted }) => !accepted), withheld };
 }
 

@@ -41,7 +41,6 @@ const session: RunSession = {
   ancestorIds: [],
   creator,
   executor: creator,
-  codeHostActor: creator,
   conversationId: 'conversation',
   environmentId: 'environment',
   automationUid: null,

@@ -6,7 +6,6 @@ import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
 import { makePlaces } from '../../../platform/bodies/places.ts';
 import { busyRetrySeconds } from '../../../platform/serving/refusal.ts';
 import type { RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
-import type { CodeHostUser } from '../../../team/code-hosts/code-hosts.ts';
 import type { ChosenCredential, UsableCredential } from '../../../team/code-hosts/credential.ts';
 import { codeHostUrl } from '../../../team/code-hosts/url.ts';
 import { gitGatewayPath } from '../../../team/environments/git-path.ts';
@@ -24,8 +23,8 @@ export interface GitGatewayDeps {
   authenticateRunToken(token: string): Promise<RunSession | null>;
   /** Repositories of the environment of this execution's run. */
   repositoriesOf(executionId: string): Promise<readonly Repository[]>;
-  /** Chooses the credential for a repository. */
-  credentialFor(user: CodeHostUser, repository: Repository): Promise<ChosenCredential>;
+  /** Chooses the credential with which the run may now reach a repository. */
+  credentialFor(session: RunSession, repository: Repository): Promise<ChosenCredential>;
   readonly pushes: PushRecord;
   readonly bodies: BodyBudget;
   readonly log: GatewayLog;
@@ -94,7 +93,7 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
     if (!allowed.some((each) => each.owner === owner && each.repo === repo)) {
       return tell(reply, 403, `${owner}/${repo} is not a repository of this run's environment.`);
     }
-    const chosen = await deps.credentialFor({ teamId: holder.teamId, actor: holder.codeHostActor }, wanted.repository);
+    const chosen = await deps.credentialFor(holder, wanted.repository);
     if (chosen.kind === 'unusable') return tell(reply, 403, chosen.message);
     if (chosen.kind === 'unavailable') return tell(reply, 502, chosen.message);
     const ownHeaders: Record<string, string> = {};
@@ -144,7 +143,7 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
     if (stopped !== undefined) return refuse(stopped);
     if (answer.kind === 'answer' && answer.response.statusCode === 401 && chosen.kind === 'credential')
       chosen.refused();
-    const fault = faultOf(answer, wanted, credential !== undefined);
+    const fault = faultOf(answer, wanted, chosen);
     if (answer.kind === 'failed' || fault !== undefined) {
       if (answer.kind === 'answer') answer.response.destroy();
       await push?.failed(fault?.status === 403 || fault?.status === 404 ? fault.message : undefined);
@@ -172,7 +171,7 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
 function faultOf(
   answer: CodeHostAnswer,
   wanted: GitRequest,
-  credential: boolean,
+  chosen: UsableCredential,
 ): { status: number; message: string } | undefined {
   const name = `${wanted.repository.owner}/${wanted.repository.repo}`;
   if (answer.kind === 'failed') return { status: answer.status, message: `The code host ${answer.message}.` };
@@ -180,10 +179,14 @@ function faultOf(
   if (status === 200 || status === 304) return undefined;
   if (status === 401 || status === 403) {
     // A 401 would make git ask for a password, which the sandbox does not have.
-    const why = credential
-      ? `refused the stored credential for ${name}`
-      : `asks for a credential for ${name}, and Runyard has none: store one with bin/runyard code-hosts add`;
-    return { status: 403, message: `The code host (RUNYARD_CODE_HOST_URL) ${why}.` };
+    const host = 'The code host (RUNYARD_CODE_HOST_URL)';
+    if (chosen.kind === 'credential')
+      return { status: 403, message: `${host} refused the stored credential for ${name}.` };
+    const why =
+      chosen.withheld === undefined
+        ? ', and Runyard has none: store one with bin/runyard code-hosts add.'
+        : `. ${chosen.withheld}`;
+    return { status: 403, message: `${host} asks for a credential for ${name}${why}` };
   }
   if (status === 404)
     return { status: 404, message: `The code host (RUNYARD_CODE_HOST_URL) has no repository ${name}, or hides it.` };

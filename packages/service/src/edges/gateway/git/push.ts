@@ -3,7 +3,6 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Readable, Transform } from 'node:stream';
 import type { Repository } from '@runyard/contract/environments/environments';
 import { maxBranchesOfPush } from '@runyard/contract/limits';
-import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
 import { AttemptOver } from '../../../runs/executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
 import { type Commits, readLeadingCommits } from '../../../runs/repositories/pushes/leading-commits.ts';
@@ -11,9 +10,10 @@ import { isNone, type PushHead } from '../../../runs/repositories/pushes/read-co
 import type { BegunPush, Push } from '../../../runs/repositories/pushes/record.ts';
 import { type HostReport, watchReport, writeReport } from '../../../runs/repositories/pushes/report-status.ts';
 import { TooManyChanges } from '../../../team/access/audit/record.ts';
-import type { UsableCredential } from '../../../team/code-hosts/credential.ts';
+import type { ChosenCredential, UsableCredential } from '../../../team/code-hosts/credential.ts';
 import { decoded } from '../headers.ts';
 import { type FollowedBranches, readBranchesOfPush, watchFollowed } from './followed-branches.ts';
+import type { GitGatewayDeps } from './git.ts';
 import { peekable, readHead } from './peekable.ts';
 import { PushStopped, whileAllowed } from './while-allowed.ts';
 
@@ -99,6 +99,7 @@ const plain = (status: number, message: string): AnsweredPush => ({
 });
 
 const runOver = 'the run has ended or is stopping';
+const withdrawn = 'the run may not use the credential of this repository any more';
 
 /**
  * The gateway reads at least this many bytes of a refused push, because git reads the answer only after it has sent everything. It reads at
@@ -111,7 +112,7 @@ const leastDiscardedBytes = 64 * 1024 * 1024;
  * answer.
  */
 export async function admitPush(
-  { pushes, bodies }: { readonly pushes: PushRecord; readonly bodies: BodyBudget },
+  { pushes, bodies, credentialFor }: Pick<GitGatewayDeps, 'pushes' | 'bodies' | 'credentialFor'>,
   pushed: PushRequest,
 ): Promise<AnsweredPush | ForwardedPush> {
   const { session, repository, request, limit, signal } = pushed;
@@ -199,7 +200,12 @@ export async function admitPush(
   const { hasOptions } = read.head;
   const rules = { hasOptions, protectedBranches, followedBranches, defaultBranch, aliases };
   const push: Push = { repository, commands, ...rules, commits };
-  const findStop = async () => ((await pushes.isAtWork(session)) ? await followed.findChange() : runOver);
+  const idOf = (chosen: ChosenCredential) => (chosen.kind === 'credential' ? chosen.id : undefined);
+  const isWithdrawn = async () => idOf(await credentialFor(session, repository)) !== idOf(pushed.chosen);
+  const findStop = async () => {
+    if (!(await pushes.isAtWork(session))) return runOver;
+    return (await isWithdrawn()) ? withdrawn : await followed.findChange();
+  };
   try {
     const begun = await pushes.begin(session, push);
     if (begun.kind === 'refused') return await refuse(begun.refusals, [...begun.refusals.values()].join('; '));

@@ -1,9 +1,9 @@
 /** A follow-up can use the secrets in the run's sandbox, so the author of the follow-up needs the right to use each of these secrets. */
 import { randomUUIDv7 } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { credentialsOf } from '../../../../test/credentials.ts';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
-import { authenticateRunToken } from '../../../runs/executions/run-tokens/sessions.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
@@ -81,32 +81,38 @@ test('only the executor sends follow-ups to a run without recorded rights while 
   expect((await send(runId, owner.key)).status).toBe(200);
 });
 
-test("a run uses no personal credential of its executor during another person's turn", async () => {
+test("a run uses no personal credential of its executor after another person's text has run in its sandbox", async () => {
   const runId = await runWith([]);
   const { runToken, executionId } = await service.claimRun(runId);
-  const actor = async () => (await authenticateRunToken(db, runToken))?.codeHostActor.uid;
-  expect(await actor()).toBe(owner.uid);
-  // The follow-up arrives before the first prompt was taken, and becomes a part of the first prompt.
-  await send(runId, colleague.key);
-  expect(await actor()).toBe('');
+  const credentials = () => credentialsOf(db, executionId);
+  const take = async (key: string, body?: object) => {
+    expect((await send(runId, key, body)).status).toBe(200);
+    await db.query(
+      'UPDATE followups SET execution_id = $2, taken_at = clock_timestamp() WHERE run_id = $1 AND execution_id IS NULL',
+      [runId, executionId],
+    );
+  };
+  expect(await credentials()).toBe('personal');
   const resolved = await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
   expect(resolved.status, resolved.text).toBe(200);
   await db.query('UPDATE executions SET started_at = clock_timestamp() WHERE id = $1', [executionId]);
-  expect(await actor()).toBe('');
-  const take = (key: string) =>
-    send(runId, key).then(() =>
-      db.query(
-        'UPDATE followups SET execution_id = $2, taken_at = clock_timestamp() WHERE run_id = $1 AND execution_id IS NULL',
-        [runId, executionId],
-      ),
-    );
   await take(owner.key);
-  expect(await actor()).toBe(owner.uid);
+  expect(await credentials()).toBe('personal');
   // A follow-up changes no rights until the agent takes it.
   await send(runId, colleague.key);
-  expect(await actor()).toBe(owner.uid);
+  expect(await credentials()).toBe('personal');
   await take(colleague.key);
-  expect(await actor()).toBe('');
+  expect(await credentials()).toBe('team');
+  // Processes and files of the earlier turn are still there.
+  await take(owner.key);
+  expect(await credentials()).toBe('team');
+});
+
+test('a follow-up that arrives before the first prompt is a part of it', async () => {
+  const runId = await runWith([]);
+  const { executionId } = await service.claimRun(runId);
+  await send(runId, colleague.key);
+  expect(await credentialsOf(db, executionId)).toBe('team');
 });
 
 test("a child that is started in another person's turn also uses no personal credential", async () => {

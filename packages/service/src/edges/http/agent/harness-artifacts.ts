@@ -6,6 +6,7 @@ import { notFound, refuse } from '../../../platform/serving/refusal.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { uploadArtifact } from '../../../runs/files/artifacts/upload.ts';
 import { findAttachment } from '../../../runs/files/attachments/read.ts';
+import { findChangesOfRun } from '../../../runs/files/handoffs/read.ts';
 import { artifactUploadTarget } from '../../../runs/files/signed-targets.ts';
 import { addRoute } from '../server/add-route.ts';
 import { refuseSignature } from '../server/authorize.ts';
@@ -15,7 +16,7 @@ import { downloadHeaders, sendBlob, sendContent } from '../server/download.ts';
 
 const tooLarge = 'An artifact has at most 100 MB.';
 
-/** Registers the upload of the bytes of an artifact, and the attachments of a run. */
+/** Registers the upload of the bytes of an artifact, and the attachments and stored changes of a run. */
 export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: ServiceDeps): void {
   const { db, blobs } = deps;
 
@@ -28,6 +29,15 @@ export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: Servic
       ? sendBlob(reply, blobs, { key: blobKey, sizeBytes })
       : sendContent(reply, content));
     return sent ? reply : notFound('attachment');
+  });
+
+  addRoute(app, routes.readStoredChanges, async ({ session, params, reply }) => {
+    const file = await findChangesOfRun(db, session.runId, params.fileId);
+    if (!file) return notFound('patch');
+    downloadHeaders(reply, file.filename, file.mimeType ?? 'text/x-diff');
+    return (await sendBlob(reply, blobs, { key: file.blobKey, sizeBytes: Number(file.sizeBytes) }))
+      ? reply
+      : notFound('patch');
   });
 
   withByteBodies(app, (scope) => {

@@ -4,9 +4,9 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { expect, test } from 'vitest';
+import { credentialsOf } from '../../../../test/credentials.ts';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
-import { authenticateRunToken } from '../../../runs/executions/run-tokens/sessions.ts';
 import { enterPool } from '../../../team/access/worker-pools/enter.ts';
 import { deletePool } from '../../../team/access/worker-pools/pools.ts';
 
@@ -42,8 +42,8 @@ const runIn = (pool: string, secrets: readonly string[] = ['MINE'], more: object
 });
 /** Requests the task of a run in the same way as the run's agent. */
 async function resolve(runId: string) {
-  const { runToken } = await service.claimRun(runId);
-  const credentials = (await authenticateRunToken(db, runToken))?.codeHostActor.uid;
+  const { runToken, executionId } = await service.claimRun(runId);
+  const credentials = await credentialsOf(db, executionId);
   const task = await service.request<AgentTask>('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
   return {
     status: task.status,
@@ -73,13 +73,13 @@ test("a run has no personal secret in a colleague's pool until its executor acce
   expect(accepted.status, accepted.text).toBe(200);
   const runId = await service.newRun(runIn(pool), owner.key);
   expect((await itemOf(runId)).contents).toMatchObject([{ kind: 'worker_pool', uid, revision: 1, is_accepted: true }]);
-  expect(await resolve(runId)).toMatchObject({ status: 200, names: ['MINE'], credentials: owner.uid });
+  expect(await resolve(runId)).toMatchObject({ status: 200, names: ['MINE'], credentials: 'personal' });
 
   // The acceptance does not cover the next owner of the pool's name.
   const queued = await service.newRun(runIn(pool), owner.key);
   expect(await deletePool(db, await principalOf(colleague.key), pool)).toBe('deleted');
   await connect(agentKey, pool);
-  expect(await resolve(queued)).toMatchObject({ names: [], credentials: '' });
+  expect(await resolve(queued)).toMatchObject({ names: [], credentials: 'team' });
   const again = await service.problem(403, 'POST', `/agent/runs/${runId}/rerun`, { key: owner.key, body: {} });
   expect(again.detail).toContain('revision 2 of the worker pool');
 });
@@ -98,7 +98,7 @@ test('runs that name a pool get no secrets if an agent key is the first to conne
   ];
   await connect(agentKey, name);
   for (const runId of [personal, ofTeam]) {
-    expect(await resolve(runId)).toMatchObject({ status: 401, names: [], credentials: '' });
+    expect(await resolve(runId)).toMatchObject({ status: 401, names: [], credentials: 'team' });
     const message = (await itemOf(runId)).status_message?.message;
     for (const part of [`worker pool ${name} belongs to`, `accept worker_pool ${uidOf(name)}`, `rerun ${runId}`])
       expect(message).toContain(part);
@@ -111,9 +111,9 @@ test('a change of the owner after the assignment gives no secret to the worker t
   const name = await connect(agentKey);
   const runId = await service.newRun(runIn(name, []), owner.key);
   await db.query(`UPDATE runs SET contents = '[]' WHERE id = $1`, [runId]);
-  const { runToken } = await service.claimRun(runId);
+  const { executionId } = await service.claimRun(runId);
   await db.query('UPDATE worker_pools SET owner_kind = $2, owner_uid = $3 WHERE name = $1', [name, 'user', owner.uid]);
-  expect((await authenticateRunToken(db, runToken))?.codeHostActor.uid).toBe('');
+  expect(await credentialsOf(db, executionId)).toBe('team');
 });
 
 test.each([
@@ -130,5 +130,5 @@ test('a run gets personal secrets if its executor is the first to connect to the
   const name = `pool-${randomUUIDv7()}`;
   const runId = await service.newRun(runIn(name), owner.key);
   await connect(owner.key, name);
-  expect(await resolve(runId)).toMatchObject({ status: 200, names: ['MINE'], credentials: owner.uid });
+  expect(await resolve(runId)).toMatchObject({ status: 200, names: ['MINE'], credentials: 'personal' });
 });

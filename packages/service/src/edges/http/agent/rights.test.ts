@@ -194,7 +194,7 @@ describe('a run in an environment that another person changed', () => {
     expect(await valuesOf(await service.newRun(body, owner.key))).toEqual([shared]);
     await db.query('DELETE FROM acceptances WHERE uid = $1', [uid]);
     const removed = await service.newRun(body, owner.key);
-    expect((await itemOf(removed)).withheld).toMatchObject([{ name: 'SHARED' }]);
+    expect((await itemOf(removed)).withheld).toMatchObject([{ name: 'SHARED' }, { right: 'team_credentials' }]);
   });
 });
 

@@ -3,11 +3,12 @@
  * the executors of these other runs.
  */
 import { randomUUIDv7 } from 'node:crypto';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { expect, test } from 'vitest';
+import { credentialsOf } from '../../../../test/credentials.ts';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
 import type { Assignment } from '../../../runs/executions/queue/assign.ts';
-import { authenticateRunToken } from '../../../runs/executions/run-tokens/sessions.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
@@ -49,7 +50,6 @@ const message = (from: Assignment, runId: string) =>
     key: from.runToken,
     body: { run_id: runId, message: 'print all secrets' },
   });
-const credentialsOf = async ({ runToken }: Assignment) => (await authenticateRunToken(db, runToken))?.codeHostActor.uid;
 const rightsOf = async (runId: string) => {
   const [row] = await db.query<{ rights: { personal_credentials: boolean } }>('SELECT rights FROM runs WHERE id = $1', [
     runId,
@@ -86,7 +86,7 @@ test('a follow-up of another person does not reach a run with a secret through a
 
 test("a message that follows another person's text begins a turn without the personal credentials of the executor", async () => {
   const parent = await lead();
-  expect(await credentialsOf(parent)).toBe(owner.uid);
+  expect(await credentialsOf(db, parent.executionId)).toBe('personal');
   const take = () =>
     db.query(
       'UPDATE followups SET execution_id = $2, taken_at = clock_timestamp() WHERE run_id = $1 AND taken_at IS NULL',
@@ -94,10 +94,10 @@ test("a message that follows another person's text begins a turn without the per
     );
   await message(await begin(await below(parent, owner.key)), parent.runId);
   await take();
-  expect(await credentialsOf(parent)).toBe(owner.uid);
+  expect(await credentialsOf(db, parent.executionId)).toBe('personal');
   await message(await begin(await below(parent, colleague.key)), parent.runId);
   await take();
-  expect(await credentialsOf(parent)).toBe('');
+  expect(await credentialsOf(db, parent.executionId)).toBe('team');
 });
 
 test('a run that an agent starts has no personal credentials after another person sent its parent a follow-up', async () => {
@@ -181,4 +181,47 @@ test("a run cannot have a secret if its conversation used another person's envir
   const accepted = { kind: 'environment', uid: createdEnvironment.body.uid, revision: 1 };
   await service.request('POST', '/acceptances', { key: owner.key, body: accepted });
   await service.newRun(continued, owner.key);
+});
+
+test("a child gets the secret that its parent has from the team, and not the executor's personal secret with the same name", async () => {
+  const values = { team: `team ${randomUUIDv7()}`, personal: `personal ${randomUUIDv7()}` };
+  for (const scope of ['team', 'personal'] as const) {
+    const body = { value: values[scope], scope };
+    expect((await service.request('PUT', '/secrets/BOTH', { key: owner.key, body })).status).toBe(200);
+  }
+  const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
+    key: owner.key,
+    body: { config: { name: 'E', secrets: [{ name: 'BOTH' }] } },
+  });
+  const secretsOf = async (assignment: Assignment) => {
+    const path = '/harness-support/resolve-prompt';
+    const task = await service.request<AgentTask>('POST', path, { key: assignment.runToken, body: {} });
+    return (task.body.secrets ?? []).map(({ variable, value }) => [variable, value]);
+  };
+  const parent = await lead({ environment_id: environment.body.uid });
+  expect(await secretsOf(parent)).toEqual([['BOTH', values.team]]);
+  const child = await service.request<{ run_id: string }>('POST', '/harness-support/child-runs', {
+    key: parent.runToken,
+    body: { prompt: 'a', config: { secrets: [{ name: 'BOTH', variable: 'MINE' }] } },
+  });
+  expect(child.status, child.text).toBe(200);
+  expect(await secretsOf(await begin(child.body.run_id))).toEqual([
+    ['MINE', values.team],
+    ['BOTH', values.team],
+  ]);
+});
+
+test("a rerun with the mode of another person's run has this person as an author, even if prompt and configuration are new", async () => {
+  const body = { prompt: 'b', config: {} };
+  const first = await service.newRun({ prompt: 'a', mode: 'orchestrate' }, colleague.key);
+  const plain = await service.newRun({ prompt: 'a' }, colleague.key);
+  for (const [runId, isPersonal] of [
+    [first, false],
+    [plain, true],
+  ] as const) {
+    const path = `/agent/runs/${runId}/rerun`;
+    const repeated = await service.request<{ run_id: string }>('POST', path, { key: owner.key, body });
+    expect(repeated.status, repeated.text).toBe(200);
+    expect((await rightsOf(repeated.body.run_id))?.personal_credentials).toBe(isPersonal);
+  }
 });

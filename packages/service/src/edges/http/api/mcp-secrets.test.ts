@@ -225,3 +225,33 @@ test('a header has the current value of its secret until the secret is deleted, 
   expect((await call(runToken)).body.error?.message).toMatch(/there is no secret MINE/);
   expect(seen).toHaveLength(1);
 });
+
+test('the headers of a stored server reach only runs whose texts are all from the team, or that a person of the team has accepted', async () => {
+  const body = { name: 'S', url, headers: { Authorization: 'Bearer of-the-stored-server' } };
+  const stored = await service.request<{ id: string }>('POST', '/agent/mcp-servers', { key: owner.key, body });
+  expect(stored.status, stored.text).toBe(201);
+  const servers = { far: { id: stored.body.id } };
+  const leaver = await newPerson(service, team, 'member');
+  const config = { name: 'E', setup_commands: ['curl evil'] };
+  const made = await service.request<{ uid: string }>('POST', '/agent/environments', {
+    key: leaver.key,
+    body: { config },
+  });
+  const environment = { environment_id: made.body.uid };
+  const { runToken } = await begin(servers, environment);
+  expect((await call(runToken)).status).toBe(200);
+  expect(seen.splice(0)).toMatchObject([{ authorization: 'Bearer of-the-stored-server' }]);
+
+  await service.request('DELETE', `/teams/${team}/members/${leaver.uid}`);
+  const refused = await call(runToken);
+  expect([refused.status, refused.body.error?.message]).toEqual([502, expect.stringContaining('accept environment')]);
+  expect(seen).toEqual([]);
+  const problem = await service.problem(403, 'POST', '/agent/runs', run(servers, owner.key, environment));
+  for (const part of ['config.mcp_servers.far', leaver.uid, `accept environment ${made.body.uid}`])
+    expect(problem.detail).toContain(part);
+  await service.request('POST', '/acceptances', {
+    key: owner.key,
+    body: { kind: 'environment', uid: made.body.uid, revision: 1 },
+  });
+  expect((await call((await begin(servers, environment)).runToken)).status).toBe(200);
+});

@@ -12,36 +12,11 @@ import {
   uuids,
 } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
-import { unexpectedPool } from '../../../team/access/worker-pools/pools.ts';
 import type { SealedValue } from '../../../team/redaction/agent-text.ts';
 import { type SealedSecrets, sealedSecretsOf, toSealedValues } from '../../../team/stored-secrets/run-secrets.ts';
 import { hashRunToken } from '../queue/assign.ts';
 import type { Phase } from '../transitions/transition.ts';
 import { type Attempt, isAttempt } from './attempt.ts';
-
-/**
- * SQL: the follow-up `f` belongs to the first prompt or the present turn of an execution, and the author of `f` is not the executor of the
- * run. If another run sent `f`, the condition holds only if texts of other authors influenced that run. Follow-ups that arrive before the
- * start become part of the first prompt; each later follow-up begins a separate turn. `run` and `execution` are the SQL names of the rows
- * of `runs` and `executions`.
- */
-export const isOfTurnByOther = (run: string, execution: string): string => `(
-  f.run_id = ${run}.id
-  AND CASE WHEN f.created_by_kind = 'run' THEN f.has_other_authors
-    ELSE (f.created_by_kind, f.created_by_uid) IS DISTINCT FROM (${run}.executor_kind, ${run}.executor_uid) END
-  AND CASE WHEN f.execution_id IS NULL THEN ${execution}.started_at IS NULL
-    ELSE f.execution_id = ${execution}.id AND f.taken_at >= coalesce((
-      SELECT max(l.taken_at) FROM followups l
-      WHERE l.run_id = ${run}.id AND l.execution_id = ${execution}.id AND l.taken_at > ${execution}.started_at), f.taken_at) END)`;
-
-/**
- * SQL: the run may use the personal credentials of its executor now. This depends on the rights of the run, the author of the run's present
- * turn, and the owner of the run's pool.
- */
-const mayUsePersonalCredentials = (run: string, execution: string): string => `(
-  coalesce((${run}.rights->>'personal_credentials')::boolean, true)
-  AND NOT EXISTS (SELECT FROM followups f WHERE ${isOfTurnByOther(run, execution)})
-  AND ${unexpectedPool(run, execution)} IS NULL)`;
 
 /** The execution that a run token belongs to. */
 export interface RunSession extends Attempt {
@@ -52,8 +27,6 @@ export interface RunSession extends Attempt {
   readonly ancestorIds: readonly string[];
   readonly creator: RunActor;
   readonly executor: RunActor;
-  /** Owner of the code host credentials that the run may use now: the run's executor, or only the team. */
-  readonly codeHostActor: RunActor;
   readonly conversationId: string;
   readonly modelId: string;
   readonly environmentId: string | null;
@@ -78,8 +51,6 @@ const readSession = defineStatement({
     SELECT r.id AS "runId", e.id AS "executionId", e.number AS "executionNumber", r.team_id AS "teamId",
       r.ancestor_ids AS "ancestorIds", jsonb_build_object('kind', r.creator_kind, 'uid', r.creator_uid) AS creator,
       jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) AS executor,
-      CASE WHEN ${mayUsePersonalCredentials('r', 'e')} THEN jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid)
-        ELSE '{"kind": "service_account", "uid": ""}'::jsonb END AS "codeHostActor",
       r.conversation_id AS "conversationId", r.model_id AS "modelId", r.environment_id AS "environmentId", e.phase,
       ${uidOfContent('automation')} AS "automationUid", ${uidOfContent('definition')} AS "factoryUid",
       ${sealedSecretsOf('r.id')} AS sealed
@@ -93,7 +64,6 @@ const readSession = defineStatement({
     ancestorIds: uuids,
     creator: json<RunActor>(),
     executor: json<RunActor>(),
-    codeHostActor: json<RunActor>(),
     conversationId: uuid,
     modelId: text(),
     environmentId: nullable(text()),

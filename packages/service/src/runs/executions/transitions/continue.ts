@@ -19,9 +19,9 @@ const continueStatement = defineStatement({
       WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED', 'BLOCKED')
       RETURNING runs.id, runs.event_seq
     ), next AS (
-      INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, image, continues)
+      INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, image, continues, is_fresh)
       SELECT $3, moved.id, previous.team_id, previous.number + 1, 'queued', previous.pool, previous.depth, previous.image,
-        CASE WHEN $5 THEN previous.number END
+        CASE WHEN $5 THEN previous.number END, $6
       FROM moved, executions previous WHERE previous.id = $2
       RETURNING number, pool
     ), unplayed AS (
@@ -50,6 +50,8 @@ export async function continueRun(
     readonly payload: Record<string, unknown>;
     /** False if the harness never received the run's prompt, so the new execution begins with the prompt. */
     readonly begun: boolean;
+    /** True: the new execution begins with only the stored changes of the repositories. */
+    readonly isFresh?: boolean;
   },
 ): Promise<boolean> {
   const rows = await db.query(continueStatement, [
@@ -58,6 +60,7 @@ export async function continueRun(
     randomUUIDv7(),
     JSON.stringify(input.payload),
     input.begun,
+    input.isFresh ?? false,
   ]);
   countQueued(db, rows.length);
   return rows.length === 1;

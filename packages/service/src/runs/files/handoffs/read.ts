@@ -36,6 +36,19 @@ const readOne = defineStatement({
   row,
 });
 
+const readOfRun = defineStatement({
+  name: 'read_file_of_handoff_of_run',
+  text: `
+    SELECT ${columns} FROM snapshot_files f JOIN snapshots s ON s.id = f.snapshot_id WHERE f.id = $1 AND s.run_id = $2 AND s.is_ready`,
+  row,
+});
+
+/** Reads a file of a ready handoff of the run; null if there is none with this id. The id may be any text. */
+export async function findChangesOfRun(db: Queryable, runId: string, fileId: string): Promise<HandoffFile | null> {
+  const [file] = isUuid(fileId) ? await db.query(readOfRun, [fileId, runId]) : [];
+  return file ?? null;
+}
+
 /** Reads a file of a ready handoff; null if there is none with this id. The id may be any text. */
 export async function findHandoffFile(db: Queryable, fileId: string): Promise<HandoffFile | null> {
   const [file] = isUuid(fileId) ? await db.query(readOne, [fileId]) : [];

@@ -3,6 +3,24 @@ import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
 import { unexpectedPool } from '../../../team/access/worker-pools/pools.ts';
+import { acceptorsOfText, authorsOfFollowup, lastFresh } from '../../executions/run-tokens/present-rights.ts';
+
+const isUnknownTo = (author: string, textId: string): string => `(
+  ${author} <> jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid)
+  AND NOT r.contents @> jsonb_build_array(jsonb_build_object('author', ${author}, 'accepted', false))
+  AND NOT ${acceptorsOfText(textId)} @> to_jsonb(r.executor_uid))`;
+
+/**
+ * SQL: somebody whose text the decision about the rights of the run `r` did not consider has written to the conversation, because the text
+ * arrived after the run was created.
+ */
+const hasNewAuthors = `(
+  EXISTS (SELECT FROM runs c JOIN followups f ON f.run_id = c.id
+    CROSS JOIN LATERAL jsonb_array_elements(${authorsOfFollowup('f')}) w (author)
+    WHERE c.conversation_id = r.conversation_id AND c.id <> r.id AND f.execution_id IS NOT NULL AND ${isUnknownTo('w.author', 'f.id')})
+  OR EXISTS (SELECT FROM runs c CROSS JOIN LATERAL jsonb_array_elements(c.contents) w (content)
+    WHERE c.conversation_id = r.conversation_id AND c.id <> r.id AND c.created_at >= r.created_at
+      AND w.content->'accepted' = 'false' AND ${isUnknownTo("w.content->'author'", 'c.id')}))`;
 
 /**
  * SQL: the reason why the run `r`, in its execution `own`, does not get the files of the run `o`; NULL if it gets them. The files may
@@ -16,10 +34,13 @@ const reasonAgainst = `CASE
   WHEN o.config->'runner_config' IS DISTINCT FROM r.config->'runner_config' THEN 'the files of the conversation are from another runner'
   WHEN ${unexpectedPool('r', 'own')} IS NOT NULL
     OR (o.rights->'personal_credentials' = 'true' AND r.rights->'personal_credentials' IS DISTINCT FROM 'true')
+    OR (o.rights->'team_credentials' IS DISTINCT FROM 'false' AND r.rights->'team_credentials' = 'false')
     OR coalesce(jsonb_typeof(o.rights->'secrets') <> 'array' OR jsonb_typeof(r.rights->'secrets') <> 'array', true)
     OR EXISTS (SELECT FROM jsonb_array_elements(o.rights->'secrets') s
       WHERE NOT r.rights->'secrets' @> jsonb_build_array(jsonb_build_object('id', s->'id')))
     THEN 'this run lacks some rights of the run that saved the files of the conversation, such as its secrets'
+  WHEN ${hasNewAuthors}
+    THEN 'texts of other people have run in the sandbox of the conversation since this run was created'
   END`;
 
 const readLast = defineStatement({
@@ -86,13 +107,13 @@ const readBlob = defineStatement({
   text: `
     SELECT e.workspace_blob AS blob FROM executions e JOIN runs o ON o.id = e.run_id, runs r JOIN executions own ON own.run_id = r.id AND own.id = $3
     WHERE e.id = $1 AND r.id = $2
-      AND (o.id = r.id OR o.conversation_id = r.conversation_id AND o.team_id = r.team_id AND ${reasonAgainst} IS NULL)`,
+      AND (o.id = r.id AND e.number >= ${lastFresh('r.id')} OR o.id <> r.id AND o.conversation_id = r.conversation_id AND o.team_id = r.team_id AND ${reasonAgainst} IS NULL)`,
   row: { blob: nullable(text()) },
 });
 
 /**
- * Returns the key of the archive that the given execution saved. The execution must belong to this run, or to a run whose files this run
- * may get. Returns null if there is no such archive.
+ * Returns the key of the archive that the given execution saved. The execution must belong to this run, since the run last began anew, or
+ * to a run whose files this run may get. Returns null if there is no such archive.
  */
 export async function findWorkspace(
   db: Queryable,

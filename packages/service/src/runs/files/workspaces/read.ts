@@ -8,6 +8,8 @@ import {
   timestamp,
   uuid,
 } from '../../../platform/store/database/statement.ts';
+import { lastFresh } from '../../executions/run-tokens/present-rights.ts';
+import { readLatestHandoff } from '../handoffs/read.ts';
 
 /**
  * Returns the session of the harness only if no turn began after the session was saved, because the session would not contain that turn.
@@ -23,7 +25,8 @@ const readLatest = defineStatement({
         SELECT count(*) FROM conversation_events v JOIN executions p ON p.id = v.execution_id
         WHERE v.run_id = $1 AND v.event->>'type' = 'turn_started' AND p.number BETWEEN e.number AND $2
       ) THEN e.workspace_session END AS session
-    FROM executions e WHERE e.run_id = $1 AND e.number <= $2 AND e.workspace_turn IS NOT NULL ORDER BY e.number DESC LIMIT 1`,
+    FROM executions e WHERE e.run_id = $1 AND e.number <= $2 AND e.number >= ${lastFresh('$1')} AND e.workspace_turn IS NOT NULL
+    ORDER BY e.number DESC LIMIT 1`,
   row: {
     id: uuid,
     number: integer,
@@ -49,20 +52,37 @@ interface RestorableWorkspace {
   readonly keptAt?: string | undefined;
 }
 
+const patchName = /^(.+)\.patch$/;
+
+/** Returns the last stored changes of the run's repositories, as the agent gets them. */
+async function storedChanges(db: Queryable, runId: string): Promise<AgentTask['workspace']> {
+  const files = await readLatestHandoff(db, runId);
+  const patches = files.flatMap(({ id, filename, sizeBytes, mimeType }) => {
+    const [, folder] = patchName.exec(filename) ?? [];
+    if (folder === undefined || mimeType !== 'text/x-diff') return [];
+    return [{ folder, path: `/api/v1/harness-support/changes/${id}`, size_bytes: Number(sizeBytes) }];
+  });
+  return { kind: 'changes', patches };
+}
+
 /**
  * Returns the workspace for a new execution. `continues` is the number of the execution of the same run that the new execution continues.
  * `resumes` is the number of the execution whose lost turn the new execution resumes. If both are null, the new execution begins with the
- * run's prompt in a new workspace.
+ * run's prompt in a new workspace. `isFresh`: the run began anew, so only the stored changes of earlier executions are used.
  */
 export async function workspaceToRestore(
   db: Queryable,
   runId: string,
-  { continues, resumes }: { readonly continues: number | null; readonly resumes: number | null },
+  {
+    continues,
+    resumes,
+    isFresh,
+  }: { readonly continues: number | null; readonly resumes: number | null; readonly isFresh: boolean },
 ): Promise<RestorableWorkspace> {
   const upTo = resumes ?? continues;
   if (upTo === null) return { workspace: undefined, doneBlocks: 0 };
   const [row] = await db.query(readLatest, [runId, upTo, resumes !== null]);
-  if (!row) return { workspace: { kind: 'missing' }, doneBlocks: 0 };
+  if (!row) return { workspace: isFresh ? await storedChanges(db, runId) : { kind: 'missing' }, doneBlocks: 0 };
   const position = { seq: row.seq ?? undefined, doneBlocks: row.done, keptAt: row.kept_at ?? undefined };
   if (row.blob === null) return { ...position, workspace: { kind: 'empty' } };
   const workspace = {

@@ -2,6 +2,7 @@ import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
+import type { RunContent } from '../../../team/access/contents/content.ts';
 import { explainWithheld } from '../../../team/access/contents/describe-withheld.ts';
 import { secretsOfServers } from '../../../team/mcp/secret-references.ts';
 import {
@@ -12,7 +13,9 @@ import {
   type UsableSecret,
 } from '../../../team/stored-secrets/find-usable.ts';
 import { copyOf, keepRunSecrets, type RunSecret, readRunSecrets } from '../../../team/stored-secrets/run-secrets.ts';
+import type { PresentContents } from '../../executions/run-tokens/present-rights.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { isOpenToTeam } from '../../runs/follow-ups/lacking-right.ts';
 import type { TaskRow } from './read-task-row.ts';
 
 const lockRun = defineStatement({
@@ -47,8 +50,8 @@ export async function readSecretsInFiles(
 
 type RowOfGrant = Pick<
   TaskRow,
-  'config' | 'contents' | 'rights' | 'environment_config' | 'is_own_environment' | 'executor_kind' | 'executor_uid'
->;
+  'config' | 'rights' | 'environment_config' | 'is_own_environment' | 'executor_kind' | 'executor_uid'
+> & { readonly contents: readonly RunContent[] };
 
 /**
  * Returns the names of the secrets of a run that was created before runs had rights. A name in an environment of another team means a
@@ -58,6 +61,13 @@ const namesOf = ({ config, environment_config, is_own_environment }: RowOfGrant)
   ofRun: config.secrets ?? [],
   ofEnvironment: is_own_environment ? (environment_config?.secrets ?? []) : [],
 });
+
+/**
+ * Returns the contents whose authors must have the right to the secrets of a run. If the executor allowed follow-ups of the whole team, texts
+ * that arrived after the creation of the run do not count.
+ */
+export const contentsForSecrets = (row: TaskRow, present: PresentContents | null): readonly RunContent[] =>
+  present === null || isOpenToTeam(row.config, row.contents) ? row.contents : present.contents;
 
 /**
  * Returns the secrets of the run with their present values. Checks the permission again, because after the creation of the run a secret may
@@ -72,7 +82,8 @@ export async function secretsOfTask(
   const usable = row.rights
     ? await readRights(db, vault, user, row.rights.secrets)
     : await findUsableSecrets(db, vault, user, namesOf(row));
-  // If the owner of the execution's pool may not use secrets that only the environment names, these secrets are not granted.
+  // If the owner of the execution's pool, or an author of a later text, may not use secrets that only the environment names, these secrets
+  // are not granted.
   const named = new Set(
     [...(row.config.secrets ?? []), ...secretsOfServers(row.config.mcp_servers ?? {})].map(({ name }) => name),
   );

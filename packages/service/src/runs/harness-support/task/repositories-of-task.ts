@@ -55,6 +55,10 @@ export function detailOf(
   };
 }
 
+/** Returns whether a personal credential of the run's executor reads the repository. */
+export const isReadByPerson = (answer: RepositoryAnswer): boolean =>
+  answer.kind === 'readable' && answer.isPersonal === true;
+
 /** Increase this version when agents begin to prepare or pack workspaces in another way. */
 const version = 1;
 

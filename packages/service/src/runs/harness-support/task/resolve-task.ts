@@ -20,6 +20,8 @@ import { readEarlierConversation } from '../../conversations/earlier-conversatio
 import type { EnterRead } from '../../conversations/read.ts';
 import type { ExecutionTiming } from '../../executions/deps.ts';
 import { claimForAgent } from '../../executions/lease/agent-lease.ts';
+import { noteClones } from '../../executions/run-tokens/personal-clones.ts';
+import { readCodeHostUser, readPresentContents } from '../../executions/run-tokens/present-rights.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { agentAttachment } from '../../files/attachments/read.ts';
 import { workspaceOfConversation } from '../../files/workspaces/of-conversation.ts';
@@ -27,10 +29,10 @@ import { workspaceToRestore } from '../../files/workspaces/read.ts';
 import { type JoinedFollowup, joinFollowups, readTakenFiles } from '../../runs/follow-ups/take-followups.ts';
 import { childRunsOf } from '../../runs/tree/permission.ts';
 import { chooseTaskModel } from './choose-task-model.ts';
-import { grantSecrets, readSecretsInFiles, secretsOfTask } from './grant-secrets.ts';
+import { contentsForSecrets, grantSecrets, readSecretsInFiles, secretsOfTask } from './grant-secrets.ts';
 import { mcpServersOfTask } from './mcp-servers-of-task.ts';
 import { checkpointsOf, lossOf, readAuthor, readTaskRow, type TaskRow } from './read-task-row.ts';
-import { findRefused, nameKeptObjects } from './repositories-of-task.ts';
+import { findRefused, isReadByPerson, nameKeptObjects } from './repositories-of-task.ts';
 import { membersOfSkills, promptOfSkill, skillsOfTask } from './skills-of-task.ts';
 
 /**
@@ -112,32 +114,40 @@ export async function resolveTask(
   const resolved = resolution.ok ? resolution.model : undefined;
   const model = resolved?.agentModel;
   const executor = { kind: row.executor_kind, uid: row.executor_uid };
-  const isFirst = row.continues === null && row.resumes === null;
+  const isFresh = row.fresh_number > 0;
+  const isFirst = row.continues === null && row.resumes === null && !isFresh;
   const isUsable = row.environment_id === null || row.environment_uid !== null;
   const [author, { workspace: ofRun, ...restorable }, ofConversation] = await Promise.all([
     readAuthor(db, session.teamId, executor, deps.baseUrl()),
-    workspaceToRestore(db, session.runId, row),
+    workspaceToRestore(db, session.runId, { ...row, isFresh }),
     isFirst && isUsable && row.has_earlier ? workspaceOfConversation(db, session) : undefined,
   ]);
   const workspace = ofRun ?? ofConversation?.workspace;
-  const isSetUp = workspace !== undefined && workspace.kind !== 'missing';
+  const isSetUp = workspace !== undefined && workspace.kind !== 'missing' && workspace.kind !== 'changes';
   // A workspace that this run saved has the files as they were at the end of the turn that is continued, or during the turn that is
   // resumed.
-  const isRestored = row.continues !== null || (ofRun !== undefined && isSetUp);
+  const isRestored = ofRun?.kind !== 'changes' && (row.continues !== null || (ofRun !== undefined && isSetUp));
   if (row.environment_id !== null && row.environment_uid === null && !isSetUp) {
     const message = `The environment ${row.environment_id} of the run was deleted, or does not admit its executor any more, before it was set up. Create a run with another one.`;
     return { kind: 'environment_gone', message };
   }
-  const usable = await secretsOfTask(deps, session, row);
+  const present = await readPresentContents(db, session.executionId);
+  const usable = await secretsOfTask(deps, session, { ...row, contents: contentsForSecrets(row, present) });
   if (usable.kind === 'refused') return { kind: 'secret_unusable', message: usable.message };
   const { secrets } = usable;
   const mcp = await mcpServersOfTask(deps, session.teamId, row.config, row.contents, secretsByForm(secrets));
   if (mcp.kind !== 'servers') return mcp;
   const repositories = row.environment_config?.github_repos ?? [];
-  const user = { teamId: session.teamId, actor: session.codeHostActor };
+  const user = await readCodeHostUser(db, session);
   const answers = isSetUp ? [] : await deps.codeHosts.ask(user, repositories);
   const refused = findRefused(deps, answers);
   if (refused) return refused;
+  // The sandbox may read these repositories without a request to the gateway, from the worker's cache.
+  await noteClones(
+    db,
+    session.runId,
+    answers.filter(isReadByPerson).map(({ repository }) => repository),
+  );
   const ofHosts = (await deps.codeHosts.secretsFor(user, repositories)).map(
     (value) => ({ name: 'code host', kind: 'withheld', value }) as const,
   );
@@ -150,7 +160,7 @@ export async function resolveTask(
     [...mcp.values, ...ofHosts, ...inFiles].filter(({ value }) => isFindable(value)),
   );
   const namedObjects = isSetUp ? undefined : nameKeptObjects(deps.signing, session.teamId, row, answers);
-  const skills = await skillsOfTask(deps, session, row, granted.values);
+  const skills = await skillsOfTask(deps, session, user, row, granted.values);
   if (skills.kind !== 'skills') return skills;
   const verdict = await deps.contentPolicy?.check(session.teamId, textsOf(row, skills.skills, isSetUp));
   if (verdict?.kind === 'policy_violation') return { kind: 'policy_violation', message: verdict.detail };
@@ -164,6 +174,7 @@ export async function resolveTask(
         conversationId: row.conversation_id,
         harness: row.harness,
         continues: row.resumes ?? row.continues ?? row.debugged,
+        fresh: row.fresh_number,
         loss: row.resumes === null ? undefined : { after: restorable.seq },
       })
     : {};
@@ -190,7 +201,7 @@ export async function resolveTask(
     ...(answer ? { decision: decisionOf(answer) } : {}),
     ...membersOfSkills(skills.skills, mcp.config),
     ...(mcp.servers.length === 0 ? {} : { mcp_servers: [...mcp.servers] }),
-    attachments: await attachmentsOfTask(db, session, row, isRestored),
+    attachments: await attachmentsOfTask(db, session, row, { isRestored, beginsAnew: ofRun?.kind === 'changes' }),
     harness: {
       type: row.harness,
       ...(harness?.command ? { command: harness.command } : {}),
@@ -257,19 +268,21 @@ function firstTurnOf(row: TaskRow, followups: readonly JoinedFollowup[]) {
 
 /**
  * Returns the attachments of the run's request and of the follow-ups that agents have taken. `earlier` marks attachments that an earlier
- * execution received.
+ * execution received. A run that begins anew gets no attachments of earlier follow-ups.
  */
 async function attachmentsOfTask(
   db: Database,
   session: RunSession,
   row: TaskRow,
-  isRestored: boolean,
+  { isRestored, beginsAnew }: { readonly isRestored: boolean; readonly beginsAnew: boolean },
 ): Promise<AgentTask['attachments']> {
   const earlier = (is: boolean) => (is ? { earlier: true as const } : {});
   const taken = row.has_followups ? await readTakenFiles(db, session) : [];
   return [
     ...row.attachments.map((file) => ({ ...agentAttachment(file), ...earlier(isRestored) })),
-    ...taken.map(({ is_earlier, ...file }) => ({ ...agentAttachment(file), ...earlier(is_earlier) })),
+    ...taken
+      .filter(({ is_earlier }) => !(beginsAnew && is_earlier))
+      .map(({ is_earlier, ...file }) => ({ ...agentAttachment(file), ...earlier(is_earlier) })),
   ];
 }
 

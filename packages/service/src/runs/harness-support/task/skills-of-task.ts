@@ -2,7 +2,7 @@ import type { AgentTask, TaskSkill } from '@runyard/contract/agent/agent-protoco
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { ErrorDetail } from '@runyard/contract/wire/errors';
 import { createRedactor } from '@runyard/system/redaction/redactor';
-import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
+import type { CodeHosts, CodeHostUser } from '../../../team/code-hosts/code-hosts.ts';
 import { type RunSkill, type RunSkillDeps, resolveRunSkills } from '../../../team/skills/of-run.ts';
 import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
@@ -22,14 +22,15 @@ export type TaskSkills =
  */
 export async function skillsOfTask(
   deps: RunSkillDeps & { readonly codeHosts: CodeHosts; baseUrl(): string },
-  { runId, teamId, codeHostActor }: RunSession,
+  { runId, teamId }: RunSession,
+  codeHostUser: CodeHostUser,
   { config, contents }: Pick<TaskRow, 'config' | 'contents'>,
   values: readonly string[],
 ): Promise<TaskSkills> {
   const resolved = await resolveRunSkills(deps, {
     runId,
     teamId,
-    codeHostActor,
+    codeHostUser,
     contents,
     specs: skillsOfRun(config),
     values,

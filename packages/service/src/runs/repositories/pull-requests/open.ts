@@ -9,6 +9,7 @@ import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
 import { readDefaultBranch } from '../../../team/code-hosts/default-branch.ts';
 import { type ServiceSecrets, withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import { AttemptOver } from '../../executions/run-tokens/attempt.ts';
+import { readCodeHostUser } from '../../executions/run-tokens/present-rights.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { reportArtifact } from '../../files/artifacts/report.ts';
 import { readRepositories } from '../../runs/read/repositories.ts';
@@ -105,10 +106,10 @@ async function askHost(
   signal: AbortSignal,
 ): Promise<AtHost> {
   const { codeHosts } = deps;
-  const chosen = await codeHosts.credentialFor({ teamId: session.teamId, actor: session.codeHostActor }, repository);
+  const chosen = await codeHosts.credentialFor(await readCodeHostUser(deps.db, session), repository);
   if (chosen.kind === 'unusable') return { kind: 'refused', message: chosen.message };
   if (chosen.kind === 'unavailable') return { kind: 'unavailable', message: chosen.message };
-  if (chosen.kind === 'none') return { kind: 'refused', message: withoutCredential(repository) };
+  if (chosen.kind === 'none') return { kind: 'refused', message: chosen.withheld ?? withoutCredential(repository) };
   const question = { repository, clone: codeHosts.urlOf(repository), chosen, signal };
   const target = named === undefined ? await readDefaultBranch(question) : { kind: 'branch' as const, name: named };
   if (target.kind !== 'branch') return target;

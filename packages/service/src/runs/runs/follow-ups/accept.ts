@@ -53,7 +53,7 @@ export type FollowupOutcome =
    */
   | { readonly kind: 'may_not_answer' }
   /** 400: the run does not ask the question that the follow-up answers. */
-  | { readonly kind: 'refused'; readonly path: 'decision' | 'request_id'; readonly reason: string };
+  | { readonly kind: 'refused'; readonly path: 'decision' | 'request_id' | 'workspace'; readonly reason: string };
 
 /** A person, a service account, or the agent of another run of the tree; the uid is the id of that run. */
 type FollowupAuthor =
@@ -185,7 +185,7 @@ async function apply(
   const event = { ...target, payload: timelinePayload(id, followup, decision) };
   switch (decision.kind) {
     case 'continue':
-      await continueRun(tx, { ...event, begun: !decision.withPrompt });
+      await continueRun(tx, { ...event, begun: !decision.withPrompt, isFresh: followup.workspace === 'changes' });
       return { kind: 'continued', ...accepted };
     case 'debug':
       if (decision.wakes) await beginDebugTurn(tx, target.executionId);
@@ -204,8 +204,8 @@ async function apply(
 const insertRow = defineStatement({
   name: 'insert_followup',
   text: `
-    INSERT INTO followups (id, run_id, message, mode, created_by_kind, created_by_uid, decision, request, answers, is_debug, has_other_authors)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $8::jsonb->>'request_id', $9, $10)`,
+    INSERT INTO followups (id, run_id, message, mode, created_by_kind, created_by_uid, decision, request, answers, is_debug, has_other_authors, authors)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $8::jsonb->>'request_id', $9, $10, $11)`,
   row: {},
 });
 
@@ -229,9 +229,21 @@ async function insertFollowup(
     question ? JSON.stringify(question) : null,
     kind === 'debug',
     from.kind === 'run' && from.authors.length > 0,
+    JSON.stringify(authorsOf(followup, question)),
   ]);
   await insertAttachments(tx, { runId, followupId: id, attachments: attachments ?? [] });
   return id;
+}
+
+/**
+ * Returns the authors of the follow-up's text. An approval and a choice among the answers that the agent offered have no author, because
+ * the agent wrote their text.
+ */
+function authorsOf(followup: Followup, question: OpenRequest | null): readonly (RunActor | null)[] {
+  const { from, message = '' } = followup;
+  if (from.kind === 'run') return from.authors;
+  const isChoice = question !== null && (!hasMessage(followup) || question.options?.includes(message) === true);
+  return isChoice && !hasFiles(followup) ? [] : [{ kind: from.kind, uid: from.uid }];
 }
 
 /** Returns the text for the agent, even if the sender wrote no text. */
@@ -243,7 +255,7 @@ function messageFor(followup: Followup, question: OpenRequest | null): string {
 }
 
 /** Returns the payload of the timeline event `followup_received`. */
-function timelinePayload(id: string, { mode, from, decision }: Followup, { question }: Acceptance) {
+function timelinePayload(id: string, { mode, from, decision, workspace }: Followup, { question }: Acceptance) {
   return {
     follow_up_id: id,
     by: {
@@ -254,6 +266,7 @@ function timelinePayload(id: string, { mode, from, decision }: Followup, { quest
     ...(mode ? { mode } : {}),
     ...(question ? { answers: question.request_id } : {}),
     ...(decision ? { decision } : {}),
+    ...(workspace ? { workspace } : {}),
     ...(from.kind === 'run' ? { from_run_id: from.uid } : {}),
   };
 }

@@ -57,6 +57,18 @@ test.each(rows)(
   },
 );
 
+test.each(rows)(
+  'a follow-up that begins anew starts a new execution, or is refused, when the run is $state and its execution $phase',
+  ({ state, phase, way }) => {
+    const decide = (content: Partial<FollowupContent>) =>
+      decideFollowup(situation(state, phase), { ...words, workspace: 'changes', ...content });
+    if (way === 'join') expect(decide({})).toMatchObject({ kind: 'refuse', path: 'workspace' });
+    else expect(decide({})).toMatchObject({ kind: 'continue', question: null });
+    // An answer is for the sandbox that asked.
+    expect(decide({ decision: 'approve' })).toMatchObject({ kind: 'refuse', path: 'decision' });
+  },
+);
+
 describe('the decision about an answer', () => {
   test.each(rows)(
     'accepts only the id of the open question when the run is $state and its execution $phase',

@@ -24,7 +24,7 @@ export interface FollowupSituation {
 }
 
 /** The parts of a follow-up that the decision depends on. */
-export interface FollowupContent extends Pick<RunFollowupRequest, 'decision' | 'request_id'> {
+export interface FollowupContent extends Pick<RunFollowupRequest, 'decision' | 'request_id' | 'workspace'> {
   readonly hasMessage: boolean;
   readonly hasFiles: boolean;
 }
@@ -49,7 +49,7 @@ type FollowupWay =
 export type FollowupDecision =
   | (FollowupWay & { readonly question: OpenRequest | null; readonly routing: FollowupRouting })
   /** 400: the run does not ask the question that the follow-up answers. */
-  | { readonly kind: 'refuse'; readonly path: 'decision' | 'request_id'; readonly reason: string }
+  | { readonly kind: 'refuse'; readonly path: 'decision' | 'request_id' | 'workspace'; readonly reason: string }
   /** 400: the follow-up is empty, and there is no conversation to continue. */
   | { readonly kind: 'refuse_empty' }
   /** 400: the maximum number of follow-ups already waits for the agent. */
@@ -57,10 +57,15 @@ export type FollowupDecision =
 
 /** Decides how the follow-up takes effect. */
 export function decideFollowup(situation: FollowupSituation, content: FollowupContent): FollowupDecision {
-  const question = openQuestionOf(situation);
+  const beginsAnew = content.workspace === 'changes';
+  const question = beginsAnew ? null : openQuestionOf(situation);
   const refusal = refuseAnswer(situation.state, question, content);
   if (refusal) return refusal;
-  const way = wayOf(situation);
+  const way = beginsAnew ? newExecutionOf(situation) : wayOf(situation);
+  if (beginsAnew && wayOf(situation).kind === 'join') {
+    const reason = `the run is ${situation.state}: send the message after its turn has ended, or cancel the run first`;
+    return { kind: 'refuse', path: 'workspace', reason };
+  }
   const canBeEmpty = way.kind === 'continue' && situation.hasConversation;
   const isEmpty = !content.hasMessage && !content.hasFiles && content.decision === undefined;
   if (isEmpty && !canBeEmpty) return { kind: 'refuse_empty' };
@@ -95,11 +100,10 @@ function refuseAnswer(
  * Returns how a follow-up reaches an agent, by the state of the run and the phase of its execution. The states are those of the table in
  * the contract.
  */
-function wayOf({ state, phase, hasConversation, hasStarted }: FollowupSituation): FollowupWay {
+function wayOf(situation: FollowupSituation): FollowupWay {
+  const { state, phase } = situation;
   const isIdle = phase === 'idle';
-  // If the run has a conversation but has not started, the conversation took place in the sandbox of a failed setup. The run's prompt was
-  // not executed then, so the new execution begins with it.
-  const newExecution: FollowupWay = { kind: 'continue', withPrompt: !(hasConversation && hasStarted) };
+  const newExecution = newExecutionOf(situation);
   switch (state) {
     case 'QUEUED':
     case 'PENDING':
@@ -118,6 +122,15 @@ function wayOf({ state, phase, hasConversation, hasStarted }: FollowupSituation)
       return newExecution;
   }
 }
+
+/**
+ * Returns the way that begins a new execution. If the run has a conversation but has not started, the conversation took place in the sandbox
+ * of a failed setup. The run's prompt was not executed then, so the new execution begins with it.
+ */
+const newExecutionOf = ({ hasConversation, hasStarted }: FollowupSituation): FollowupWay => ({
+  kind: 'continue',
+  withPrompt: !(hasConversation && hasStarted),
+});
 
 /** Returns the member `routing` of the answer to the sender: the name of the way in which the follow-up reaches an agent. */
 function routingOf({ state, phase, hasStarted }: FollowupSituation, way: FollowupWay): FollowupRouting {

@@ -4,17 +4,19 @@ import { findReplay, once, type RepeatableRequest } from '../../../platform/idem
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import { type Author, recordAction } from '../../../team/access/audit/record.ts';
+import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
 import type { ContentPolicy, PolicyVerdict } from '../../../team/content-policy/content-policy.ts';
 import { byteMaskOf, withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
+import { endWait } from '../../executions/idle/idle.ts';
 import { decodeAttachments } from '../../files/attachments/decode.ts';
 import { holdPrepared } from '../../files/attachments/prepare.ts';
 import { discardAttachments, storeAttachments } from '../../files/attachments/store.ts';
 import { type StorageRefusal, takeRoomForRequest } from '../../files/stored-bytes.ts';
 import { isVisibleRun } from '../read/read.ts';
 import { acceptFollowup, type FollowupOutcome } from './accept.ts';
-import { findLackingRight } from './lacking-right.ts';
+import { findLackingRepository, findLackingRight } from './lacking-right.ts';
 
 /** A follow-up that a person or a service account sends to a run. */
 export interface FollowupSubmission {
@@ -43,6 +45,8 @@ export type SendOutcome =
   | { readonly kind: 'idempotency_conflict' }
   /** 403: the sandbox contains the value of this secret, and the author may not use the secret. */
   | { readonly kind: 'lacks_right'; readonly secret: string }
+  /** 403: the workspace contains this repository (`owner/repo`), and the author may not read it. */
+  | { readonly kind: 'lacks_repository'; readonly repository: string }
   /** 400 */
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
   /** 403 `content_policy_violation`; 503 if the policy cannot be checked now. */
@@ -57,14 +61,21 @@ export type SendOutcome =
  * stay, because the transaction may have been committed. If it was not committed, the sweep deletes the files.
  */
 export async function sendFollowup(
-  deps: { readonly executionDeps: ExecutionDeps; readonly blobs: BlobStore; readonly contentPolicy?: ContentPolicy },
+  deps: {
+    readonly executionDeps: ExecutionDeps;
+    readonly blobs: BlobStore;
+    readonly codeHosts: Pick<CodeHosts, 'findUnreadable'>;
+    readonly contentPolicy?: ContentPolicy;
+  },
   { actor, runId, request: asked, once: repeatable }: FollowupSubmission,
 ): Promise<SendOutcome> {
-  const { executionDeps, blobs, contentPolicy } = deps;
+  const { executionDeps, blobs, codeHosts, contentPolicy } = deps;
   const { db } = executionDeps;
   if (!(await isVisibleRun(db, actor.teamId, runId))) return { kind: 'not_found' };
   const lacking = await findLackingRight(db, actor.teamId, runId, actor.creator);
   if (lacking !== null) return { kind: 'lacks_right', secret: lacking };
+  const repository = await findLackingRepository({ db, codeHosts }, actor.teamId, runId, actor.creator);
+  if (repository !== null) return { kind: 'lacks_repository', repository };
   const grantedSecrets = await readGrantedSecrets(db, runId);
   const { attachments: files, ...written } = asked;
   const request = {
@@ -114,6 +125,8 @@ export async function sendFollowup(
       case 'debugging':
       case 'continued':
         isAccepted = true;
+        // A run that begins anew leaves its waiting sandbox. The new execution starts when this sandbox has ended.
+        if (request.workspace) await endWait(tx, runId, executionDeps.timing.leaveSeconds);
         await prepared.use();
         await recordAction(tx, actor, {
           action: accepted.answers === undefined ? 'run.follow_up' : `run.${request.decision ?? 'answer'}`,

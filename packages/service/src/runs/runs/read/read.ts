@@ -3,6 +3,8 @@ import type { RunState } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, nullable, text, texts, uuid } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
+import { toWithheldRight } from '../../../team/access/contents/run-rights.ts';
+import { readLaterWithheld } from '../../executions/run-tokens/present-rights.ts';
 import { leavingPhases, livePhases } from '../../executions/transitions/transition.ts';
 import { type ReadContext, toRunItems } from './run-items.ts';
 import { fromRuns, type RunRow, runColumns, runRow } from './run-row.ts';
@@ -22,12 +24,12 @@ export async function isVisibleRun(db: Queryable, teamId: string, runId: string)
 const readOne = defineStatement({
   name: 'read_run_item',
   text: `
-    SELECT ${runColumns}, ARRAY(
+    SELECT ${runColumns}, r.current_execution_id AS execution_id, ARRAY(
       SELECT f.message FROM followups f
       WHERE f.run_id = r.id AND f.created_by_kind <> 'run' AND f.created_at < coalesce(r.started_at, 'infinity') ORDER BY f.position
     ) AS joined
     ${fromRuns} WHERE r.id = $1 AND r.team_id = $2`,
-  row: { ...runRow, joined: texts },
+  row: { ...runRow, execution_id: uuid, joined: texts },
 });
 
 /** Reads a run of the team; null if the team has no run with this id. The id may be any text. */
@@ -35,7 +37,16 @@ export async function readRunItem(db: Queryable, context: ReadContext, runId: st
   if (!isUuid(runId)) return null;
   const [row] = await db.query(readOne, [runId, context.teamId]);
   const [item] = row ? await toRunItems(db, context, [row]) : [];
-  return row && item ? { ...item, ...submittedPrompt(row) } : null;
+  return row && item ? { ...item, ...(await withheldNow(db, row)), ...submittedPrompt(row) } : null;
+}
+
+/** Returns the rights that are withheld from the run now: it may have lost some since it was created. */
+async function withheldNow(
+  db: Queryable,
+  { rights, execution_id }: RunRow & { readonly execution_id: string },
+): Promise<Pick<RunItem, 'withheld'>> {
+  const withheld = [...(rights?.withheld ?? []), ...(await readLaterWithheld(db, execution_id))];
+  return withheld.length === 0 ? {} : { withheld: withheld.map(toWithheldRight) };
 }
 
 /** Returns the prompt as people sent it. To prompts for agents of factories, the service adds the ticket or the name of the delivery. */

@@ -3,6 +3,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, json, nullable } from '../../../platform/store/database/statement.ts';
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { mayUse } from '../../../team/environments/may-use.ts';
+import { readGatewayRights } from '../../executions/run-tokens/present-rights.ts';
 
 const readOfExecution = defineStatement({
   name: 'read_repositories_of_execution',
@@ -31,7 +32,10 @@ const readProtected = defineStatement({
 export async function readProtectedBranches(db: Queryable, executionId: string): Promise<readonly string[]> {
   const [row] = await db.query(readProtected, [executionId]);
   if (row === undefined) return ['*'];
-  return [...new Set([row.protected_branches, row.present].flatMap((patterns) => patterns ?? ['HEAD']))];
+  const rights = await readGatewayRights(db, executionId);
+  // Only texts of the team loosen the default protection.
+  const usual = rights?.team.kind === 'held' ? [] : ['HEAD'];
+  return [...new Set([...usual, ...[row.protected_branches, row.present].flatMap((patterns) => patterns ?? ['HEAD'])])];
 }
 
 /** Returns the repositories that the run of an execution may reach: those of the run's environment. */

@@ -9,6 +9,7 @@ import { boolean, defineStatement, nullable } from '../../../platform/store/data
 import type { RunActor } from '../../../team/access/actor.ts';
 import type { Author } from '../../../team/access/audit/record.ts';
 import type { ContentRevision } from '../../../team/access/contents/content.ts';
+import type { RunRights } from '../../../team/access/contents/run-rights.ts';
 import type { ContentPolicy, PolicyVerdict } from '../../../team/content-policy/content-policy.ts';
 import type { Models } from '../../../team/models/models.ts';
 import { unpricedMessage } from '../../../team/usage/budget/admit.ts';
@@ -97,6 +98,8 @@ export interface RunSubmission {
   readonly schedule?: ScheduleOfRun;
   /** Limits for a child run that an agent starts. */
   readonly child?: ChildLimits;
+  /** Rights of the run whose agent starts the child. Null: that run is older than rights. */
+  readonly within?: RunRights | null;
   /** Stored contents from which the request was made, such as a schedule. */
   readonly contents?: readonly ContentRevision[];
 }
@@ -201,12 +204,13 @@ export async function previewRun(
 
 const checkSubmission = (
   { executionDeps: { db, vault }, models }: SubmitDeps,
-  { actor, request, source, child, contents }: RunSubmission & { readonly request: RunAgentRequest },
+  { actor, request, source, child, within, contents }: RunSubmission & { readonly request: RunAgentRequest },
   tx?: Queryable,
   rerunOf?: string,
 ): Promise<RequestOutcome> =>
   checkRunRequest({ db: tx ?? db, root: db, models, vault }, actor, request, source, {
     isChild: child !== undefined,
+    within: within ?? undefined,
     contents,
     rerunOf,
   });
@@ -252,7 +256,8 @@ async function resolveRequest(
   const rerun = await readRerun(db, teamId, request.rerunOf, request.instead);
   if (!rerun) return null;
   const { prompt, config } = request.instead;
-  // The attachments of the repeated run belong to the new request too.
-  const isOwn = prompt !== undefined && config !== undefined && rerun.attachments.length === 0;
+  // The mode and the attachments of the repeated run belong to the new request too.
+  const isOwn =
+    prompt !== undefined && config !== undefined && rerun.request.mode === undefined && rerun.attachments.length === 0;
   return { request: rerun.request, copyOf: rerun.attachments, ...(isOwn ? {} : { rerunOf: request.rerunOf }) };
 }

@@ -3,7 +3,7 @@
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import { parseDefinedSkill } from '@runyard/definitions/defined-skill';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, json, uuid } from '../../../platform/store/database/statement.ts';
+import { defineStatement, integer, json, uuid } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import {
@@ -17,7 +17,8 @@ import {
 import { uidOfPool } from '../../../team/access/worker-pools/pools.ts';
 import { storedId } from '../../../team/mcp/of-run.ts';
 import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
-import { readSteeringAuthors } from '../tree/steering.ts';
+import { turnOfConversation } from '../../executions/run-tokens/present-rights.ts';
+import { readSteeringAuthors, readSteeringTexts } from '../tree/steering.ts';
 import { workerHostOf } from './request-config.ts';
 
 /** The members of a request that determine its contents. */
@@ -43,8 +44,8 @@ const readSource = defineStatement({
 
 const readConversation = defineStatement({
   name: 'read_runs_to_continue',
-  text: 'SELECT id FROM runs WHERE conversation_id = $1 AND team_id = $2',
-  row: { id: uuid },
+  text: `SELECT id, ${turnOfConversation('$1')} AS turn FROM runs WHERE conversation_id = $1 AND team_id = $2`,
+  row: { id: uuid, turn: integer },
 });
 
 /**
@@ -159,12 +160,13 @@ async function writersOf(
   conversationId: string,
 ): Promise<RunContent[]> {
   const runs = await db.query(readConversation, [conversationId, teamId]);
-  const authors = await readSteeringAuthors(
+  const texts = await readSteeringTexts(
     db,
     runs.map(({ id }) => id),
     executor,
   );
-  return authors.map((author) => ({ kind: 'conversation', uid: conversationId, author, accepted: false }));
+  const conversation = { kind: 'conversation', uid: conversationId, accepted: false } as const;
+  return texts.map((text) => ({ ...conversation, ...text, ...(runs[0] ? { revision: runs[0].turn } : {}) }));
 }
 
 /** Returns the revisions of the definitions whose skills a configuration names, without the definition that made the request. */

@@ -6,15 +6,17 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';
 import { explainWithheld } from '../../../team/access/contents/describe-withheld.ts';
+import { decideGatewayRights, type GatewayRights } from '../../../team/access/contents/gateway-rights.ts';
 import {
-  decidePersonalCredentials,
   decideRight,
   type ExplainedWithheld,
   principalsOf,
   type RunRights,
+  type Withheld,
 } from '../../../team/access/contents/run-rights.ts';
-import { hasPersonalCredentials } from '../../../team/code-hosts/code-hosts.ts';
+import { readStoredKinds } from '../../../team/code-hosts/code-hosts.ts';
 import { findAdmitted } from '../../../team/environments/named.ts';
+import { storedId } from '../../../team/mcp/of-run.ts';
 import { faultsOfSecrets, secretsByForm } from '../../../team/mcp/secret-references.ts';
 import { describeUnusable, findUsableSecrets, type SecretNames } from '../../../team/stored-secrets/find-usable.ts';
 
@@ -36,6 +38,8 @@ interface RunOfRights {
   readonly guestOf?: string | undefined;
   /** MCP servers in the configuration of the run. */
   readonly servers: NonNullable<AmbientAgentConfig['mcp_servers']>;
+  /** Rights of the run whose agent starts this run; absent: no agent starts it. A child has only rights of its parent. */
+  readonly within?: RunRights | undefined;
 }
 
 /**
@@ -48,6 +52,23 @@ async function decideGuest(db: Queryable, { executor, contents, guestOf }: RunOf
   const people = principalsOf(executor, others).flatMap(({ kind, uid }) => (kind === 'user' ? [uid] : []));
   const admitted = await findAdmitted(db, guestOf, people);
   return decideRight(executor, others, ({ kind, uid }) => kind === 'user' && admitted.has(uid));
+}
+
+/** Decides about the rights behind the gateway. `withheld`: the rights that the run loses because of its texts. */
+export async function decideRightsBehindGateway(
+  db: Queryable,
+  run: { readonly teamId: string; readonly executor: RunActor; readonly contents: readonly RunContent[] },
+): Promise<GatewayRights & { readonly withheld: readonly Withheld[] }> {
+  const rights = await decideGatewayRights(db, run);
+  const { personal, team } = rights;
+  const hasPersonal =
+    personal.kind === 'withheld' && (await readStoredKinds(db, { teamId: run.teamId, actor: run.executor })).personal;
+  const withheld: Withheld[] = [
+    ...(hasPersonal ? [{ right: 'code_host_credentials' as const, content: personal.content }] : []),
+    // The run also loses the exceptions from protections that its texts make, so show this even if the team has stored no credential.
+    ...(team.kind === 'withheld' ? [{ right: 'team_credentials' as const, content: team.content }] : []),
+  ];
+  return { ...rights, withheld };
 }
 
 /** Computes the rights of the run before it is written. */
@@ -65,7 +86,7 @@ export async function rightsOfRequest(
       detail: `config.environment_id: ${await explainWithheld(db, teamId, executor, withheld)}`,
     };
   }
-  const usable = await findUsableSecrets(db, vault, { teamId, actor: executor, contents }, names);
+  const usable = await findUsableSecrets(db, vault, { teamId, actor: executor, contents, within: run.within }, names);
   if (usable.kind === 'withheld')
     return {
       kind: 'withheld',
@@ -75,11 +96,13 @@ export async function rightsOfRequest(
   if (usable.kind !== 'ok') return { kind: 'invalid', fault: { path: usable.path, message: describeUnusable(usable) } };
   const [unfit] = faultsOfSecrets(run.servers, secretsByForm(usable.secrets));
   if (unfit) return { kind: 'invalid', fault: unfit };
-  const personal = decidePersonalCredentials(executor, contents);
-  const loses =
-    personal.kind === 'withheld' && (await hasPersonalCredentials(db, teamId, executor.uid))
-      ? [{ right: 'code_host_credentials' as const, content: personal.content }]
-      : [];
+  const { personal, team, withheld: loses } = await decideRightsBehindGateway(db, run);
+  const [named] = Object.entries(run.servers).find(([, server]) => storedId(server) !== undefined) ?? [];
+  if (named !== undefined && team.kind === 'withheld') {
+    const lost = { right: 'team_credentials' as const, content: team.content };
+    const detail = `config.mcp_servers.${named}: ${await explainWithheld(db, teamId, executor, lost)}`;
+    return { kind: 'withheld', detail };
+  }
   const withheld: ExplainedWithheld[] = [];
   for (const each of [...usable.withheld, ...loses])
     withheld.push({ ...each, reason: await explainWithheld(db, teamId, executor, each) });
@@ -87,7 +110,8 @@ export async function rightsOfRequest(
     kind: 'ok',
     rights: {
       secrets: usable.secrets.map(({ value: _, ...right }) => right),
-      personal_credentials: personal.kind === 'held',
+      personal_credentials: personal.kind === 'held' && run.within?.personal_credentials !== false,
+      team_credentials: team.kind === 'held' && run.within?.team_credentials !== false,
       withheld,
     },
     values: usable.secrets.map(({ value }) => value),

@@ -17,6 +17,7 @@ import { defineStatement } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import type { ContentRevision } from '../../../team/access/contents/content.ts';
+import type { RunRights } from '../../../team/access/contents/run-rights.ts';
 import { resolveRunAs, runAsParent } from '../../../team/access/identities/run-as.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { imageProblem } from '../../../team/environments/image.ts';
@@ -179,6 +180,8 @@ interface CheckDeps {
 export interface RequestSource {
   /** True if the agent of a run sent the request. */
   readonly isChild?: boolean;
+  /** Rights of the run whose agent sent the request; absent: no agent sent it, or its run is older than rights. */
+  readonly within?: RunRights | undefined;
   /** Stored contents from which the request was made, such as a schedule. */
   readonly contents?: readonly ContentRevision[] | undefined;
   /** The run that the request repeats. */
@@ -196,7 +199,7 @@ export async function checkRunRequest(
   principal: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
   request: RunAgentRequest,
   origin: RunSourceType,
-  { isChild = false, contents: madeFrom = [], rerunOf, keepsLacking }: RequestSource = {},
+  { isChild = false, within, contents: madeFrom = [], rerunOf, keepsLacking }: RequestSource = {},
 ): Promise<RequestOutcome> {
   const { db, models, vault } = deps;
   const { teamId } = principal;
@@ -253,7 +256,7 @@ export async function checkRunRequest(
   const names = { ofRun: config.secrets ?? [], ofEnvironment: environment.secrets, ofServers };
   const granted = await rightsOfRequest(
     { db, vault },
-    { teamId, executor, contents, guestOf: environment.guestOf, servers: mcp_servers },
+    { teamId, executor, contents, guestOf: environment.guestOf, servers: mcp_servers, within },
     names,
   );
   if (granted.kind === 'forbidden' || granted.kind === 'withheld') return granted;

@@ -16,7 +16,7 @@ import type { RepeatableRequest } from '../../../platform/idempotency/once.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, float, json, nullable, text } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
-import { isInSandbox } from '../../../team/access/contents/run-rights.ts';
+import { isInSandbox, type RunRights } from '../../../team/access/contents/run-rights.ts';
 import { findNamedEnvironment } from '../../../team/environments/named.ts';
 import { storedId } from '../../../team/mcp/of-run.ts';
 import { secretsOfServers } from '../../../team/mcp/secret-references.ts';
@@ -35,11 +35,13 @@ import { type SubmitOutcome, submitRun } from './submit.ts';
 
 const readParent = defineStatement({
   name: 'read_parent_of_request',
-  text: `SELECT config, model_id, executor_kind AS kind, executor_uid AS uid, ${allowedSeconds('runs.id')} - ${workedSeconds('runs.id')} AS seconds_left
+  text: `SELECT config, model_id, rights, executor_kind AS kind, executor_uid AS uid, ${allowedSeconds('runs.id')} - ${workedSeconds('runs.id')} AS seconds_left
     FROM runs WHERE id = $1`,
   row: {
     config: json<AmbientAgentConfig>(),
     model_id: text(),
+    /** NULL if the run was created before runs had rights. */
+    rights: nullable(json<RunRights>()),
     kind: text<RunActor['kind']>(),
     uid: text(),
     /** null if the parent has no max_duration_minutes. */
@@ -50,6 +52,7 @@ const readParent = defineStatement({
 interface ParentRow extends RunActor {
   config: AmbientAgentConfig;
   model_id: string;
+  rights: RunRights | null;
   seconds_left: number | null;
 }
 
@@ -191,7 +194,13 @@ async function findUngranted(
 
 /** Outcome of a child's request. `gone` 400: the parent was deleted; `forbidden` 403. */
 type ChildRequestOutcome =
-  | { readonly kind: 'ok'; readonly request: RunAgentRequest; readonly creator: RunActor }
+  | {
+      readonly kind: 'ok';
+      readonly request: RunAgentRequest;
+      readonly creator: RunActor;
+      /** Rights of the parent. */
+      readonly within: RunRights | null;
+    }
   | { readonly kind: 'forbidden'; readonly detail: string }
   | { readonly kind: 'gone' };
 
@@ -232,7 +241,7 @@ async function childRequest(
     config: child.config?.mcp_servers === undefined ? config : { ...config, mcp_servers: servers.servers },
     parent_run_id: session.runId,
   };
-  return { kind: 'ok', request, creator: { kind: parent.kind, uid: parent.uid } };
+  return { kind: 'ok', request, creator: { kind: parent.kind, uid: parent.uid }, within: parent.rights };
 }
 
 type Servers = NonNullable<AmbientAgentConfig['mcp_servers']>;
@@ -280,6 +289,7 @@ export async function startChild(
     actor: { teamId: session.teamId, creator: child.creator },
     request: child.request,
     source: 'ORCHESTRATION',
+    within: child.within,
     child: { attempt: session, maxLive: permission?.max_live ?? 0, maxInTree: maxRunsInTree },
     once,
   });

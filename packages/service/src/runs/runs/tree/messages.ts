@@ -22,7 +22,7 @@ import type { ExecutionDeps } from '../../executions/deps.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { acceptFollowup } from '../follow-ups/accept.ts';
-import { findLackingRight } from '../follow-ups/lacking-right.ts';
+import { findLackingRepository, findLackingRight } from '../follow-ups/lacking-right.ts';
 import { type ChildLimits, type ChildRefusal, refuseChild } from './admit-child.ts';
 import { readSteeringAuthors } from './steering.ts';
 
@@ -154,6 +154,30 @@ export async function sendMessage(
     default:
       return { kind: 'not_found' };
   }
+}
+
+const readExecutor = defineStatement({
+  name: 'read_executor_of_recipient',
+  text: "SELECT jsonb_build_object('kind', executor_kind, 'uid', executor_uid) AS executor FROM runs WHERE id = $1 AND team_id = $2",
+  row: { executor: json<RunActor>() },
+});
+
+/**
+ * Returns the name of a repository in the workspace of the recipient that an author, whose text the sender may follow, cannot read; null if
+ * there is none. Asks code hosts, so call it before the transaction of `sendMessage`.
+ */
+export async function findUnreadableForSender(
+  deps: Parameters<typeof findLackingRepository>[0],
+  { runId, teamId }: RunSession,
+  recipientId: string,
+): Promise<string | null> {
+  const to = recipientId.toLowerCase();
+  const [recipient] = isUuid(to) ? await deps.db.query(readExecutor, [to, teamId]) : [];
+  for (const author of recipient ? await readSteeringAuthors(deps.db, [runId], recipient.executor) : []) {
+    const repository = await findLackingRepository(deps, teamId, to, author);
+    if (repository !== null) return repository;
+  }
+  return null;
 }
 
 /**

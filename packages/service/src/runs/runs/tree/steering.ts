@@ -6,6 +6,15 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, json, nullable, uuid } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import { isSameActor, type RunContent, readContents, storedRevisionOf } from '../../../team/access/contents/content.ts';
+import { acceptorsOfText, authorsOfFollowup } from '../../executions/run-tokens/present-rights.ts';
+
+/** An author whose texts the agents of runs may follow. */
+interface SteeringText {
+  /** null: not known */
+  readonly author: RunActor | null;
+  /** UIDs of the people who have accepted all of these texts. */
+  readonly accepted_by: readonly string[];
+}
 
 /** The given runs, their ancestors, and the runs that sent a message to one of these runs, directly or through other runs. */
 const readSteering = defineStatement({
@@ -18,12 +27,13 @@ const readSteering = defineStatement({
         SELECT r.parent_run_id AS id FROM runs r WHERE r.id = s.id AND r.parent_run_id IS NOT NULL
         UNION ALL SELECT f.created_by_uid::uuid FROM followups f WHERE f.run_id = s.id AND f.created_by_kind = 'run') x
     )
-    SELECT s.id, r.id IS NULL AS is_gone, coalesce(r.contents, '[]') AS contents,
+    SELECT s.id, r.id IS NULL AS is_gone, coalesce(r.contents, '[]') AS contents, ${acceptorsOfText('s.id')} AS accepted_by,
       CASE WHEN r.id IS NOT NULL THEN jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) END AS executor,
       CASE WHEN r.rights IS NULL AND r.id IS NOT NULL
         THEN jsonb_build_object('kind', r.creator_kind, 'uid', r.creator_uid) END AS creator,
-      coalesce((SELECT jsonb_agg(DISTINCT jsonb_build_object('kind', f.created_by_kind, 'uid', f.created_by_uid))
-        FROM followups f WHERE f.run_id = s.id AND f.created_by_kind <> 'run'), '[]') AS writers
+      coalesce((SELECT jsonb_agg(DISTINCT jsonb_build_object('author', w.author, 'accepted_by', ${acceptorsOfText('f.id')}))
+        FROM followups f CROSS JOIN LATERAL jsonb_array_elements(${authorsOfFollowup('f')}) w (author)
+        WHERE f.run_id = s.id), '[]') AS texts
     FROM steering s LEFT JOIN runs r ON r.id = s.id`,
   row: {
     id: uuid,
@@ -33,21 +43,23 @@ const readSteering = defineStatement({
     executor: nullable(json<RunActor>()),
     /** Is set only for a run that was created before runs had rights. */
     creator: nullable(json<RunActor>()),
+    /** People who accepted the conversation with the contents of the run. */
+    accepted_by: json<string[]>(),
     /** Authors of the follow-ups to the run. */
-    writers: json<RunActor[]>(),
+    texts: json<SteeringText[]>(),
   },
 });
 
 /**
  * Returns the people and keys, other than `executor`, whose texts the agents of these runs may follow. These are the executors of the
- * runs, the authors of follow-ups to the runs, and the authors of contents that neither the run's executor nor `executor` accepted. A
- * null in the list: an author who is unknown.
+ * runs, the authors of follow-ups to the runs, and the authors of contents that neither the run's executor nor `executor` accepted. Texts
+ * that `executor` accepted with their conversation do not count.
  */
-export async function readSteeringAuthors(
+export async function readSteeringTexts(
   db: Queryable,
   runIds: readonly string[],
   executor: RunActor,
-): Promise<(RunActor | null)[]> {
+): Promise<readonly SteeringText[]> {
   const runs = await db.query(readSteering, [runIds]);
   const open = runs.flatMap(({ contents }) => contents.filter(({ accepted }) => !accepted));
   const accepted = (await readContents(db, executor, open.flatMap(storedRevisionOf))).filter((each) => each.accepted);
@@ -55,13 +67,33 @@ export async function readSteeringAuthors(
     accepted.some(
       (each) => each.kind === content.kind && each.uid === content.uid && each.revision === content.revision,
     );
-  const authors = [
-    ...runs.flatMap(({ is_gone, executor: own, creator, writers }) => [
-      ...(is_gone ? [null] : []),
-      ...[own, creator].filter((actor) => actor !== null),
-      ...writers,
-    ]),
-    ...open.filter((content) => !isAccepted(content)).map(({ author }) => author),
-  ].filter((author) => !isSameActor(author, executor));
-  return [...new Map(authors.map((author) => [author && `${author.kind} ${author.uid}`, author])).values()];
+  const texts = runs
+    .flatMap(({ is_gone, executor: own, creator, contents, accepted_by, texts: ofFollowups }) => [
+      ...(is_gone ? [{ author: null, accepted_by: [] }] : []),
+      ...[own, creator].flatMap((author) => (author === null ? [] : [{ author, accepted_by }])),
+      ...contents
+        .filter((content) => !content.accepted && !isAccepted(content))
+        .map(({ author }) => ({ author, accepted_by })),
+      ...ofFollowups,
+    ])
+    .filter(({ author }) => !isSameActor(author, executor))
+    .filter((text) => executor.kind !== 'user' || !text.accepted_by.includes(executor.uid));
+  const byAuthor = Map.groupBy(texts, ({ author }) => author && `${author.kind} ${author.uid}`);
+  return [...byAuthor.values()].flatMap(([first, ...others]) =>
+    first === undefined
+      ? []
+      : [
+          {
+            ...first,
+            accepted_by: first.accepted_by.filter((uid) => others.every((text) => text.accepted_by.includes(uid))),
+          },
+        ],
+  );
 }
+
+/** Returns the authors of `readSteeringTexts`. A null in the list: an author who is unknown. */
+export const readSteeringAuthors = async (
+  db: Queryable,
+  runIds: readonly string[],
+  executor: RunActor,
+): Promise<(RunActor | null)[]> => (await readSteeringTexts(db, runIds, executor)).map(({ author }) => author);

@@ -42,26 +42,39 @@ function adviceOf({ kind, uid, author }: RunContent, executor: RunActor): string
   if (executor.kind !== 'user') return 'Have a person of the team who may use it save this content.';
   if (kind === 'prompt' && author?.kind === 'service_account')
     return `Read the agent identity, and accept it with: bin/runyard accept agent_identity ${author.uid}`;
+  if (kind === 'conversation' && uid !== undefined)
+    return `Texts of others ran in the sandbox of this conversation. Read them and accept them with: bin/runyard accept conversation ${uid}. Or begin anew: rerun the run, or send a message with "workspace": "changes".`;
   if (kind === 'prompt' || kind === 'run' || kind === 'conversation')
     return 'Create a run with a prompt of your own instead.';
   return `Read the difference and accept it with: bin/runyard accept ${kind} ${uid}`;
 }
 
 /** Returns a text that says why a right is withheld from a run, and how to change that. */
-export function describeWithheld({ right, name, content }: Withheld, executor: RunActor, nameOf: NameOf): string {
+export function describeWithheld(
+  { right, name, content, isLackedByParent }: Withheld,
+  executor: RunActor,
+  nameOf: NameOf,
+): string {
   const what = {
     secret: `The secret ${name}`,
     environment: `The environment ${name} of another team`,
     code_host_credentials: 'Personal credentials of code hosts',
+    team_credentials: "The team's credentials of code hosts and MCP servers",
   }[right];
+  const isMany = right === 'code_host_credentials' || right === 'team_credentials';
+  const [is, it] = isMany ? ['are', 'them'] : ['is', 'it'];
+  if (isLackedByParent)
+    return `${what} ${is} not given to this run, because the run that started it does not have ${it}. Create a run of your own instead.`;
   if (!content) {
-    const how = 'An administrator can name the service account in its "agents", or the secret in the agent identity.';
-    return `${what} is not given to this run, because its executor may not use it. ${how}`;
+    const how =
+      right === 'secret'
+        ? 'An administrator can name the service account in its "agents", or the secret in the agent identity.'
+        : 'Create a run as a member of the team.';
+    return `${what} ${is} not given to this run, because its executor may not use ${it}. ${how}`;
   }
   const verb = content.kind === 'worker_pool' ? 'belongs to' : 'was written by';
   const by = content.author ? `${verb} ${nameOf(content.author)} (${content.author.uid})` : 'has no known author';
-  const isMany = right === 'code_host_credentials';
-  return `${what} ${isMany ? 'are' : 'is'} withheld from this run: ${subjectOf(content)} ${by}, who may not use ${isMany ? 'them' : 'it'}, and the executor has not accepted this content. ${adviceOf(content, executor)}`;
+  return `${what} ${is} withheld from this run: ${subjectOf(content)} ${by}, who may not use ${it}, and the executor has not accepted this content. ${adviceOf(content, executor)}`;
 }
 
 /** Returns a text that says why a right is withheld from a run of the executor, which author lacks the right, and how to change that. */

@@ -7,7 +7,7 @@ import { isSameActor, type RunContent } from './content.ts';
  * The decision about a right of a run. `lacking`: the executor of the run does not have the right. `withheld`: the author of a content
  * does not have the right.
  */
-type RightDecision =
+export type RightDecision =
   | { readonly kind: 'held' }
   | { readonly kind: 'lacking' }
   | { readonly kind: 'withheld'; readonly content: RunContent };
@@ -73,6 +73,8 @@ export interface Withheld {
   /** Name of the secret, or UID of the environment. */
   readonly name?: string;
   readonly content?: RunContent;
+  /** The run that started this run lacks the right. */
+  readonly isLackedByParent?: true;
 }
 
 /** The rights of a run, as stored in `runs.rights`. Rights can be removed later, but never added. */
@@ -80,6 +82,11 @@ export interface RunRights {
   readonly secrets: readonly RightToSecret[];
   /** False if the gateway must not use personal credentials of the executor. */
   readonly personal_credentials: boolean;
+  /**
+   * False if the gateway must not use what belongs to the whole team: credentials of code hosts, and headers of stored MCP servers. Also,
+   * the texts of the run do not loosen protections. Absent: true.
+   */
+  readonly team_credentials?: boolean;
   readonly withheld: readonly ExplainedWithheld[];
 }
 
@@ -107,7 +114,7 @@ export const toContentItem = ({
 });
 
 /** Converts a right that a run does not get to the form in the API. */
-export const toWithheldRight = ({ content, ...withheld }: ExplainedWithheld): WithheldRight => ({
+export const toWithheldRight = ({ content, isLackedByParent: _, ...withheld }: ExplainedWithheld): WithheldRight => ({
   ...withheld,
   ...(content ? { content: toContentItem(content) } : {}),
 });
