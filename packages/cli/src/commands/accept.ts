@@ -2,7 +2,7 @@
  * The command `accept`. Runs of the caller use contents of other people, such as prompts, only after the caller has accepted them with
  * this command.
  */
-import type { ContentDifference, ContentKind, WaitingContent } from '@runyard/contract/runs/acceptances';
+import type { AcceptableKind, ContentDifference, WaitingContent } from '@runyard/contract/runs/acceptances';
 import { Argument, type Command } from 'commander';
 import { connect } from '../api.ts';
 import { type Context, processContext } from '../context.ts';
@@ -40,7 +40,12 @@ interface AcceptOptions {
  * Shows the whole difference between the revision that the caller accepted last and the current revision. Asks for confirmation, and
  * accepts the current revision.
  */
-export async function accept(context: Context, kind: ContentKind, uid: string, options: AcceptOptions): Promise<void> {
+export async function accept(
+  context: Context,
+  kind: AcceptableKind,
+  uid: string,
+  options: AcceptOptions,
+): Promise<void> {
   const client = connect(context);
   const [waiting] = (await client.listAcceptances({ query: { kind, uid } })).waiting;
   if (!waiting)
@@ -96,13 +101,14 @@ const kinds = [
   'definition',
   'mcp_server',
   'worker_pool',
+  'conversation',
 ] as const;
 
 /** Declares the command `accept`. */
 export function declareAccept(command: Command): void {
   command
     .addArgument(new Argument('[kind]', 'kind of the content').choices(kinds))
-    .argument('[uid]', 'the UID; for a definition, the UID of the factory')
+    .argument('[uid]', 'the UID; for a definition, the UID of the factory; for a conversation, its id')
     .option('--revision <number>', 'only this revision (default: the present revision)', wholeNumber)
     .option('--yes', 'do not ask')
     .option('--json', 'print the list as JSON')
