@@ -5,8 +5,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type {
+  AcceptableKind,
   ContentDifference,
-  ContentKind,
   ExecutorPreview,
   WaitingContent,
 } from '@runyard/contract/runs/acceptances';
@@ -49,7 +49,12 @@ interface AcceptOptions {
  * Shows the whole difference between the revision that the caller accepted last and the current revision. Asks for confirmation, and
  * accepts the current revision.
  */
-export async function accept(context: Context, kind: ContentKind, uid: string, options: AcceptOptions): Promise<void> {
+export async function accept(
+  context: Context,
+  kind: AcceptableKind,
+  uid: string,
+  options: AcceptOptions,
+): Promise<void> {
   const client = connect(context);
   const [waiting] = (await client.listAcceptances({ query: { kind, uid } })).waiting;
   if (!waiting)
@@ -208,13 +213,14 @@ const kinds = [
   'definition',
   'mcp_server',
   'worker_pool',
+  'conversation',
 ] as const;
 
 /** Declares the command `accept`. */
 export function declareAccept(command: Command): void {
   command
     .addArgument(new Argument('[kind]', 'kind of the content').choices(kinds))
-    .argument('[uid]', 'the UID; for a definition, the UID of the factory')
+    .argument('[uid]', 'the UID; for a definition, the UID of the factory; for a conversation, its id')
     .option('--revision <number>', 'only this revision (default: the present revision)', wholeNumber)
     .option('--preview', 'show what the runs of each executor lack until texts are accepted')
     .option(

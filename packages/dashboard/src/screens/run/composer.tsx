@@ -8,6 +8,7 @@ import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+import { hasForeignTexts } from './facts.tsx';
 import styles from './run.module.css';
 
 /** Maximum number of files of a message. The request contains the bytes of these files. */
@@ -64,6 +65,7 @@ export function Composer({
   const [text, setText] = useState('');
   const [files, setFiles] = useState<readonly File[]>([]);
   const [mode, setMode] = useState<Mode>('normal');
+  const [beginsAnew, setBeginsAnew] = useState(false);
   const [error, setError] = useState<unknown>();
   const [isSending, setSending] = useState(false);
   // The idempotency key of the request. It stays the same until an answer has arrived or the message changes, so that a repeated request
@@ -72,8 +74,9 @@ export function Composer({
   // biome-ignore lint/correctness/useExhaustiveDependencies: a changed message is another request
   useEffect(() => {
     key.current = undefined;
-  }, [text, files, mode]);
+  }, [text, files, mode, beginsAnew]);
 
+  const canBeginAnew = hasForeignTexts(run) && (isTerminal(run.state) || run.state === 'BLOCKED');
   useKeys([{ key: 'm', does: 'Write a message', run: () => field.current?.focus() }]);
   useEffect(() => {
     if (draft === undefined) return;
@@ -95,13 +98,18 @@ export function Composer({
           message: text,
           ...(mode === 'normal' ? {} : { mode }),
           ...(attachments.length === 0 ? {} : { attachments }),
-          ...(run.blocked_on ? { request_id: run.blocked_on.request_id } : {}),
+          ...(canBeginAnew && beginsAnew
+            ? { workspace: 'changes' as const }
+            : run.blocked_on
+              ? { request_id: run.blocked_on.request_id }
+              : {}),
         },
         headers: { 'idempotency-key': key.current },
       });
       key.current = undefined;
       setText('');
       setFiles([]);
+      setBeginsAnew(false);
       await refresh();
     } catch (failure) {
       setError(failure);
@@ -189,6 +197,20 @@ export function Composer({
               ))}
             </select>
           </label>
+          {canBeginAnew && (
+            <label className="btn ghost sm pick">
+              <input
+                type="checkbox"
+                checked={beginsAnew}
+                disabled={!may}
+                onChange={({ target }) => setBeginsAnew(target.checked)}
+              />
+              <span>Begin anew</span>
+            </label>
+          )}
+          {canBeginAnew && beginsAnew && (
+            <span className="hint hide-m">A new sandbox, with only the changes of the repositories</span>
+          )}
           {until && <span className="hint hide-m">{`until ${clockText(Date.parse(until))} here`}</span>}
           {!may && <span className="hint">A member of the team can send messages.</span>}
           <span className="right row">

@@ -1,15 +1,17 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
-import { visibleText } from '@runyard/contract/wire/visible';
+import { visible, visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useClient } from '../../api/session.ts';
+import { useClient, useMay } from '../../api/session.ts';
+import { useAttempts } from '../../parts/attempt.ts';
 import { CopyButton } from '../../parts/copy.tsx';
 import { Fact } from '../../parts/fact.tsx';
 import { costText, countText, dollarText, numberText } from '../../parts/format.ts';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Person } from '../../parts/person.tsx';
+import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { Artifacts } from './artifacts.tsx';
 import { Denied, Pushes } from './network.tsx';
@@ -17,7 +19,15 @@ import { Sandbox } from './sandbox.tsx';
 import { Workspace } from './workspace.tsx';
 
 /** Shows the facts of a run beside its conversation. Facts without a value are not shown. */
-export function Facts({ run, events }: { run: RunItem; events: readonly TimelineEvent[] }) {
+export function Facts({
+  run,
+  events,
+  refresh,
+}: {
+  run: RunItem;
+  events: readonly TimelineEvent[];
+  refresh: () => Promise<void>;
+}) {
   const config = run.agent_config;
   const started = lastOf(events, 'agent_started');
   const ready = lastOf(events, 'worker_container_ready');
@@ -91,7 +101,7 @@ export function Facts({ run, events }: { run: RunItem; events: readonly Timeline
       <Cost run={run} />
       <Artifacts run={run} />
       <Workspace run={run} />
-      <Withheld run={run} />
+      <Withheld run={run} refresh={refresh} />
       <Denied events={events} run={run} />
       <Pushes events={events} />
       {run.dropped_output && (
@@ -131,6 +141,10 @@ export function Facts({ run, events }: { run: RunItem; events: readonly Timeline
     </>
   );
 }
+
+/** Returns whether rights are withheld from the run because of texts of others that ran in its sandbox. */
+export const hasForeignTexts = ({ withheld = [] }: RunItem): boolean =>
+  withheld.some(({ content }) => content?.kind === 'conversation');
 
 /** Returns the limits that the request set for the run: `at most $5.00, 30 minutes, 20 turns`. Empty: it set none. */
 export function limitsOf({
@@ -231,7 +245,44 @@ function Cost({ run }: { run: RunItem }) {
   );
 }
 
-function Withheld({ run }: { run: RunItem }) {
+/** Shows the texts of others that ran in the sandbox of the run, and a button that accepts them. */
+function AcceptConversation({ run, refresh }: { run: RunItem; refresh: () => Promise<void> }) {
+  const client = useClient();
+  const { error, attempt, isBusy } = useAttempts();
+  const uid = run.conversation_id ?? '';
+  const { data: waiting, refetch } = useQuery({
+    queryKey: ['acceptances', 'conversation', uid],
+    queryFn: async () => (await client.listAcceptances({ query: { kind: 'conversation', uid } })).waiting[0] ?? null,
+  });
+  if (!waiting) return null;
+  const accept = async () => {
+    const { kind, revision } = waiting;
+    await attempt(async () => await client.accept({ body: { kind, uid, revision } }));
+    await refetch();
+    await refresh();
+  };
+  return (
+    <div className="stack s2">
+      <ul className="files small">
+        {waiting.difference?.map(({ path, after }) => (
+          <li key={path}>
+            <span className="whole-value">{visible(String(after))}</span>
+          </li>
+        ))}
+      </ul>
+      <Problem error={error} />
+      <div className="row">
+        <button type="button" className="btn sm" disabled={isBusy} onClick={() => void accept()}>
+          Accept these texts
+        </button>
+        <span className="hint">Or begin anew: rerun the run, or send a message that begins anew.</span>
+      </div>
+    </div>
+  );
+}
+
+function Withheld({ run, refresh }: { run: RunItem; refresh: () => Promise<void> }) {
+  const may = useMay('member');
   const withheld = run.withheld ?? [];
   if (withheld.length === 0) return null;
   return (
@@ -247,6 +298,7 @@ function Withheld({ run }: { run: RunItem }) {
           </li>
         ))}
       </ul>
+      {may && hasForeignTexts(run) && <AcceptConversation run={run} refresh={refresh} />}
       <p className="hint">
         The run executes texts of others whom its executor has not accepted.{' '}
         <Link className="link" to="/needs-answer" search={{ tab: 'acceptances' }}>

@@ -107,7 +107,7 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
   const children = useChildRuns(run);
   const hasEnded = isTerminal(run.state);
   const steps = setupSteps(timeline);
-  const facts = <Facts run={run} events={timeline} />;
+  const facts = <Facts run={run} events={timeline} refresh={refresh} />;
   const write = () => document.getElementById('message')?.focus();
 
   useAnnouncedState(run);

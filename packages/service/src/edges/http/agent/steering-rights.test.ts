@@ -225,3 +225,26 @@ test("a rerun with the mode of another person's run has this person as an author
     expect((await rightsOf(repeated.body.run_id))?.personal_credentials).toBe(isPersonal);
   }
 });
+
+test('a configuration of somebody who left the team chooses no model and loosens no protection until a person accepts it', async () => {
+  const leaver = await newPerson(service, team, 'member');
+  const config = {
+    model_id: 'runbook',
+    followups_from: 'team',
+    approvals_from: [owner.uid],
+    child_runs: { enabled: true },
+    max_turns: 3,
+  };
+  const first = await service.newRun({ prompt: 'a', config }, leaver.key);
+  const repeat = async (body: object) => {
+    const path = `/agent/runs/${first}/rerun`;
+    const repeated = await service.request<{ run_id: string }>('POST', path, { key: owner.key, body });
+    expect(repeated.status, repeated.text).toBe(200);
+    const [row] = await db.query<{ config: object }>('SELECT config FROM runs WHERE id = $1', [repeated.body.run_id]);
+    return row?.config;
+  };
+  expect(await repeat({})).toEqual(config);
+  await service.request('DELETE', `/teams/${team}/members/${leaver.uid}`);
+  expect(await repeat({})).toEqual({ max_turns: 3 });
+  expect(await repeat({ prompt: 'b', config })).toEqual(config);
+});

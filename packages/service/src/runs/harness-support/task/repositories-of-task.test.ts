@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import type { RunContent } from '../../../team/access/contents/content.ts';
 import type { RepositoryAnswer } from '../../../team/code-hosts/ask-repositories.ts';
 import type { TaskRow } from './read-task-row.ts';
 import { nameKeptObjects } from './repositories-of-task.ts';
@@ -13,6 +14,10 @@ const head = { commit: 'a'.repeat(40), branch: 'main' };
 const readable = { kind: 'readable', repository, url: 'https://host/acme/site.git', credentialId: 'c1', head } as const;
 const config = { github_repos: [repository], setup_commands: ['make'], variables: { A: '1', B: '2' } };
 
+const author = { kind: 'user', uid: 'u1' } as const;
+const content: RunContent = { kind: 'environment', uid: 'e1', revision: 1, author, accepted: true };
+const runner = { runner_config: { docker_image: 'node:24', setup_commands: ['true'] } };
+
 interface Change {
   readonly team?: string;
   readonly row?: Partial<TaskRow>;
@@ -23,6 +28,7 @@ interface Change {
 function names({ team = 't1', row = {}, config: changed = {}, answers = [readable] }: Change = {}) {
   const base = {
     config: {},
+    contents: [content],
     executor_kind: 'user',
     executor_uid: 'u1',
     environment_uid: 'e1',
@@ -47,6 +53,12 @@ describe("the names of objects that runs store in a worker's cache", () => {
     ['executor', { row: { executor_uid: 'u2' } }, { mirror: true }],
     ['kind of executor', { row: { executor_kind: 'service_account' } }, { mirror: true }],
     ['environment', { row: { environment_uid: 'e2' } }, { mirror: true }],
+    ['revision of the environment', { row: { contents: [{ ...content, revision: 2 }] } }, { mirror: true }],
+    [
+      'author of the environment',
+      { row: { contents: [{ ...content, author: null, accepted: false }] } },
+      { mirror: true },
+    ],
     ['commit', { answers: [{ ...readable, head: { ...head, commit: 'b'.repeat(40) } }] }, { mirror: true }],
     ['branch', { answers: [{ ...readable, head: { ...head, branch: 'next' } }] }, { mirror: true }],
     ['setup command', { config: { setup_commands: ['make', 'true'] } }, { mirror: true }],
@@ -55,6 +67,12 @@ describe("the names of objects that runs store in a worker's cache", () => {
     expect(names(change).prepared).toMatch(/^.{43}$/);
     expect(names(change).prepared).not.toBe(names().prepared);
     expect(names(change).mirror === names().mirror).toBe(same.mirror);
+  });
+
+  test('depend on the author of the prompt only if its configuration has setup commands', () => {
+    const contents: RunContent[] = [content, { kind: 'prompt', author: null, accepted: false }];
+    expect(names({ row: { contents } }).prepared).toBe(names().prepared);
+    expect(names({ row: { contents, config: runner } }).prepared).not.toBe(names({ row: { config: runner } }).prepared);
   });
 
   test.each<[string, Change]>([

@@ -1,8 +1,10 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { allowedHostsOf } from '@runyard/contract/egress/network';
 import type { Repository } from '@runyard/contract/environments/environments';
+import { runnerOf } from '@runyard/contract/runs/runner';
 import { type ErrorDetail, errorSlug } from '@runyard/contract/wire/errors';
 import type { Signer } from '../../../platform/secrets/signer.ts';
+import { configuringKinds } from '../../../team/access/contents/run-rights.ts';
 import type { RepositoryAnswer } from '../../../team/code-hosts/ask-repositories.ts';
 import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
 import type { TaskRow } from './read-task-row.ts';
@@ -60,7 +62,7 @@ export const isReadByPerson = (answer: RepositoryAnswer): boolean =>
   answer.kind === 'readable' && answer.isPersonal === true;
 
 /** Increase this version when agents begin to prepare or pack workspaces in another way. */
-const version = 1;
+const version = 2;
 
 export interface NamedObjects {
   /** Returns the head commit and the name of the mirror of a repository; an empty object if they are unknown at the moment. */
@@ -73,7 +75,8 @@ export interface NamedObjects {
 
 /**
  * Names the objects that a run may read from a worker's cache and store in it. These are mirrors of repositories, one for each team and
- * credential, and the prepared workspace, one for each team, environment, image and executor. There is no prepared workspace if the code
+ * credential, and the prepared workspace, one for each team, revision of the environment,
+ * image and executor. There is no prepared workspace if the code
  * host did not answer for a repository, or if the run has secrets, because its setup could write secrets into a file.
  *
  * Only the service can create such a name: it signs everything that the object depends on, including the team that may use the object. So
@@ -115,6 +118,7 @@ export function nameKeptObjects(
                 teamId,
                 [row.executor_kind, row.executor_uid],
                 row.environment_uid,
+                setupContents(row),
                 clonable.map(({ owner, repo, url, credentialId, head }) => [owner, repo, url, credentialId, head]),
                 config.setup_commands ?? [],
                 Object.entries(config.variables ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)),
@@ -125,6 +129,17 @@ export function nameKeptObjects(
           }
         : {},
   };
+}
+
+/**
+ * Returns the revisions and authors of the texts that the setup executes. A workspace that was prepared with texts of other authors must
+ * not be used, because these authors may have other rights.
+ */
+function setupContents({ config, contents }: TaskRow): unknown {
+  const hasRunner = (runnerOf(config)?.setup_commands ?? []).length > 0;
+  return contents
+    .filter(({ kind }) => kind === 'environment' || (hasRunner && configuringKinds.includes(kind)))
+    .map(({ kind, uid, revision, author, accepted }) => [kind, uid, revision, author?.kind, author?.uid, accepted]);
 }
 
 const isEmpty = (list: unknown): boolean =>

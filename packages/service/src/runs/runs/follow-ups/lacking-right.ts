@@ -8,7 +8,7 @@ import { boolean, defineStatement, json, nullable, uuid } from '../../../platfor
 import type { RunActor } from '../../../team/access/actor.ts';
 import { isSameActor, type RunContent } from '../../../team/access/contents/content.ts';
 import { readStaff } from '../../../team/access/contents/gateway-rights.ts';
-import { isInSandbox, type RunRights } from '../../../team/access/contents/run-rights.ts';
+import { configuringKinds, isInSandbox, type RunRights } from '../../../team/access/contents/run-rights.ts';
 import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
 import { findLacking } from '../../../team/stored-secrets/find-usable.ts';
 import { readGrantedNames } from '../../../team/stored-secrets/run-secrets.ts';
@@ -33,15 +33,12 @@ const readRun = defineStatement({
   },
 });
 
-/** Kinds of contents from which a run's configuration can come. */
-const configuring: readonly RunContent['kind'][] = ['prompt', 'run', 'schedule', 'automation', 'definition'];
-
 /**
  * Returns whether the executor allowed follow-ups of the whole team. The setting `followups_from` does not count if it may come from
  * content that the executor did not accept.
  */
 export const isOpenToTeam = ({ followups_from }: AmbientAgentConfig, contents: readonly RunContent[]): boolean =>
-  followups_from === 'team' && !contents.some(({ kind, accepted }) => !accepted && configuring.includes(kind));
+  followups_from === 'team' && !contents.some(({ kind, accepted }) => !accepted && configuringKinds.includes(kind));
 
 /**
  * Returns the name of a secret that the author may not use, and that the run's sandbox or saved files contain or may get. Returns null if

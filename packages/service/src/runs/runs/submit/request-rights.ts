@@ -1,5 +1,6 @@
 /** Computes the rights of a run that a request creates (docs/decisions/rights.md). */
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { Fault } from '../../../platform/fault.ts';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
@@ -8,6 +9,7 @@ import type { RunContent } from '../../../team/access/contents/content.ts';
 import { explainWithheld } from '../../../team/access/contents/describe-withheld.ts';
 import { decideGatewayRights, type GatewayRights } from '../../../team/access/contents/gateway-rights.ts';
 import {
+  configuringKinds,
   decideRight,
   type ExplainedWithheld,
   principalsOf,
@@ -69,6 +71,31 @@ export async function decideRightsBehindGateway(
     ...(team.kind === 'withheld' ? [{ right: 'team_credentials' as const, content: team.content }] : []),
   ];
   return { ...rights, withheld };
+}
+
+/** Members of a configuration that choose a model, raise a limit or loosen a protection. */
+const loosening = ['model_id', 'model_fallbacks', 'approvals_from', 'followups_from', 'child_runs'] as const;
+
+/**
+ * Removes the members of the configuration that somebody outside of the team must not set, if an author outside of the team may have set
+ * them and nobody who may has accepted them. Keeps the members that the request itself sets. `own`: the configuration in the request of a
+ * member; undefined: the configuration comes from stored contents.
+ */
+export async function withoutLoosening(
+  db: Queryable,
+  run: Pick<RunOfRights, 'teamId' | 'executor' | 'contents'>,
+  config: AmbientAgentConfig,
+  own: RunAgentRequest['config'],
+): Promise<AmbientAgentConfig> {
+  const contents = run.contents.filter(({ kind, accepted }) => !accepted && configuringKinds.includes(kind));
+  if (contents.length === 0 || (await decideGatewayRights(db, { ...run, contents })).team.kind !== 'withheld')
+    return config;
+  const { harness, ...kept } = config;
+  for (const name of loosening) if (own?.[name] === undefined) delete kept[name];
+  if (harness === undefined || own?.harness?.model_id !== undefined)
+    return config.harness ? { ...kept, harness } : kept;
+  const { model_id: _, ...withoutModel } = harness;
+  return { ...kept, harness: withoutModel };
 }
 
 /** Computes the rights of the run before it is written. */

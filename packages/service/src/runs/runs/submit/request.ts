@@ -33,7 +33,7 @@ import { checkConfig, checkMcpServers, workerHostOf } from './request-config.ts'
 import { contentsOfConfig, contentsOfRequest } from './request-contents.ts';
 import { checkHarness } from './request-harness.ts';
 import { checkModels } from './request-models.ts';
-import { rightsOfRequest } from './request-rights.ts';
+import { rightsOfRequest, withoutLoosening } from './request-rights.ts';
 import { checkSkills } from './run-skills.ts';
 
 /** Maximum number of characters (UTF-16 units) of a title that is taken from a prompt. */
@@ -213,10 +213,33 @@ export async function checkRunRequest(
   const environment = await findEnvironment(db, { teamId, creator: executor }, runAs.config, faults);
   if ('kind' in environment) return environment;
   const checked = checkSkills({ ...request, config: runAs.config }, environment.repositories);
-  const { config, first: skillSpec } = checked;
+  const { first: skillSpec } = checked;
   faults.push(...checked.faults);
   if (!request.prompt?.trim() && request.conversation_id === undefined && skillSpec === undefined)
     faults.push(missingPrompt);
+  const ofLineage: Fault[] = [];
+  const lineage = await readLineage(db, teamId, request, ofLineage);
+  const contents = await contentsOfRequest(db, {
+    teamId,
+    creator: principal.creator,
+    executor,
+    revisions: [
+      ...madeFrom,
+      ...runAs.contents,
+      ...environment.contents,
+      ...(await contentsOfConfig(db, teamId, checked.config, madeFrom)),
+    ],
+    rerunOf,
+    parentRunId: lineage.parentRunId,
+    conversationId: request.conversation_id,
+  });
+  const isOwn = rerunOf === undefined && madeFrom.length === 0;
+  const config = await withoutLoosening(
+    db,
+    { teamId, executor, contents },
+    checked.config,
+    isOwn ? request.config : undefined,
+  );
   checkConfig(config, keepsLacking, faults);
   const servers = await checkMcpServers(db, teamId, config.mcp_servers ?? {});
   if ('kind' in servers) return servers;
@@ -234,23 +257,9 @@ export async function checkRunRequest(
   );
   const { attachments, faults: attachmentFaults } = decodeAttachments(request);
   faults.push(...attachmentFaults);
-  const lineage = await readLineage(db, teamId, request, faults);
+  faults.push(...ofLineage);
   await checkConversation(db, teamId, request, faults);
   faults.push(...faultsOfReferences(config.secrets ?? []));
-  const contents = await contentsOfRequest(db, {
-    teamId,
-    creator: principal.creator,
-    executor,
-    revisions: [
-      ...madeFrom,
-      ...runAs.contents,
-      ...environment.contents,
-      ...(await contentsOfConfig(db, teamId, config, madeFrom)),
-    ],
-    rerunOf,
-    parentRunId: lineage.parentRunId,
-    conversationId: request.conversation_id,
-  });
   const { mcp_servers = {} } = config;
   const ofServers = secretsOfServers(mcp_servers);
   const names = { ofRun: config.secrets ?? [], ofEnvironment: environment.secrets, ofServers };

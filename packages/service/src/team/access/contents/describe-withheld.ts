@@ -72,9 +72,13 @@ export function describeWithheld(
         : 'Create a run as a member of the team.';
     return `${what} ${is} not given to this run, because its executor may not use ${it}. ${how}`;
   }
+  const more =
+    right === 'team_credentials'
+      ? 'Until then, the run also has the usual model and the usual protection of branches, hosts and limits. '
+      : '';
   const verb = content.kind === 'worker_pool' ? 'belongs to' : 'was written by';
   const by = content.author ? `${verb} ${nameOf(content.author)} (${content.author.uid})` : 'has no known author';
-  return `${what} ${is} withheld from this run: ${subjectOf(content)} ${by}, who may not use ${it}, and the executor has not accepted this content. ${adviceOf(content, executor)}`;
+  return `${what} ${is} withheld from this run: ${subjectOf(content)} ${by}, who may not use ${it}, and the executor has not accepted this content. ${more}${adviceOf(content, executor)}`;
 }
 
 /** Returns a text that says why a right is withheld from a run of the executor, which author lacks the right, and how to change that. */

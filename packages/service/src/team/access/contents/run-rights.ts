@@ -90,6 +90,16 @@ export interface RunRights {
   readonly withheld: readonly ExplainedWithheld[];
 }
 
+/** Kinds of contents from which members of a run's configuration can come. */
+export const configuringKinds: readonly RunContent['kind'][] = [
+  'prompt',
+  'run',
+  'agent_identity',
+  'schedule',
+  'automation',
+  'definition',
+];
+
 /** Returns whether the sandbox of the run gets the value of the secret. */
 export const isInSandbox = ({ as }: Pick<RightToSecret, 'as'>): boolean => as !== 'mcp_header';
 
