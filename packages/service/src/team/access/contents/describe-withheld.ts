@@ -58,7 +58,12 @@ export function describeWithheld({ right, name, content }: Withheld, executor: R
     const how = 'An administrator can name the service account in its "agents", or the secret in the agent identity.';
     return `${what} is not given to this run, because its executor may not use it. ${how}`;
   }
-  const verb = content.kind === 'worker_pool' ? 'belongs to' : 'was written by';
+  const verb =
+    content.kind === 'worker_pool'
+      ? 'has machines of'
+      : content.revision === undefined
+        ? 'was written by'
+        : 'has texts of';
   const by = content.author ? `${verb} ${nameOf(content.author)} (${content.author.uid})` : 'has no known author';
   const isMany = right === 'code_host_credentials';
   return `${what} ${isMany ? 'are' : 'is'} withheld from this run: ${subjectOf(content)} ${by}, who may not use ${isMany ? 'them' : 'it'}, and the executor has not accepted this content. ${adviceOf(content, executor)}`;
