@@ -95,7 +95,7 @@ export function listDomains(deps: ServiceDeps): readonly Edge[] {
     factoryRunsDomain(deps),
     webhooksDomain(deps),
     automationsDomain({ ...deps, findWaiting: findWaitingAfterChange }),
-    definitionsDomain(deps),
+    definitionsDomain({ ...deps, findWaiting: findWaitingAfterChange }),
     startsDomain(deps),
     repositoriesDomain(deps),
     harnessSupportDomain(deps, definedSkillsWith),

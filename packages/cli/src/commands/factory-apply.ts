@@ -14,6 +14,7 @@ import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { allFactories, idOf } from '../named.ts';
 import { asJson, factoryHelp } from '../options.ts';
 import { validateFactory } from './factory.ts';
+import { reportWaiting } from './report-waiting.ts';
 
 export interface ApplyOptions {
   readonly factory?: string;
@@ -76,6 +77,7 @@ export async function applyFactory(
   }
   const applied = await put({ dry_run: false, expected_version: plan.version });
   context.out(options.json ? `${harmlessJson(applied, 2)}\n` : `version ${applied.version} is applied\n`);
+  if (!options.json) reportWaiting(context, applied.waiting);
   throwForPlan(applied, options);
 }
 

@@ -181,6 +181,7 @@ export const clientRoutes: ClientRoutes = {
   listWorkerPools: { method: 'GET', path: '/worker-pools', isJson: true, isOnce: false },
   addWorkerPoolConnector: { method: 'PUT', path: '/worker-pools/{poolName}/connectors/{principalUid}', isJson: true, isOnce: false },
   removeWorkerPoolConnector: { method: 'DELETE', path: '/worker-pools/{poolName}/connectors/{principalUid}', isJson: true, isOnce: false },
+  takeOverWorkerPool: { method: 'PUT', path: '/worker-pools/{poolName}/owner', isJson: true, isOnce: false },
   deleteWorkerPool: { method: 'DELETE', path: '/worker-pools/{poolName}', isJson: true, isOnce: false },
   listHandoffAttachments: { method: 'GET', path: '/agent/runs/{runId}/handoff/attachments', isJson: true, isOnce: false },
   getRunChanges: { method: 'GET', path: '/agent/runs/{runId}/changes', isJson: true, isOnce: false },

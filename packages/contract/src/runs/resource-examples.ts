@@ -242,6 +242,7 @@ export const resourceExamples = {
   },
   listWorkerPools: { answer: { pools: [workerPool] } },
   addWorkerPoolConnector: { answer: workerPool },
+  takeOverWorkerPool: { answer: workerPool },
   removeWorkerPoolConnector: { answer: { success: true } },
   deleteWorkerPool: { answer: { success: true } },
   getEgressRanges: { answer: { cidrs: ['192.0.2.0/24', '2001:db8::/32'] } },

@@ -7,6 +7,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useClient, useSession } from '../../api/session.ts';
 import { CheckGroup } from '../../parts/check-group.tsx';
+import { tellWaiting } from '../../parts/executor-field.tsx';
 import { Form, type OnceHeaders, TextField, textOf } from '../../parts/form.tsx';
 import { type Pair, Pairs, pairsOf } from '../../parts/pairs.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
@@ -126,6 +127,7 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
     await queries.invalidateQueries({ queryKey: ['environment', saved.uid] });
     if (environment === undefined) await navigate({ to: '/environments/$uid', params: { uid: saved.uid }, search: {} });
     else close();
+    tellWaiting(saved.waiting);
   };
   return (
     <section className="card" aria-label={environment === undefined ? 'New environment' : 'Edit the environment'}>

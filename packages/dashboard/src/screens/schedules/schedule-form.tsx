@@ -6,6 +6,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useId, useState } from 'react';
 import { useEnvironments, useModels } from '../../api/lists.ts';
 import { useClient, useSession } from '../../api/session.ts';
+import { ExecutorField, takeOverOf, tellWaiting } from '../../parts/executor-field.tsx';
 import { Field, Form, type OnceHeaders, textOf } from '../../parts/form.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { CronWords } from './cron-words.tsx';
@@ -63,6 +64,7 @@ export function ScheduleForm({
       // An empty configuration where there was none would be a text of the sender.
       ...(config === undefined && Object.keys(chosen).length === 0 ? {} : { agent_config: { ...others, ...chosen } }),
       enabled: schedule?.enabled ?? true,
+      ...takeOverOf(data),
     };
     const saved =
       schedule === undefined
@@ -71,6 +73,7 @@ export function ScheduleForm({
     await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
     await queries.invalidateQueries({ queryKey: ['schedule', saved.id] });
     close();
+    tellWaiting(saved.waiting);
     if (schedule === undefined) await navigate({ to: '/schedules/$scheduleId', params: { scheduleId: saved.id } });
   };
   const parts = cron.trim().split(/\s+/);
@@ -167,6 +170,7 @@ export function ScheduleForm({
             />
           )}
         </Field>
+        <ExecutorField executor={schedule?.executor} />
         <div className="two">
           <Field label="Model" path="agent_config.model_id">
             {(control) => (

@@ -6,6 +6,7 @@ import { useClient, useSession } from '../../api/session.ts';
 import { CopyButton } from '../../parts/copy.tsx';
 import { ConfirmDialog } from '../../parts/dialog.tsx';
 import { Empty } from '../../parts/empty.tsx';
+import { tellWaiting } from '../../parts/executor-field.tsx';
 import { SelectField, TextField } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
 import { Icon } from '../../parts/icon.tsx';
@@ -145,9 +146,10 @@ function ServerDialog({ earlier, close }: { earlier: McpServer | undefined; clos
             : { command: text('command'), args: [...args] };
         const sealed = Object.keys(values).length === 0 ? {} : { [place]: values };
         const body: CreateMcpServerRequest & UpdateMcpServerRequest = { name: text('name'), ...reached, ...sealed };
-        await (earlier === undefined
+        const saved = await (earlier === undefined
           ? client.createMcpServer({ body, headers: { ...headers } })
           : client.updateMcpServer({ params: { serverId: earlier.id }, body }));
+        tellWaiting(saved.waiting);
         await queries.invalidateQueries({ queryKey: ['mcp-servers', team.uid] });
       }}
     >

@@ -47,6 +47,17 @@ const openTexts = `
         FROM open_authors(c.kind, c.uid, c.texts, 'user', $2) w
       ) o`;
 
+/**
+ * SQL: the content `c` may wait for the person. This condition is cheap, and false for most contents: the person has accepted the present
+ * revision, or its only authors are the person or, if the person has no personal rights, members of the team.
+ */
+const mayWait = `(
+  (SELECT a.revision FROM acceptances a WHERE a.user_uid = $2 AND a.kind = c.kind AND a.uid = c.uid) IS DISTINCT FROM c.revision
+  AND jsonb_path_exists(c.texts, '$.*.authors[*] ? (!(@.kind == "user" && @.uid == $people[*]))', (
+    SELECT jsonb_build_object('people', CASE WHEN ${hasPersonalRights('$1', '$2')} THEN jsonb_build_array($2::text)
+      ELSE coalesce((SELECT jsonb_agg(u.uid) FROM team_members m JOIN users u ON u.id = m.user_id
+        WHERE m.team_id = $1 AND m.role <> 'viewer'), '[]') END))))`;
+
 /** SQL: the content `c` waits for the person. */
 const isWaiting = `o.authors IS NOT NULL AND (o.lacks_rights OR ${hasPersonal('$1', '$2')})`;
 
@@ -77,7 +88,7 @@ const countRows = defineStatement({
   text: `
     SELECT count(*)::int AS count FROM (
       SELECT FROM ${presentContents} ${openTexts}
-      WHERE ${isVisible('$1', '$2')} AND ${isWaiting}
+      WHERE ${isVisible('$1', '$2')} AND ${mayWait} AND ${isWaiting}
       LIMIT ${maxWaitingContents}) waiting`,
   row: { count: integer },
 });
@@ -102,7 +113,7 @@ const readWaiting = defineStatement({
     FROM ${presentContents} ${openTexts}
     WHERE ${isVisible('$1', '$2')} AND o.authors IS NOT NULL
       AND ($3::text IS NULL OR c.kind = $3) AND ($4::text IS NULL OR c.uid = $4)
-      AND ($4 IS NOT NULL OR ${isWaiting})
+      AND ($4 IS NOT NULL OR (${mayWait} AND ${isWaiting}))
     ORDER BY c.created_at DESC, c.kind, c.uid LIMIT ${maxWaitingContents}`,
   row: {
     kind: text<ContentKind>(),

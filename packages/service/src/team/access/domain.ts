@@ -39,7 +39,7 @@ export function accessDomain(
       ...invitationRoutes(deps),
       ...identityRoutes({ ...deps, checkIdentity, agentsOfFactory, findWaiting }),
       ...auditRoutes(deps),
-      ...workerPoolRoutes(deps),
+      ...workerPoolRoutes({ ...deps, findWaiting }),
     ],
     search: accessSearches,
     open: async () => {

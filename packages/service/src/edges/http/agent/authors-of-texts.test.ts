@@ -183,3 +183,21 @@ test('a connector that an administrator adds gets no personal secret before the 
   await send('PUT', `/worker-pools/${name}/connectors/${bob.uid}`, ada.key);
   expect(await valuesOf((await start(ada.key, body)).body.run_id)).toEqual([mine]);
 });
+
+test('an administrator takes over a pool, and personal rights of others wait for their acceptance', async () => {
+  const name = `pool-${randomUUIDv7()}`;
+  const principal = await keys.authenticate(ada.key);
+  if (!principal) throw new Error('the key is unknown');
+  await enterPool(db, principal, name);
+  const taken = await send<{ owner: { uid: string }; waiting: { people: { uid: string }[] } }>(
+    'PUT',
+    `/worker-pools/${name}/owner`,
+    bob.key,
+  );
+  expect(taken).toMatchObject({ owner: { uid: bob.uid }, waiting: { people: [{ uid: ada.uid }] } });
+  expect(await enterPool(db, principal, name)).toMatchObject({ kind: 'not_allowed' });
+  const body = { prompt: 'a', config: { worker_host: name, secrets: secrets('MINE') } };
+  expect((await service.problem(403, 'POST', '/agent/runs', { key: ada.key, body })).detail).toContain(bob.uid);
+  await service.problem(404, 'PUT', '/worker-pools/no-such-pool/owner', { key: bob.key });
+  await service.problem(403, 'PUT', `/worker-pools/${name}/owner`, { key: cy.key });
+});

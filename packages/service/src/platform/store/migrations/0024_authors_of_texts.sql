@@ -141,6 +141,8 @@ RETURNS TABLE (author jsonb, accepted_by text[], texts text[]) LANGUAGE sql STAB
       WHERE a.user_uid = principal_uid AND a.kind = kind_of AND a.uid = uid_of AND principal_kind = 'user')) t
     CROSS JOIN LATERAL jsonb_array_elements(t.authors) AS a (author)
     WHERE a.author IS DISTINCT FROM jsonb_build_object('kind', principal_kind, 'uid', principal_uid)
+    -- Every revision has texts. Without them, the authors are not known.
+    UNION ALL SELECT '', NULL, NULL WHERE texts_of = '{}'
   ),
   others AS MATERIALIZED (
     SELECT a.user_uid, t.key, t.value->'since' AS since FROM acceptances a JOIN content_revisions r USING (kind, uid, revision)

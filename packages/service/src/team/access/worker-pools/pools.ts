@@ -233,6 +233,38 @@ export async function removeConnector(
   });
 }
 
+const setOwner = defineStatement({
+  name: 'take_over_worker_pool',
+  text: `
+    WITH taken AS (UPDATE worker_pools SET owner_kind = $3, owner_uid = $4 WHERE team_id = $1 AND name = $2 RETURNING name)
+    SELECT name, pg_notify('${keysChannel}', '')::text AS notified FROM taken`,
+  row: { name: text() },
+});
+
+/** Makes an administrator the owner of a pool. The connections of the earlier owner end, unless the earlier owner is a connector. */
+export async function takeOverPool(
+  db: Database,
+  principal: Principal,
+  name: string,
+): Promise<WorkerPool | 'not_found'> {
+  const { teamId, creator } = principal;
+  return await db.transaction(async (tx) => {
+    const [pool] = await tx.query(lockPool, [teamId, name]);
+    if (!pool) return 'not_found';
+    await tx.query(setOwner, [teamId, name, creator.kind, creator.uid]);
+    const [changed] = await toPools(tx, teamId, await tx.query(readOne, [teamId, name]));
+    if (!changed) throw new Error('the pool was not read');
+    await recordChange(tx, principal, {
+      action: 'worker_pool.update',
+      subject: { type: 'worker_pool', uid: name, name },
+      before: { owner: pool.owner_uid },
+      after: { owner: creator.uid },
+      endsAccess: true,
+    });
+    return changed;
+  });
+}
+
 /** Deletes a pool and ends its connections. The next connection of a worker with the name of the pool creates it again. */
 export async function deletePool(
   db: Database,
