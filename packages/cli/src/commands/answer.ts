@@ -24,12 +24,16 @@ export async function send(
   context: Context,
   runId: string,
   text: string,
-  options: AnswerOptions & { readonly attach?: readonly string[] },
+  options: AnswerOptions & { readonly attach?: readonly string[]; readonly anew?: true },
 ): Promise<void> {
   const message = text === '-' ? readInput('-').toString('utf8') : text;
   if (message.trim() === '') throw new Failure(`the message is empty${text === '-' ? ' (standard input)' : ''}`, 2);
   const attachments = readAttachments(options.attach);
-  const body = { message, ...(attachments.length > 0 ? { attachments } : {}) };
+  const body = {
+    message,
+    ...(attachments.length > 0 ? { attachments } : {}),
+    ...(options.anew ? { workspace: 'changes' as const } : {}),
+  };
   const client = connect(context);
   await answered(context, client, runId, options, async () => {
     await client.sendFollowup({ params: { runId }, body });
@@ -102,6 +106,7 @@ export function declareSend(command: Command): void {
     .argument('<run>', runHelp)
     .argument('<message>', 'the text, or - for standard input')
     .option('--attach <file>', 'a file to put into attachments/ of the workspace; repeat for more', collect)
+    .option('--anew', 'begin anew, in a new sandbox with only the stored changes of the repositories')
     .option(...watchAfter)
     .addHelpText('after', exitCodesHelp)
     .action(async (run, message, options) => {

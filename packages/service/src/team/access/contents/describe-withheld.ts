@@ -43,7 +43,7 @@ function adviceOf({ kind, uid, author }: RunContent, executor: RunActor): string
   if (kind === 'prompt' && author?.kind === 'service_account')
     return `Read the agent identity, and accept it with: bin/runyard accept agent_identity ${author.uid}`;
   if (kind === 'conversation' && uid !== undefined)
-    return `Texts of others ran in the sandbox of this conversation. Read them and accept them with: bin/runyard accept conversation ${uid}. Or begin anew: rerun the run, or send a message with "workspace": "changes".`;
+    return `Texts of others ran in the sandbox of this conversation. Read them and accept them with: bin/runyard accept conversation ${uid}. Or begin anew: rerun the run, or send a message with bin/runyard send --anew ("workspace": "changes").`;
   if (kind === 'prompt' || kind === 'run' || kind === 'conversation')
     return 'Create a run with a prompt of your own instead.';
   return `Read the difference and accept it with: bin/runyard accept ${kind} ${uid}`;
