@@ -27,6 +27,7 @@ import {
   maxIdentities,
   maxInvitations,
   maxKeys,
+  maxListedExecutions,
   maxListedRepositories,
   maxLiveInTree,
   maxMcpServers,
@@ -266,6 +267,16 @@ export const limits: readonly Limit[] = [
     of: 'connections of the workers of a team to one service process',
     most: `${maxWorkerConnections}`,
     above: '429; the worker tries again',
+  },
+  {
+    of: 'executions that a worker lists in one message',
+    most: `${maxListedExecutions}`,
+    above: 'the message is ignored',
+  },
+  {
+    of: 'messages of the workers of a team to one service process',
+    most: '1 MB a second, after a pause 4 MB at once; each listed execution counts as 512 bytes',
+    above: 'further messages wait, and are not read',
   },
   { of: 'service accounts in approvals_from of a run', most: `${maxApprovers}`, above: invalid },
   {

@@ -84,7 +84,7 @@ test('the metrics text shows counters, histograms and gauges, and the number of 
 
 test('the gauges of the process show the delay of the event loop, the memory, and the connections of the pool', async () => {
   const { db, drop } = await createTestDatabase({ maxConnections: 2 });
-  const { read, stop } = measureProcess(db.pool);
+  const { read, stop } = measureProcess(db);
   const clients = [await db.pool.connect(), await db.pool.connect()];
   const waiting = db.query('SELECT 1');
   const valuesNow = async () =>

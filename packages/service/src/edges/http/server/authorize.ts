@@ -7,6 +7,7 @@ import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Client, TrustedProxies } from '../../../platform/serving/trusted-proxies.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
+import type { Caller as ShareCaller } from '../../../platform/store/database/shares.ts';
 import { stoppingAttempt } from '../../../runs/executions/run-tokens/attempt.ts';
 import { authenticateRunToken, type RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
 import { readChildRunsPermission } from '../../../runs/runs/tree/permission.ts';
@@ -17,6 +18,13 @@ import type { RateLimits, RateOutcome } from '../../../team/access/rate-limits/r
 import type { WorkerPrincipal } from '../../workers/rights.ts';
 import type { ServiceDeps } from './deps.ts';
 import { refusalOfForged, sessionKeyOf } from './session-cookie.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Names the caller whose share of the database connections the request uses. */
+    nameCaller: (caller: ShareCaller) => void;
+  }
+}
 
 /** The caller of a request: the owner of a key, the execution of a run token, or neither. */
 export interface Caller {
@@ -194,6 +202,7 @@ export function makeAuthorizer(
     if (!inTeam) throw notInTeam();
     const principal = { ...inTeam, from: originOf(request) };
     requirePermission(checkPermission(allow, principal), principal, 'This endpoint');
+    request.nameCaller({ team: principal.teamId, id: `key ${principal.keyId}` });
     callers.set(request, { principal, session: null });
   };
 
@@ -201,6 +210,7 @@ export function makeAuthorizer(
     const session = await authenticateRunToken(db, tokenOf(request));
     if (!session)
       throw unauthenticated('run_token', 'The run token is unknown, or its execution has ended or was superseded.');
+    request.nameCaller({ team: session.teamId, id: `run ${session.runId}` });
     callers.set(request, { principal: null, session });
     if (until === 'at_work' && session.phase === 'stopping') throw stoppingAttempt();
   };

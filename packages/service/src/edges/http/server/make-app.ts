@@ -1,3 +1,4 @@
+import { answerInTurn } from '@runyard/system/answer-in-turn';
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -10,6 +11,7 @@ import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
 import { observe } from '../../../platform/metrics/record.ts';
 import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { trustProxies } from '../../../platform/serving/trusted-proxies.ts';
+import { workFor } from '../../../platform/store/database/shares.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
 import { isWorkerUpgrade } from '../../workers/socket.ts';
 import type { RefuseWhileFull } from './add-route.ts';
@@ -91,6 +93,7 @@ function makeServer(deps: ServiceDeps, timeouts: ClientTimeouts, showNotFound: S
       sendRefusal(refusal, request, reply, deps.baseUrl());
     },
   });
+  answerInTurn(app.server);
   // A request with an expectation other than 100-continue is handled like any other: `refuseByHeaders` answers 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   return app;
@@ -137,6 +140,7 @@ export function makeApp(
 
   app.decorate('watchDelivery', watchDeliveries(app, deps));
 
+  shareConnections(app);
   endConnectionsOfUnreadBodies(app, timeouts.drainMs ?? 5_000);
   const methods = collectMethods(app);
   app.addHook('onRequest', async (request, reply) => {
@@ -164,6 +168,17 @@ export function makeApp(
   parseJsonBodies(app, { authorizer, bodies });
   answerExceptions(app, deps.baseUrl);
   return app;
+}
+
+/** Gives each request the share of its address in the database connections, and the share of its key and team once they are known. */
+function shareConnections(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    workFor({ team: null, id: clientOf(request).address }, (name, end) => {
+      request.nameCaller = name;
+      reply.raw.once('close', end);
+      done();
+    });
+  });
 }
 
 /** Throws the refusal of a request whose headers no endpoint accepts: RFC 9112 3.2 (Host), RFC 9110 10.1.1 (Expect). */
