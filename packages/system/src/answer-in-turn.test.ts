@@ -74,6 +74,22 @@ test('answers a client that sends requests without end as fast as it can, withou
   expect(process.memoryUsage().external - before).toBeLessThan(30 * 1024 * 1024);
 });
 
+test('a connection with many requests in a packet gets one answer in a turn of the event loop', async () => {
+  let count = 0;
+  const { open } = await listen((_request, response) => {
+    count += 1;
+    response.end();
+  });
+  open().write(get('/').repeat(2_000));
+  await expect.poll(() => count).toBeGreaterThan(0);
+  let most = 0;
+  for (let before = count; count < 2_000; before = count) {
+    await new Promise((resolve) => setImmediate(resolve));
+    most = Math.max(most, count - before);
+  }
+  expect(most).toBe(1);
+});
+
 /** A number generator with a seed, so that a failure can be repeated. */
 function random(seed: number): (below: number) => number {
   let state = seed;

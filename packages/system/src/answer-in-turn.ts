@@ -79,16 +79,20 @@ function openGate(socket: Duplex, held: { bytes: number }): Gate {
     return bodyBytes === undefined ? lines.toLastChunk(rest) : Math.min(bodyBytes, rest.length);
   };
 
+  const feedLater = (): void => {
+    later ??= setImmediate(() => {
+      later = undefined;
+      feed();
+    });
+  };
+
   /** Gives the parser as much as it may have now. */
   const feed = (): void => {
     if (isFeeding || later !== undefined) return;
     isFeeding = true;
     for (let pieces = 0; isOpen && rest.length > 0 && !mustWait(); pieces += 1) {
       if (pieces === piecesInTurn) {
-        later = setImmediate(() => {
-          later = undefined;
-          feed();
-        });
+        feedLater();
         break;
       }
       const length = nextPiece();
@@ -135,7 +139,8 @@ function openGate(socket: Duplex, held: { bytes: number }): Gate {
       response.once('close', () => {
         if (request !== next) return;
         isAnswered = true;
-        feed();
+        // The other connections come first. Answers that need no wait would otherwise follow each other in one turn of the event loop.
+        if (rest.length > 0) feedLater();
       });
     },
     leave() {

@@ -142,3 +142,15 @@ async function openFile(path: string): Promise<OpenFile> {
     throw new BadArtifact(`${path} cannot be opened: ${message}`);
   }
 }
+
+function required(request: ArtifactRequest, key: 'path' | 'url' | 'branch'): string {
+  const value = request[key];
+  if (value === undefined || value.trim() === '')
+    throw new BadArtifact(`an artifact of type ${request.type} needs ${key}`);
+  return value;
+}
+
+function optional(request: ArtifactRequest, key: 'title' | 'description'): Record<string, string> {
+  const value = request[key];
+  return value === undefined ? {} : { [key]: value };
+}

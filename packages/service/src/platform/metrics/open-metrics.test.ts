@@ -91,7 +91,7 @@ test('the gauges of the process show the delay of the event loop, the memory, an
     Object.fromEntries(
       (await read()).map(({ name, labels, value }) => [[name, ...Object.values(labels)].join(' '), value]),
     );
-  expect(await valuesNow()).toMatchObject({
+  await expect.poll(valuesNow).toMatchObject({
     'runyard_database_connections busy': 2,
     'runyard_database_connections idle': 0,
     runyard_database_connections_max: 2,

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { type Caller, makeShares, workFor, workForAll, workOf } from './shares.ts';
+import { StoreUnavailable } from './unavailable.ts';
 
 const key = (team: string | null, id: string): Caller => ({ team, id });
 
@@ -81,6 +82,34 @@ test('the caller of a request can be named later, and what continues after the r
   expect(shares.waiting).toBe(4);
   release.resolve();
   await expect.poll(() => shares.waiting).toBe(0);
+});
+
+test('with one connection, teams and their callers take turns', async () => {
+  const shares = makeShares(1);
+  const order: string[] = [];
+  const work = (caller: Caller) =>
+    workOf(caller, () => shares.hold(async () => void order.push(`${caller.team}${caller.id}`)));
+  await Promise.all([
+    ...[1, 2, 3].map(() => work(key('a', '1'))),
+    ...[1, 2].map(() => work(key('a', '2'))),
+    ...[1, 2].map(() => work(key('b', '1'))),
+  ]);
+  expect(order).toEqual(['a1', 'a1', 'b1', 'a2', 'b1', 'a1', 'a2']);
+});
+
+test('a work that waits too long fails as if the database were unavailable, and later works are not affected', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const shares = makeShares(1);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const first = shares.hold(() => promise);
+  const late = expect(shares.hold(async () => 'late')).rejects.toThrow(StoreUnavailable);
+  await vi.advanceTimersByTimeAsync(10_000);
+  await late;
+  expect(shares.waiting).toBe(0);
+  resolve();
+  await first;
+  expect(await shares.hold(async () => 'works')).toBe('works');
 });
 
 test('works that fail give their connections back', async () => {

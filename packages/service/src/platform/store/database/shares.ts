@@ -1,5 +1,9 @@
 /** Shares the database connections of a process between teams, so that one team cannot use all of them. */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { StoreUnavailable } from './unavailable.ts';
+
+/** Longest wait for a connection, as for a connection to a server that does not answer. */
+const longestWaitMs = 10_000;
 
 /** For whom a process works. `null` as the team: a caller without a key. */
 export interface Caller {
@@ -12,7 +16,7 @@ export interface Caller {
 interface Work {
   caller: Caller | undefined;
   /** True while the work holds a connection. */
-  readonly holds: boolean;
+  holds: boolean;
 }
 
 const works = new AsyncLocalStorage<Work>();
@@ -56,13 +60,26 @@ export interface Shares {
   readonly waiting: number;
 }
 
+/** A caller that is next. */
+interface Waiting {
+  readonly key: string;
+  readonly holder: Holder;
+  readonly id: string;
+  readonly caller: CallerOfHolder;
+}
+
+interface CallerOfHolder {
+  held: number;
+  readonly queue: (() => void)[];
+}
+
 /** The connections of one team, of all callers without a key, or of the service itself. */
 interface Holder {
   /** Number of connections in use. */
   held: number;
   readonly most: number;
   readonly mostOfCaller: number;
-  readonly callers: Map<string, { held: number; readonly queue: (() => void)[] }>;
+  readonly callers: Map<string, CallerOfHolder>;
 }
 
 /**
@@ -92,20 +109,25 @@ export function makeShares(connections: number): Shares {
   /** Lets works begin while connections are free. */
   const admit = (): void => {
     while (waiting > 0 && held < connections) {
-      let next: { holder: Holder; caller: { held: number; readonly queue: (() => void)[] } } | undefined;
-      for (const holder of holders.values()) {
+      let next: Waiting | undefined;
+      for (const [key, holder] of holders) {
         if (holder.held >= holder.most || (next !== undefined && holder.held > next.holder.held)) continue;
-        for (const caller of holder.callers.values()) {
+        for (const [id, caller] of holder.callers) {
           if (caller.queue.length === 0 || caller.held >= holder.mostOfCaller) continue;
           const isFewer =
             next === undefined ||
             holder.held < next.holder.held ||
             (next.holder === holder && caller.held < next.caller.held);
-          if (isFewer) next = { holder, caller };
+          if (isFewer) next = { key, holder, id, caller };
         }
       }
       const begin = next?.caller.queue.shift();
       if (next === undefined || begin === undefined) return;
+      // Of those with equally many connections, the one that got a connection last is last.
+      holders.delete(next.key);
+      holders.set(next.key, next.holder);
+      next.holder.callers.delete(next.id);
+      next.holder.callers.set(next.id, next.caller);
       waiting -= 1;
       held += 1;
       next.holder.held += 1;
@@ -113,6 +135,25 @@ export function makeShares(connections: number): Shares {
       begin();
     }
   };
+
+  /** Resolves when the caller has a connection. Throws `StoreUnavailable` if it waits too long. */
+  const take = (own: CallerOfHolder): Promise<void> =>
+    new Promise((resolve, reject) => {
+      let late: NodeJS.Timeout | undefined;
+      const begin = (): void => {
+        clearTimeout(late);
+        resolve();
+      };
+      own.queue.push(begin);
+      waiting += 1;
+      admit();
+      if (!own.queue.includes(begin)) return;
+      late = setTimeout(() => {
+        own.queue.splice(own.queue.indexOf(begin), 1);
+        waiting -= 1;
+        reject(new StoreUnavailable('database', new Error('no database connection was free in time')));
+      }, longestWaitMs);
+    });
 
   return {
     get waiting() {
@@ -125,22 +166,25 @@ export function makeShares(connections: number): Shares {
       const id = caller?.id ?? '';
       const [key, holder] = holderOf(caller);
       const own = holder.callers.get(id) ?? { held: 0, queue: [] };
-      holder.callers.delete(id);
-      // The caller that asked last is last among callers with equally many connections.
       holder.callers.set(id, own);
-      const { promise, resolve } = Promise.withResolvers<void>();
-      own.queue.push(resolve);
-      waiting += 1;
-      admit();
-      await promise;
+      const forget = (): void => {
+        if (own.held === 0 && own.queue.length === 0) holder.callers.delete(id);
+        if (holder.callers.size === 0) holders.delete(key);
+      };
+      await take(own).catch((error: unknown) => {
+        forget();
+        throw error;
+      });
+      const store: Work = { caller, holds: true };
       try {
-        return await works.run({ caller, holds: true }, work);
+        return await works.run(store, work);
       } finally {
+        store.caller = undefined;
+        store.holds = false;
         held -= 1;
         holder.held -= 1;
         own.held -= 1;
-        if (own.held === 0 && own.queue.length === 0) holder.callers.delete(id);
-        if (holder.callers.size === 0) holders.delete(key);
+        forget();
         admit();
       }
     },
