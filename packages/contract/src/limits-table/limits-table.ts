@@ -295,6 +295,16 @@ export const limits: readonly Limit[] = [
     most: "three quarters of the files that it can open (`ulimit -n`), or all but 1,000; of these, a sixteenth, at most 100, only for the operator's keys, `/healthz` and `/readyz`",
     above: '503; then closed at once',
   },
+  {
+    of: 'requests in progress of a connection',
+    most: '1',
+    above: 'the next request of the connection is read after the answer',
+  },
+  {
+    of: 'database connections of one service process that a team, a caller, all callers without a key, and an address without a key use',
+    most: `three quarters of \`RUNYARD_DATABASE_CONNECTIONS\` (${serviceSettings.RUNYARD_DATABASE_CONNECTIONS.default}), half, half, a quarter`,
+    above: 'the request waits; after 10 s 503',
+  },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
   ...factoryLimits,
 ];
