@@ -18,6 +18,7 @@ import {
 import path from 'node:path';
 import { agentNode, initShell, startFile } from './agent-program.ts';
 import { bundleHash, bundleProgram, readStamp, writeBundle, writeStamp } from './bundle.ts';
+import { containerInit, placeContainerInit } from './container-init.ts';
 import { placePortableNode } from './portable-node.ts';
 
 /** Options for making the runtime, which is the folder that sandboxes see as /opt/runyard. */
@@ -74,7 +75,7 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
   await mkdir(runtimes, { recursive: true, mode: 0o755 });
   await chmod(runtimes, 0o755);
   const node = process.execPath;
-  const salt = `${process.version} ${process.arch} ${(await stat(node)).size} ${request.rehearse !== undefined} ${request.portableIn ?? ''} ${initShell} ${await modifiedAt(shell)}`;
+  const salt = `${process.version} ${process.arch} ${(await stat(node)).size} ${request.rehearse !== undefined} ${request.portableIn ?? ''} ${initShell} ${await modifiedAt(shell)} ${containerInit}`;
   const stampFile = path.join(runtimes, 'stamp.json');
   const known = await readStamp(stampFile, request.entry, salt);
   if (known !== undefined && (await isWhole(path.join(runtimes, known)))) {
@@ -95,7 +96,10 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
       await placeNode(node, path.join(making, 'node'));
       await placeUnreadable(node, path.join(making, agentNode));
       await placeUnreadable(shell, path.join(making, initShell));
-    } else await placePortableNode(making, request.portableIn);
+    } else {
+      await placePortableNode(making, request.portableIn);
+      await placeContainerInit(making);
+    }
     await mkdir(path.join(making, 'bin'), { mode: 0o755 });
     await symlink('../node', path.join(making, 'bin/node'));
     for (const name of agentCommands)

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -5,6 +6,7 @@ import { harnessFolderInside } from '@runyard/contract/agent/harness-presets/pre
 import type { SandboxEgress } from '../../egress/egress.ts';
 import type { SandboxProxy, SandboxRelay } from '../../relay/relay-thread.ts';
 import { agentProgram, readableAgentProgram } from '../../runtime/agent-program.ts';
+import { containerInit } from '../../runtime/container-init.ts';
 import { baseEnvironment, madeForRun } from '../base-environment.ts';
 import { inside } from '../bubblewrap/arguments.ts';
 import { takeIdentity } from '../bubblewrap/identities.ts';
@@ -161,6 +163,8 @@ export async function prepareContainer(
       runtimeFolder: order.runtime,
       harnessDir: ground.harnessDir,
       files,
+      // A container runtime that must read programs cannot start the unreadable init.
+      hasInit: !ground.readsPrograms && existsSync(path.join(order.runtime, containerInit)),
       hasRelay: relay !== undefined,
       hasEgress: egress !== undefined,
       uid: uid ?? process.getuid?.() ?? 0,
