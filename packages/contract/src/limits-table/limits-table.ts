@@ -301,6 +301,11 @@ export const limits: readonly Limit[] = [
     above: 'the next request of the connection is read after the answer',
   },
   {
+    of: 'requests in progress of a team, a caller, and an address without a key, in one service process',
+    most: 'three quarters, half, and a quarter of its connections',
+    above: '429 with `Retry-After`',
+  },
+  {
     of: 'database connections of one service process that a team, a caller, all callers without a key, and an address without a key use',
     most: `three quarters of \`RUNYARD_DATABASE_CONNECTIONS\` (${serviceSettings.RUNYARD_DATABASE_CONNECTIONS.default}), half, half, a quarter`,
     above: 'the request waits; after 10 s 503',

@@ -7,7 +7,6 @@ import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Client, TrustedProxies } from '../../../platform/serving/trusted-proxies.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
-import type { Caller as ShareCaller } from '../../../platform/store/database/shares.ts';
 import { stoppingAttempt } from '../../../runs/executions/run-tokens/attempt.ts';
 import { authenticateRunToken, type RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
 import { readChildRunsPermission } from '../../../runs/runs/tree/permission.ts';
@@ -18,13 +17,6 @@ import type { RateLimits, RateOutcome } from '../../../team/access/rate-limits/r
 import type { WorkerPrincipal } from '../../workers/rights.ts';
 import type { ServiceDeps } from './deps.ts';
 import { refusalOfForged, sessionKeyOf } from './session-cookie.ts';
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Names the caller whose share of the database connections the request uses. */
-    nameCaller: (caller: ShareCaller) => void;
-  }
-}
 
 /** The caller of a request: the owner of a key, the execution of a run token, or neither. */
 export interface Caller {

@@ -11,17 +11,18 @@ import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
 import { observe } from '../../../platform/metrics/record.ts';
 import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { trustProxies } from '../../../platform/serving/trusted-proxies.ts';
-import { workFor } from '../../../platform/store/database/shares.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
 import { isWorkerUpgrade } from '../../workers/socket.ts';
 import type { RefuseWhileFull } from './add-route.ts';
 import { type Authorizer, clientOf } from './authorize.ts';
 import { closeConnectionsWhileClosing } from './closing.ts';
+import { connectionLimits, openFilesLimit } from './connection-limits.ts';
 import { watchDeliveries } from './delivery.ts';
 import type { ServiceDeps } from './deps.ts';
 import { isForFiles, refuseOnFilesOrigin } from './files-origin.ts';
 import { parseJsonBodies } from './json-body.ts';
 import { answerUnreadable, refusalOf, sendRefusal, unavailable } from './problem.ts';
+import { shareRequests } from './request-shares.ts';
 import { shownPath, withoutQuery } from './shown-path.ts';
 import { requestId, traceOf } from './trace.ts';
 import { endConnectionsOfUnreadBodies } from './unread-body.ts';
@@ -140,7 +141,7 @@ export function makeApp(
 
   app.decorate('watchDelivery', watchDeliveries(app, deps));
 
-  shareConnections(app);
+  shareRequests(app, connectionLimits(openFilesLimit()).most);
   endConnectionsOfUnreadBodies(app, timeouts.drainMs ?? 5_000);
   const methods = collectMethods(app);
   app.addHook('onRequest', async (request, reply) => {
@@ -168,17 +169,6 @@ export function makeApp(
   parseJsonBodies(app, { authorizer, bodies });
   answerExceptions(app, deps.baseUrl);
   return app;
-}
-
-/** Gives each request the share of its address in the database connections, and the share of its key and team once they are known. */
-function shareConnections(app: FastifyInstance): void {
-  app.addHook('onRequest', (request, reply, done) => {
-    workFor({ team: null, id: clientOf(request).address }, (name, end) => {
-      request.nameCaller = name;
-      reply.raw.once('close', end);
-      done();
-    });
-  });
 }
 
 /** Throws the refusal of a request whose headers no endpoint accepts: RFC 9112 3.2 (Host), RFC 9110 10.1.1 (Expect). */
