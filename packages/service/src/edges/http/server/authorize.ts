@@ -199,6 +199,7 @@ export function makeAuthorizer(
     const principal = { ...inTeam, from: originOf(request) };
     if (isPaused() && principal.role !== 'owner') throw pausedCopy();
     requirePermission(checkPermission(allow, principal), principal, 'This endpoint');
+    request.nameCaller({ team: principal.teamId, id: `key ${principal.keyId}` });
     callers.set(request, { principal, session: null });
   };
 
@@ -207,6 +208,7 @@ export function makeAuthorizer(
     if (!session)
       throw unauthenticated('run_token', 'The run token is unknown, or its execution has ended or was superseded.');
     if (isPaused()) throw pausedCopy();
+    request.nameCaller({ team: session.teamId, id: `run ${session.runId}` });
     callers.set(request, { principal: null, session });
     if (until === 'at_work' && session.phase === 'stopping') throw stoppingAttempt();
   };
