@@ -54,7 +54,7 @@ const openTexts = `
 const mayWait = `(
   (SELECT a.revision FROM acceptances a WHERE a.user_uid = $2 AND a.kind = c.kind AND a.uid = c.uid) IS DISTINCT FROM c.revision
   AND jsonb_path_exists(c.texts, '$.*.authors[*] ? (!(@.kind == "user" && @.uid == $people[*]))', (
-    SELECT jsonb_build_object('people', CASE WHEN ${hasPersonalRights('$1', '$2')} THEN jsonb_build_array($2::text)
+    SELECT jsonb_build_object('people', CASE WHEN ${hasPersonal('$1', '$2')} THEN jsonb_build_array($2::text)
       ELSE coalesce((SELECT jsonb_agg(u.uid) FROM team_members m JOIN users u ON u.id = m.user_id
         WHERE m.team_id = $1 AND m.role <> 'viewer'), '[]') END))))`;
 
