@@ -12,6 +12,7 @@ import {
   commandLinePath,
   commandLineSeal,
 } from '@runyard/contract/team/command-line';
+import { answerInTurn } from '@runyard/system/answer-in-turn';
 import type { Command } from 'commander';
 import { type Context, isLoopback, processContext, requireOrigin } from '../context.ts';
 import { Failure } from '../failure.ts';
@@ -74,6 +75,7 @@ async function receive(context: Context, origin: string, query: CommandLineQuery
     response.end(isOurs ? '<!doctype html><title>Runyard</title><p>You can close this page.</p>' : 'Not found');
     if (isOurs) response.once('finish', () => resolve(sealed));
   });
+  answerInTurn(server);
   await new Promise<void>((listening) => void server.listen(0, '127.0.0.1', listening));
   const { port } = server.address() as AddressInfo;
   const url = urlOf(origin, { ...query, port: String(port), state });
