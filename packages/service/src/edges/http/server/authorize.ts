@@ -194,6 +194,7 @@ export function makeAuthorizer(
     if (!inTeam) throw notInTeam();
     const principal = { ...inTeam, from: originOf(request) };
     requirePermission(checkPermission(allow, principal), principal, 'This endpoint');
+    request.nameCaller({ team: principal.teamId, id: `key ${principal.keyId}` });
     callers.set(request, { principal, session: null });
   };
 
@@ -201,6 +202,7 @@ export function makeAuthorizer(
     const session = await authenticateRunToken(db, tokenOf(request));
     if (!session)
       throw unauthenticated('run_token', 'The run token is unknown, or its execution has ended or was superseded.');
+    request.nameCaller({ team: session.teamId, id: `run ${session.runId}` });
     callers.set(request, { principal: null, session });
     if (until === 'at_work' && session.phase === 'stopping') throw stoppingAttempt();
   };
