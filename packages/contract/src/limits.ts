@@ -203,6 +203,11 @@ export const maxWorkerPools = 500;
 /** Maximum number of people and service accounts, in addition to the owner, whose keys may connect workers to one pool. */
 export const maxPoolConnectors = 100;
 
+/**
+ * Maximum number of executions that a worker's hello message may list. A worker has at most 1,000 slots, and twice as many executions; some
+ * of them may be ending.
+ */
+export const maxListedExecutions = 2_500;
 /** Maximum number of earlier worker processes that a worker's hello message may list as replaced by the present process. */
 export const maxReplacedTokens = 16;
 

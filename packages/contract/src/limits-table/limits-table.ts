@@ -27,6 +27,7 @@ import {
   maxIdentities,
   maxInvitations,
   maxKeys,
+  maxListedExecutions,
   maxListedRepositories,
   maxLiveInTree,
   maxMcpServers,
@@ -267,6 +268,16 @@ export const limits: readonly Limit[] = [
     most: `${maxWorkerConnections}`,
     above: '429; the worker tries again',
   },
+  {
+    of: 'executions that a worker lists in one message',
+    most: `${maxListedExecutions}`,
+    above: 'the message is ignored',
+  },
+  {
+    of: 'messages of the workers of a team to one service process',
+    most: '1 MB a second, after a pause 4 MB at once; each listed execution counts as 512 bytes',
+    above: 'further messages wait, and are not read',
+  },
   { of: 'service accounts in approvals_from of a run', most: `${maxApprovers}`, above: invalid },
   {
     of: 'pools of self-hosted workers of a team',
@@ -283,6 +294,21 @@ export const limits: readonly Limit[] = [
     of: 'connections to one service process',
     most: "three quarters of the files that it can open (`ulimit -n`), or all but 1,000; of these, a sixteenth, at most 100, only for the operator's keys, `/healthz` and `/readyz`",
     above: '503; then closed at once',
+  },
+  {
+    of: 'requests in progress of a connection',
+    most: '1',
+    above: 'the next request of the connection is read after the answer',
+  },
+  {
+    of: 'requests in progress of a team, a caller, and an address without a key, in one service process',
+    most: 'three quarters, half, and a quarter of its connections',
+    above: '429 with `Retry-After`',
+  },
+  {
+    of: 'database connections of one service process that a team, a caller, all callers without a key, and an address without a key use',
+    most: `three quarters of \`RUNYARD_DATABASE_CONNECTIONS\` (${serviceSettings.RUNYARD_DATABASE_CONNECTIONS.default}), half, half, a quarter`,
+    above: 'the request waits; after 10 s 503',
   },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
   ...factoryLimits,
