@@ -66,10 +66,8 @@ const noAttack: Attack = ['no attack', '/healthz', '', 0, 1];
 const attacks: readonly Attack[] = [
   noAttack,
   ['no key, 1 connection with 1,000 `GET /healthz` in each packet', '/healthz', '', 1, 1000],
-  ['no key, 40 connections with 1,000 `GET /healthz` in each packet', '/healthz', '', 40, 1000],
   ['another team, 40 connections that list runs', target, other, 40, 1],
   ['another team, 300 connections that list runs', target, other, 300, 1],
-  ['another team, 40 connections with 1,000 lists of runs in each packet', target, other, 40, 1000],
 ];
 
 async function measure(root: string, [, at, key, connections, pipelined]: Attack): Promise<number[]> {
@@ -114,7 +112,7 @@ try {
   }
   report(
     'Requests of a team beside an attack',
-    `One caller of a team lists 20 runs, ${rounds} times ${requests} requests or 15 s, one after another, while another process sends requests as fast as it can. The bare server is node:http with a pool of as many connections to the same database; it reads 20 rows of the table of runs with one statement, checks nothing, and answers \`/healthz\` with a constant. All processes share the cores. Goal: beside an attack, the p99 is at most ${goal} times the p99 of the same requests beside the same attack on the bare server.`,
+    `One caller of a team lists 20 runs, ${rounds} times ${requests} requests or 15 s, one after another, while another process sends requests as fast as it can. The bare server is node:http with a pool of as many connections to the same database; it reads 20 rows of the table of runs with one statement, checks nothing, and answers \`/healthz\` with a constant. All processes share the cores. Attacks with more connections of this kind are not in the table: the bare server then needs a minute for an answer, or more memory than it has. Goal: beside an attack, the p99 is at most ${goal} times the p99 of the same requests beside the same attack on the bare server.`,
     ['attack', 'bare p50 ms', 'bare p99 ms', 'p50 ms', 'p99 ms', 'ratio of p99'],
     rows,
   );
