@@ -27,8 +27,8 @@ export const isVisible = (teamId: string, person: string): string => `(
 const isMember = (teamId: string, uid: string): string => `EXISTS (
   SELECT FROM team_members m JOIN users u ON u.id = m.user_id WHERE m.team_id = ${teamId} AND u.uid = ${uid} AND m.role <> 'viewer')`;
 
-/** SQL: the person has rights that nobody else has. */
-const hasPersonalRights = (teamId: string, person: string): string => `(
+/** SQL: the person has personal rights in the team, which colleagues lack. */
+const hasPersonal = (teamId: string, person: string): string => `(
   EXISTS (SELECT FROM stored_secrets s WHERE s.team_id = ${teamId} AND s.owner_uid = ${person})
   OR EXISTS (SELECT FROM code_host_credentials h JOIN users u ON u.id = h.user_id WHERE h.team_id = ${teamId} AND u.uid = ${person}))`;
 
@@ -53,12 +53,12 @@ const openTexts = `
 const mayWait = `(
   (SELECT a.revision FROM acceptances a WHERE a.user_uid = $2 AND a.kind = c.kind AND a.uid = c.uid) IS DISTINCT FROM c.revision
   AND jsonb_path_exists(c.texts, '$.*.authors[*] ? (!(@.kind == "user" && @.uid == $people[*]))', (
-    SELECT jsonb_build_object('people', CASE WHEN ${hasPersonalRights('$1', '$2')} THEN jsonb_build_array($2::text)
+    SELECT jsonb_build_object('people', CASE WHEN ${hasPersonal('$1', '$2')} THEN jsonb_build_array($2::text)
       ELSE coalesce((SELECT jsonb_agg(u.uid) FROM team_members m JOIN users u ON u.id = m.user_id
         WHERE m.team_id = $1 AND m.role <> 'viewer'), '[]') END))))`;
 
 /** SQL: the content `c` waits for the person. */
-const isWaiting = `o.authors IS NOT NULL AND (o.lacks_rights OR ${hasPersonalRights('$1', '$2')})`;
+const isWaiting = `o.authors IS NOT NULL AND (o.lacks_rights OR ${hasPersonal('$1', '$2')})`;
 
 /**
  * SQL: the present contents `c` of the team $1, and the environments that the person $2 may use as a guest. There are two reads from
