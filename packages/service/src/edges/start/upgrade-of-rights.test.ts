@@ -231,6 +231,8 @@ test('the preview before the upgrade names what each executor would lose, and ch
 
 test('after the upgrade nobody loses rights of the team, and one acceptance of the preview brings all others back', async () => {
   expect(essence(await preview('ada'))).toEqual(essence(before));
+  // Who is no administrator sees only what concerns himself.
+  expect((await preview('bob')).map(({ executor }) => executor.uid)).toEqual([uidOf('bob')]);
   const monday = await day();
   expect(monday).toEqual({
     ...friday,

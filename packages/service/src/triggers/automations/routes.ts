@@ -45,11 +45,10 @@ function refuseFailure(failure: AutomationFailure, name: string): Refusal {
 interface AutomationRouteDeps extends CheckDeps {
   readonly db: Database;
   readonly signing: Signer;
-  readonly findWaiting: FindWaiting;
 }
 
 /** The routes that create, read, change and delete automations. */
-export function automationRoutes(deps: AutomationRouteDeps): readonly ServedRoute[] {
+export function automationRoutes(deps: AutomationRouteDeps, findWaiting: FindWaiting): readonly ServedRoute[] {
   const { db } = deps;
 
   const itemOf = async (row: AutomationRow): Promise<Automation> => {
@@ -96,7 +95,7 @@ export function automationRoutes(deps: AutomationRouteDeps): readonly ServedRout
       if (made.kind !== 'stored') return refuseFailure(made, body.name);
       return await withWaiting(
         await itemOf(made.automation),
-        deps.findWaiting(db, principal, 'automation', made.automation.uid),
+        findWaiting(db, principal, 'automation', made.automation.uid),
       );
     }),
 

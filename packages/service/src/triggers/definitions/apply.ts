@@ -14,6 +14,7 @@ import { type ReadDefinition, readDefinition } from '@runyard/definitions/read-d
 import { storedFiles } from '@runyard/definitions/stored-files';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { type Author, recordChange } from '../../team/access/audit/record.ts';
+import { readPresentRevisions, writeAcceptance } from '../../team/access/contents/content.ts';
 import { listAutomations } from '../automations/automations.ts';
 import { toItems } from '../automations/items.ts';
 import { replaceFactoryAgents } from '../factories/agents.ts';
@@ -175,6 +176,7 @@ async function applyWithin(
   // most commits are of this kind.
   if (from && stored && changes.length + drift.length === 0 && isDeepStrictEqual(stored.files, files)) {
     await noteCommit(tx, factoryUid, from.commit);
+    await acceptForSetter(tx, by, factoryUid);
     return { kind: 'applied', response: { ...answer, version } };
   }
   await recordChange(tx, by, {
@@ -192,7 +194,14 @@ async function applyWithin(
     commit_id: from?.commit ?? null,
   });
   await reviseDefinition(tx, factoryUid, by);
+  if (from) await acceptForSetter(tx, by, factoryUid);
   return { kind: 'applied', response: { ...answer, version: next } };
+}
+
+/** Accepts the present revision for the person who set the source: with the source, this person accepted all later commits. */
+async function acceptForSetter(tx: Queryable, { teamId, creator }: Author, factoryUid: string): Promise<void> {
+  const [present] = await readPresentRevisions(tx, teamId, 'definition', [factoryUid]);
+  if (present && creator.kind === 'user') await writeAcceptance(tx, creator.uid, present);
 }
 
 /** Returns a stored definition. Returns undefined if its files cannot be read any more because the format has changed. */

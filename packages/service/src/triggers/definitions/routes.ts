@@ -13,8 +13,9 @@ import type { FileChecks } from './validate.ts';
 
 /** The routes that apply, check and read the definitions of factories. */
 export const definitionRoutes = (
-  deps: DefinitionDeps & { readonly findWaiting: FindWaiting },
+  deps: DefinitionDeps,
   checks: FileChecks,
+  findWaiting: FindWaiting,
 ): readonly ServedRoute[] => [
   serve(routes.getFactoryDefinition, async ({ principal, params }) => {
     const factory = { teamId: principal.teamId, factoryUid: params.factoryUid };
@@ -27,7 +28,7 @@ export const definitionRoutes = (
       case 'applied':
         return body.dry_run
           ? outcome.response
-          : await withWaiting(outcome.response, deps.findWaiting(deps.db, principal, 'definition', params.factoryUid));
+          : await withWaiting(outcome.response, findWaiting(deps.db, principal, 'definition', params.factoryUid));
       case 'no_factory':
         return notFound('factory');
       case 'other_version':

@@ -20,14 +20,13 @@ import { listSchedules, readSchedule } from './schedules.ts';
 
 interface ScheduleRouteDeps extends ManageDeps {
   readonly signing: Signer;
-  readonly findWaiting: FindWaiting;
 }
 
 const noSchedule = () => notFound('schedule');
 
 /** The routes of schedules and of their history. */
-export function scheduleRoutes(deps: ScheduleRouteDeps): readonly ServedRoute[] {
-  const { db, signing, findWaiting } = deps;
+export function scheduleRoutes(deps: ScheduleRouteDeps, findWaiting: FindWaiting): readonly ServedRoute[] {
+  const { db, signing } = deps;
 
   const itemOf = async (principal: Principal, row: ScheduleRow): Promise<ScheduledAgentItem> => {
     const [item] = await toItems(db, principal, [row], true);

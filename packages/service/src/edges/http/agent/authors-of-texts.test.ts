@@ -201,3 +201,29 @@ test('an administrator takes over a pool, and personal rights of others wait for
   await service.problem(404, 'PUT', '/worker-pools/no-such-pool/owner', { key: bob.key });
   await service.problem(403, 'PUT', `/worker-pools/${name}/owner`, { key: cy.key });
 });
+
+test('an edit of an automation keeps its executor, and only the caller or an identity that he may edit can take it over', async () => {
+  const factory = await send('POST', '/factory', cy.key, { name: 'F' });
+  const members = { name: 'A', triggers: [{ provider: 'github', event: 'push' }] };
+  const put = (key: string, body: object) =>
+    send<{ executor: { uid: string }; updated_by: { uid: string } }>(
+      'PUT',
+      `/factory/${factory.uid}/automations/${uid}`,
+      key,
+      { ...members, ...body },
+    );
+  const { uid } = await send('POST', `/factory/${factory.uid}/automations`, cy.key, { ...members, prompt: 'a' });
+  expect(await put(bob.key, { prompt: 'b' })).toMatchObject({
+    executor: { uid: cy.uid },
+    updated_by: { uid: bob.uid },
+  });
+  expect(await waiting(cy.key, 'automation', uid)).toMatchObject([{ authors: [{ uid: bob.uid }] }]);
+  const identity = await send('POST', '/agent/identities', service.key, { name: 'Runner' });
+  const toIdentity = { prompt: 'b', executor_uid: identity.uid };
+  const path = `/factory/${factory.uid}/automations/${uid}`;
+  await service.problem(403, 'PUT', path, { key: cy.key, body: { ...members, ...toIdentity } });
+  expect(await put(bob.key, toIdentity)).toMatchObject({ executor: { uid: identity.uid } });
+  expect(await put(cy.key, { prompt: 'b', executor_uid: cy.uid })).toMatchObject({ executor: { uid: cy.uid } });
+  const created = { ...members, name: 'B', prompt: 'b', executor_uid: bob.uid };
+  await service.problem(403, 'POST', `/factory/${factory.uid}/automations`, { key: cy.key, body: created });
+});

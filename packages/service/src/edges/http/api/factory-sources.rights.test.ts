@@ -32,6 +32,29 @@ describe('the right to change and sync a source', () => {
     expect((await set()).sync).toMatchObject({ outcome: 'applied', version: 2 });
   });
 
+  test('lets the person accept later commits, with texts that others applied before', async () => {
+    const skill = { 'skills/tidy/SKILL.md': '---\nname: tidy\ndescription: Tidies\n---\nTidy up.\n' };
+    const colleague = await newPerson(service, await teamUidOf(service), 'member');
+    const person = await newPerson(service, await teamUidOf(service), 'member');
+    const applied = await service.request('PUT', `${factory.path}/definition`, {
+      key: colleague.key,
+      body: { files: Object.entries({ ...baseFiles, ...skill }).map(([path, content]) => ({ path, content })) },
+    });
+    expect(applied.status, applied.text).toBe(200);
+    await push({ ...baseFiles, ...skill, 'agents/late/agent.md': '---\nagentType: CUSTOM\n---\n' });
+    await set({}, person.key);
+    const open = async (uid: string) =>
+      (
+        await service.deps.db.query<{ author: { uid: string } }>(
+          `SELECT o.author FROM content_revisions c CROSS JOIN LATERAL open_authors(c.kind, c.uid, c.texts, 'user', $1) o
+           WHERE c.kind = 'definition' AND c.uid = $2 AND c.superseded_at IS NULL`,
+          [uid, factory.path.split('/').at(-1)],
+        )
+      ).map(({ author }) => author.uid);
+    expect(await open(person.uid)).toEqual([]);
+    expect(await open('somebody else')).toContain(colleague.uid);
+  });
+
   test('may end while the repository is read, and the claim of the source is then removed', async () => {
     const person = await newPerson(service, await teamUidOf(service), 'member');
     const good = await push(baseFiles);

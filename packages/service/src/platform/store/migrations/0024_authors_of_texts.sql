@@ -1,11 +1,6 @@
 -- Who wrote each text of a content (docs/decisions/rights.md), the executor of schedules and automations, and the connectors of a pool of
 -- workers as part of its revision.
 
--- For each text of the content, and for each list or map that was written empty, lost an entry or got another order:
--- {key: {since, authors}}. `since`: the revision since which it is unchanged. `authors`: [{kind, uid} or null for an unknown one].
--- The key of a text is its path as a JSON list. The key of a list or map is '-' and its path.
-ALTER TABLE content_revisions ADD COLUMN texts jsonb NOT NULL DEFAULT '{}';
-
 -- Returns a principal as `texts` names it; JSON null if it is not known.
 CREATE FUNCTION actor_of(kind text, uid text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN kind IS NULL OR uid IS NULL THEN 'null'::jsonb ELSE jsonb_build_object('kind', kind, 'uid', uid) END
@@ -131,6 +126,45 @@ CREATE FUNCTION texts_that_differ(texts jsonb, base jsonb) RETURNS TABLE (key te
   WHERE NOT EXISTS (SELECT FROM jsonb_each(base) b WHERE b.key = t.key AND b.value->'since' = t.value->'since')
 $$;
 
+-- The upgrade of the stored revisions. The author of a text is that of the oldest stored revision since which the value is unchanged. This
+-- takes most of the time, so it happens before the statements that lock tables.
+
+CREATE TEMPORARY TABLE texts_of_before (kind text, uid text, revision integer, content jsonb, texts jsonb, PRIMARY KEY (kind, uid, revision))
+  ON COMMIT DROP;
+
+CREATE FUNCTION pg_temp.compute_texts_of_before() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  present record;
+  before texts_of_before;
+  present_content jsonb;
+BEGIN
+  FOR present IN SELECT c.kind, c.uid, c.revision, c.author_kind, c.author_uid, c.content FROM content_revisions c
+    LEFT JOIN texts_of_before t USING (kind, uid, revision) WHERE t.revision IS NULL ORDER BY kind, uid, revision
+  LOOP
+    SELECT * INTO before FROM texts_of_before t WHERE t.kind = present.kind AND t.uid = present.uid AND t.revision < present.revision
+      ORDER BY t.revision DESC LIMIT 1;
+    -- A number for each value of a server. Which of them a change replaced is not known.
+    present_content := CASE WHEN present.kind = 'mcp_server' THEN present.content || jsonb_build_object('env', (
+      SELECT coalesce(jsonb_object_agg(n, present.content->'env_number'), '{}')
+      FROM jsonb_array_elements_text(coalesce(nullif(present.content->'env_names', 'null'), '[]')) n)) ELSE present.content END;
+    INSERT INTO texts_of_before VALUES (present.kind, present.uid, present.revision, present_content, texts_after_change(
+      before.content, before.texts, NULL, present_content, present.revision, actor_of(present.author_kind, present.author_uid), false));
+  END LOOP;
+END $$;
+SELECT pg_temp.compute_texts_of_before();
+
+-- For each text of the content, and for each list or map that was written empty, lost an entry or got another order:
+-- {key: {since, authors}}. `since`: the revision since which it is unchanged. `authors`: [{kind, uid} or null for an unknown one].
+-- The key of a text is its path as a JSON list. The key of a list or map is '-' and its path.
+ALTER TABLE content_revisions ADD COLUMN texts jsonb NOT NULL DEFAULT '{}';
+
+-- The revisions that were written meanwhile.
+SELECT pg_temp.compute_texts_of_before();
+UPDATE content_revisions c SET content = t.content, texts = t.texts FROM texts_of_before t
+  WHERE c.kind = t.kind AND c.uid = t.uid AND c.revision = t.revision AND c.kind = 'mcp_server';
+UPDATE content_revisions c SET texts = t.texts FROM texts_of_before t
+  WHERE c.kind = t.kind AND c.uid = t.uid AND c.revision = t.revision AND c.kind <> 'mcp_server';
+
 -- Returns the authors of those texts of a revision that the principal has neither written nor accepted. `author`: NULL for an unknown one.
 -- `accepted_by`: UIDs of other people who have accepted all these texts of the author.
 CREATE FUNCTION open_authors(kind_of text, uid_of text, texts_of jsonb, principal_kind text, principal_uid text)
@@ -212,6 +246,8 @@ END $$;
 -- {name: number}: the state of `values_number` when the value was last changed.
 ALTER TABLE mcp_servers ADD COLUMN value_numbers jsonb NOT NULL DEFAULT '{}';
 
+UPDATE mcp_servers SET value_numbers = (SELECT coalesce(jsonb_object_agg(n, values_number), '{}') FROM unnest(value_names) n);
+
 CREATE OR REPLACE FUNCTION revise_mcp_server() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   -- Code that does not know value_numbers has replaced all values.
@@ -226,35 +262,6 @@ BEGIN
     'name', NEW.name, 'command', NEW.command, 'args', NEW.args, 'env_names', NEW.value_names, 'env_number', NEW.values_number,
     'env', NEW.value_numbers));
   RETURN NEW;
-END $$;
-
-UPDATE content_revisions c SET content = c.content || jsonb_build_object('env', (
-    SELECT coalesce(jsonb_object_agg(n, c.content->'env_number'), '{}') FROM jsonb_array_elements_text(c.content->'env_names') n))
-  WHERE c.kind = 'mcp_server' AND jsonb_typeof(c.content->'env_names') = 'array';
-UPDATE mcp_servers SET value_numbers = (SELECT coalesce(jsonb_object_agg(n, values_number), '{}') FROM unnest(value_names) n);
-
--- The author of a text is that of the oldest stored revision since which the value is unchanged.
-DO $$
-DECLARE
-  c record;
-  before content_revisions;
-  texts_of_it jsonb;
-BEGIN
-  FOR c IN SELECT kind, uid, revision FROM content_revisions ORDER BY kind, uid, revision LOOP
-    DECLARE
-      present content_revisions;
-    BEGIN
-      SELECT * INTO present FROM content_revisions r WHERE r.kind = c.kind AND r.uid = c.uid AND r.revision = c.revision;
-      IF before.kind IS DISTINCT FROM c.kind OR before.uid IS DISTINCT FROM c.uid THEN
-        before := NULL;
-      END IF;
-      texts_of_it := texts_after_change(before.content, before.texts, NULL, present.content, present.revision,
-        actor_of(present.author_kind, present.author_uid), false);
-      UPDATE content_revisions r SET texts = texts_of_it WHERE r.kind = c.kind AND r.uid = c.uid AND r.revision = c.revision;
-      before := present;
-      before.texts := texts_of_it;
-    END;
-  END LOOP;
 END $$;
 
 -- The runs of a schedule or an automation act as its executor. An edit does not change it. Before, it was the last editor.
