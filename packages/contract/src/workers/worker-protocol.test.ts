@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { maxListedExecutions } from '../limits.ts';
 import { routes } from '../routes.ts';
+import type { Route } from '../wire/route.ts';
 import { WorkerMessage } from './worker-protocol.ts';
 
 /** Returns the paths of the lists in a JSON schema that have no maximum. */
@@ -21,7 +22,7 @@ test('each list in a message of a worker has a maximum', () => {
 });
 
 test('each list in a request of an agent has a maximum', () => {
-  const ofAgents = Object.values(routes).filter(({ allow, body }) => 'run' in allow && body !== undefined);
+  const ofAgents = Object.values<Route>(routes).filter(({ allow, body }) => 'run' in allow && body !== undefined);
   expect(ofAgents.length).toBeGreaterThan(5);
   const found = ofAgents.flatMap(({ path, body }) => (body ? unbounded(schemaOf(body), path) : []));
   expect(found).toEqual([]);

@@ -1,16 +1,16 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import Fastify from 'fastify';
+import fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Refusal } from '../../../platform/serving/refusal.ts';
 import { trustProxies } from '../../../platform/serving/trusted-proxies.ts';
 import { shareRequests } from './request-shares.ts';
 
-let app: ReturnType<typeof Fastify>;
+let app: FastifyInstance;
 let sockets: Socket[];
 beforeEach(async () => {
   sockets = [];
-  app = Fastify();
+  app = fastify();
   app.decorate('trustedProxies', trustProxies([]));
   shareRequests(app, 8);
   app.setErrorHandler((error, _request, reply) => {
