@@ -297,6 +297,9 @@ describe('a run that begins anew', () => {
     expect((await read(patch?.path ?? '')).text).toBe('diff --git a/README.md b/README.md\n');
     expect((await read(`/harness-support/changes/${run.executionId}`)).status).toBe(404);
     expect((await read(`/harness-support/workspace/${run.executionId}`)).status).toBe(404);
+    const other = await begin(await service.newRun({ prompt: 'b' }, owner.key));
+    const ofOther = { key: other.runToken };
+    expect((await service.request('GET', (patch?.path ?? '').replace('/api/v1', ''), ofOther)).status).toBe(404);
     await started(next);
     expect(await usedBy(next)).toEqual(['of-owner']);
 

@@ -31,6 +31,8 @@ export interface RunContent {
   readonly accepted: boolean;
   /** UIDs of people of the team who have accepted the content; absent: nobody. */
   readonly accepted_by?: readonly string[];
+  /** Beginning of the text, for people; absent: the content is stored and can be read elsewhere. */
+  readonly excerpt?: string;
 }
 
 /** Returns a list with the stored revision of a content; an empty list if the content is a prompt, a run or a conversation. */

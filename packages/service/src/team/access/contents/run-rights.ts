@@ -115,6 +115,7 @@ export const toContentItem = ({
   author,
   accepted,
   accepted_by: _,
+  excerpt: _excerpt,
   ...content
 }: RunContent): z.infer<typeof RunContentItem> => ({
   ...content,
