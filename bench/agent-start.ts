@@ -6,12 +6,11 @@
 import { cp, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openUpstream, type Upstream } from '../packages/worker/src/relay/relay.ts';
+import { openRelay, openUpstream, type Upstream } from '../packages/worker/src/relay/relay.ts';
 import { agentEnvironment } from '../packages/worker/src/sandboxes/bubblewrap/agent-command.ts';
 import { inside } from '../packages/worker/src/sandboxes/bubblewrap/arguments.ts';
 import { bubblewrapBackend } from '../packages/worker/src/sandboxes/bubblewrap/backend.ts';
-import { agentContents } from '../packages/worker/src/sandboxes/bubblewrap/contents.ts';
-import { prepareSandbox } from '../packages/worker/src/sandboxes/bubblewrap/prepare.ts';
+import { prepareSandbox, type SandboxContents } from '../packages/worker/src/sandboxes/bubblewrap/prepare.ts';
 import { noneLevel } from '../packages/worker/src/sandboxes/none/backend.ts';
 import type { SandboxBackend } from '../packages/worker/src/sandboxes/sandbox.ts';
 import { startFakeHarnessSupport } from '../test/fakes/harness-support.ts';
@@ -35,14 +34,15 @@ try {
   await cp(runtime, withoutCode, { recursive: true });
   await rm(path.join(withoutCode, 'agent/cache'), { recursive: true });
   let upstream: Upstream | undefined;
-  const contents = agentContents(runtime, {
+  const upstreamNow: Upstream = {
     request: (target, message) => {
       if (upstream === undefined) throw new Error('no agent is expected now');
       return upstream.request(target, message);
     },
     basePath: '',
     close: () => {},
-  });
+  };
+  const contents: SandboxContents = { runtime, relay: (socketPath, uid) => openRelay(socketPath, upstreamNow, uid) };
   const backendOf = (folder: string): SandboxBackend => {
     const backend = bubblewrapBackend({
       limits: place.ground.limits,

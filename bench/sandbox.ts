@@ -5,16 +5,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openUpstream } from '../packages/worker/src/relay/relay.ts';
+import { openRelay, openUpstream } from '../packages/worker/src/relay/relay.ts';
+import { initShell } from '../packages/worker/src/runtime/agent-program.ts';
 import { commandSetting, initCommand } from '../packages/worker/src/sandboxes/bubblewrap/arguments.ts';
 import { bubblewrapBackend } from '../packages/worker/src/sandboxes/bubblewrap/backend.ts';
-import { agentContents } from '../packages/worker/src/sandboxes/bubblewrap/contents.ts';
 import type { BubblewrapGround } from '../packages/worker/src/sandboxes/bubblewrap/ground.ts';
 import { probeBubblewrap } from '../packages/worker/src/sandboxes/bubblewrap/level.ts';
-import { prepareSandbox } from '../packages/worker/src/sandboxes/bubblewrap/prepare.ts';
+import { prepareSandbox, type SandboxContents } from '../packages/worker/src/sandboxes/bubblewrap/prepare.ts';
 import { findGvisor } from '../packages/worker/src/sandboxes/gvisor/find-gvisor.ts';
 import { noneLevel } from '../packages/worker/src/sandboxes/none/backend.ts';
 import type { Sandbox } from '../packages/worker/src/sandboxes/sandbox.ts';
@@ -117,7 +117,8 @@ try {
   await mkdir(path.join(runtime, 'agent'), { recursive: true, mode: 0o755 });
   await writeFile(path.join(runtime, 'agent/node'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });
   const upstream = openUpstream('http://127.0.0.1:9');
-  const contents = agentContents(runtime, upstream);
+  await copyFile('/bin/sh', path.join(runtime, initShell));
+  const contents: SandboxContents = { runtime, relay: (socketPath, uid) => openRelay(socketPath, upstream, uid) };
   const backend = bubblewrapBackend({
     limits: ground.limits,
     level: noneLevel,

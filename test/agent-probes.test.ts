@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bubblewrapFeatures } from '../packages/worker/test/worker.ts';
-import { lookForToken, sendSignal, startVictim } from './support/agent-attacks.ts';
+import { lookForToken, openMemories, sendSignal, startVictim } from './support/agent-attacks.ts';
 import { type AgentProbe, openAgentProbe } from './support/agent-probe.ts';
 
 const works = (await bubblewrapFeatures()) !== undefined;
@@ -27,6 +27,11 @@ describe.skipIf(!works)('a hostile command of a run in a bubblewrap sandbox', ()
       'environ of the agent: EACCES',
       'memory of the agent: EACCES',
     ]);
+  });
+
+  test('cannot write into the memory of the first process of the sandbox, which ends last and is never frozen', async () => {
+    const printed = await probe.attemptInNode(() => `${startVictim}\n${openMemories}`);
+    expect(JSON.parse(printed)).toEqual({ control: 'opened', first: 'EACCES' });
   });
 
   test('cannot open an inspector in the agent or end the agent with SIGUSR1', async () => {

@@ -7,7 +7,7 @@ import { parseSettings } from '@runyard/contract/settings/settings';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { probeSandbox } from '../packages/worker/src/backends/probe.ts';
 import { findGvisor } from '../packages/worker/src/sandboxes/gvisor/find-gvisor.ts';
-import { lookForToken, sendSignal, startVictim } from './support/agent-attacks.ts';
+import { lookForToken, openMemories, sendSignal, startVictim } from './support/agent-attacks.ts';
 import { type AgentProbe, openAgentProbe } from './support/agent-probe.ts';
 import { startTestEngine, type TestEngine } from './support/container-engine.ts';
 import { openMachineAttacks } from './support/machine-attacks.ts';
@@ -70,6 +70,11 @@ describe.skipIf(typeof started === 'string')(
         'environ of the agent: EACCES',
         'memory of the agent: EACCES',
       ]);
+    });
+
+    test('cannot write into the memory of the first process of the container, which ends last', async () => {
+      const printed = await probe.attemptInNode(() => `${startVictim}\n${openMemories}`);
+      expect(JSON.parse(printed)).toEqual({ control: 'opened', first: 'EACCES' });
     });
 
     test('cannot open an inspector in the agent or end the agent with SIGUSR1', async () => {

@@ -10,6 +10,7 @@ import {
   migrationsFolder,
 } from '../packages/service/src/platform/store/migrations/migrate.ts';
 import { exportDatabase } from '../packages/service/src/platform/store/transfer/export.ts';
+import { sectionBody } from '../packages/service/src/platform/store/transfer/export-format.ts';
 import { importDatabase } from '../packages/service/src/platform/store/transfer/import.ts';
 import { contents, fill, isEmpty, type Place, usePlaces } from './support/transfer-places.ts';
 
@@ -59,6 +60,18 @@ describe('a refused import leaves nothing in the target', () => {
     }
     await importDatabase({ ...target, from: file() });
     expect(await contents(target)).toEqual(await contents(source));
+  });
+
+  test('if a blob has the name of the marker, with which the service would never be ready', async () => {
+    const bytes = await readFile(file());
+    const head = bytes.subarray(0, bytes.indexOf(10) + 1);
+    async function* hostile() {
+      yield head;
+      yield Buffer.from('{"blob":"installation"}\n');
+      yield* sectionBody(Readable.from([Buffer.from('another id')]));
+    }
+    await expect(importDatabase({ ...target, from: Readable.from(hostile()) })).rejects.toThrow('a blob installation');
+    expect(await isEmpty(target)).toBe(true);
   });
 
   test('if a row violates a foreign key', async () => {

@@ -44,6 +44,9 @@ describe.skipIf(noBrowser)(`runyard open${noBrowser ? ` (skipped: ${noBrowser})`
     expect(output).not.toContain(service.key);
     const link = linkIn(output);
     await page.goto(link);
+    await page.getByRole('heading', { name: 'Sign in as Administrator?' }).waitFor();
+    await picture('sign-in-link');
+    await page.getByRole('button', { name: 'Sign in as Administrator' }).click();
     await page.getByRole('heading', { name: 'Look here' }).waitFor();
     await page.getByRole('button', { name: 'Administrator' }).waitFor();
     expect(page.url()).toBe(`${service.baseUrl}/runs/${runId}`);

@@ -70,6 +70,35 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByRole('button', { name: 'Administrator' }).waitFor();
   });
 
+  test('signs in with a link only after it has shown whose link it is, and can be told not to', async () => {
+    await browser().context.clearCookies();
+    const code = await newSignInCode(service, service.otherKey);
+    await page.goto('about:blank');
+    await page.goto(`${service.baseUrl}/runs#sign-in=${code}`);
+    await page.getByRole('heading', { name: /^Sign in as .*\?$/ }).waitFor();
+    expect(await browser().context.cookies()).toEqual([]);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByLabel('API key', { exact: true }).waitFor();
+    expect(await browser().context.cookies()).toEqual([]);
+  });
+
+  test('notices that another port of this host has replaced the cookie of the session', async () => {
+    await signIn('/runs');
+    const [own] = await browser().context.cookies();
+    const other = await page.request.post(`${service.baseUrl}/api/v1/browser-sessions`, {
+      data: { api_key: service.otherKey },
+      headers: { origin: service.baseUrl },
+    });
+    expect(other.status()).toBe(200);
+    await page.goto(`${service.baseUrl}/runs`);
+    await page.getByRole('heading', { name: 'Is this you?' }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('API key', { exact: true }).waitFor();
+    await browser().context.addCookies([own as never]);
+    await page.goto(`${service.baseUrl}/runs`);
+    await page.getByRole('button', { name: 'Administrator' }).waitFor();
+  });
+
   test('lists runs, updates the rows when runs change, and does not insert new runs while a row is selected', async () => {
     const execution = await service.startExecution({ title: 'Greeting & listing' });
     await signIn('/runs');

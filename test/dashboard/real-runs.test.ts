@@ -33,6 +33,7 @@ describe.skipIf(noBrowser)(`the dashboard with real runs${noBrowser ? ` (skipped
     const openSignedIn = async (address: string) => {
       const { code } = await system.call<{ code: string }>('POST', '/sign-in-codes', undefined, 201);
       await page.goto(`${system.baseUrl()}${address}#sign-in=${code}`);
+      await page.getByRole('button', { name: /^Sign in as / }).click();
     };
 
     beforeAll(async () => {

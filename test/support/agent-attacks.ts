@@ -57,6 +57,15 @@ for (const pid of processes) {
 victim.kill('SIGKILL');
 console.log(JSON.stringify([...found].sort()));`;
 
+/** Opens the memory of the victim and of the first process of the sandbox for writing, as a program does that moves its code into them. */
+export const openMemories = `
+const open = (pid) => {
+  try { fs.closeSync(fs.openSync('/proc/' + pid + '/mem', 'r+')); return 'opened'; } catch (error) { return error.code; }
+};
+const printed = JSON.stringify({ control: open(victim.pid), first: open(1) });
+victim.kill('SIGKILL');
+console.log(printed);`;
+
 /** Sends SIGUSR1, which opens Node's inspector, to the agent and to the victim. */
 export const sendSignal = String.raw`
 const catches = (pid) => {

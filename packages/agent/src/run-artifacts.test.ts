@@ -58,6 +58,16 @@ describe('artifacts', () => {
     ['a folder', 'report-artifact .', 'is a folder'],
     ['a missing file', 'report-artifact nothing', 'there is no file'],
     ['a symbolic link', 'ln -s /etc/passwd link; report-artifact link', 'symbolic link'],
+    [
+      'a file about the agent itself',
+      'report-artifact /proc/self/maps --type PLAN',
+      'is a file of the kernel below /proc',
+    ],
+    [
+      'such a file behind a link to a folder',
+      'ln -s /proc/self here; report-artifact here/status',
+      'is a file of the kernel below /proc',
+    ],
     ['a named pipe', 'mkfifo pipe; report-artifact pipe', 'not a regular file'],
     ['a device', 'report-artifact /dev/zero', 'not a regular file'],
     ['an unknown type', 'report-artifact x --type POEM', 'unknown artifact type'],

@@ -55,7 +55,7 @@ export async function* followRun(
   };
   const send: typeof fetch = async (input, init) => {
     try {
-      const response = await fetch(input, init);
+      const response = await fetch(input, { ...init, redirect: 'manual' });
       if (response.ok) lostAt = undefined;
       else if (response.status >= 500) onLost(`it answered ${response.status}`);
       return response;

@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { DataPlace } from '@runyard/service/transfer';
+import { isLoopback } from '@runyard/system/address-rules';
 import { trustCaFile } from '@runyard/system/trust-authorities';
 import { Failure } from './failure.ts';
 import { type DataFolder, dataFolder } from './installation.ts';
 import { type Colours, coloursFor } from './live/colours.ts';
+import { createCleaner, forTerminal } from './live/harmless.ts';
 import { loginAt } from './logins.ts';
 import { readSettings } from './read-settings.ts';
 import { readClaim } from './supervise/claim.ts';
@@ -18,8 +21,10 @@ export interface Context {
   readonly settings: Settings;
   readonly folder: DataFolder;
   readonly colours: Colours;
-  /** Writes to standard output. */
+  /** Writes to standard output. Removes control characters, because the text may contain words of other people. */
   readonly out: (text: string) => void;
+  /** Writes bytes from the service to standard output: unchanged to a file or a pipe, and like `out` to a terminal. */
+  readonly outBytes: (bytes: AsyncIterable<Uint8Array>) => Promise<void>;
   /** Writes a line to standard error. */
   readonly report: (message: string) => void;
 }
@@ -37,9 +42,16 @@ export function createContext(env: Environment): Context {
     settings,
     folder: dataFolder(settings, env),
     colours: coloursFor(process.stdout, env),
-    out: (text) => void process.stdout.write(text),
-    report: (message) => void process.stderr.write(`runyard: ${message}\n`),
+    out: (text) => void process.stdout.write(forTerminal(text)),
+    outBytes: (bytes) => pipeline(process.stdout.isTTY ? cleaned(bytes) : bytes, process.stdout, { end: false }),
+    report: (message) => void process.stderr.write(`runyard: ${forTerminal(message)}\n`),
   };
+}
+
+async function* cleaned(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  const cleaner = createCleaner();
+  for await (const piece of bytes) yield cleaner.clean(decoder.decode(piece, { stream: true }));
 }
 
 /** Creates the context of this process. @throws Failure if a setting is wrong */
@@ -108,12 +120,8 @@ function isOfFolder({ settings, folder }: Context): boolean {
 function isSameOrigin(one: string, other: string): boolean {
   const [first, second] = [new URL(one), new URL(other)];
   if (first.protocol !== second.protocol || first.port !== second.port) return false;
-  return first.hostname === second.hostname || (isLoopback(first.hostname) && isLoopback(second.hostname));
+  return first.hostname === second.hostname || (isLoopback(first) && isLoopback(second));
 }
-
-/** Returns whether only programs on this machine can connect to the host. */
-export const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '[::1]' || host.startsWith('127.');
 
 /** Returns the API key. @throws Failure that says how to set a key if there is none */
 export function requireApiKey(context: Context, key = apiKey(context)): string {

@@ -1,6 +1,7 @@
 import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
 import type { Problem } from '@runyard/contract/wire/errors';
 import { answersOfProxies } from '@runyard/system/answers-of-proxies';
+import { readText } from './silence.ts';
 
 /** The service answered with a problem document. */
 export class ApiError extends Error {
@@ -66,7 +67,12 @@ export interface ErrorAnswer {
 /** Reads the answer of fetch with status 400 or above. */
 export async function readError(response: Response): Promise<ErrorAnswer> {
   const { status, url, headers } = response;
-  return { status, url, text: await response.text().catch(() => ''), retryAfter: headers.get('retry-after') };
+  return {
+    status,
+    url,
+    text: await readText(response.body ?? [], () => {}).catch(() => ''),
+    retryAfter: headers.get('retry-after'),
+  };
 }
 
 /**

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readEventStream, type StreamPart } from './event-stream.ts';
+import { readEventStream, type StreamPart, UnreadableStream } from './event-stream.ts';
 
 async function partsOf(...chunks: string[]): Promise<StreamPart[]> {
   async function* sent() {
@@ -59,4 +59,20 @@ test('readEventStream ignores retry times that are not numbers or that are longe
   expect(await partsOf('retry: soon\n\n', 'retry: 1e3\n\n', 'retry: 9999999999\n\n', 'retry: 5\n\n')).toEqual([
     { type: 'retry', ms: 5 },
   ]);
+});
+
+test.each([
+  ['one line without an end', 'data: ', 'x'.repeat(1024 * 1024)],
+  ['one event without an end', 'data: a\n', `data: ${'x'.repeat(1024 * 1024)}\n`],
+])('readEventStream refuses a stream of %s before it fills the memory', async (_, first, repeated) => {
+  let chunks = 0;
+  async function* endless() {
+    yield first;
+    for (;;) {
+      chunks += 1;
+      yield repeated;
+    }
+  }
+  await expect(readEventStream(endless()).next()).rejects.toThrow(UnreadableStream);
+  expect(chunks).toBeLessThan(20);
 });

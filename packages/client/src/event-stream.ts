@@ -13,10 +13,19 @@ export type StreamPart =
   /** The service sends an empty comment as a heartbeat. */
   | { readonly type: 'comment'; readonly text: string };
 
+/** The stream has a block that is too large to read. */
+export class UnreadableStream extends Error {}
+
 /** Longest accepted time. Longer times are ignored, because a timer can wait at most 2^31 ms. */
 const longestRetryMs = 999_999_999;
 
-/** Yields each part of an event stream as soon as the part is complete. Drops the last block if no empty line follows it. */
+/** Most characters of one block. The events of the service are much smaller. */
+const maxBlockCharacters = 16 * 1024 * 1024;
+
+/**
+ * Yields each part of an event stream as soon as the part is complete. Drops the last block if no empty line follows it.
+ * @throws UnreadableStream if a block has more than 16,777,216 characters
+ */
 export async function* readEventStream(chunks: AsyncIterable<string>): AsyncGenerator<StreamPart> {
   let parts: StreamPart[] = [];
   const parser = createParser({
@@ -26,6 +35,11 @@ export async function* readEventStream(chunks: AsyncIterable<string>): AsyncGene
       if (ms <= longestRetryMs) parts.push({ type: 'retry', ms });
     },
     onComment: (text) => parts.push({ type: 'comment', text }),
+    onError: ({ type, message }) => {
+      if (type === 'max-buffer-size-exceeded')
+        throw new UnreadableStream(`the event stream cannot be read: ${message}`);
+    },
+    maxBufferSize: maxBlockCharacters,
   });
   for await (const chunk of chunks) {
     parser.feed(chunk);

@@ -3,7 +3,7 @@
 import { endOfStream } from '@runyard/contract/runs/run-states';
 import { backoffMs, delay } from '@runyard/system/backoff';
 import { ApiError, ConnectionError, EventsGoneError } from './api-error.ts';
-import { readEventStream } from './event-stream.ts';
+import { readEventStream, UnreadableStream } from './event-stream.ts';
 import { watchSilence } from './silence.ts';
 
 /** One event of a stream. */
@@ -51,7 +51,7 @@ export interface Reading<E> {
 /**
  * Yields the events of a stream. When the connection breaks, reconnects and continues after the last event that arrived.
  * @throws EventsGoneError if the service has deleted events that the client has not received; ApiError if the service refuses the stream;
- * the reason of the signal if the signal is aborted
+ * ConnectionError if a block of the stream is too large to read; the reason of the signal if the signal is aborted
  */
 export async function* follow<E>(
   open: Open,
@@ -83,6 +83,7 @@ export async function* follow<E>(
     } catch (error) {
       options.signal?.throwIfAborted();
       if (error instanceof ApiError && error.status === 410) throw new EventsGoneError(error.problem);
+      if (error instanceof UnreadableStream) throw new ConnectionError(error.message, { cause: error });
       if (error instanceof ApiError && !error.retryable) throw error;
     } finally {
       silence.stop();

@@ -211,6 +211,8 @@ export function createClient(options: ClientOptions): Client {
       const response = await send(base + pathOf(route, input.params) + queryText(input.query), {
         headers: { ...headersOf(route, {}), ...headers },
         signal,
+        // A redirect would send the key on to another path, or follow the answer of another program.
+        redirect: 'manual',
       });
       if (!response.ok) throw errorOf(await readError(response));
       return response;

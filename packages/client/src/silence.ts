@@ -22,15 +22,21 @@ export function watchSilence(ms: number): Silence {
   };
 }
 
-/** Reads a body as text and calls `heard` for each chunk. Throws if the body is cut. */
+/** Most bytes of a body that is read as a whole. The answers of the service are much smaller. */
+const maxBodyBytes = 256 * 1024 * 1024;
+
+/** Reads a body as text and calls `heard` for each chunk. Throws if the body is cut, or has more than 268,435,456 bytes. */
 export async function readText(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   heard: () => void,
 ): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
+  let bytes = 0;
   for await (const chunk of body) {
     heard();
+    bytes += chunk.length;
+    if (bytes > maxBodyBytes) throw new Error(`the answer has more than ${maxBodyBytes} bytes`);
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();

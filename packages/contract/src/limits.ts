@@ -76,6 +76,13 @@ export const maxPatchesOfRunBytes = 2 * 1024 * 1024;
  */
 export const maxOutputBytes = 64 * 1024;
 
+/**
+ * Part of the objects of a team, such as its keys or schedules, that one caller of this role may create. Agent keys have the share of a
+ * member. An owner may create all.
+ */
+export const shareOfRole = { owner: 1, admin: 0.5, member: 0.25, viewer: 0.05 } as const;
+/** Part of the objects of a team that only owners may create, so that other callers cannot use up a limit. */
+export const reserveForOwners = 0.1;
 /** Maximum number of API keys of a team, expired ones included. */
 export const maxKeys = 1_000;
 /** Maximum number of teams that one person is in. */
@@ -141,6 +148,9 @@ export const maxEnvironmentGuests = 100;
 export const maxSecrets = 200;
 /** Maximum number of entries in the list of contents, such as prompts, that a person must accept before runs may execute them. */
 export const maxWaitingContents = 100;
+/** Maximum number of schedules and automations, and of people, that the answer to a change names because they wait for an acceptance. */
+export const maxWaitingStarts = 50;
+export const maxWaitingPeople = 50;
 /** Maximum number of characters that all differences between revisions have together in the list of contents to accept. */
 export const maxDifferenceLength = 1024 * 1024;
 /** Maximum number of bytes of a secret's value. */
@@ -194,7 +204,10 @@ export const maxWebhookBytes = 256 * 1024;
  */
 export const maxWebhookDeliveriesPerMinute = 60;
 
-/** Maximum number of connections from workers with keys of one team to one service process. */
+/**
+ * Maximum number of connections from workers with keys of one team to one service process. One person or identity may have half of them.
+ * The workers of the hosted pool do not count.
+ */
 export const maxWorkerConnections = 250;
 /** Maximum number of service accounts that a run allows to answer its requests. */
 export const maxApprovers = 20;
@@ -203,6 +216,11 @@ export const maxWorkerPools = 500;
 /** Maximum number of people and service accounts, in addition to the owner, whose keys may connect workers to one pool. */
 export const maxPoolConnectors = 100;
 
+/**
+ * Maximum number of executions that a worker's hello message may list. A worker has at most 1,000 slots, and twice as many executions; some
+ * of them may be ending.
+ */
+export const maxListedExecutions = 2_500;
 /** Maximum number of earlier worker processes that a worker's hello message may list as replaced by the present process. */
 export const maxReplacedTokens = 16;
 

@@ -57,6 +57,7 @@ import { readFactoryNames } from './triggers/factories/factories.ts';
 import { factoryRunsDomain } from './triggers/factory-runs/domain.ts';
 import { schedulesDomain } from './triggers/schedules/domain.ts';
 import { startsDomain } from './triggers/starts/domain.ts';
+import { findWaitingAfterChange } from './triggers/starts/waiting-starts.ts';
 import { webhooksDomain } from './triggers/webhooks/domain.ts';
 import { faultOfWebhookSecret } from './triggers/webhooks/ingest/secrets.ts';
 
@@ -70,7 +71,7 @@ export function listDomains(deps: ServiceDeps): readonly Edge[] {
     storeDomain(deps),
     idempotencyDomain,
     uploadsDomain,
-    accessDomain(deps, checkIdentityDefaults(deps.models), listAgentsOfFactory),
+    accessDomain(deps, checkIdentityDefaults(deps.models), listAgentsOfFactory, findWaitingAfterChange),
     storedSecretsDomain(deps, faultOfWebhookSecret),
     modelsDomain(deps, isTeamOutOfBudget),
     savedViewsDomain(deps),
@@ -81,20 +82,20 @@ export function listDomains(deps: ServiceDeps): readonly Edge[] {
       factoryNamesOf: (teamId, uids) => readFactoryNames(deps.db, teamId, uids),
     }),
     codeHostsDomain(deps),
-    environmentsDomain(deps, checkEnvironmentSecrets),
-    mcpDomain(deps),
+    environmentsDomain(deps, checkEnvironmentSecrets, findWaitingAfterChange),
+    mcpDomain({ ...deps, findWaiting: findWaitingAfterChange }),
     subscriptionsDomain(deps),
     executionsDomain(deps),
     conversationsDomain,
     filesDomain(deps),
     skillsDomain(deps),
     runsDomain(deps),
-    schedulesDomain(deps),
+    schedulesDomain({ ...deps, findWaiting: findWaitingAfterChange }),
     factoriesDomain(deps),
     factoryRunsDomain(deps),
     webhooksDomain(deps),
-    automationsDomain(deps),
-    definitionsDomain(deps),
+    automationsDomain({ ...deps, findWaiting: findWaitingAfterChange }),
+    definitionsDomain({ ...deps, findWaiting: findWaitingAfterChange }),
     startsDomain(deps),
     repositoriesDomain(deps),
     harnessSupportDomain(deps, definedSkillsWith),

@@ -25,6 +25,7 @@ export function lend(kept: Database, listener: Listener): Database {
   };
   return {
     pool: kept.pool,
+    shares: kept.shares,
     query: <Row extends object>(statement: Statement | string, values?: readonly unknown[]) =>
       lent(() => kept.query<Row>(statement, values)),
     onOwnConnection: (work) => lent(() => kept.onOwnConnection(work)),

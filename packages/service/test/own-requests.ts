@@ -116,6 +116,7 @@ export function requestsAbout(own: OwnThings, baseUrl: string): RequestOfRoute {
     if (!route.body) return { path, options: {} };
     if (name === 'createBrowserSession')
       return { path, options: { body: { code: own.signInCode }, headers: { origin: baseUrl } } };
+    if (name === 'readSignInCode') return { path, options: { body: { code: own.signInCode } } };
     if (name === 'startSignOn') return { path, options: { body: { provider: 'acme' }, headers: { origin: baseUrl } } };
     if (name === 'acceptTeamInvitation')
       return { path, options: { body: { key: own.invitationKey, display_name: 'Q' } } };

@@ -60,6 +60,7 @@ export interface OwnThings {
 const namedInBody: Readonly<Record<string, keyof OwnThings>> = {
   '/acceptances': 'environmentUid',
   '/browser-sessions': 'signInCode',
+  '/sign-in-codes/owner': 'signInCode',
   '/team-invitations/accept': 'invitationKey',
   '/team-invitations/join': 'invitationKey',
   '/harness-support/messages': 'childRunId',

@@ -42,6 +42,8 @@ export interface TestServiceOptions {
   /** Opens a proxy to the database at this URL, and returns the URL of the proxy. Default: the service connects directly. */
   readonly through?: (databaseUrl: string) => Promise<string>;
   readonly bodyLimits?: BodyLimits;
+  /** The migrated database of the service. Default: a database without data. */
+  readonly database?: TestDatabase;
 }
 
 /** An answer of the service. A JSON body is parsed. */
@@ -108,7 +110,7 @@ const nowhere = 'http://127.0.0.1:9/{owner}/{repo}.git';
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-http-'));
   await writeFile(path.join(folder, 'secrets-key'), newSecretsKey(), { mode: 0o600 });
-  const database = await createTestDatabase();
+  const database = options.database ?? (await createTestDatabase());
   const db = options.through
     ? await openDatabase({
         address: { connectionString: await options.through(database.url) },
@@ -151,7 +153,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   };
   const app = await buildApp(deps, domainsWithoutWorkers(deps), options.timeouts);
   baseUrl = await app.listen({ host: '127.0.0.1', port: 0 });
-  const [team] = await db.query<{ id: string }>('SELECT id FROM teams');
+  const [team] = await db.query<{ id: string }>(`SELECT id FROM teams ORDER BY name = 'Default team' DESC`);
   const teamId = team?.id ?? '';
   const otherTeamId = randomUUIDv7();
   await db.query(`INSERT INTO teams (id, uid, name) VALUES ($1, $2, 'Other')`, [otherTeamId, newUid()]);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { makeAddressRules } from './address-rules.ts';
+import { isLoopback, makeAddressRules } from './address-rules.ts';
 
 const rules = makeAddressRules([]);
 
@@ -99,4 +99,20 @@ describe('the function of makeAddressRules, if the operator allows networks,', (
   test('still returns public for a public address', () => {
     expect(allowing('8.8.8.8')).toBe('public');
   });
+});
+
+test.each([
+  ['http://localhost:1', true],
+  ['http://127.0.0.1:1', true],
+  ['http://127.8.9.1', true],
+  ['http://2130706433', true],
+  ['http://[::1]:1', true],
+  ['http://127.0.0.1.evil.example:1', false],
+  ['http://127.evil.example', false],
+  ['http://localhost.evil.example', false],
+  ['http://127.0.0.1@evil.example', false],
+  ['http://[::2]', false],
+  ['http://128.0.0.1', false],
+])('the address %s leads to this machine: %s', (address, expected) => {
+  expect(isLoopback(new URL(address))).toBe(expected);
 });

@@ -60,6 +60,21 @@ function blockList(networks: readonly string[]): BlockList {
 const special = blockList([...specialIpv4, ...specialIpv6]);
 const global = blockList(globalIpv6);
 
+const loopback = blockList(['127.0.0.0/8', '::1/128']);
+
+/** Returns the host of a URL without the brackets of an IPv6 address. */
+export const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1');
+
+/**
+ * Returns whether the host of a URL always means this machine. A name such as `127.0.0.1.example.com` does not: its owner chooses the
+ * address.
+ */
+export function isLoopback(url: URL): boolean {
+  const host = hostOf(url);
+  const version = isIP(host);
+  return version === 0 ? host === 'localhost' : loopback.check(host, version === 6 ? 'ipv6' : 'ipv4');
+}
+
 /** Returns the kind of an address. Returns `refused` for text that is not a plain IP address. */
 export type AddressRules = (address: string) => AddressKind;
 

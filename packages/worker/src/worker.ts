@@ -17,7 +17,6 @@ import { openInstanceToken } from './connection/instance-token.ts';
 import { createOutbox } from './connection/outbox.ts';
 import { makeEgress } from './egress/egress.ts';
 import { createExecutions } from './executions/executions.ts';
-import { openUpstream } from './relay/relay.ts';
 import { sandboxLimits } from './sandboxes/limits.ts';
 import { supervisorLabel } from './sandboxes/markers.ts';
 import { lockDataFolder } from './state/data-folder-lock.ts';
@@ -127,7 +126,6 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       `the data folder ${settings.RUNYARD_DATA_DIR} is used by ${lock.heldBy}: stop that worker, or set RUNYARD_DATA_DIR to another folder`,
     );
   }
-  const upstream = openUpstream(serviceRoot);
   let supervisors: Supervisors | undefined;
   try {
     const state = await chooseStateRoot(lock.folder);
@@ -164,9 +162,8 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       state,
       instanceId: lock.instanceId,
       agentEntry: context.agentEntry ?? defaultAgentEntry,
-      upstream,
       serviceRoot,
-      cache,
+      cacheSocket: cache && opened.cacheSocket,
       supervisors: adoptSeconds > 0 ? opened : undefined,
       docker: settings,
       kubernetes: settings,
@@ -260,7 +257,6 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
         await backend.close();
         await opened.letGo();
         served?.close();
-        upstream.close();
         await lock.release();
         settle({ exitCode });
       })();
@@ -314,7 +310,6 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     };
   } catch (error) {
     await supervisors?.letGo();
-    upstream.close();
     await lock.release();
     throw error;
   }

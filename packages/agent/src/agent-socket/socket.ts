@@ -30,6 +30,8 @@ export interface AgentSocket {
   close(): void;
 }
 
+/** The service refuses more requests of one run in progress. */
+const maxConnections = 32;
 const maxRequestBytes = 2 * 1024 * 1024;
 
 /**
@@ -76,6 +78,7 @@ export function openAgentSocket(handlers: SocketHandlers): AgentSocket {
     }
   }
 
+  server.maxConnections = maxConnections;
   // The socket exists when `listen` returns, so a later error event would be a bug of the agent.
   server.listen(path);
   server.unref();

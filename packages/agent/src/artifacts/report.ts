@@ -1,6 +1,6 @@
-import { constants, type FileHandle, open } from 'node:fs/promises';
 import { basename, isAbsolute, relative, resolve, sep } from 'node:path';
 import { mimeTypeOf } from '@runyard/contract/wire/mime-types';
+import { type OpenFile, openRegularFile } from '../open-regular-file.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { ServiceRefusal, UnreadableBody } from '../service/errors.ts';
 import { openChunks, pathOf } from './upload-file.ts';
@@ -69,7 +69,7 @@ const failure = (message: string): ArtifactResult => ({ ok: false, message });
 
 async function reportFile(request: ArtifactRequest, options: ArtifactOptions): Promise<ArtifactResult> {
   const path = resolve(options.cwd, required(request, 'path'));
-  const { file, size } = await openRegularFile(path);
+  const { file, size } = await openFile(path);
   try {
     const mimeType = request.mime_type ?? mimeTypeOf(path);
     const answer = await options.client.reportArtifact(
@@ -106,7 +106,7 @@ function reportedPath(workspace: string, path: string): string {
 async function reportPlan(request: ArtifactRequest, options: ArtifactOptions): Promise<ArtifactResult> {
   let content = request.content;
   if (content === undefined) {
-    const { file, size } = await openRegularFile(resolve(options.cwd, required(request, 'path')));
+    const { file, size } = await openFile(resolve(options.cwd, required(request, 'path')));
     try {
       if (size > maxPlanBytes) throw new BadArtifact(`the plan is larger than ${maxPlanBytes} bytes`);
       content = await file.readFile('utf8');
@@ -129,24 +129,18 @@ async function report(
   return { ok: true, artifact_uid: answer.artifact_uid };
 }
 
-/** Opens a regular file. Does not follow a symbolic link in the last segment and does not wait for a pipe. */
-async function openRegularFile(path: string): Promise<{ file: FileHandle; size: number }> {
-  let file: FileHandle;
+/** Opens the file of an artifact. Throws `BadArtifact`. */
+async function openFile(path: string): Promise<OpenFile> {
   try {
-    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    return await openRegularFile(path, { follows: false });
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw new BadArtifact(message);
     if (code === 'ENOENT' || code === 'ENOTDIR') throw new BadArtifact(`there is no file ${path}`);
     if (code === 'ELOOP') throw new BadArtifact(`${path} is a symbolic link; report the file it points to`);
     if (code === 'EACCES' || code === 'ENXIO') throw new BadArtifact(`${path} cannot be read (${code})`);
-    throw new BadArtifact(`${path} cannot be opened: ${(error as Error).message}`);
+    throw new BadArtifact(`${path} cannot be opened: ${message}`);
   }
-  const stat = await file.stat();
-  if (stat.isFile()) return { file, size: stat.size };
-  await file.close();
-  throw new BadArtifact(
-    stat.isDirectory() ? `${path} is a folder; pack it into one file first` : `${path} is not a regular file`,
-  );
 }
 
 function required(request: ArtifactRequest, key: 'path' | 'url' | 'branch'): string {

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { maxEgressConnections } from '@runyard/contract/limits';
 import { listenOnLoopback } from '../listen-on-loopback.ts';
 
 /**
@@ -42,6 +43,8 @@ export async function startEgressForwarder(proxySocket: string): Promise<EgressF
       one.pipe(other);
     }
   });
+  // The proxy accepts no more connections either.
+  server.maxConnections = maxEgressConnections;
   const port = await listenOnLoopback(server, proxyPort);
   return {
     variables: proxyVariables(`http://127.0.0.1:${port}`),

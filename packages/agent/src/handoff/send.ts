@@ -1,9 +1,10 @@
-import { constants, type FileHandle, open, rm, stat } from 'node:fs/promises';
+import { type FileHandle, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { maxSnapshotFileBytes, maxSnapshotFiles } from '@runyard/contract/limits';
 import { mimeTypeOf } from '@runyard/contract/wire/mime-types';
 import { openChunks, pathOf } from '../artifacts/upload-file.ts';
+import { openRegularFile } from '../open-regular-file.ts';
 import { safeNames } from '../safe-names.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { gitRepositories } from './git-repositories.ts';
@@ -63,8 +64,12 @@ export async function sendSnapshot(options: SnapshotOptions): Promise<boolean> {
     const names = safeNames(files.map(({ name }) => name));
     const handles: FileHandle[] = [];
     try {
-      for (const { path } of files) handles.push(await open(path, constants.O_RDONLY | constants.O_NOFOLLOW));
-      const sizes = await Promise.all(handles.map(async (handle) => (await handle.stat()).size));
+      const sizes: number[] = [];
+      for (const { path } of files) {
+        const { file, size } = await openRegularFile(path, { follows: false });
+        handles.push(file);
+        sizes.push(size);
+      }
       const announced = files.map(({ mimeType }, index) => ({
         filename: names[index] ?? '',
         mime_type: mimeType,

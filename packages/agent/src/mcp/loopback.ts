@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { answerInTurn } from '@runyard/system/answer-in-turn';
 import { loadHttp } from '../builtin-modules.ts';
 import { listenOnLoopback } from '../listen-on-loopback.ts';
 import { readBody, type ServiceConnection } from '../service/connection.ts';
@@ -12,6 +13,8 @@ export interface McpLoopback {
 }
 
 const maxBodyBytes = 4 * 1024 * 1024;
+/** A harness has a few connections to each of its MCP servers. */
+const maxConnections = 64;
 const silenceMs = 610_000;
 const upwards = ['content-type', 'accept', 'last-event-id'];
 
@@ -63,6 +66,8 @@ export async function startMcpLoopback(connection: ServiceConnection): Promise<M
       else response.writeHead(502).end();
     });
   });
+  answerInTurn(server);
+  server.maxConnections = maxConnections;
   const port = await listenOnLoopback(server);
   return {
     urlOf: (gatewayPath) => `http://127.0.0.1:${port}/${secret}/${paths.push(gatewayPath) - 1}`,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import { answerInTurn } from '@runyard/system/answer-in-turn';
 import type { ServiceConnection } from '../service/connection.ts';
 
 export interface GitProxyOptions {
@@ -20,6 +21,8 @@ const gitRequest = /^\/(?:info\/refs\?service=git-(?:upload|receive)-pack|git-(?
  * gateway reports a timeout.
  */
 const idleTimeoutMs = 660_000;
+/** Git opens one or two connections for a command. */
+const maxConnections = 64;
 const getHeaders = ['accept', 'user-agent', 'git-protocol'];
 const postHeaders = [...getHeaders, 'content-type', 'content-encoding', 'content-length'];
 const answerHeaders = ['content-type', 'content-length', 'content-encoding', 'cache-control'];
@@ -39,6 +42,8 @@ export async function startGitProxy(options: GitProxyOptions): Promise<Record<st
       else response.writeHead(502, { connection: 'close' }).end('The service cannot be reached.\n');
     });
   const server = createServer((request, response) => void open(request, response));
+  answerInTurn(server);
+  server.maxConnections = maxConnections;
   const url = await new Promise<string>((resolve, reject) => {
     server.once('error', reject);
     server.listen(0, '127.0.0.1', () => {

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { ApiError } from '@runyard/client';
 import { Problem } from '@runyard/contract/wire/errors';
 import { apiPrefix } from '@runyard/contract/wire/route';
@@ -6,7 +7,7 @@ import { describeProblem } from '../api.ts';
 import { apiKey, type Context, processContext, requireApiKey, requireOrigin } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { readInput } from '../input-file.ts';
-import { createCleaner, harmless, harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { harmless, harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { collect } from '../options.ts';
 import { requireSameSettings } from '../same-settings.ts';
 import { addressSettings } from '../supervise/running-settings.ts';
@@ -117,15 +118,10 @@ async function print(context: Context, response: Response): Promise<string> {
     const text = await response.text();
     const value = tryJson(text);
     const output = value !== undefined && process.stdout.isTTY ? harmlessJson(value, 2) : text;
-    context.out(output.endsWith('\n') ? output : `${output}\n`);
+    await context.outBytes(Readable.from([Buffer.from(output.endsWith('\n') ? output : `${output}\n`)]));
     return text;
   }
-  const decoder = new TextDecoder();
-  const cleaner = createCleaner();
-  for await (const piece of response.body ?? []) {
-    if (process.stdout.isTTY) context.out(cleaner.clean(decoder.decode(piece, { stream: true })));
-    else process.stdout.write(piece);
-  }
+  if (response.body !== null) await context.outBytes(response.body);
   return '';
 }
 

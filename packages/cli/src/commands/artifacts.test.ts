@@ -35,7 +35,9 @@ test('a download that breaks off removes the incomplete file, but does not remov
     throw new Error('the connection was lost');
   };
   for (const output of [nowhere, path.join(folder, 'file')]) {
-    const written = writeBytes({ out: () => {} }, Readable.from(brokenOff()), 'a.txt', { output });
+    const written = writeBytes({ out: () => {}, outBytes: async () => {} }, Readable.from(brokenOff()), 'a.txt', {
+      output,
+    });
     await expect(written).rejects.toThrow('the connection was lost');
   }
   expect(readdirSync(folder)).toEqual(['nowhere']);

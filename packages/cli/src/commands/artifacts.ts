@@ -3,12 +3,12 @@ import { lstat, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { ReadableStream } from 'node:stream/web';
 import type { ArtifactItem } from '@runyard/contract/runs/artifacts';
 import { formatBytes } from '@runyard/contract/wire/byte-size';
 import type { Command } from 'commander';
 import { connect } from '../api.ts';
-import { type Context, processContext } from '../context.ts';
+import { type Context, processContext, requireOrigin } from '../context.ts';
+import { download } from '../download.ts';
 import { Failure } from '../failure.ts';
 import type { Column } from '../live/columns.ts';
 import { harmless, harmlessLine } from '../live/harmless.ts';
@@ -55,11 +55,9 @@ export async function getArtifact(
     throw new Failure(`${harmlessLine(nameOf(item))} is a link, which has no bytes to download`);
   const read = await client.getArtifact({ params: { artifactUid } });
   if (read.artifact_type === 'PLAN')
-    return await writeBytes(context, Readable.from([read.data.content]), nameOf(item), options);
-  const response = await fetch(read.data.download_url);
-  if (!response.ok || response.body === null)
-    throw new Failure(`the download of ${harmlessLine(nameOf(item))} was answered with ${response.status}`);
-  await writeBytes(context, Readable.fromWeb(response.body as ReadableStream), nameOf(item), options);
+    return await writeBytes(context, Readable.from([Buffer.from(read.data.content)]), nameOf(item), options);
+  const bytes = await download(requireOrigin(context), read.data.download_url);
+  await writeBytes(context, bytes, nameOf(item), options);
 }
 
 async function readArtifacts(context: Context, run: string) {
@@ -70,15 +68,12 @@ async function readArtifacts(context: Context, run: string) {
 
 /** Writes the bytes of an artifact to the place that `getArtifact` describes. If this fails, removes the incomplete file. */
 export async function writeBytes(
-  context: Pick<Context, 'out'>,
+  context: Pick<Context, 'out' | 'outBytes'>,
   bytes: Readable,
   name: string,
   { output }: { readonly output?: string },
 ): Promise<void> {
-  if (output === '-') {
-    await pipeline(bytes, process.stdout, { end: false });
-    return;
-  }
+  if (output === '-') return await context.outBytes(bytes);
   const file = output ?? safeFileName(name);
   // Replaces an existing file only if the user named it with --output. Never replaces a file whose name comes from the agent.
   const target = createWriteStream(file, { flags: output === undefined ? 'wx' : 'w' });

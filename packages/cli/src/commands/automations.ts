@@ -12,6 +12,7 @@ import { printList } from '../live/list.ts';
 import { allAutomations, contextAndId, findAutomation } from '../named.ts';
 import { asJson, automationHelp, factoryHelp, wholeNumber } from '../options.ts';
 import { inUtc, printFires } from './fires.ts';
+import { reportWaiting } from './report-waiting.ts';
 import { declareDryRun } from './simulations.ts';
 
 type Json = { readonly json?: true };
@@ -101,7 +102,7 @@ async function setAutomation(context: Context, action: 'enable' | 'disable', uid
   context.out(`${automationUid} is ${action}d\n`);
 }
 
-/** Replaces an automation by the JSON of a request. After this, runs of the automation act as the caller. */
+/** Replaces an automation by the JSON of a request. Its executor stays unless the request has `executor_uid`. */
 export async function updateAutomation(context: Context, uid: string, file: string): Promise<void> {
   const body = jsonFrom(file) as CreateAutomationRequest;
   const client = connect(context);
@@ -109,6 +110,7 @@ export async function updateAutomation(context: Context, uid: string, file: stri
   const updated = await client.updateAutomation({ params: { factoryUid, automationUid }, body });
   context.out(`${updated.uid} is changed\n`);
   reportProblems(context, updated);
+  reportWaiting(context, updated.waiting);
 }
 
 /** Lists the fires of the schedule triggers of an automation, newest first. */
@@ -163,6 +165,7 @@ docs/factory-files.md has all triggers and filters, and the API reference all me
 
 const updateHelp = `
 Members that the file leaves out get their defaults. bin/runyard automations show UID prints the present members: take name, prompt and triggers from it, and agent, config, overlap, concurrency_key and enabled if it has them.
+Its runs act as before; with "executor_uid": "me" you take it over.
 `;
 
 const filterHelp = `
@@ -191,7 +194,7 @@ export function declareAutomations(automations: Command): void {
     .action(async (factory, file) => createAutomation(...(await contextAndId('factory', factory)), file));
   automations
     .command('update')
-    .description('replace an automation; its runs act as you from now on')
+    .description('replace an automation; its runs act as before')
     .argument('<uid>', automationHelp)
     .argument('<file>', 'JSON file with all members, - for standard input')
     .addHelpText('after', `${updateHelp}${exampleHelp}`)

@@ -3,6 +3,7 @@ import { bashCompletion } from '../completion/bash.ts';
 import { commandTable } from '../completion/command-table.ts';
 import { fishCompletion } from '../completion/fish.ts';
 import { zshCompletion } from '../completion/zsh.ts';
+import { processContext } from '../context.ts';
 
 /** Shells for which the command has a completion script. */
 const completedShells = ['bash', 'zsh', 'fish'] as const;
@@ -11,7 +12,7 @@ const scripts = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion
 
 /** Prints the completions of the program and all its subcommands for a shell. */
 function printCompletion(program: Command, shell: Shell): void {
-  process.stdout.write(scripts[shell](commandTable(program)));
+  processContext().out(scripts[shell](commandTable(program)));
 }
 
 /** Declares the command `completion`. `loadAll` declares the options and subcommands of all commands. */

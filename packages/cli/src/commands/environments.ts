@@ -11,6 +11,7 @@ import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
 import { contextAndId } from '../named.ts';
 import { asJson } from '../options.ts';
+import { reportWaiting } from './report-waiting.ts';
 
 interface Printing {
   readonly json?: true;
@@ -57,8 +58,9 @@ export async function createEnvironment(context: Context, file: string): Promise
 /** Replaces the configuration of an environment by the JSON of a request. */
 export async function updateEnvironment(context: Context, uid: string, file: string): Promise<void> {
   const body = jsonFrom(file) as CreateEnvironmentRequest;
-  await connect(context).updateEnvironment({ params: { uid }, body });
+  const { waiting } = await connect(context).updateEnvironment({ params: { uid }, body });
   context.out(`${uid} is changed\n`);
+  reportWaiting(context, waiting);
 }
 
 /** Deletes an environment; runs that use it keep their configuration. */

@@ -71,6 +71,17 @@ test('export writes no file that other programs would execute', async () => {
   const to = path.join(folder, 'to');
   await exportFactory(context, to, { factory });
   expect(readdirSync(to).sort()).toEqual(['agents', 'factory.yaml', 'webhooks']);
+  for (const file of ['skills/s/HEAD', 'skills/s/.vscode/tasks.json', 'scorers/.envrc', 'skills/s/refs/heads/main']) {
+    const other = path.join(folder, file.replaceAll('/', '-'));
+    const before = await definitions.stored();
+    await addStored(file);
+    await expect(exportFactory(context, other, { factory })).rejects.toThrow(file);
+    expect(readdirSync(other)).toEqual([]);
+    const printed: string[] = [];
+    await exportFactory({ ...context, out: (text) => void printed.push(text) }, undefined, { factory, json: true });
+    expect(JSON.parse(printed.join('')).files).toContainEqual({ path: file, content: 'evil' });
+    expect(before.files).not.toContainEqual({ path: file, content: 'evil' });
+  }
   await addStored('skills/s/.git/config');
   const other = path.join(folder, 'other');
   await expect(exportFactory(context, other, { factory })).rejects.toThrow('the path has a part .git');

@@ -14,6 +14,7 @@ import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { allFactories, idOf } from '../named.ts';
 import { asJson, factoryHelp } from '../options.ts';
 import { validateFactory } from './factory.ts';
+import { reportWaiting } from './report-waiting.ts';
 
 export interface ApplyOptions {
   readonly factory?: string;
@@ -76,6 +77,7 @@ export async function applyFactory(
   }
   const applied = await put({ dry_run: false, expected_version: plan.version });
   context.out(options.json ? `${harmlessJson(applied, 2)}\n` : `version ${applied.version} is applied\n`);
+  if (!options.json) reportWaiting(context, applied.waiting);
   throwForPlan(applied, options);
 }
 
@@ -97,24 +99,32 @@ async function findFactory(
 }
 
 /**
- * Writes the definition of a factory into a new or empty folder.
- * @throws Failure with exit code 2 if the folder is not empty
+ * Writes the definition of a factory into a new or empty folder or, with `json`, prints it as one JSON document.
+ * @throws Failure with exit code 2 if the folder is missing or not empty; 1 if the definition has a file that another program would obey
+ * in a folder
  */
 export async function exportFactory(
   context: Context,
-  folder: string,
-  { factory }: { readonly factory: string },
+  folder: string | undefined,
+  { factory, json }: { readonly factory: string; readonly json?: true },
 ): Promise<void> {
+  if (folder === undefined && json === undefined) throw new Failure('name a folder, or use --json', 2);
   const client = connect(context);
   const factoryUid = await idOf.factory(client, factory);
-  const { files, version, drift, notices } = await client.getFactoryDefinition({ params: { factoryUid } });
+  const definition = await client.getFactoryDefinition({ params: { factoryUid } });
+  if (folder === undefined) return context.out(`${harmlessJson(definition, 2)}\n`);
+  const { files, version, drift, notices } = definition;
   mkdirSync(folder, { recursive: true });
   if (readdirSync(folder).length > 0) throw new Failure(`the folder ${folder} is not empty`, 2);
-  const { pathFault, placeOf } = await import('@runyard/contract/factories/files/layout');
+  const { isPlainPath, pathFault, placeOf } = await import('@runyard/contract/factories/files/layout');
   const faults = files.flatMap(({ path: file }) => pathFault(file) ?? []);
   if (faults.length > 0) throw new Failure(`the service sent a file that cannot be written: ${faults[0]}`);
-  // Writes only files that belong to a definition, because other programs would execute some other files, such as .envrc.
   const own = files.filter(({ path: file }) => placeOf(file).kind !== 'other');
+  const obeyed = own.flatMap(({ path: file }) => (isPlainPath(file) ? [] : [`\n  ${harmlessLine(file, 400)}`]));
+  if (obeyed.length > 0)
+    throw new Failure(
+      `nothing was written, because other programs may obey files with these names in a folder:${obeyed.slice(0, 20).join('')}\nRead the definition as JSON: bin/runyard factory export --json --factory ${factoryUid}`,
+    );
   for (const { path: file, content } of own) {
     const target = path.join(folder, file);
     mkdirSync(path.dirname(target), { recursive: true });
@@ -150,8 +160,9 @@ export function declareApply(factory: Command): void {
   factory
     .command('export')
     .description('write the definition files of a factory into a new folder')
-    .argument('<folder>', 'new or empty folder')
+    .argument('[folder]', 'new or empty folder')
     .requiredOption('--factory <factory>', factoryHelp)
+    .option('--json', 'print the files as JSON instead; needed if a file has a name that other programs obey')
     .action(async (folder, options) => {
       await exportFactory(processContext(), folder, options);
     });

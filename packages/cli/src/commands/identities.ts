@@ -12,6 +12,7 @@ import type { Column } from '../live/columns.ts';
 import { harmlessJson } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { asJson } from '../options.ts';
+import { reportWaiting } from './report-waiting.ts';
 
 const columns: Column<AgentIdentity>[] = [
   { header: 'IDENTITY', text: ({ uid }) => uid },
@@ -46,8 +47,9 @@ export async function createIdentity(context: Context, file: string): Promise<vo
 /** Changes the members that the JSON of a request has. */
 export async function updateIdentity(context: Context, identityUid: string, file: string): Promise<void> {
   const body = jsonFrom(file) as UpdateAgentIdentityRequest;
-  await connect(context).updateAgentIdentity({ params: { identityUid }, body });
+  const { waiting } = await connect(context).updateAgentIdentity({ params: { identityUid }, body });
   context.out(`${identityUid} is changed\n`);
+  reportWaiting(context, waiting);
 }
 
 /** Deletes an identity; its keys stop working at once. */

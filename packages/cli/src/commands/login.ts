@@ -12,8 +12,10 @@ import {
   commandLinePath,
   commandLineSeal,
 } from '@runyard/contract/team/command-line';
+import { isLoopback } from '@runyard/system/address-rules';
+import { answerInTurn } from '@runyard/system/answer-in-turn';
 import type { Command } from 'commander';
-import { type Context, isLoopback, processContext, requireOrigin } from '../context.ts';
+import { type Context, processContext, requireOrigin } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { harmlessLine } from '../live/harmless.ts';
 import { keepLogin, type Login, loginAt } from '../logins.ts';
@@ -74,6 +76,7 @@ async function receive(context: Context, origin: string, query: CommandLineQuery
     response.end(isOurs ? '<!doctype html><title>Runyard</title><p>You can close this page.</p>' : 'Not found');
     if (isOurs) response.once('finish', () => resolve(sealed));
   });
+  answerInTurn(server);
   await new Promise<void>((listening) => void server.listen(0, '127.0.0.1', listening));
   const { port } = server.address() as AddressInfo;
   const url = urlOf(origin, { ...query, port: String(port), state });
@@ -104,9 +107,10 @@ function isSame(one: string, other: string): boolean {
 async function askForCode(context: Context, url: string, problem: string): Promise<string> {
   context.out(`${url}\n`);
   if (problem !== '') context.report(`no browser was started: ${problem}`);
-  const { hostname: host, port: given, protocol } = new URL(url);
+  const page = new URL(url);
+  const { hostname: host, port: given, protocol } = page;
   const port = given || (protocol === 'https:' ? 443 : 80);
-  if (isLoopback(host))
+  if (isLoopback(page))
     context.report(
       `only this machine reaches the address: for a browser of another machine, run there first: ssh -L ${port}:${host}:${port} ${hostname()}`,
     );

@@ -11,6 +11,7 @@ import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
 import { asJson, collect } from '../options.ts';
+import { reportWaiting } from './report-waiting.ts';
 
 type Json = { readonly json?: true };
 
@@ -66,7 +67,9 @@ async function updateMcpServer(context: Context, serverId: string, options: Serv
   const { url } = await client.getMcpServer({ params: { serverId } });
   const name = options.name === undefined ? {} : { name: options.name };
   const body = { ...name, ...described(options, url !== undefined) };
-  show(context, await client.updateMcpServer({ params: { serverId }, body }), options);
+  const updated = await client.updateMcpServer({ params: { serverId }, body });
+  show(context, updated, options);
+  if (!options.json) reportWaiting(context, updated.waiting);
 }
 
 /** Deletes a server. */

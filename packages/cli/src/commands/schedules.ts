@@ -19,6 +19,7 @@ import { contextAndId, idOf } from '../named.ts';
 import { asJson, wholeNumber } from '../options.ts';
 import { inUtc, printFires } from './fires.ts';
 import { readPrompt } from './read-prompt.ts';
+import { reportWaiting } from './report-waiting.ts';
 
 /** Options of create and update, as they are named on the command line. */
 interface ScheduleOptions {
@@ -30,6 +31,8 @@ interface ScheduleOptions {
   readonly model?: string;
   readonly overlap?: OverlapPolicy;
   readonly maxLive?: number;
+  /** As whom the runs act: `me` or the UID of an agent identity. */
+  readonly executor?: string;
   readonly json?: true;
 }
 
@@ -88,7 +91,8 @@ export async function createSchedule(
   if (!options.json) context.report(next ? `its next time is ${inUtc(next)}` : 'it is paused');
 }
 
-const changesOf = ({ timezone, overlap, maxLive }: ScheduleOptions) => ({
+const changesOf = ({ timezone, overlap, maxLive, executor }: ScheduleOptions) => ({
+  ...(executor === undefined ? {} : { executor_uid: executor }),
   ...(timezone === undefined ? {} : { timezone }),
   ...(overlap === undefined ? {} : { overlap }),
   ...(maxLive === undefined ? {} : { max_live_runs: maxLive }),
@@ -129,11 +133,11 @@ export async function updateSchedule(context: Context, id: string, options: Sche
     prompt: options.prompt === undefined ? prompt : readPrompt(options.prompt),
     enabled,
     ...changesOf(options),
-    ...(agent_config === undefined ? {} : { agent_config }),
     ...configOf(await withEnvironment(client, options), agent_config),
   };
   const updated = await client.updateSchedule({ params, body });
   print(context, updated, options, `${updated.id} is changed`);
+  if (!options.json) reportWaiting(context, updated.waiting);
 }
 
 /** Shows a schedule as JSON. */
@@ -184,6 +188,7 @@ function print(context: Context, answer: object, options: { readonly json?: true
 }
 
 const idHelp = 'id or name of the schedule; bin/runyard schedules list shows them';
+const executorHelp = 'as whom its runs act: me, or an agent identity that you may edit, by UID';
 const promptHelp = 'prompt of each run: a file, - for standard input, or the text itself';
 const cronHelp = 'five fields, @daily, @hourly …, or @every with a duration such as 90m';
 
@@ -210,6 +215,7 @@ export function declareSchedules(schedules: Command): void {
     .option('--model <id>', 'model of the runs')
     .addOption(overlap())
     .option('--max-live <count>', 'runs of it that may be live at once', wholeNumber)
+    .option('--executor <uid>', executorHelp)
     .option('--paused', 'create it paused')
     .option(...asJson)
     .action((prompt, options) => createSchedule(processContext(), prompt, options));
@@ -220,7 +226,7 @@ export function declareSchedules(schedules: Command): void {
     .action(async (id) => getSchedule(...(await contextAndId('schedule', id))));
   schedules
     .command('update')
-    .description('change a schedule; its runs act as you from now on')
+    .description('change a schedule; --executor me takes it over, otherwise its runs act as before')
     .argument('<id>', idHelp)
     .option('--name <name>', 'name of the schedule')
     .option('--cron <expression>', cronHelp)
@@ -230,6 +236,7 @@ export function declareSchedules(schedules: Command): void {
     .option('--model <id>', 'model of the runs')
     .addOption(overlap())
     .option('--max-live <count>', 'runs of it that may be live at once', wholeNumber)
+    .option('--executor <uid>', executorHelp)
     .option(...asJson)
     .action(async (id, options) => updateSchedule(...(await contextAndId('schedule', id)), options));
   for (const action of ['pause', 'resume'] as const) {

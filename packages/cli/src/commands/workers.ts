@@ -6,6 +6,7 @@ import type { Column } from '../live/columns.ts';
 import { harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { asJson } from '../options.ts';
+import { reportWaiting } from './report-waiting.ts';
 
 type Profile = WorkerPool['owner'];
 
@@ -37,12 +38,20 @@ async function allowWorkers(context: Context, poolName: string, principalUid: st
   const pool = await connect(context).addWorkerPoolConnector({ params: { poolName, principalUid } });
   const added = pool.connectors.find(({ principal }) => principal.uid === principalUid)?.principal;
   context.out(`workers of ${harmlessLine(added ? nameOf(added) : principalUid)} connect as ${pool.name} now\n`);
+  reportWaiting(context, pool.waiting);
 }
 
 /** Removes the right to connect to a pool, and closes the connections that use this right. */
 async function denyWorkers(context: Context, poolName: string, principalUid: string): Promise<void> {
   await connect(context).removeWorkerPoolConnector({ params: { poolName, principalUid } });
   context.out(`workers of ${principalUid} do not connect as ${poolName} any more\n`);
+}
+
+/** Makes the caller, an administrator, the owner of a pool. */
+async function takeOverWorkerPool(context: Context, poolName: string): Promise<void> {
+  const pool = await connect(context).takeOverWorkerPool({ params: { poolName } });
+  context.out(`${pool.name} belongs to you now\n`);
+  reportWaiting(context, pool.waiting);
 }
 
 /** Deletes a pool. The next worker that connects under its name creates the pool again. */
@@ -68,6 +77,11 @@ export function declareWorkers(workers: Command): void {
     .argument('<pool>', poolHelp)
     .argument('<id>', connectorHelp)
     .action((pool, uid) => allowWorkers(processContext(), pool, uid));
+  workers
+    .command('take-over')
+    .description('become the owner of a pool, as an administrator')
+    .argument('<pool>', poolHelp)
+    .action((pool) => takeOverWorkerPool(processContext(), pool));
   workers
     .command('deny')
     .description('end the right to connect to a pool, and the connections that use it')

@@ -5,7 +5,7 @@ import type { CommandEntry, Value } from './command-table.ts';
 export function bashCompletion(table: readonly CommandEntry[]): string {
   return `# Completions of runyard for bash. Use: eval "$(bin/runyard completion bash)"
 _runyard() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} path='' word i count=0 IFS=$'\\n'
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} path='' word i count=0
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
     case "$path/$word" in
@@ -35,13 +35,21 @@ ${takingValue(table)}
   esac
   return 1
 }
+_runyard_offer() {
+  local each
+  for each in "$@"; do [[ $each == "$cur"* ]] && COMPREPLY+=("$each"); done
+}
 _runyard_runs() {
-  echo latest
-  "\${COMP_WORDS[0]}" runs --limit 20 2>/dev/null </dev/null | cut -f1
+  local id rest
+  _runyard_offer latest
+  while IFS=$'\\t' read -r id rest; do
+    [[ $id =~ ^[A-Za-z0-9-]+$ ]] && _runyard_offer "$id"
+  done < <("\${COMP_WORDS[0]}" runs --limit 20 2>/dev/null </dev/null)
 }
 _runyard_files() {
+  local file
   compopt -o filenames 2>/dev/null
-  COMPREPLY=($(compgen -f -- "$cur"))
+  while IFS= read -r file; do COMPREPLY+=("$file"); done < <(compgen -f -- "$cur")
 }
 complete -F _runyard runyard
 `;
@@ -71,7 +79,8 @@ function takingValue(table: readonly CommandEntry[]): string {
   return `    ${cases.join('|')}) return 0 ;;`;
 }
 
-const words = (list: readonly string[]): string => `COMPREPLY=($(compgen -W ${shellQuote(list.join('\n'))} -- "$cur"))`;
+/** Never pass words to `compgen -W`: bash expands them, so `$(…)` in the id of a run would run a command. */
+const words = (list: readonly string[]): string => `_runyard_offer ${list.map(shellQuote).join(' ')}`;
 
 function reply(value: Value): string {
   switch (value.kind) {
@@ -80,7 +89,7 @@ function reply(value: Value): string {
     case 'file':
       return '_runyard_files';
     case 'run':
-      return 'COMPREPLY=($(compgen -W "$(_runyard_runs)" -- "$cur"))';
+      return '_runyard_runs';
     case 'text':
       return ':';
   }

@@ -2,7 +2,7 @@
  * Tests the completions in real shells. bash must be installed; zsh and fish are tested only if they are installed.
  */
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -72,8 +72,50 @@ test('the completion in bash offers every command that the help lists', async ()
   expect(offered('runyard', '').sort()).toEqual(listed.filter((name) => name !== 'help').sort());
 });
 
-const has = (shell: string) => spawnSync(shell, ['--version']).status === 0;
+describe('the completion of a run id that a hostile service made', () => {
+  const hostile = ['$(touch made)', '`touch made`', '$HOME', '*', 'a;touch made', "a'b", '-x$(touch made)'];
+  const list = path.join(tmpdir(), `runyard-hostile-${process.pid}`);
+  beforeAll(() => {
+    mkdirSync(list);
+    const lines = [...hostile, '019d-one'].map((id) => `${id}\tQUEUED\tx\tx\ttitle`).join('\n');
+    writeFileSync(path.join(list, 'list.txt'), `${lines}\n`);
+    writeFileSync(path.join(list, 'runyard'), `#!/bin/sh\ncat '${path.join(list, 'list.txt')}'\n`, { mode: 0o755 });
+    for (const shell of ['bash', 'zsh', 'fish'])
+      writeFileSync(path.join(list, `script.${shell}`), scripts[shell] ?? '');
+  });
+  afterAll(() => rmSync(list, { recursive: true }));
 
+  test('runs no command in bash, and offers only plain ids', () => {
+    const script = `source script.bash; COMP_WORDS=(./runyard logs ''); COMP_CWORD=2; _runyard; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const output = execFileSync('bash', ['--norc', '-c', script], { cwd: list, encoding: 'utf8' });
+    expect(output.split('\n').filter(Boolean)).toEqual(['latest', '019d-one']);
+    expect(existsSync(path.join(list, 'made'))).toBe(false);
+  });
+
+  test.runIf(has('zsh'))('runs no command in zsh, and offers only plain ids', () => {
+    const script = `compdef() { :; }; source script.zsh; compadd() { shift; print -rl -- "$@"; }; words=(./runyard logs ''); CURRENT=3; _runyard_runs`;
+    const output = execFileSync('zsh', ['-f', '-c', script], { cwd: list, encoding: 'utf8' });
+    expect(output.split('\n').filter(Boolean)).toEqual(['latest', '019d-one']);
+    expect(existsSync(path.join(list, 'made'))).toBe(false);
+  });
+
+  test.runIf(has('fish'))('runs no command in fish, and offers only plain ids', () => {
+    const script = `set PATH ${list} $PATH; source script.fish; complete -C 'runyard logs '`;
+    const output = execFileSync('fish', ['--no-config', '-c', script], { cwd: list, encoding: 'utf8' });
+    expect(
+      output
+        .split('\n')
+        .map((line) => line.split('\t')[0])
+        .filter(Boolean)
+        .sort(),
+    ).toEqual(['019d-one', 'latest']);
+    expect(existsSync(path.join(list, 'made'))).toBe(false);
+  });
+});
+
+function has(shell: string): boolean {
+  return spawnSync(shell, ['--version']).status === 0;
+}
 describe.skipIf(!has('zsh'))('in zsh', () => {
   test('the script is read by zsh without an error', () => {
     expect(spawnSync('zsh', ['-n', 'script.zsh'], { cwd: folder, encoding: 'utf8' }).stderr).toBe('');

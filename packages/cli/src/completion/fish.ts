@@ -39,7 +39,7 @@ end
 function __runyard_runs
     echo latest
     set -l command (commandline -opc)[1]
-    $command runs --limit 20 2>/dev/null </dev/null | cut -f1,5
+    $command runs --limit 20 2>/dev/null </dev/null | cut -f1,5 | string match -r '^[A-Za-z0-9-]+(?:\\t.*)?$'
 end
 complete -c runyard -f
 ${lines.join('\n')}

@@ -60,7 +60,7 @@ ${table.flatMap(({ path, values }) => values.map((value, index) => `    ${shellQ
 }
 _runyard_runs() {
   local -a runs
-  runs=(latest $(\${(Q)words[1]} runs --limit 20 2>/dev/null </dev/null | cut -f1))
+  runs=(latest $(\${(Q)words[1]} runs --limit 20 2>/dev/null </dev/null | cut -f1 | grep -xE '[A-Za-z0-9-]+'))
   compadd -- $runs
 }
 if [[ \${funcstack[1]} == _runyard ]]; then _runyard "$@"; else compdef _runyard runyard; fi

@@ -5,6 +5,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { apiPrefix } from '@runyard/contract/wire/route';
+import { isLoopback } from '@runyard/system/address-rules';
 import { untrustedCertificate } from '@runyard/system/untrusted-certificate';
 import type { Finding } from './finding.ts';
 
@@ -135,10 +136,9 @@ async function checkReachable(origin: string): Promise<{ readonly finding: Findi
 }
 
 function checkScheme(origin: string, answer: Answer | undefined): Finding[] {
-  const { protocol, hostname } = new URL(origin);
-  if (protocol === 'http:') {
-    const isLocal = hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
-    return isLocal
+  const url = new URL(origin);
+  if (url.protocol === 'http:') {
+    return isLoopback(url)
       ? [{ name: 'TLS', level: 'fact', detail: 'no TLS, which is safe only on this machine' }]
       : [
           {

@@ -37,7 +37,8 @@ disabled, is applied and named; with \`--strict\` the exit code is then 3. Webho
 automations that were made without files stay. A webhook takes the team secret \`secretName\` and follows its changes at once. A run
 with a runner waits for a worker that runs containers (RUNYARD_SANDBOX=docker). A model that the service does not offer, macOS, and aarch64
 without a \`workerHost\` are reported too. Runs with them are refused, and never get another model or machine.
-\`bin/runyard factory export FOLDER --factory UID\` writes the files that were applied last. \`GET /factory/{uid}/definition\` also
+\`bin/runyard factory export FOLDER --factory UID\` writes the files that were applied last. A file whose name another program may obey,
+such as \`.envrc\` or \`HEAD\`, is not written into a folder; \`--json\` prints all files. \`GET /factory/{uid}/definition\` also
 shows the drift: what was changed without files. The schemas of the files are at \`GET /api/v1/factory-files/schemas/v1alpha1\`, and that of
 \`factory.yaml\` for editors at \`/api/v1/factory-files/schemas/v1alpha1/factory.schema.json\`.
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createCleaner, harmless, harmlessJson, harmlessLine } from './harmless.ts';
+import { createCleaner, forTerminal, harmless, harmlessJson, harmlessLine } from './harmless.ts';
 
 const esc = '\u001b';
 
@@ -83,4 +83,12 @@ test('harmlessJson escapes all control characters and reordering characters, and
   const json = harmlessJson(value);
   expect(json).toMatch(/^[\x20-\x7e]+$/);
   expect(JSON.parse(json)).toEqual(value);
+});
+
+test('forTerminal keeps colours, newlines and tabs, and removes all other control and reordering characters', () => {
+  const coloured = `${esc}[1mbold${esc}[22m\t${esc}[31mred${esc}[39m\n`;
+  expect(forTerminal(coloured)).toBe(coloured);
+  expect(forTerminal(`a${esc}]52;c;Zg==\u0007b${esc}[2J\u009b2J\r\u202ec${esc}[8m${esc}`)).toBe(
+    'a]52;c;Zg==b[2J2Jc[8m',
+  );
 });

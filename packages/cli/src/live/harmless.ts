@@ -114,6 +114,20 @@ export function harmless(text: string): string {
   return createCleaner().clean(text);
 }
 
+const escapeCharacter = '\u001b';
+const harmful = new RegExp(
+  `\\u001b\\[(?:[12]|22|3[12369])m|[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f]|${deceptive.source}`,
+  'gu',
+);
+
+/**
+ * Removes all control and deceptive characters from the output of a command, except newlines, tabs and the colours of `colours.ts`. Of an
+ * escape sequence in text from outside, the printable rest stays.
+ */
+export function forTerminal(output: string): string {
+  return output.replace(harmful, (found) => (found.startsWith(escapeCharacter) && found.length > 1 ? found : ''));
+}
+
 /** Makes a title, name or path harmless, on one line of at most `max` characters. */
 export function harmlessLine(text: string, max = 200): string {
   const line = harmless(text).replace(/\s+/g, ' ').trim();

@@ -4,8 +4,9 @@ import { AgentName } from '../factories/files/execution.ts';
 import { readUnknownKey } from '../factories/files/strict-object.ts';
 import { eventsOfProvider, isAvailableProvider, Trigger } from '../factories/files/triggers.ts';
 import { maxTriggers } from '../limits.ts';
+import { WaitingAfterChange } from '../runs/acceptances.ts';
 import { AmbientAgentConfig, RequestedAgentConfig } from '../runs/config.ts';
-import { OverlapPolicy } from '../schedules/schedules.ts';
+import { executorUid, OverlapPolicy } from '../schedules/schedules.ts';
 import { maxChecksOfOutcome, TestFilterCheck } from '../webhooks/checks.ts';
 import { plainMessage } from '../wire/plain-message.ts';
 import { NonBlank, Timestamp, Uuid } from '../wire/primitives.ts';
@@ -133,6 +134,7 @@ const requested = {
   config: RequestedAgentConfig.optional(),
   overlap,
   concurrency_key: concurrencyKey.optional(),
+  executor_uid: executorUid.optional(),
 };
 
 /** `POST /factory/{factoryUid}/automations`. */
@@ -144,7 +146,7 @@ export type CreateAutomationRequest = z.infer<typeof CreateAutomationRequest>;
 /** `PUT /factory/{factoryUid}/automations/{automationUid}`. */
 export const UpdateAutomationRequest = z.object(requested).meta({
   id: 'UpdateAutomationRequest',
-  description: 'The whole automation; absent members get their defaults',
+  description: 'The whole automation; absent members get their defaults, except executor_uid',
 });
 export type UpdateAutomationRequest = z.infer<typeof UpdateAutomationRequest>;
 
@@ -192,8 +194,10 @@ export const Automation = z
     created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
     updated_at: Timestamp.describe('When it last changed, RFC 3339 in UTC'),
     created_by: UserProfile.optional().meta({ description: 'Person or agent that created it' }),
-    updated_by: UserProfile.optional().meta({
-      description: 'Person or agent that created or last replaced it. Creator as whom the runs act',
+    updated_by: UserProfile.optional().meta({ description: 'Person or agent that created or last replaced it' }),
+    waiting: WaitingAfterChange.optional(),
+    executor: UserProfile.optional().meta({
+      description: 'Person or agent as whom its runs act. An edit does not change it; `executor_uid` does',
     }),
   })
   .meta({ id: 'Automation', description: 'A prompt that becomes a run when a trigger fires' });

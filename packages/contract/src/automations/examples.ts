@@ -35,6 +35,7 @@ export const exampleAutomation = {
   updated_at: exampleTimes.created,
   created_by: exampleCreator,
   updated_by: exampleCreator,
+  executor: exampleCreator,
 };
 
 const simulated = {

@@ -64,7 +64,7 @@ export const automationRoutes = {
     tag: 'automations',
     summary: 'Create an automation',
     description:
-      'Its runs act as the person who created it or replaced it last, and only while that person may start runs of the team. The configuration is checked as for a run that the caller creates now.',
+      'Its runs act as its executor, at first the caller, and only while the executor may start runs of the team. The configuration is checked as for a run that the executor creates now.',
     allow: members,
     params: factory,
     body: CreateAutomationRequest,

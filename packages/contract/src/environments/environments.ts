@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { EnvironmentNetwork } from '../egress/network.ts';
 import { maxProtectedBranches } from '../limits.ts';
+import { WaitingAfterChange } from '../runs/acceptances.ts';
 import { SandboxVariables } from '../runs/sandbox-variables.ts';
 import { RunState } from '../runs/states.ts';
 import { SecretReferences } from '../secrets/secrets.ts';
@@ -142,6 +143,7 @@ export const Environment = z
       .describe('True: every person with the uid may use the environment; absent: it is not shared by its link'),
     scope: Scope.optional(),
     creator: UserProfile.optional(),
+    waiting: WaitingAfterChange.optional(),
     last_editor: UserProfile.optional().meta({
       description: 'Person who replaced the configuration last; at first its creator',
     }),

@@ -1,6 +1,7 @@
 /** API schemas of factory runs and of the definition of factories by files. */
 import { z } from 'zod';
 import { maxDefinitionBytes, maxDefinitionFiles, maxPromptBytes } from '../limits.ts';
+import { WaitingAfterChange } from '../runs/acceptances.ts';
 import { atMostBytes } from '../runs/run-request.ts';
 import { RunState } from '../runs/states.ts';
 import { NonBlank, Text, Timestamp, Uuid, webAddressPattern } from '../wire/primitives.ts';
@@ -132,6 +133,7 @@ export const ApplyDefinitionResponse = z
     drift,
     notices: z.array(FactoryNotice).describe('Parts that are stored without an effect, at most 100'),
     problems: definitionProblems,
+    waiting: WaitingAfterChange.optional(),
   })
   .meta({ id: 'ApplyDefinitionResponse', description: 'Changes of an apply or of its dry run' });
 export type ApplyDefinitionResponse = z.infer<typeof ApplyDefinitionResponse>;

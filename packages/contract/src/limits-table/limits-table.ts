@@ -27,6 +27,7 @@ import {
   maxIdentities,
   maxInvitations,
   maxKeys,
+  maxListedExecutions,
   maxListedRepositories,
   maxLiveInTree,
   maxMcpServers,
@@ -69,8 +70,12 @@ import {
   maxWaitingContents,
   maxWaitingFires,
   maxWaitingFollowups,
+  maxWaitingPeople,
+  maxWaitingStarts,
   maxWorkerConnections,
   maxWorkerPools,
+  reserveForOwners,
+  shareOfRole,
   signOnsPerMinute,
 } from '../limits.ts';
 import { serviceSettings } from '../settings/service.ts';
@@ -170,6 +175,16 @@ export const limits: readonly Limit[] = [
     above: '403; live runs end FAILED',
   },
   { of: 'API keys of a team', most: `${maxKeys}`, above: '409' },
+  {
+    of: 'Part of the keys, environments, factories, MCP servers, schedules, invitations or worker pools of a team that one administrator, member or agent, or viewer may create; an owner may create all',
+    most: `${shareOfRole.admin * 100} %, ${shareOfRole.member * 100} %, ${shareOfRole.viewer * 100} %`,
+    above: '409',
+  },
+  {
+    of: 'Part of them, and of the agent identities and event subscriptions, that is kept for owners',
+    most: `${reserveForOwners * 100} %`,
+    above: '409',
+  },
   { of: 'teams of a person', most: `${maxTeamsOfPerson}`, above: '409' },
   { of: 'people in a team', most: `${maxMembers}`, above: '409' },
   { of: 'invitations of a team that wait', most: `${maxInvitations}`, above: '409' },
@@ -235,6 +250,11 @@ export const limits: readonly Limit[] = [
   { of: 'secrets of a team, personal secrets of a person', most: `${maxSecrets} each`, above: '409' },
   { of: 'saved views of a person in a team', most: `${maxSavedViews}`, above: '409' },
   { of: 'contents in a list of acceptances', most: `${maxWaitingContents}`, above: 'the oldest are left out' },
+  {
+    of: 'schedules and automations, and people, that the answer to a change names because they wait for an acceptance',
+    most: `${maxWaitingStarts} and ${maxWaitingPeople}`,
+    above: 'the others are left out',
+  },
   { of: 'value of a secret', most: size(maxSecretBytes), above: invalid },
   { of: 'secrets that a run or an environment names', most: `${maxSecretsOfRun}`, above: invalid },
   {
@@ -267,6 +287,16 @@ export const limits: readonly Limit[] = [
     most: `${maxWorkerConnections}`,
     above: '429; the worker tries again',
   },
+  {
+    of: 'executions that a worker lists in one message',
+    most: `${maxListedExecutions}`,
+    above: 'the message is ignored',
+  },
+  {
+    of: 'messages of the workers of a team to one service process',
+    most: '1 MB a second, after a pause 4 MB at once; each listed execution counts as 512 bytes',
+    above: 'further messages wait, and are not read',
+  },
   { of: 'service accounts in approvals_from of a run', most: `${maxApprovers}`, above: invalid },
   {
     of: 'pools of self-hosted workers of a team',
@@ -283,6 +313,21 @@ export const limits: readonly Limit[] = [
     of: 'connections to one service process',
     most: "three quarters of the files that it can open (`ulimit -n`), or all but 1,000; of these, a sixteenth, at most 100, only for the operator's keys, `/healthz` and `/readyz`",
     above: '503; then closed at once',
+  },
+  {
+    of: 'requests in progress of a connection',
+    most: '1',
+    above: 'the next request of the connection is read after the answer',
+  },
+  {
+    of: 'requests in progress of a team, a caller, and an address without a key, in one service process',
+    most: 'three quarters, half, and a quarter of its connections',
+    above: '429 with `Retry-After`',
+  },
+  {
+    of: 'database connections of one service process that a team, a caller, all callers without a key, and an address without a key use',
+    most: `three quarters of \`RUNYARD_DATABASE_CONNECTIONS\` (${serviceSettings.RUNYARD_DATABASE_CONNECTIONS.default}), half, half, a quarter`,
+    above: 'the request waits; after 10 s 503',
   },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
   ...factoryLimits,

@@ -6,6 +6,7 @@ import {
   CountAcceptancesResponse,
   ListAcceptancesQuery,
   ListAcceptancesResponse,
+  PreviewAcceptancesResponse,
 } from './acceptances.ts';
 
 // Agent keys cannot accept contents. A person must have read an accepted content, but a program in a sandbox may have an agent key.
@@ -15,7 +16,7 @@ export const acceptanceRoutes = {
     path: '/acceptances',
     tag: 'acceptances',
     summary: 'List what waits for acceptance',
-    description: `Lists contents whose present revision the caller has neither written nor accepted: environments, agent identities, schedules, automations, definitions of factories, MCP servers with a command, and pools of self-hosted workers. Also lists conversations of the caller's runs in which texts of others ran, such as follow-ups; at most ${maxWaitingContents}. Each entry has the difference to the revision that the caller accepted before. Runs of the caller that execute these contents have no right that the author lacks.`,
+    description: `Lists contents whose present revision has texts that the caller has neither written nor accepted: environments, agent identities, schedules, automations, definitions of factories, MCP servers with a command, and pools of self-hosted workers. Also lists conversations of the caller's runs in which texts of others ran, such as follow-ups; at most ${maxWaitingContents}. Each entry has the difference to the revision that the caller accepted before. Runs of the caller that execute these contents have no right that an author of these texts lacks, except rights of the team after another member who holds them has accepted the texts.`,
     allow: { user: 'member' },
     query: ListAcceptancesQuery,
     answer: { status: 200, description: 'Latest change first', schema: ListAcceptancesResponse },
@@ -28,6 +29,16 @@ export const acceptanceRoutes = {
     description: 'The number of contents in the list without a filter.',
     allow: { user: 'member' },
     answer: { status: 200, description: 'The number', schema: CountAcceptancesResponse },
+  },
+  previewAcceptances: {
+    method: 'GET',
+    path: '/acceptances/preview',
+    tag: 'acceptances',
+    summary: 'Preview what runs lack',
+    description:
+      'Returns for the caller, and for administrators for each person, agent identity and agent key of the team: the contents that wait for acceptance, and the schedules and automations whose runs lack rights until then.',
+    allow: { user: 'member' },
+    answer: { status: 200, description: 'Executors for whom something waits', schema: PreviewAcceptancesResponse },
   },
   accept: {
     method: 'POST',

@@ -3,7 +3,7 @@
  * changed, this person must accept the revision.
  */
 import { z } from 'zod';
-import { maxWaitingContents } from '../limits.ts';
+import { maxWaitingContents, maxWaitingPeople, maxWaitingStarts } from '../limits.ts';
 import { NonBlank, Timestamp } from '../wire/primitives.ts';
 import { UserProfile } from '../wire/profiles.ts';
 
@@ -13,7 +13,7 @@ export const ContentKind = z
   .meta({
     id: 'ContentKind',
     description:
-      "`definition`: defaults, agents and skills of a factory; its uid is the factory's uid. `mcp_server`: a stored MCP server with a command; `env_number` in it counts how often its values were replaced. `worker_pool`: a pool of self-hosted workers, whose author is its owner; its uid consists of its name, `@` and an id of the team",
+      "`definition`: defaults, agents and skills of a factory; its uid is the factory's uid. `mcp_server`: a stored MCP server with a command; `env` in it has a number for each variable, which changes with its value. `worker_pool`: a pool of self-hosted workers with its owner and its connectors; its uid consists of its name, `@` and an id of the team",
   });
 export type ContentKind = z.infer<typeof ContentKind>;
 
@@ -48,8 +48,16 @@ export const RunContentItem = z
     revision: revision
       .optional()
       .describe('Number of the revision that the run executes; absent: the content has no revisions'),
-    author: UserProfile.optional().describe('Author of the revision; absent: not known'),
-    is_accepted: z.boolean().describe('True: the executor of the run wrote or accepted it'),
+    author: UserProfile.optional().describe(
+      'Author of texts that the executor has not accepted, or of the revision if `is_accepted`; absent: not known. A revision with several such authors is several times in the list',
+    ),
+    is_accepted: z.boolean().describe('True: the executor of the run wrote or accepted all its texts'),
+    accepted_by: z
+      .array(UserProfile)
+      .optional()
+      .describe(
+        'Other people who have accepted these texts of the author: the run may use what one of them may use. Absent: nobody',
+      ),
   })
   .meta({ id: 'RunContent', description: 'A revision that a run executes' });
 
@@ -86,26 +94,34 @@ export const ContentDifference = z
   .meta({ id: 'ContentDifference', description: 'A member of a content that differs between two revisions' });
 export type ContentDifference = z.infer<typeof ContentDifference>;
 
-/** The current revision of a content. The caller has neither written nor accepted this revision. */
+/** The current revision of a content with texts that the caller has neither written nor accepted. */
 export const WaitingContent = z
   .object({
     kind: AcceptableKind,
     uid,
     name: z.string().optional().describe('Name of the content'),
     revision,
-    author: UserProfile.optional().describe('Author of the revision; absent: not known'),
+    author: UserProfile.optional().describe('Who wrote the revision; absent: not known'),
+    authors: z
+      .array(UserProfile)
+      .describe('Authors of its texts that the caller has neither written nor accepted; unknown authors are left out'),
     written_at: Timestamp.describe('When the revision was written, RFC 3339 in UTC'),
     accepted_revision: revision
       .optional()
-      .describe('The latest earlier revision that the caller wrote or accepted; absent: none'),
+      .describe(
+        'The earlier revision with which it is compared: the one that the caller accepted, or the last one without the texts that wait; absent: none',
+      ),
     difference: z
       .array(ContentDifference)
       .optional()
       .describe(
-        'Differences to that revision, or all members if there is no such revision. Of a conversation: the texts that were not accepted, in `after`. Absent in a list if all differences together would be too long: in this case, request only this content, with kind and uid',
+        'Differences to that revision in the texts that wait, or all these texts if there is no such revision. Of a conversation: the texts that were not accepted, in `after`. Absent in a list if all differences together would be too long: in this case, request only this content, with kind and uid',
       ),
   })
-  .meta({ id: 'WaitingContent', description: 'A revision that the caller has not written and has not accepted' });
+  .meta({
+    id: 'WaitingContent',
+    description: 'A revision with texts that the caller has neither written nor accepted',
+  });
 export type WaitingContent = z.infer<typeof WaitingContent>;
 
 export const ListAcceptancesQuery = z.object({
@@ -146,3 +162,86 @@ export const Acceptance = z
   })
   .meta({ id: 'Acceptance', description: 'A revision that the caller has accepted' });
 export type Acceptance = z.infer<typeof Acceptance>;
+
+const StartKind = z.enum(['schedule', 'automation']).meta({ id: 'StartKind', description: 'What starts the runs' });
+
+/** A schedule or an automation whose runs lack rights until its executor accepts texts. */
+export const WaitingStart = z
+  .object({
+    kind: StartKind,
+    uid: z.string().describe('Id of the schedule, or UID of the automation'),
+    name: z.string().describe('Its name'),
+    executor: UserProfile.describe('As whom its runs act'),
+    contents: z
+      .array(RunContentItem)
+      .describe(
+        `Contents with texts that the executor has neither written nor accepted, at most ${maxWaitingContents}`,
+      ),
+    withheld: z
+      .array(
+        z
+          .object({
+            right: RunRightKind,
+            name: z.string().optional().describe('Name of the secret'),
+          })
+          .meta({ id: 'LostRight', description: 'A right that runs would lack' }),
+      )
+      .describe('Rights that its runs lack until then'),
+  })
+  .meta({
+    id: 'WaitingStart',
+    description: 'A schedule or an automation whose runs lack rights until its executor accepts texts',
+  });
+export type WaitingStart = z.infer<typeof WaitingStart>;
+
+const PreviewedContent = WaitingContent.omit({ difference: true }).meta({
+  id: 'PreviewedContent',
+  description: 'A revision with texts that an executor has neither written nor accepted',
+});
+
+export const ExecutorPreview = z
+  .object({
+    executor: UserProfile.describe('Person, agent identity or agent key as which runs act'),
+    waiting: z
+      .array(PreviewedContent)
+      .describe(
+        'Of a person: contents whose texts cut the rights of the runs of this person, as GET /acceptances lists them for this person',
+      ),
+    starts: z.array(WaitingStart).describe('Schedules and automations of this executor whose runs lack rights'),
+  })
+  .meta({ id: 'ExecutorPreview', description: 'What the runs of an executor lack until texts are accepted' });
+export type ExecutorPreview = z.infer<typeof ExecutorPreview>;
+
+export const PreviewAcceptancesResponse = z
+  .object({ executors: z.array(ExecutorPreview).describe('Executors for whom something waits, people first') })
+  .meta({
+    id: 'PreviewAcceptancesResponse',
+    description: 'What the runs of each executor lack until texts are accepted',
+  });
+export type PreviewAcceptancesResponse = z.infer<typeof PreviewAcceptancesResponse>;
+
+/** What waits after a change of a content. */
+export const WaitingAfterChange = z
+  .object({
+    kind: ContentKind,
+    uid,
+    revision,
+    kept_authors: z
+      .array(UserProfile)
+      .describe(
+        'Earlier authors of texts that the caller changed without having accepted them. They stay authors beside the caller until the caller accepts the revision with POST /acceptances',
+      ),
+    starts: z
+      .array(WaitingStart)
+      .describe(
+        `Schedules and automations whose runs lack rights because of this content, at most ${maxWaitingStarts}`,
+      ),
+    people: z
+      .array(UserProfile)
+      .describe(`Other people whose personal rights wait for their acceptance, at most ${maxWaitingPeople}`),
+  })
+  .meta({
+    id: 'WaitingAfterChange',
+    description: 'Who must accept the content after this change. Only in the answer to the change',
+  });
+export type WaitingAfterChange = z.infer<typeof WaitingAfterChange>;

@@ -11,7 +11,7 @@ import { SandboxVariables } from './sandbox-variables.ts';
 export const MCPServerConfig = z
   .looseObject({
     command: NonBlank.optional().describe('Program to start inside the sandbox; it speaks MCP on its standard streams'),
-    args: z.array(Text).optional().describe('Arguments of `command`'),
+    args: z.array(Text).max(1_000).optional().describe('Arguments of `command`'),
     env: z.record(Text, Text).optional().describe(
       // biome-ignore lint/suspicious/noTemplateCurlyInString: the form of a name in a configuration
       'Environment variables of `command`. `${NAME}` stands for the secret NAME, which only this server gets',
@@ -190,6 +190,7 @@ export const AmbientAgentConfig = z
     ),
     skills: z
       .array(SkillSpec)
+      .max(100)
       .optional()
       .meta({
         description: `Skills of the run, at most ${maxSkillsOfRun}, each in the form of skill_spec. The agent follows the first and may use the others. In answers, skill_spec repeats the first one`,

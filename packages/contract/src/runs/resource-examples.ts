@@ -163,10 +163,18 @@ export const resourceExamples = {
   putSecret: { body: { value: 'kT9…'.padEnd(24, 'x7Qw'), scope: 'personal' }, answer: secret },
   deleteSecret: deleted,
   createSignInCode: { answer: { code: exampleIds.SIGN_IN_CODE, expires_at: '2026-10-25T12:01:00.000Z' } },
+  readSignInCode: {
+    body: { code: exampleIds.SIGN_IN_CODE },
+    answer: { display_name: 'Administrator', team_name: 'Default' },
+  },
   createBrowserSession: {
     fromPage: true,
     body: { code: exampleIds.SIGN_IN_CODE },
-    answer: { expires_at: '2026-10-25T20:00:00.000Z', display_name: 'Administrator' },
+    answer: {
+      uid: exampleIds.KEY_UID,
+      expires_at: '2026-10-25T20:00:00.000Z',
+      display_name: 'Administrator',
+    },
   },
   listSignOnProviders: { answer: { providers: [{ id: 'acme', name: 'Acme' }] } },
   startSignOn: {
@@ -234,6 +242,7 @@ export const resourceExamples = {
   },
   listWorkerPools: { answer: { pools: [workerPool] } },
   addWorkerPoolConnector: { answer: workerPool },
+  takeOverWorkerPool: { answer: workerPool },
   removeWorkerPoolConnector: { answer: { success: true } },
   deleteWorkerPool: { answer: { success: true } },
   getEgressRanges: { answer: { cidrs: ['192.0.2.0/24', '2001:db8::/32'] } },

@@ -30,6 +30,7 @@ const item = {
   scope: exampleScope,
   created_by: exampleCreator,
   updated_by: exampleCreator,
+  executor: exampleCreator,
 };
 const fire = { id: fireId, due_at: created, fired_at: started, outcome: 'started', run_id: runId };
 const whole = { ...item, upcoming_runs: [nextRun, '2026-10-27T08:00:00.000Z'] };

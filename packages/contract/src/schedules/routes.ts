@@ -46,7 +46,7 @@ export const scheduleRoutes = {
     tag: 'schedules',
     summary: 'Create a schedule',
     description:
-      'The schedule creates a run at each of its times, only once with any number of service processes. After an outage it fires once for all times that it missed. Its runs act as its creator.',
+      'The schedule creates a run at each of its times, only once with any number of service processes. After an outage it fires once for all times that it missed. Its runs act as its executor, at first the caller.',
     allow: teamWrites,
     body: CreateScheduledAgentRequest,
     bodyLimitBytes: maxScheduleBytes,
@@ -90,7 +90,7 @@ export const scheduleRoutes = {
     tag: 'schedules',
     summary: 'Replace a schedule',
     description:
-      'Its runs act as the caller from now on. A changed expression or time zone takes effect now; runs that have started continue.',
+      'Its runs act as its executor as before; `executor_uid` changes the executor. A changed expression or time zone takes effect now; runs that have started continue.',
     allow: teamEdits,
     params: schedule,
     body: UpdateScheduledAgentRequest,

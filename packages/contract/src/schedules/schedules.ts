@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { EnvironmentConfig } from '../environments/environments.ts';
 import { maxLastFires, maxWaitingFires } from '../limits.ts';
+import { WaitingAfterChange } from '../runs/acceptances.ts';
 import { AmbientAgentConfig, RequestedAgentConfig } from '../runs/config.ts';
 import { RunMetadata, RunMode } from '../runs/run-request.ts';
 import { overlapPolicies } from '../wire/choices.ts';
@@ -72,7 +73,14 @@ const promptOrSkill = {
   ],
 };
 
+/** The member of a request that sets the executor of a schedule or an automation. */
+export const executorUid = NonBlank.max(200).meta({
+  description:
+    'As whom the runs act from now on: `me`, the uid of the caller, or the uid of an agent identity that the caller may edit. Absent: at first the caller, later nothing changes',
+});
+
 const members = z.object({
+  executor_uid: executorUid.optional(),
   name: NonBlank.max(200).describe('Name of the schedule, at most 200 characters'),
   cron_schedule: cronSchedule,
   prompt: Text.optional().meta({ description: 'Prompt of each run. May be left out where agent_config names a skill' }),
@@ -175,8 +183,10 @@ export const ScheduledAgentItem = z
     ...optionalMembers,
     scope: Scope.optional(),
     created_by: UserProfile.optional(),
-    updated_by: UserProfile.optional().meta({
-      description: 'Person who created it or replaced it last. Its runs act as this person',
+    updated_by: UserProfile.optional().meta({ description: 'Person or agent that created it or replaced it last' }),
+    waiting: WaitingAfterChange.optional(),
+    executor: UserProfile.optional().meta({
+      description: 'Person or agent as whom its runs act. An edit does not change it; `executor_uid` does',
     }),
   })
   .meta({

@@ -28,13 +28,22 @@ export const CreateSignInCodeResponse = z
   .meta({ id: 'CreateSignInCodeResponse', description: 'A code that signs in one browser, once' });
 export type CreateSignInCodeResponse = z.infer<typeof CreateSignInCodeResponse>;
 
+const SignInCode = z.string().regex(/^[A-Za-z0-9_-]{43}$/, { error: 'is not a code of a sign-in link' });
+
+export const ReadSignInCodeRequest = z
+  .object({ code: SignInCode.meta({ description: "Code from the fragment of the page's address" }) })
+  .meta({ id: 'ReadSignInCodeRequest', description: 'The code of a sign-in link' });
+
+export const SignInCodeOwner = z
+  .object({
+    display_name: z.string().meta({ description: 'The person for whom the session would act' }),
+    team_name: z.string().meta({ description: 'The team that the session would show first' }),
+  })
+  .meta({ id: 'SignInCodeOwner', description: 'The person whom a sign-in link signs in' });
+
 export const CreateBrowserSessionRequest = z
   .object({
-    code: z
-      .string()
-      .regex(/^[A-Za-z0-9_-]{43}$/, { error: 'is not a code of a sign-in link' })
-      .optional()
-      .meta({ description: "Code from the fragment of the page's address" }),
+    code: SignInCode.optional().meta({ description: "Code from the fragment of the page's address" }),
     api_key: Text.min(1).max(300).optional().meta({ description: 'API key of a person' }),
     sign_on: Text.min(1).max(8192).optional().meta({
       description:
@@ -58,6 +67,7 @@ const expiresAt = Timestamp.meta({
 
 export const BrowserSession = z
   .object({
+    uid: z.string().meta({ description: 'UID of the session, as in the list of API keys and in GET /session' }),
     expires_at: expiresAt,
     display_name: z.string().meta({ description: 'The person for whom the session acts' }),
     next: z.string().optional().meta({

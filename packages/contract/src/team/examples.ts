@@ -95,9 +95,32 @@ export const accessExamples = {
           name: 'Web',
           revision: 4,
           author: person,
+          authors: [person],
           written_at: created,
           accepted_revision: 3,
           difference: [{ path: 'setup_commands', before: ['npm ci'], after: ['npm ci', 'npm run build'] }],
+        },
+      ],
+    },
+  },
+  previewAcceptances: {
+    answer: {
+      executors: [
+        {
+          executor: { type: 'user', uid: exampleIds.USER_UID, display_name: 'Ada' },
+          waiting: [
+            {
+              kind: 'environment',
+              uid: exampleIds.ENVIRONMENT_UID,
+              name: 'Web',
+              revision: 4,
+              author: person,
+              authors: [person],
+              written_at: created,
+              accepted_revision: 3,
+            },
+          ],
+          starts: [],
         },
       ],
     },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { FactoryAgentType } from '../factories/factories.ts';
 import { maxMcpServersOfRun, maxSecretsOfRun, maxSkillsOfRun } from '../limits.ts';
+import { WaitingAfterChange } from '../runs/acceptances.ts';
 import { HarnessConfig, MCPServerConfig } from '../runs/config.ts';
 import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
 
@@ -102,6 +103,7 @@ export const AgentIdentity = z
     agent_type: FactoryAgentType.optional(),
     on_behalf_of_enabled: OnBehalfOfEnabled,
     memory: AgentMemory,
+    waiting: WaitingAfterChange.optional(),
     default_runner_uid: z
       .literal('')
       .describe('Runner of its runs. This service has no such runners, so it is always empty'),

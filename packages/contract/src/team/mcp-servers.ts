@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { WaitingAfterChange } from '../runs/acceptances.ts';
 import { NonBlank, Text, Timestamp, Uuid, webAddressPattern } from '../wire/primitives.ts';
 
 /** The name of a header is a token (RFC 9110, 5.1). */
@@ -58,6 +59,7 @@ export const McpServer = z
     env_names: z.array(z.string()).optional().describe('Names of the environment variables of `command`'),
     url: z.string().optional().describe('Address of a server that is reached over HTTP'),
     header_names: z.array(z.string()).optional().describe('Names of the headers that the service adds'),
+    waiting: WaitingAfterChange.optional(),
     created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
     updated_at: Timestamp.describe('When it last changed, RFC 3339 in UTC'),
   })

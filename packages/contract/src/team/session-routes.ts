@@ -1,6 +1,13 @@
 import { DeleteResponse } from '../wire/bodies.ts';
 import type { Route } from '../wire/route.ts';
-import { BrowserSession, CreateBrowserSessionRequest, CreateSignInCodeResponse, Session } from './browser-sessions.ts';
+import {
+  BrowserSession,
+  CreateBrowserSessionRequest,
+  CreateSignInCodeResponse,
+  ReadSignInCodeRequest,
+  Session,
+  SignInCodeOwner,
+} from './browser-sessions.ts';
 import { ListSignOnProvidersResponse, StartSignOnRequest, StartSignOnResponse, signOnMinutes } from './sign-on.ts';
 
 const tooOften =
@@ -19,6 +26,18 @@ export const browserSessionRoutes = {
       'The code is valid for a minute and for one sign-in. Deleting the key also ends the code and the sessions that were created with it.',
     allow: { user: 'viewer', session: false },
     answer: { status: 201, description: 'The code, which is shown only once', schema: CreateSignInCodeResponse },
+  },
+  // The code is the credential of this request. A stranger may have sent the link, so a page shows whose it is before it signs in.
+  readSignInCode: {
+    method: 'POST',
+    path: '/sign-in-codes/owner',
+    tag: 'keys',
+    summary: 'Read whom a one-time code signs in',
+    description: 'Does not use the code.',
+    allow: { anyone: 'always' },
+    body: ReadSignInCodeRequest,
+    answer: { status: 200, description: 'The person', schema: SignInCodeOwner },
+    errors: { 403: 'The code was used, has expired or is unknown' },
   },
   createBrowserSession: {
     method: 'POST',

@@ -52,6 +52,18 @@ export const workerPoolRoutes = {
     answer: { status: 200, description: 'Removed', schema: DeleteResponse },
     errors: { 403: notOwner, 404: 'No such pool, or it was not added' },
   },
+  takeOverWorkerPool: {
+    method: 'PUT',
+    path: '/worker-pools/{poolName}/owner',
+    tag: 'workers',
+    summary: 'Take over a pool of self-hosted workers',
+    description:
+      'The caller becomes the owner of the pool. Connections with keys of the earlier owner end at once, unless the earlier owner is one of its connectors. Personal secrets and credentials of others wait until they accept the pool.',
+    allow: { user: 'admin' },
+    params: pool,
+    answer: { status: 200, description: 'The pool as it is now', schema: WorkerPool },
+    errors: { 404: 'No such pool' },
+  },
   deleteWorkerPool: {
     method: 'DELETE',
     path: '/worker-pools/{poolName}',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { WaitingAfterChange } from '../runs/acceptances.ts';
 import { Timestamp } from '../wire/primitives.ts';
 import { UserProfile } from '../wire/profiles.ts';
 
@@ -17,9 +18,12 @@ const WorkerPoolConnector = z
 export const WorkerPool = z
   .object({
     name: z.string().meta({ description: 'Name of its workers, for `config.worker_host` of a run' }),
-    owner: UserProfile.describe('Person or service account whose key connected first'),
+    owner: UserProfile.describe(
+      'Person or service account whose key connected first, or the administrator who took it over',
+    ),
     connectors: z.array(WorkerPoolConnector).describe('Others whose keys connect'),
     created_at: Timestamp.describe('When the first worker connected, RFC 3339 in UTC'),
+    waiting: WaitingAfterChange.optional(),
   })
   .meta({
     id: 'WorkerPool',

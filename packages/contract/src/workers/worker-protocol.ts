@@ -7,7 +7,7 @@
 import { z } from 'zod';
 import { DeniedConnections } from '../egress/denied.ts';
 import { EnvironmentLimits } from '../environments/environments.ts';
-import { maxReplacedTokens } from '../limits.ts';
+import { maxListedExecutions, maxReplacedTokens } from '../limits.ts';
 import { AmbientAgentConfig } from '../runs/config.ts';
 
 /** The reason why a sandbox was not created, did not start, or failed: the phase of the failure, and a reason that programs can read. */
@@ -130,6 +130,9 @@ export type ServiceMessage = z.infer<typeof ServiceMessage>;
 /** Feature of workers that can run container images. */
 export const imagesFeature = 'images';
 
+/** Maximum number of isolation features, and of missing features, that a worker reports. */
+const maxReportedFeatures = 200;
+
 /** The isolation of a worker's sandboxes. The command `doctor` shows it, and the timeline of each run records it. */
 export const SandboxLevel = z.object({
   backend: z.enum(['bubblewrap', 'gvisor', 'docker', 'kubernetes', 'none']),
@@ -137,9 +140,9 @@ export const SandboxLevel = z.object({
    * Isolation features that work: `user` (own uid), `cgroup` (hard memory and process limits), `no-network` (only the relay), `images`
    * (container images), …
    */
-  features: z.array(z.string()),
+  features: z.array(z.string()).max(maxReportedFeatures),
   /** Features that are missing, each with its reason. */
-  missing: z.array(z.object({ feature: z.string(), reason: z.string() })),
+  missing: z.array(z.object({ feature: z.string(), reason: z.string() })).max(maxReportedFeatures),
 });
 export type SandboxLevel = z.infer<typeof SandboxLevel>;
 
@@ -171,14 +174,16 @@ export const WorkerHello = z.object({
      */
     slots: z.int().min(0),
     /** All executions that this process currently has, in any phase. */
-    executions: z.array(
-      z.object({
-        task_id: z.string(),
-        execution_id: z.string(),
-        /** The value of `idle` in the last `task_idle`. Absent if the worker received no `task_idle`. */
-        idle: z.boolean().optional(),
-      }),
-    ),
+    executions: z
+      .array(
+        z.object({
+          task_id: z.string(),
+          execution_id: z.string(),
+          /** The value of `idle` in the last `task_idle`. Absent if the worker received no `task_idle`. */
+          idle: z.boolean().optional(),
+        }),
+      )
+      .max(maxListedExecutions),
     sandbox: SandboxLevel,
     /** True: the worker takes no new executions and exits after its last execution. */
     draining: z.boolean(),

@@ -1,9 +1,6 @@
 import { isIP } from 'node:net';
-import type { AddressRules } from '@runyard/system/address-rules';
+import { type AddressRules, hostOf } from '@runyard/system/address-rules';
 import type { Fault } from './fault.ts';
-
-/** Returns the host of a URL without the brackets of an IPv6 address. */
-export const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1');
 
 /**
  * Returns the smallest network that an operator must allow so that requests can reach the address. For an IPv4 loopback address this

@@ -1,8 +1,12 @@
 import { rm } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
+import { answerInTurn } from '@runyard/system/answer-in-turn';
 import { http } from '@runyard/system/node-http';
 import type { Cache } from './cache.ts';
+
+/** Enough for the relays of more than a hundred sandboxes, each of which reads a few files at the same time. */
+const mostConnections = 512;
 
 /**
  * Serves the cache on a socket to the supervisor processes of this worker's sandboxes. The supervisors check the requests of agents before
@@ -16,6 +20,8 @@ export async function serveCache(cache: Cache, socketPath: string): Promise<{ cl
       else response.writeHead(503, { connection: 'close' }).end();
     });
   });
+  answerInTurn(server);
+  server.maxConnections = mostConnections;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(socketPath, resolve);

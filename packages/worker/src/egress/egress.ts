@@ -7,7 +7,7 @@ import { deniedLog } from './denied-log.ts';
 import { type EgressPolicy, egressAddresses, egressPolicy } from './policy.ts';
 import { openProxy, type ProxyLimits } from './proxy.ts';
 
-/** The egress rules of one sandbox, in a form that can be sent as JSON to the supervisor process of this sandbox. */
+/** The egress rules of one sandbox, in a form that can be sent to the supervisor process of this sandbox, and to the thread of its proxy. */
 export interface EgressOrder {
   readonly hosts: readonly string[];
   readonly settings: EgressSettings;
@@ -16,15 +16,15 @@ export interface EgressOrder {
 /** The access of one sandbox to the hosts that its environment allows. */
 export interface SandboxEgress {
   readonly order: EgressOrder;
-  /** Is called with the denied connections of a proxy that a supervisor process opened from `order`. */
+  /** Is called with the denied connections of the proxy that was opened from `order`. */
   readonly report: (denied: DeniedConnections) => void;
-  /** Opens the sandbox's proxy on a socket. Only `uid` (default: the user of this process) can connect to the socket. */
-  open(socketPath: string, uid?: number): Promise<Relay>;
 }
 
 /** The outgoing connections of one execution. */
 export interface ExecutionEgress extends SandboxEgress {
   readonly policy: EgressPolicy;
+  /** Opens the sandbox's proxy on a socket. Only `uid` (default: the user of this process) can connect to the socket. */
+  open(socketPath: string, uid?: number): Promise<Relay>;
   /** Reports the counts of denied connections. Called at the end of the execution. */
   end(): void;
 }

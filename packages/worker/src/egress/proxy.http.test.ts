@@ -124,15 +124,25 @@ describe('a tunnel to port 80', () => {
   });
 });
 
-test('the proxy ends the connection if a client sends a request before the answer to the previous request', async () => {
-  const arrived = Promise.withResolvers<void>();
-  handle = () => arrived.resolve();
+test('the proxy forwards a request only after the answer to the previous request of the connection', async () => {
+  const arrived = Promise.withResolvers<ServerResponse>();
+  let count = 0;
+  handle = (_request, response) => {
+    count += 1;
+    arrived.resolve(response);
+  };
   const socket = await proxy.open();
   socket.write('GET http://example.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n');
-  await arrived.promise;
+  const response = await arrived.promise;
   socket.write('GET http://example.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n'.repeat(100));
-  await textOf(socket);
-  expect(proxy.dialled).toHaveLength(1);
+  // A later connection is answered meanwhile.
+  const other = proxy.say(get('http://example.com/', 'example.com'));
+  await expect.poll(() => count).toBe(2);
+  expect(proxy.dialled).toHaveLength(2);
+  response.end();
+  await expect.poll(() => count).toBe(3);
+  socket.destroy();
+  void other.catch(() => {});
 });
 
 test.each(['/', 'https://example.com/', 'ftp://example.com/', '*'])(

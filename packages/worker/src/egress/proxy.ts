@@ -48,7 +48,6 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
   });
   /** Targets of the tunnels to port 80, by the client's socket. `server` reads the requests in these tunnels. */
   const tunnels = new WeakMap<Socket, Target>();
-  const inUse = new WeakSet<Socket>();
 
   /** Connects to the target if the rules allow the target. Otherwise records why the connection is denied. */
   async function reach(target: Target | undefined, written: string, gone: AbortSignal): Promise<DialOutcome> {
@@ -65,13 +64,7 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
   }
 
   async function onRequest(message: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { socket } = message;
-    // Allows one request at a time on a connection. A client that does not wait for answers could open more connections to servers than
-    // the proxy counts.
-    if (inUse.has(socket)) return void socket.destroy();
-    inUse.add(socket);
-    response.once('close', () => inUse.delete(socket));
-    const plain = plainTarget(message.url ?? '', tunnels.get(socket));
+    const plain = plainTarget(message.url ?? '', tunnels.get(message.socket));
     if (plain === undefined)
       return refuse(response, 400, 'this is a proxy: ask it for http://host/path, or with CONNECT');
     const { target, written, path } = plain;

@@ -1,5 +1,6 @@
 import { chmod, chown, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
+import { answerInTurn } from '@runyard/system/answer-in-turn';
 
 /** A server on the Unix socket of one sandbox. */
 export interface Relay {
@@ -7,8 +8,11 @@ export interface Relay {
   close(): Promise<void>;
 }
 
-/** Opens the server on a socket. Only `uid` (default: the user of this process) can connect to the socket. */
+/**
+ * Opens the server on a socket. It answers the requests of a connection one after another. Only `uid` (default: the user of this process) can connect to the socket.
+ */
 export async function listenOnSocket(server: Server, socketPath: string, uid?: number): Promise<Relay> {
+  answerInTurn(server);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ path: socketPath }, () => resolve());

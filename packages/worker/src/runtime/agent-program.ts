@@ -21,6 +21,12 @@ const flags = ['--disable-sigusr1', withoutOpensslFile, '--v8-pool-size=1'];
 export const agentNode = 'agent/node';
 
 /**
+ * Path of the shell in a runtime folder that is the first process of a sandbox. Like the agent's Node, its file is unreadable: a command of
+ * the run could otherwise move its program into the first process, which is never frozen and ends last.
+ */
+export const initShell = 'agent/sh';
+
+/**
  * Returns the beginning of the command that starts the agent of a runtime folder. The caller adds the arguments of the agent.
  *
  * A command of the run must not be able to act as the agent, although the same user runs both. So this user can execute the file of

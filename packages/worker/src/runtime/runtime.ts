@@ -16,8 +16,9 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import path from 'node:path';
-import { agentNode, startFile } from './agent-program.ts';
+import { agentNode, initShell, startFile } from './agent-program.ts';
 import { bundleHash, bundleProgram, readStamp, writeBundle, writeStamp } from './bundle.ts';
+import { containerInit, placeContainerInit } from './container-init.ts';
 import { placePortableNode } from './portable-node.ts';
 
 /** Options for making the runtime, which is the folder that sandboxes see as /opt/runyard. */
@@ -74,7 +75,7 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
   await mkdir(runtimes, { recursive: true, mode: 0o755 });
   await chmod(runtimes, 0o755);
   const node = process.execPath;
-  const salt = `${process.version} ${process.arch} ${(await stat(node)).size} ${request.rehearse !== undefined} ${request.portableIn ?? ''}`;
+  const salt = `${process.version} ${process.arch} ${(await stat(node)).size} ${request.rehearse !== undefined} ${request.portableIn ?? ''} ${initShell} ${await modifiedAt(shell)} ${containerInit}`;
   const stampFile = path.join(runtimes, 'stamp.json');
   const known = await readStamp(stampFile, request.entry, salt);
   if (known !== undefined && (await isWhole(path.join(runtimes, known)))) {
@@ -93,8 +94,12 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
     await writeBundle(bundle, path.join(making, 'agent'));
     if (request.portableIn === undefined) {
       await placeNode(node, path.join(making, 'node'));
-      await placeUnreadableNode(node, path.join(making, agentNode));
-    } else await placePortableNode(making, request.portableIn);
+      await placeUnreadable(node, path.join(making, agentNode));
+      await placeUnreadable(shell, path.join(making, initShell));
+    } else {
+      await placePortableNode(making, request.portableIn);
+      await placeContainerInit(making);
+    }
     await mkdir(path.join(making, 'bin'), { mode: 0o755 });
     await symlink('../node', path.join(making, 'bin/node'));
     for (const name of agentCommands)
@@ -129,6 +134,12 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
   return folder;
 }
 
+/** The shell of the machine, with which the sandbox's first process runs. */
+const shell = '/bin/sh';
+
+/** Returns the time of the last change (Unix milliseconds). */
+const modifiedAt = async (file: string): Promise<number> => (await stat(file)).mtimeMs;
+
 async function isWhole(folder: string): Promise<boolean> {
   const executable = ['node', agentNode].map((name) => access(path.join(folder, name), constants.X_OK));
   return Promise.all([access(path.join(folder, 'agent', startFile)), ...executable]).then(
@@ -156,10 +167,10 @@ async function placeNode(from: string, to: string): Promise<void> {
 }
 
 /**
- * Copies Node and sets a mode that allows only execution; `agentProgram` explains why. A hard link is not possible, because the original
- * would get this mode too.
+ * Copies a program and sets a mode that allows only execution; `agentProgram` explains why. A hard link is not possible, because the
+ * original would get this mode too.
  */
-async function placeUnreadableNode(from: string, to: string): Promise<void> {
+async function placeUnreadable(from: string, to: string): Promise<void> {
   await copyFile(from, to, constants.COPYFILE_FICLONE);
   await chmod(to, 0o111);
 }

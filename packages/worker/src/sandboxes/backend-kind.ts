@@ -2,8 +2,6 @@ import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { SandboxLevel, SandboxNetwork } from '@runyard/contract/workers/worker-protocol';
 import type { Logger } from 'pino';
-import type { Cache } from '../cache/cache.ts';
-import type { Upstream } from '../relay/relay.ts';
 import type { StateRoot } from '../state/state-root.ts';
 import type { ReportedLimits, SandboxLimits } from './limits.ts';
 import type { Sandbox, SandboxBackend } from './sandbox.ts';
@@ -49,9 +47,8 @@ export interface OpenRequest {
   readonly instanceId: string;
   /** Path of the agent's `main.ts`. */
   readonly agentEntry: string;
-  readonly upstream: Upstream;
-  /** The cache in which agents store objects for later runs. If it is absent, agents store nothing for later runs. */
-  readonly cache: Cache | undefined;
+  /** Socket of the cache in which agents store objects for later runs. If it is absent, agents store nothing for later runs. */
+  readonly cacheSocket: string | undefined;
   /** URL of the service without `/api/v1`. */
   readonly serviceRoot: string;
   /** The supervisor processes with which sandboxes survive this process. If this is absent, sandboxes end together with this process. */

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
-import { type EgressOrder, type ExecutionEgress, makeEgress } from '../egress/egress.ts';
-import { openUpstream, type Upstream } from '../relay/relay.ts';
+import type { EgressOrder } from '../egress/egress.ts';
+import type { RelayThread } from '../relay/relay-thread.ts';
 import { agentContents } from '../sandboxes/bubblewrap/contents.ts';
 import type { BubblewrapPreparation } from '../sandboxes/bubblewrap/preparation.ts';
 import { prepareSandbox, type RawSandbox } from '../sandboxes/bubblewrap/prepare.ts';
@@ -12,7 +12,6 @@ import { type AgentLaunch, type Sandbox, SandboxError, type SandboxExit } from '
 import type { Channel } from '../supervisor-client/channels.ts';
 import { filesOf, writeDurably } from '../supervisor-client/files.ts';
 import type { Order, Report } from '../supervisor-client/messages.ts';
-import { remoteCache } from './remote-cache.ts';
 
 /** Time between two checks whether the sandbox's folder still exists. A person who removes the data folder also removes this folder. */
 const folderCheckMs = 1000;
@@ -32,15 +31,6 @@ export type WorkerLines = Channel<Report, SandboxOrder>;
 /** Longest time to wait until the worker has received the last report. */
 const lastReportMs = 1000;
 
-const upstreams = new Map<string, Upstream>();
-
-/** Returns the connections to a service. All sandboxes of this process share these connections. */
-function upstreamTo(serviceRoot: string): Upstream {
-  const upstream = upstreams.get(serviceRoot) ?? openUpstream(serviceRoot);
-  upstreams.set(serviceRoot, upstream);
-  return upstream;
-}
-
 /** The supervision of one sandbox. */
 export interface Supervision {
   /**
@@ -55,17 +45,18 @@ export interface Supervision {
 export interface SupervisionOptions {
   /** Listens for workers that adopt the sandbox. Returns a function that stops listening. */
   readonly listen: (supervision: Supervision) => Promise<() => void>;
+  /** Runs the relays and proxies of all sandboxes of this process. */
+  readonly relays: RelayThread;
   /** Called when no part of the sandbox is left, and the worker was notified or has ended. May be called twice. */
   readonly onOver: () => void;
 }
 
 /** Supervises the sandbox of `folder`. */
-export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptions): Supervision {
+export function holdSandbox(folder: string, { listen, relays, onOver }: SupervisionOptions): Supervision {
   const id = path.basename(folder);
   const files = filesOf(folder);
   let worker: WorkerLines | undefined;
   let sandbox: PreparedSandbox | undefined;
-  let egress: ExecutionEgress | undefined;
   let egressOpened: Promise<void> | undefined;
   const denied: DeniedConnections[] = [];
   let isPreparing = false;
@@ -100,12 +91,11 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
   };
 
   const prepare = async (preparation: Preparation): Promise<void> => {
-    const { runtime, serviceRoot, cacheSocket } = preparation;
-    const cache = cacheSocket === undefined ? undefined : remoteCache(cacheSocket);
+    const { runtime, serviceRoot } = preparation;
     isPreparing = true;
     try {
       stopListening = await listen(supervision);
-      const contents = agentContents(runtime, upstreamTo(serviceRoot), cache);
+      const contents = agentContents(runtime, relays, preparation);
       if ('backend' in preparation) {
         sandbox = await prepareContainer({ ...preparation.ground, log: { warn } }, contents, preparation);
       } else {
@@ -149,7 +139,6 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
   /** Waits until the sandbox has ended. Then removes the sandbox, writes a record of the end to the disk, and reports the end. */
   const watch = async (running: Sandbox): Promise<void> => {
     const exit = await running.ended;
-    egress?.end();
     await running.dispose();
     ended = { ...exit, ...(exit.verdict === undefined && verdict !== undefined ? { verdict } : {}) };
     try {
@@ -190,12 +179,14 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
     }
   };
 
-  const openEgress = async ({ hosts, settings }: EgressOrder): Promise<void> => {
-    egress = makeEgress(settings).ofExecution(hosts, (each) => {
-      denied.push(each);
-      worker?.send({ type: 'denied', denied: each });
+  const openEgress = async (order: EgressOrder): Promise<void> => {
+    await sandbox?.openEgress({
+      order,
+      report(each) {
+        denied.push(each);
+        worker?.send({ type: 'denied', denied: each });
+      },
     });
-    await sandbox?.openEgress(egress);
   };
 
   const start = async (prepared: PreparedSandbox, launch: AgentLaunch): Promise<void> => {

@@ -2,6 +2,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Transform } from 'node:stream';
+import { answerInTurn } from '@runyard/system/answer-in-turn';
 import { loadHttp } from '../../builtin-modules.ts';
 import { listenOnLoopback } from '../../listen-on-loopback.ts';
 import type { ServiceConnection } from '../../service/connection.ts';
@@ -202,6 +203,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
       else refuse(response, 502, 'the service cannot be reached');
     });
   });
+  answerInTurn(server);
   server.maxConnections = maxConnections;
   // Some clients send every request through the proxy, even requests to the forwarder itself. So accept only the forwarder's own address.
   server.on('connect', (request: IncomingMessage, socket: Socket) => {

@@ -56,6 +56,35 @@ export function pathFault(path: string): string | undefined {
 const isGitFolder = (part: string): boolean =>
   /^(?:\.git|git~1)$/i.test(part.replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[. ]+$/, ''));
 
+/** Files that some programs read by themselves when they work in a folder, although their names look plain. */
+const obeyed = new Set([
+  'agents.md',
+  'claude.md',
+  'gemini.md',
+  'package.json',
+  'mise.toml',
+  'sitecustomize.py',
+  'usercustomize.py',
+]);
+const plainFolder = /^[A-Za-z0-9_][\w -]*$/;
+const plainFile =
+  /^(?:(?:LICENSE|NOTICE|README|CHANGELOG)|[A-Za-z0-9_][\w. +@()-]*\.(?:bash|c|cc|cjs|cpp|cs|css|csv|go|graphql|h|hpp|html|ini|ipynb|j2|java|jinja|js|json|jsonl|jsx|kt|lua|md|mjs|php|pl|proto|ps1|py|r|rb|rs|rst|scala|scss|sh|sql|svg|swift|tex|tmpl|toml|ts|tsv|tsx|txt|vue|xml|xsd|yaml|yml))$/;
+
+/**
+ * Returns whether a file of a definition can be written into a folder without that another program obeys it by itself. Only names of
+ * ordinary documents and sources are plain: a shell, an editor or git obeys files such as `.envrc`, `.vscode/tasks.json`, or `HEAD` beside
+ * `objects` and `refs`, which make a folder a repository with its own `config`.
+ */
+export function isPlainPath(path: string): boolean {
+  const folders = path.split('/');
+  const file = folders.pop() ?? '';
+  return (
+    folders.every((part) => plainFolder.test(part) && part !== 'node_modules') &&
+    plainFile.test(file) &&
+    !obeyed.has(file.toLowerCase())
+  );
+}
+
 /** Returns a path as the list of faults shows it, without characters that would break the lines and columns of the list. */
 export const shownPath = (path: string): string =>
   JSON.stringify(path.slice(0, 200))

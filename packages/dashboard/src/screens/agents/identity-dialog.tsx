@@ -4,6 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useEnvironments, useModels, useSecrets } from '../../api/lists.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
+import { tellWaiting } from '../../parts/executor-field.tsx';
 import { Field, SelectField, TextField, textOf } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
 import { Rows } from '../../parts/rows.tsx';
@@ -52,7 +53,7 @@ export function IdentityDialog({ identity, close }: { identity?: AgentIdentity; 
           on_behalf_of_enabled: data.get('on_behalf_of_enabled') !== null,
         };
         if (identity === undefined) await client.createAgentIdentity({ body, headers: { ...headers } });
-        else await client.updateAgentIdentity({ params: { identityUid: identity.uid }, body });
+        else tellWaiting((await client.updateAgentIdentity({ params: { identityUid: identity.uid }, body })).waiting);
         await queries.invalidateQueries({ queryKey: ['identities', team.uid] });
       }}
     >

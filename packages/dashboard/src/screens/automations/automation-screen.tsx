@@ -9,6 +9,7 @@ import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
 import { useAttempts } from '../../parts/attempt.ts';
 import { SkeletonRows } from '../../parts/empty.tsx';
+import { tellWaiting } from '../../parts/executor-field.tsx';
 import { Field, Form, type OnceHeaders, textOf } from '../../parts/form.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
@@ -116,6 +117,7 @@ function Editor({
     await queries.invalidateQueries({ queryKey: ['factory', factoryUid] });
     await queries.invalidateQueries({ queryKey: ['automation', saved.uid] });
     showToast(`Saved ${saved.name}`);
+    tellWaiting(saved.waiting);
     if (automation === undefined)
       await navigate({
         to: '/factories/$factoryUid/automations/$automationUid',

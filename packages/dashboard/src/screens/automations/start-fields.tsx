@@ -1,9 +1,9 @@
 import type { Automation } from '@runyard/contract/automations/automations';
 import { overlapPolicies } from '@runyard/contract/wire/choices';
-import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { useEnvironments, useModels } from '../../api/lists.ts';
 import { useClient } from '../../api/session.ts';
+import { ExecutorField, takeOverOf } from '../../parts/executor-field.tsx';
 import { memberOf, SelectField, TextField, textOf } from '../../parts/form.tsx';
 
 type Option = readonly [value: string, words: string];
@@ -21,7 +21,7 @@ export function StartFields({ factoryUid, automation }: { factoryUid: string; au
   });
   const models = useModels();
   const environments = useEnvironments();
-  const { agent, config, overlap, concurrency_key: group, updated_by: editor } = automation ?? {};
+  const { agent, config, overlap, concurrency_key: group, executor } = automation ?? {};
   const agents = (factory.data?.agents ?? []).map(({ name }): Option => [name, name]);
   const { default_model: model, default_environment: environment } = factory.data ?? {};
   return (
@@ -77,9 +77,7 @@ export function StartFields({ factoryUid, automation }: { factoryUid: string; au
           hint="Field of the payload. Empty: all runs of the automation count."
         />
       </div>
-      {editor && (
-        <p className="hint">{`Its runs act as ${visibleText(editor.display_name ?? editor.uid)}; after a change they act as you.`}</p>
-      )}
+      <ExecutorField executor={executor} />
     </>
   );
 }
@@ -111,5 +109,6 @@ export function startOf(data: FormData, stored: Automation['config']) {
     ...memberOf(data, 'concurrency_key'),
     ...(Object.keys(config).length === 0 ? {} : { config }),
     overlap: overlapPolicies.find((policy) => policy === data.get('overlap')) ?? ('allow' as const),
+    ...takeOverOf(data),
   };
 }

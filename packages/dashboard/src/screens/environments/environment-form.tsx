@@ -7,6 +7,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useClient, useSession } from '../../api/session.ts';
 import { CheckGroup } from '../../parts/check-group.tsx';
+import { tellWaiting } from '../../parts/executor-field.tsx';
 import { Form, type OnceHeaders, TextField, textOf } from '../../parts/form.tsx';
 import { type Pair, Pairs, pairsOf } from '../../parts/pairs.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
@@ -45,6 +46,11 @@ const member = <N extends string, V>(name: N, value: V | undefined): { readonly 
  */
 const unlessNone = <V extends object>(value: V, before: unknown): V | undefined =>
   Object.keys(value).length === 0 && before === undefined ? undefined : value;
+
+function repositoryOf(text: string): { owner: string; repo: string } {
+  const [owner = '', ...rest] = text.trim().split('/');
+  return { owner, repo: rest.join('/') };
+}
 
 /** Creates an environment, or changes the given environment. Does not change members that the form does not show. */
 export function EnvironmentForm({ environment, close }: { environment?: Environment; close: () => void }) {
@@ -85,11 +91,8 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
     const next: Config = {
       ...others,
       name: String(data.get('name')).trim(),
-      github_repos: filled(repos).map((text) => {
-        const [owner = '', ...rest] = text.trim().split('/');
-        return { owner, repo: rest.join('/') };
-      }),
-      setup_commands: filled(setup),
+      ...member('github_repos', unlessNone(filled(repos).map(repositoryOf), config?.github_repos)),
+      ...member('setup_commands', unlessNone(filled(setup), config?.setup_commands)),
       ...member('description', textOf(data, 'description')),
       ...member('docker_image', textOf(data, 'docker_image')),
       ...member('working_directory', textOf(data, 'working_directory')),
@@ -107,7 +110,13 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
       ...member('failure_session_retention_minutes', numberOf(data, 'failure_session_retention_minutes')),
       ...(allowed.length === 0 && presets.length === 0 && network === undefined
         ? {}
-        : { network: { ...network, allowed_hosts: allowed, presets } }),
+        : {
+            network: {
+              ...network,
+              ...member('allowed_hosts', unlessNone(allowed, network?.allowed_hosts ?? undefined)),
+              ...member('presets', unlessNone(presets, network?.presets ?? undefined)),
+            },
+          }),
     };
     const body = { config: next };
     const saved =
@@ -118,6 +127,7 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
     await queries.invalidateQueries({ queryKey: ['environment', saved.uid] });
     if (environment === undefined) await navigate({ to: '/environments/$uid', params: { uid: saved.uid }, search: {} });
     else close();
+    tellWaiting(saved.waiting);
   };
   return (
     <section className="card" aria-label={environment === undefined ? 'New environment' : 'Edit the environment'}>

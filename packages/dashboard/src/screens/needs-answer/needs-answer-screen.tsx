@@ -135,6 +135,10 @@ function Question({ run }: { run: RunItem }) {
   );
 }
 
+/** Returns the names of the authors whose texts wait. */
+const authorsOf = ({ authors }: WaitingContent): string =>
+  authors.map(({ display_name, uid }) => visibleText(display_name ?? uid ?? '')).join(', ') || 'an unknown author';
+
 function Revision({ content }: { content: WaitingContent }) {
   const client = useClient();
   const queries = useQueryClient();
@@ -155,15 +159,15 @@ function Revision({ content }: { content: WaitingContent }) {
         <span className="md cut">{visibleText(content.name ?? content.uid)}</span>
         <span className="tag">{content.kind.replaceAll('_', ' ')}</span>
         <span className="dim small right">
-          {`revision ${content.revision} by ${visibleText(content.author?.display_name ?? 'an unknown author')}, `}
+          {`revision ${content.revision} with texts of ${authorsOf(content)}, `}
           <Ago time={content.written_at} />
         </span>
       </div>
       <div className="card-b stack s2">
         <p className="mut">
           {content.accepted_revision === undefined
-            ? 'You have not accepted any revision of it. These are all its members.'
-            : `Differences from revision ${content.accepted_revision}, which you accepted.`}
+            ? 'You have not accepted any revision of it. These are its texts of others.'
+            : `Differences from revision ${content.accepted_revision} in the texts that wait for you.`}
         </p>
         {content.difference === undefined ? (
           <p className="mut">The difference is too long for this list.</p>

@@ -6,6 +6,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useId, useState } from 'react';
 import { useEnvironments, useModels } from '../../api/lists.ts';
 import { useClient, useSession } from '../../api/session.ts';
+import { ExecutorField, takeOverOf, tellWaiting } from '../../parts/executor-field.tsx';
 import { Field, Form, type OnceHeaders, textOf } from '../../parts/form.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { CronWords } from './cron-words.tsx';
@@ -50,18 +51,20 @@ export function ScheduleForm({
     const text = (name: string): string => textOf(data, name) ?? '';
     // Keep the members of the configuration that the form does not show.
     const { model_id: _model, environment_id: _environment, ...others } = config ?? {};
+    const chosen = {
+      ...(text('model') === '' ? {} : { model_id: text('model') }),
+      ...(text('environment') === '' ? {} : { environment_id: text('environment') }),
+    };
     const body = {
       name: text('name'),
       cron_schedule: cron,
       timezone,
       prompt: text('prompt'),
       overlap: overlapPolicies.find((policy) => policy === text('overlap')) ?? ('allow' as const),
-      agent_config: {
-        ...others,
-        ...(text('model') === '' ? {} : { model_id: text('model') }),
-        ...(text('environment') === '' ? {} : { environment_id: text('environment') }),
-      },
+      // An empty configuration where there was none would be a text of the sender.
+      ...(config === undefined && Object.keys(chosen).length === 0 ? {} : { agent_config: { ...others, ...chosen } }),
       enabled: schedule?.enabled ?? true,
+      ...takeOverOf(data),
     };
     const saved =
       schedule === undefined
@@ -70,6 +73,7 @@ export function ScheduleForm({
     await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
     await queries.invalidateQueries({ queryKey: ['schedule', saved.id] });
     close();
+    tellWaiting(saved.waiting);
     if (schedule === undefined) await navigate({ to: '/schedules/$scheduleId', params: { scheduleId: saved.id } });
   };
   const parts = cron.trim().split(/\s+/);
@@ -166,6 +170,7 @@ export function ScheduleForm({
             />
           )}
         </Field>
+        <ExecutorField executor={schedule?.executor} />
         <div className="two">
           <Field label="Model" path="agent_config.model_id">
             {(control) => (

@@ -143,10 +143,10 @@ export function ScheduleScreen() {
           </dd>
           <dt>While a run is live</dt>
           <dd>{(data.overlap ?? 'allow').replaceAll('_', ' ')}</dd>
-          {data.updated_by && (
+          {data.executor && (
             <>
               <dt>Runs act as</dt>
-              <dd>{visibleText(data.updated_by.display_name ?? data.updated_by.uid)}</dd>
+              <dd>{visibleText(data.executor.display_name ?? data.executor.uid)}</dd>
             </>
           )}
           {data.agent_config?.model_id && (

@@ -6,6 +6,7 @@ import { useClient, useSession } from '../../api/session.ts';
 import { CopyButton } from '../../parts/copy.tsx';
 import { ConfirmDialog } from '../../parts/dialog.tsx';
 import { Empty } from '../../parts/empty.tsx';
+import { tellWaiting } from '../../parts/executor-field.tsx';
 import { SelectField, TextField } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
 import { Icon } from '../../parts/icon.tsx';
@@ -135,12 +136,20 @@ function ServerDialog({ earlier, close }: { earlier: McpServer | undefined; clos
       send={async (data, headers) => {
         const text = (name: string): string => String(data.get(name)).trim();
         const values = pairsOf(pairs);
-        const reached = isUrl ? { url: text('url') } : { command: text('command'), args: [...args] };
+        // The service asks for the values again if the place is in the request, so send it only if it differs.
+        const reached = isUrl
+          ? text('url') === earlier?.url
+            ? {}
+            : { url: text('url') }
+          : text('command') === earlier?.command && args.join('\n') === earlier.args?.join('\n')
+            ? {}
+            : { command: text('command'), args: [...args] };
         const sealed = Object.keys(values).length === 0 ? {} : { [place]: values };
         const body: CreateMcpServerRequest & UpdateMcpServerRequest = { name: text('name'), ...reached, ...sealed };
-        await (earlier === undefined
+        const saved = await (earlier === undefined
           ? client.createMcpServer({ body, headers: { ...headers } })
           : client.updateMcpServer({ params: { serverId: earlier.id }, body }));
+        tellWaiting(saved.waiting);
         await queries.invalidateQueries({ queryKey: ['mcp-servers', team.uid] });
       }}
     >

@@ -1,6 +1,8 @@
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { rememberSession } from '../../api/own-sign-in.ts';
 import { failureOf } from '../../api/problem.ts';
 import { clientOf } from '../../api/session.ts';
 import { useTitle } from '../../frame/page.tsx';
@@ -22,6 +24,12 @@ function nextOf(text: string | undefined): string {
 
 type Way = 'key' | 'invitation';
 
+/** The code of a one-time link, and the person whom it signs in. */
+interface SignInLink {
+  readonly code: string;
+  readonly owner: { readonly display_name: string; readonly team_name: string };
+}
+
 /** The screen on which a person signs in: with an identity provider, the code of a one-time link, an API key, or an invitation. */
 export function SignInScreen() {
   useTitle('Sign in');
@@ -32,6 +40,7 @@ export function SignInScreen() {
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const [firstKey, setFirstKey] = useState<string | undefined>();
+  const [link, setLink] = useState<SignInLink | undefined>();
   const isKey = way === 'key';
   const field = useRef<HTMLInputElement>(null);
   const name = useRef<HTMLInputElement>(null);
@@ -48,6 +57,7 @@ export function SignInScreen() {
     onFailure(undefined);
     try {
       const session = await clientOf('').createBrowserSession({ body });
+      rememberSession(session.uid);
       await queries.resetQueries();
       await navigate({ href: session.next === undefined ? next : nextOf(session.next), replace: true });
     } catch (failure) {
@@ -57,8 +67,8 @@ export function SignInScreen() {
   };
 
   /**
-   * Signs in with the code of a one-time link. If a person is already signed in, does nothing, because the link may be from a stranger
-   * who wants the person to work in the stranger's account.
+   * Asks whether to sign in with the code of a one-time link. If a person is already signed in, does nothing. The link may be from a
+   * stranger who wants the person to work in the stranger's account, so the page shows first whom it signs in.
    */
   const takeCode = async (code: string) => {
     const isSignedIn = await clientOf('')
@@ -67,8 +77,12 @@ export function SignInScreen() {
         () => true,
         () => false,
       );
-    if (isSignedIn) await navigate({ href: next, replace: true });
-    else await signIn({ code });
+    if (isSignedIn) return await navigate({ href: next, replace: true });
+    try {
+      setLink({ code, owner: await clientOf('').readSignInCode({ body: { code } }) });
+    } catch (failure) {
+      setError(failure);
+    }
   };
 
   /** Opens the page of the identity provider, which sends the browser back to this page. */
@@ -140,6 +154,16 @@ export function SignInScreen() {
   if (firstKey !== undefined)
     return (
       <FirstKey value={firstKey} isBusy={isBusy} error={error} signIn={() => void signIn({ api_key: firstKey })} />
+    );
+  if (link !== undefined)
+    return (
+      <LinkQuestion
+        link={link}
+        isBusy={isBusy}
+        error={error}
+        signIn={() => void signIn({ code: link.code })}
+        cancel={() => setLink(undefined)}
+      />
     );
   return (
     <div className="lone">
@@ -243,6 +267,45 @@ export function SignInScreen() {
           </button>
         </span>
       </footer>
+    </div>
+  );
+}
+
+/** Asks whether the person wants to sign in with a one-time link, which a stranger may have sent. */
+function LinkQuestion({
+  link: { owner },
+  isBusy,
+  error,
+  signIn,
+  cancel,
+}: {
+  link: SignInLink;
+  isBusy: boolean;
+  error: unknown;
+  signIn: () => void;
+  cancel: () => void;
+}) {
+  const name = visibleText(owner.display_name);
+  return (
+    <div className="lone">
+      <main className="lone-b" id="main">
+        <h1>Sign in as {name}?</h1>
+        <p className="mut">
+          The link signs this browser in as <b>{name}</b> of the team <b>{visibleText(owner.team_name)}</b>. Continue
+          only if you made the link.
+        </p>
+        {error !== undefined && (
+          <p className="small badc" role="alert">
+            {failureOf(error).detail}
+          </p>
+        )}
+        <button type="button" className="btn pri" disabled={isBusy} onClick={signIn}>
+          Sign in as {name}
+        </button>
+        <button type="button" className="btn ghost" disabled={isBusy} onClick={cancel}>
+          Cancel
+        </button>
+      </main>
     </div>
   );
 }

@@ -2,6 +2,7 @@ import type { Settings } from '@runyard/contract/settings/settings';
 import { systemNames } from '@runyard/system/names/resolver';
 import type { BodyBudget } from '../../platform/bodies/body-budget.ts';
 import { count } from '../../platform/metrics/record.ts';
+import type { ConfigSeal } from '../../platform/secrets/config-seal.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
@@ -41,6 +42,7 @@ interface GatewayDomainDeps {
   readonly models: Models;
   readonly settings: Pick<Settings, 'RUNYARD_CODE_HOST_URL' | 'RUNYARD_ALLOW_PRIVATE_NETWORKS'>;
   readonly vault: Vault;
+  readonly configSeal: ConfigSeal;
   readonly codeHosts: CodeHosts;
   readonly bodies: BodyBudget;
   /** UUID of this service process. */

@@ -18,7 +18,7 @@ export async function buildApp(
   timeouts: ClientTimeouts = defaultTimeouts,
 ): Promise<FastifyInstance> {
   const { db, keys, bodies, settings } = deps;
-  const authorizer = makeAuthorizer(db, keys, makeRateLimits(settings), deps.baseUrl);
+  const authorizer = makeAuthorizer(db, keys, makeRateLimits(settings), deps.baseUrl, () => deps.pause.since !== null);
   const app = makeApp(deps, { authorizer, bodies, timeouts, showNotFound });
   limitConnections(app, connectionLimits(openFilesLimit()), async ({ headers }) => {
     const principal = await keys.authenticate(bearerToken(headers.authorization ?? ''));
@@ -46,7 +46,7 @@ const maxSenders = 4_000;
 export function buildIngressApp(deps: ServiceDeps, timeouts: ClientTimeouts = ingressTimeouts): FastifyInstance {
   const { db, keys, bodies, settings } = deps;
   const app = makeApp(deps, {
-    authorizer: makeAuthorizer(db, keys, makeRateLimits(settings), deps.baseUrl),
+    authorizer: makeAuthorizer(db, keys, makeRateLimits(settings), deps.baseUrl, () => deps.pause.since !== null),
     bodies,
     timeouts,
   });

@@ -2,6 +2,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { Settings } from '@runyard/contract/settings/settings';
+import { answerInTurn } from '@runyard/system/answer-in-turn';
 import { http } from '@runyard/system/node-http';
 import type { FastifyInstance } from 'fastify';
 import type { Metrics } from '../../platform/metrics/open-metrics.ts';
@@ -64,6 +65,7 @@ export function makeMetricsServer(metrics: Metrics, token: string | undefined): 
       () => answer(500, 'The metrics could not be read.\n'),
     );
   });
+  answerInTurn(server);
   server.maxConnections = 100;
   return server;
 }

@@ -1,6 +1,7 @@
 /** The MCP servers of the service: streamable HTTP without sessions, so any service process answers any request. */
 import { teamReads } from '@runyard/contract/wire/access';
 import { apiPrefix } from '@runyard/contract/wire/route';
+import { isLoopback } from '@runyard/system/address-rules';
 import type { FastifyRequest } from 'fastify';
 import { closedSignal } from '../../platform/bodies/answered-client.ts';
 import { makePlaces } from '../../platform/bodies/places.ts';
@@ -40,8 +41,6 @@ const servers = [
   { url: '/mcp', title: 'Runyard', toolset: madeLate(serviceTools) },
   { url: `${apiPrefix}/mcp/factory`, title: 'Runyard factories', toolset: madeLate(factoryTools) },
 ];
-
-const isLoopback = ({ hostname }: URL): boolean => ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
 
 /**
  * Returns whether a request with this `Origin` is accepted. Requests from pages of other origins are refused. The Host header is not

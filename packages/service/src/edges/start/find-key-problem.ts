@@ -1,4 +1,6 @@
 /** Checks whether the keys of a data folder decrypt the secrets that all domains have stored. */
+
+import { sealedServerSecrets } from '../../platform/secrets/config-seal.ts';
 import { describeKeyProblem, type KeyPlace } from '../../platform/secrets/key-problem.ts';
 import type { SealedRows } from '../../platform/secrets/seal-again.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
@@ -18,6 +20,7 @@ const kinds: readonly Kind[] = [
   { rows: sealedRunSecrets, describe: (n) => `${n} ${n === 1 ? 'secret' : 'secrets'} of runs` },
   { rows: sealedCredentials, describe: (n) => `${n} ${n === 1 ? 'credential' : 'credentials'} of code hosts` },
   { rows: sealedServers, describe: (n) => `the values of ${n} MCP ${n === 1 ? 'server' : 'servers'}` },
+  { rows: sealedServerSecrets, describe: () => 'the headers of MCP servers in configurations' },
   { rows: sealedWebhooks, describe: (n) => `the secrets of ${n} ${n === 1 ? 'webhook' : 'webhooks'}` },
   {
     rows: sealedSubscriptions,

@@ -1,10 +1,14 @@
 /** Commands of the operator of the machine for the whole installation. */
 import type { Writable } from 'node:stream';
+import type { ExecutorPreview } from '@runyard/contract/runs/acceptances';
 import type { Settings } from '@runyard/contract/settings/settings';
 import { readBackedUpAt, resumeInstallation, setBackedUp } from '../../platform/installation/installation.ts';
 import { sqlState } from '../../platform/store/database/connections.ts';
+import { tryMigrations } from '../../platform/store/migrations/migrate.ts';
 import { type DataPlace, mayAnswer, withDatabase, withStore } from '../../platform/store/transfer/data-folder.ts';
 import { exportDatabase, type TransferResult } from '../../platform/store/transfer/export.ts';
+import { listAllTeams } from '../../team/access/people/own-teams.ts';
+import { previewAcceptances } from '../../triggers/starts/preview-acceptances.ts';
 import { acceptFolder } from './check-installation.ts';
 
 /** Ends the pause of an imported installation. Returns false if it was not paused. Services notice within seconds. */
@@ -52,4 +56,38 @@ export async function backUp(place: DataPlace, to: Writable | string): Promise<T
 export async function readLastBackup(place: DataPlace): Promise<string | null | undefined> {
   if (!(await mayAnswer(place))) return undefined;
   return await withDatabase(place, readBackedUpAt).catch(() => undefined);
+}
+
+/** What the executors of a team lack until they accept texts. */
+export interface TeamPreview {
+  readonly uid: string;
+  readonly name: string;
+  readonly executors: readonly ExecutorPreview[];
+}
+
+/** Thrown to roll a transaction back. */
+class Undo extends Error {
+  override readonly name = 'Undo';
+}
+
+/**
+ * Returns for each team what its executors would lack with this version of Runyard until they accept texts. Runs the migrations that are
+ * missing in a transaction and rolls it back, so the database stays as it is. Services that run meanwhile wait for some tables until then.
+ */
+export async function previewUpgrade(place: DataPlace): Promise<TeamPreview[]> {
+  return await withDatabase(place, async (db) => {
+    const previews: TeamPreview[] = [];
+    const work = db.transaction(async (tx) => {
+      previews.length = 0;
+      await tx.query("SET LOCAL lock_timeout = '10s'");
+      await tryMigrations(tx);
+      for (const { id, ...team } of await listAllTeams(tx))
+        previews.push({ ...team, executors: await previewAcceptances(tx, id) });
+      throw new Undo();
+    });
+    await work.catch((error: unknown) => {
+      if (!(error instanceof Undo)) throw error;
+    });
+    return previews;
+  });
 }

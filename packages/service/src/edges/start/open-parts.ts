@@ -7,7 +7,8 @@ import type { Logger } from 'pino';
 import { makeBodyBudget } from '../../platform/bodies/body-budget.ts';
 import type { Domain } from '../../platform/domain.ts';
 import { readPausedSince } from '../../platform/installation/installation.ts';
-import { loadSigner } from '../../platform/secrets/signer.ts';
+import { openConfigSeal } from '../../platform/secrets/config-seal.ts';
+import { openSigner } from '../../platform/secrets/signer.ts';
 import { openVault, readKeyTexts } from '../../platform/secrets/vault.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import { measuredBlobs } from '../../platform/store/blobs/measured-blobs.ts';
@@ -176,7 +177,8 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
   };
   const isOnDisk = blobsAddress(settings, dataDir).kind === 'folder';
   const blobs = keptByExports(measuredBlobs(isOnDisk ? whileRoom(stored, freeSpace) : stored), db);
-  const signing = await loadSigner(db);
+  const signing = await openSigner(db, vault);
+  const configSeal = await openConfigSeal(db, vault);
   const codeHosts = openCodeHosts({
     db,
     vault,
@@ -201,6 +203,7 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
     ...(policy ? { contentPolicy: policy.policy } : {}),
     executionDeps: deps,
     signing,
+    configSeal,
     vault,
     codeHosts,
     skills: openSkillLibrary({ codeHosts, folder: readFolder(dataDir) }),

@@ -59,7 +59,7 @@ export async function startMetrics({ settings, models, db, log, undo }: Telemetr
   });
   if (!metrics) return undefined;
   undo.add(() => metrics.close());
-  const { read, stop } = measureProcess(db.pool);
+  const { read, stop } = measureProcess(db);
   undo.add(async () => stop());
   metrics.addGauges([read]);
   return metrics;

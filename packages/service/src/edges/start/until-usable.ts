@@ -1,6 +1,7 @@
 /** Waits while a service cannot work yet, because the database does not answer or because the service has a wrong data folder. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { answerInTurn } from '@runyard/system/answer-in-turn';
 import { delay } from '@runyard/system/backoff';
 import { http } from '@runyard/system/node-http';
 import type { Logger } from 'pino';
@@ -59,6 +60,7 @@ export function makeWaiting(options: WaitingOptions): Waiting {
 
   const open = async (): Promise<void> => {
     const opened = http.createServer((request, response) => answer(request, response, reason));
+    answerInTurn(opened);
     await new Promise<void>((resolve, reject) => {
       opened.once('error', reject);
       opened.listen(port, options.host, resolve);

@@ -1,5 +1,5 @@
 /** Handles the start of a worker's connection: gives it the executions that the worker still runs. */
-
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { shorten } from '@runyard/contract/wire/shorten';
 import { imagesFeature, type SandboxLevel, type WorkerHello } from '@runyard/contract/workers/worker-protocol';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
@@ -17,6 +17,8 @@ export function orderStop(connection: OpenConnection, runId: string, executionId
 }
 
 const maxFeatures = 50;
+/** Executions of a hello that are handled in one turn of the event loop. */
+const executionsInTurn = 100;
 
 /**
  * Returns the sandbox level of a worker with a limited number of features and with short texts, because each list of workers shows these
@@ -75,7 +77,8 @@ export async function greet(deps: ExecutionDeps, connection: OpenConnection, { d
     const awaits = idle ? undefined : false;
     connection.executions.set(id, { runId, assignmentId: null, idle, awaits, leaving: false });
   }
-  for (const { task_id: runId, execution_id: executionId } of data.executions) {
+  for (const [index, { task_id: runId, execution_id: executionId }] of data.executions.entries()) {
+    if (index % executionsInTurn === 0) await nextTurn();
     if (connection.executions.get(executionId)?.runId !== runId) orderStop(connection, runId, executionId);
   }
   const known = [...listed, ...connection.executions.keys()];

@@ -30,7 +30,7 @@ test('the socket reads no more messages while earlier messages wait for their ef
   let read = 0;
   accepted.on('message', () => {
     read += 1;
-    pace.work(effects.promise);
+    pace.work(effects.promise, 1000);
   });
   const text = 'x'.repeat(1000);
   for (let n = 0; n < sent; n += 1) client.send(text);

@@ -1,12 +1,13 @@
 import type { WebSocket } from 'ws';
 
-/** Limit of pending messages and unread answers together. Above this limit, the socket is not read. */
+/** Limits of pending messages and unread answers together. Above one of these limits, the socket is not read. */
 const most = 64;
+const mostBytes = 1024 * 1024;
 
 /** Stops reading from a socket while too many of its messages are unfinished. */
 export interface ReadingPace {
-  /** Counts a message until its work has ended. */
-  work(done: Promise<unknown>): void;
+  /** Counts a message of this many bytes until its work has ended. */
+  work(done: Promise<unknown>, bytes: number): void;
   /** Sends a text, and counts it until the other end has received it. */
   send(text: string): void;
 }
@@ -17,22 +18,25 @@ export interface ReadingPace {
  */
 export function paceReading(socket: WebSocket): ReadingPace {
   let unfinished = 0;
-  const begin = (): void => {
+  let unfinishedBytes = 0;
+  /** Counts a message, and returns the function that ends its count. */
+  const begin = (bytes: number): (() => void) => {
     unfinished += 1;
-    if (unfinished >= most && !socket.isPaused) socket.pause();
-  };
-  const end = (): void => {
-    unfinished -= 1;
-    if (unfinished < most / 2 && socket.isPaused) socket.resume();
+    unfinishedBytes += bytes;
+    if ((unfinished >= most || unfinishedBytes >= mostBytes) && !socket.isPaused) socket.pause();
+    return () => {
+      unfinished -= 1;
+      unfinishedBytes -= bytes;
+      if (unfinished < most / 2 && unfinishedBytes <= mostBytes / 2 && socket.isPaused) socket.resume();
+    };
   };
   return {
-    work(done) {
-      begin();
+    work(done, bytes) {
+      const end = begin(bytes);
       done.then(end, end);
     },
     send(text) {
-      begin();
-      socket.send(text, end);
+      socket.send(text, begin(text.length));
     },
   };
 }

@@ -13,10 +13,12 @@ import { count } from '../../platform/metrics/record.ts';
 import { type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { RequestOrigin } from '../../platform/serving/served-route.ts';
 import type { TrustedProxies } from '../../platform/serving/trusted-proxies.ts';
+import { workOf } from '../../platform/store/database/shares.ts';
 import { TooManyChanges } from '../../team/access/audit/record.ts';
 import type { KeyInTeam, KeyWatch } from '../../team/access/keys/watch.ts';
 import type { PoolCaller, PoolEntry } from '../../team/access/worker-pools/enter.ts';
 import type { Hub } from './hub.ts';
+import { costOfListed, type MessageBudget, makeMessageBudget } from './message-budget.ts';
 import { isNumbered } from './messages.ts';
 import { paceReading } from './reading-pace.ts';
 import { operatorNames, poolTeamOf, type WorkerPrincipal } from './rights.ts';
@@ -51,6 +53,7 @@ interface SocketOptions {
   readonly trustedProxies: TrustedProxies;
   /** Decides whether a worker may connect to a pool of the team. Throws `TooManyChanges`. */
   readonly enterPool: (caller: PoolCaller, name: string) => Promise<PoolEntry>;
+  readonly budget?: MessageBudget;
   /** Default: `maxWorkerConnections`. */
   readonly maxConnectionsOfTeam?: number;
 }
@@ -61,14 +64,30 @@ const closeWaitMs = 300;
 /** The public worker pings every 30 s. If more than two pings are missing, the other end counts as lost. */
 const silenceMs = 75_000;
 
-/** Limits of a message and of its pieces. The largest message is a hello, which lists a few hundred executions. */
-const bounds = { maxPayload: 1024 * 1024, maxFragments: 256, maxBufferedChunks: 8192 } as const;
+/** Limits of a message and of its pieces. The largest message is a hello with `maxListedExecutions`. */
+const bounds = { maxPayload: 512 * 1024, maxFragments: 256, maxBufferedChunks: 8192 } as const;
 
 /** Accepts WebSocket upgrades of `server` on the workers' path. Returns a function that closes all connections. */
 export function serveWorkerSockets(server: Server, options: SocketOptions): () => void {
   const sockets = new WebSocketServer({ noServer: true, ...bounds });
-  /** Number of open connections, by the team of their key. */
-  const places = makePlaces(options.maxConnectionsOfTeam ?? maxWorkerConnections);
+  const budget = options.budget ?? makeMessageBudget();
+  const most = options.maxConnectionsOfTeam ?? maxWorkerConnections;
+  /** Open connections of self-hosted workers, by the team of their key. */
+  const placesOfTeam = makePlaces(most);
+  /** Open connections of self-hosted workers, by the person or identity of their key, who has a share of the team's places. */
+  const placesOfCaller = makePlaces(Math.ceil(most / 2));
+  /** Open connections of the hosted pool, which have places of their own because the runs of all teams need them. */
+  const placesOfHosted = makePlaces(most);
+  const enter = ({ teamId, creator }: WorkerPrincipal, isHosted: boolean): (() => void) | undefined => {
+    if (isHosted) return placesOfHosted.enter(teamId);
+    const leaveCaller = placesOfCaller.enter(`${teamId} ${creator.uid}`);
+    const leaveTeam = leaveCaller && placesOfTeam.enter(teamId);
+    if (!leaveTeam) return void leaveCaller?.();
+    return () => {
+      leaveCaller();
+      leaveTeam();
+    };
+  };
 
   const onUpgrade = (request: IncomingMessage, stream: Duplex, head: Buffer) => {
     stream.on('error', () => stream.destroy());
@@ -97,7 +116,7 @@ export function serveWorkerSockets(server: Server, options: SocketOptions): () =
     if (teamId === 'not_allowed')
       return refuseUpgrade(stream, 403, 'Forbidden', principal.serves === 'hosted' ? onlyHosted : reservedName);
     if (stream.destroyed) return;
-    const leave = places.enter(principal.teamId);
+    const leave = enter(principal, teamId === null);
     if (!leave) return refuseUpgrade(stream, 429, 'Too Many Requests', tooManyConnections, ['Retry-After: 30']);
     stream.once('close', leave);
     if (teamId !== null) {
@@ -110,7 +129,9 @@ export function serveWorkerSockets(server: Server, options: SocketOptions): () =
     }
     if (stream.destroyed) return;
     const key = { ...principal, pool: teamId === null ? undefined : workerId };
-    sockets.handleUpgrade(request, stream, head, (socket) => serve(socket, { workerId, teamId, key, origin }, options));
+    sockets.handleUpgrade(request, stream, head, (socket) =>
+      serve(socket, { workerId, teamId, key, origin }, { ...options, budget }),
+    );
   }
 
   server.on('upgrade', onUpgrade);
@@ -133,7 +154,7 @@ const tooManyPools = `worker_id: the team has ${maxWorkerPools} pools of workers
 const tooManyChanges = 'The team has reached its limit of changes a day, and a new pool is a change.';
 
 const tooManyConnections =
-  'The team has as many connections of workers to this service process as it can have. Stop workers that are not needed.';
+  'The team, or the owner of this key, has as many connections of workers to this service process as it can have. Stop workers that are not needed.';
 
 /** Answers without a WebSocket, and closes the connection within `closeWaitMs`, even if the client keeps its side open. */
 function refuseUpgrade(
@@ -159,10 +180,11 @@ function refuseUpgrade(
 function serve(
   socket: WebSocket,
   owner: { workerId: string; teamId: string | null; key: KeyInTeam; origin: Omit<RequestOrigin, 'userAgent'> },
-  { hub, log, keyWatch }: SocketOptions,
+  { hub, log, keyWatch, budget }: SocketOptions & { readonly budget: MessageBudget },
 ): void {
   const { workerId, teamId, key, origin } = owner;
   const { keyId } = key;
+  const share = { team: key.teamId, id: `worker ${keyId}` };
   let isKeyEnded = false;
   /** An acknowledgement covers all earlier messages, so no numbered message may take effect after a failed message. */
   let hasFailed = false;
@@ -191,7 +213,7 @@ function serve(
     log.error({ err: error, worker: workerId }, 'registering the connection of a worker failed');
     close(1011, 'try again');
   });
-  const then = (work: (connection: Awaited<typeof opened>) => unknown) => {
+  const then = (bytes: number, work: (connection: Awaited<typeof opened>) => unknown) => {
     chain = chain
       .then(async () => await work(await opened))
       .catch((error: unknown) => {
@@ -200,7 +222,7 @@ function serve(
         hasFailed = true;
         close(1011, 'try again');
       });
-    pace.work(chain);
+    pace.work(chain, bytes);
   };
   let silence = setTimeout(() => socket.terminate(), silenceMs);
   const alive = () => {
@@ -211,23 +233,28 @@ function serve(
   socket.on('ping', alive);
   socket.on('message', (data, isBinary) => {
     alive();
-    const message = isBinary ? null : parse(String(data));
-    if (message) {
-      then(async (connection) => {
-        if (!isKeyEnded && !(hasFailed && isNumbered(message))) await connection.message(message);
-      });
-      return;
-    }
-    // Only the first such frame writes a log line, because a flood of these frames would fill the disk of the log.
-    unread += 1;
-    if (unread === 1) log.warn({ worker: workerId }, 'a worker sent a frame that is not a message of the protocol');
+    const text = isBinary ? '' : String(data);
+    then(text.length, async (connection) => {
+      await budget.spend(key.teamId, text.length);
+      const message = parse(text);
+      if (message === null) {
+        // Only the first such frame writes a log line, because a flood of these frames would fill the disk of the log.
+        unread += 1;
+        if (unread === 1) log.warn({ worker: workerId }, 'a worker sent a frame that is not a message of the protocol');
+        return;
+      }
+      if (message.type === 'worker_hello')
+        await budget.spend(key.teamId, message.data.executions.length * costOfListed);
+      if (isKeyEnded || (hasFailed && isNumbered(message))) return;
+      await workOf(share, () => connection.message(message));
+    });
   });
   socket.on('error', (error) => log.warn({ err: error, worker: workerId }, 'connection of a worker failed'));
   socket.on('close', () => {
     clearTimeout(silence);
     unwatchKey();
     log.info({ worker: workerId, ...(unread > 0 ? { unread_frames: unread } : {}) }, 'worker disconnected');
-    then((connection) => connection.closed());
+    then(0, (connection) => connection.closed());
   });
   const connected = { worker: workerId, client: origin.address, request_id: origin.requestId, hosted: teamId === null };
   log.info(connected, 'worker connected');

@@ -84,14 +84,14 @@ test('the metrics text shows counters, histograms and gauges, and the number of 
 
 test('the gauges of the process show the delay of the event loop, the memory, and the connections of the pool', async () => {
   const { db, drop } = await createTestDatabase({ maxConnections: 2 });
-  const { read, stop } = measureProcess(db.pool);
+  const { read, stop } = measureProcess(db);
   const clients = [await db.pool.connect(), await db.pool.connect()];
   const waiting = db.query('SELECT 1');
   const valuesNow = async () =>
     Object.fromEntries(
       (await read()).map(({ name, labels, value }) => [[name, ...Object.values(labels)].join(' '), value]),
     );
-  expect(await valuesNow()).toMatchObject({
+  await expect.poll(valuesNow).toMatchObject({
     'runyard_database_connections busy': 2,
     'runyard_database_connections idle': 0,
     runyard_database_connections_max: 2,

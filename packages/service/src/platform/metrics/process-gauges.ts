@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type pg from 'pg';
+import type { Database } from '../store/database/database.ts';
 import { type ReadGauges, reading } from './gauges.ts';
 import { count } from './record.ts';
 
@@ -10,7 +10,7 @@ const resolutionMs = 10;
  * Starts to measure the process: its event loop, memory, processor time and pool of database connections. Returns a function that reads the
  * gauges and a function that stops the measurement.
  */
-export function measureProcess(pool: Pick<pg.Pool, 'totalCount' | 'idleCount' | 'waitingCount' | 'options'>): {
+export function measureProcess({ pool, shares }: Pick<Database, 'pool' | 'shares'>): {
   readonly read: ReadGauges;
   readonly stop: () => void;
 } {
@@ -34,7 +34,7 @@ export function measureProcess(pool: Pick<pg.Pool, 'totalCount' | 'idleCount' | 
       reading('runyard_database_connections', { state: 'idle' }, pool.idleCount),
       reading('runyard_database_connections', { state: 'busy' }, pool.totalCount - pool.idleCount),
       reading('runyard_database_connections_max', {}, pool.options.max ?? 10),
-      reading('runyard_database_waiting', {}, pool.waitingCount),
+      reading('runyard_database_waiting', {}, pool.waitingCount + shares.waiting),
     ];
     loop.reset();
     return readings;

@@ -18,7 +18,7 @@ export interface SealedRows {
 /** The table and the column of the encrypted texts. The domain that owns the table defines these values. */
 interface SealedColumns {
   readonly table: string;
-  readonly id: 'id' | 'uid';
+  readonly id: 'id' | 'uid' | 'name';
   readonly sealed: string;
   /** The columns of the previous secret, if the secret was replaced: its encrypted text, and the time until which it is still accepted. */
   readonly earlier?: { readonly sealed: string; readonly until: string };

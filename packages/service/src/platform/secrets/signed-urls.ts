@@ -28,6 +28,9 @@ export function signUrl(signer: Signer, baseUrl: string, target: SignedTarget, n
   };
 }
 
+/** Most seconds by which the clocks of two service processes differ. */
+const clockSeconds = 5 * 60;
+
 /** `expired`: the signature is right, but the URL is no longer valid. */
 export type SignatureCheck = 'valid' | 'wrong' | 'expired';
 
@@ -39,6 +42,8 @@ export function checkSignedUrl(
   now = Date.now(),
 ): SignatureCheck {
   if (!/^\d{1,12}$/.test(query.expires)) return 'wrong';
+  // No process signs a URL that is valid for longer.
+  if (Number(query.expires) > now / 1000 + signedUrlSeconds + clockSeconds) return 'wrong';
   if (!signer.verify('url', signedText(target, query.expires), query.signature)) return 'wrong';
   return Number(query.expires) * 1000 < now ? 'expired' : 'valid';
 }

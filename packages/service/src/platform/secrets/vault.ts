@@ -1,5 +1,5 @@
 /** Encrypts secrets for the database under keys that are not in the database. */
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { createSecretFile, readSecretFile } from '../store/secret-file.ts';
 
@@ -39,6 +39,11 @@ export interface Vault {
    * changed.
    */
   open(purpose: string, sealed: Buffer): string;
+  /**
+   * Returns a key of 32 bytes for another use, derived from each key of the vault (HKDF, RFC 5869), the earliest key first. A derived key
+   * reveals neither the key of the vault nor the keys of other uses.
+   */
+  derive(use: string): readonly [Buffer, ...Buffer[]];
   /** Reads the keys again, because another process may have added one. */
   refresh(): Promise<void>;
 }
@@ -62,6 +67,12 @@ function vaultWith(first: Keys, read: () => Promise<Keys>): Vault {
     },
     seal: (purpose, text) => sealText(keys[0], purpose, text),
     open: (purpose, sealed) => openWithOneOf(keys, purpose, sealed),
+    derive: (use) => {
+      const derived = (key: Buffer) => Buffer.from(hkdfSync('sha256', key, '', use, 32));
+      const [key, ...earlier] = keys;
+      const [earliest = key, ...later] = earlier.toReversed();
+      return [derived(earliest), ...[...later, ...(earlier.length > 0 ? [key] : [])].map(derived)];
+    },
     refresh: async () => {
       keys = await read();
     },

@@ -45,6 +45,15 @@ export function invalid(errors: readonly Fault[]): Refusal {
 export const wrongCursor = (): Refusal =>
   invalid([{ path: 'cursor', message: 'is not a cursor of this list; send the query of the page before' }]);
 
+/** Returns the 503 refusal of a restored copy for everybody but owners. */
+export const pausedCopy = (): Refusal =>
+  refuse('resource_unavailable', {
+    status: 503,
+    detail:
+      'This installation was restored from a backup and is paused. Its keys, roles, invitations and shared links are as old as the backup, so only owners can use it until the operator runs bin/runyard resume.',
+    headers: { 'retry-after': '60' },
+  });
+
 /** If the service refuses a request because too much work is in progress, the client should repeat the request after this many seconds. */
 export const busyRetrySeconds = 2;
 

@@ -54,6 +54,7 @@ export const harnessRoutes = (deps: HarnessRouteDeps): readonly ServedRoute[] =>
           settings: deps.settings,
           vault: deps.vault,
           signing: deps.signing,
+          configSeal: deps.configSeal,
           enterRead,
           codeHosts: deps.codeHosts,
           skills: deps.skills,

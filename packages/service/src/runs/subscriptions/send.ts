@@ -3,10 +3,9 @@
 import type { LookupAddress } from 'node:dns';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import type { AddressRules } from '@runyard/system/address-rules';
+import { type AddressRules, hostOf } from '@runyard/system/address-rules';
 import type { NameResolver } from '@runyard/system/names/resolver';
 import { http } from '@runyard/system/node-http';
-import { hostOf } from '../../platform/check-url.ts';
 
 /** Finds all addresses of a host name. */
 export type Resolve = NameResolver['resolve'];

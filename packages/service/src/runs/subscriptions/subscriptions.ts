@@ -182,7 +182,8 @@ export async function createSubscription(
   request: CreateEventSubscriptionRequest,
   by?: Author,
 ): Promise<SealedSubscription | 'too_many'> {
-  if (!(await teamHasRoom(tx, teamId, 'event_subscriptions', maxSubscriptions))) return 'too_many';
+  if (!(await teamHasRoom(tx, { teamId, creator: by?.creator ?? null }, 'event_subscriptions', maxSubscriptions)))
+    return 'too_many';
   const id = randomUUIDv7();
   const sealed = vault.seal(sealPurpose(id), newSigningSecret());
   const { filter = {} } = request;

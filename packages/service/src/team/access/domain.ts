@@ -3,6 +3,7 @@ import type { Domain } from '../../platform/domain.ts';
 import { sealAgain } from '../../platform/secrets/seal-again.ts';
 import type { Signer } from '../../platform/secrets/signer.ts';
 import { deleteOldChanges } from './audit/record.ts';
+import type { FindWaiting } from './contents/waiting-after-change.ts';
 import type { CheckDefaults } from './identities/defaults.ts';
 import type { ListAgentsOfFactory } from './identities/identities.ts';
 import { identityRoutes } from './identity-routes.ts';
@@ -21,12 +22,14 @@ interface AccessDeps extends SignOnDeps {
 
 /**
  * Teams, people, keys, agent identities and the audit log. An identity may refer to objects of domains that import this domain:
- * `checkIdentity` returns the faults of these references. `agentsOfFactory` returns the agents of a factory as identities.
+ * `checkIdentity` returns the faults of these references. `agentsOfFactory` returns the agents of a factory as identities. `findWaiting`
+ * returns who waits after a change.
  */
 export function accessDomain(
   deps: AccessDeps,
   checkIdentity: CheckDefaults,
   agentsOfFactory: ListAgentsOfFactory,
+  findWaiting: FindWaiting,
 ): Domain {
   return {
     name: 'access',
@@ -34,9 +37,9 @@ export function accessDomain(
       ...keyRoutes(deps),
       ...teamRoutes(deps),
       ...invitationRoutes(deps),
-      ...identityRoutes({ ...deps, checkIdentity, agentsOfFactory }),
+      ...identityRoutes({ ...deps, checkIdentity, agentsOfFactory, findWaiting }),
       ...auditRoutes(deps),
-      ...workerPoolRoutes(deps),
+      ...workerPoolRoutes({ ...deps, findWaiting }),
     ],
     search: accessSearches,
     open: async () => {

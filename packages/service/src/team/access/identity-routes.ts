@@ -3,6 +3,7 @@ import { routes } from '@runyard/contract/routes';
 import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
+import { type FindWaiting, withWaiting } from './contents/waiting-after-change.ts';
 import type { CheckDefaults } from './identities/defaults.ts';
 import {
   createIdentity,
@@ -38,6 +39,7 @@ interface IdentityRouteDeps {
   readonly agentsOfFactory: ListAgentsOfFactory;
   /** Returns the faults in an identity's references to objects of other domains. */
   readonly checkIdentity: CheckDefaults;
+  readonly findWaiting: FindWaiting;
 }
 
 /** Routes that list, create, read, change and delete agent identities. */
@@ -45,6 +47,7 @@ export const identityRoutes = ({
   db,
   checkIdentity: check,
   agentsOfFactory,
+  findWaiting,
 }: IdentityRouteDeps): readonly ServedRoute[] => [
   serve(routes.listAgentIdentities, async ({ principal: { teamId }, query: { factory_uid: factoryUid } }) => ({
     agents:
@@ -70,7 +73,8 @@ export const identityRoutes = ({
   serve(routes.updateAgentIdentity, async ({ principal, params, body }) => {
     if (!isUid(params.identityUid)) return notFound('agent identity');
     const outcome = await updateIdentity(db, principal, params.identityUid, body, check);
-    return outcome.kind === 'written' ? outcome.identity : refuseIdentity(outcome);
+    if (outcome.kind !== 'written') return refuseIdentity(outcome);
+    return await withWaiting(outcome.identity, findWaiting(db, principal, 'agent_identity', outcome.identity.uid));
   }),
 
   serve(routes.deleteAgentIdentity, async ({ principal, params }) => {

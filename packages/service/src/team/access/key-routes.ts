@@ -5,7 +5,7 @@ import { notFound, type Refusal, refuse } from '../../platform/serving/refusal.t
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
-import { createSignInCode } from './key-management/browser-sessions.ts';
+import { createSignInCode, readSignInCode } from './key-management/browser-sessions.ts';
 import { createKey, deleteKey, type KeyRefusal, listKeys } from './key-management/manage.ts';
 import { serve, serveOnce } from './serve.ts';
 
@@ -58,4 +58,13 @@ export const keyRoutes = ({ db }: { readonly db: Database }): readonly ServedRou
   }),
 
   serve(routes.createSignInCode, async ({ principal }) => await createSignInCode(db, principal)),
+
+  serve(
+    routes.readSignInCode,
+    async ({ body }) =>
+      (await readSignInCode(db, body.code)) ??
+      refuse('not_authorized', {
+        detail: 'This sign-in link was used already, or is older than a minute. Make another: bin/runyard open',
+      }),
+  ),
 ];

@@ -8,14 +8,22 @@ export interface TeamActor extends RunActor {
 }
 
 /**
- * SQL: the person or service account that the SQL expressions name may start runs of the team now. Without `OFFSET 0` the planner may read
+ * SQL: an identity provider has not confirmed the person for too long. The person's keys do not work, and nothing starts for the person,
+ * until the next sign-in. `userId` is an SQL expression for the person's id.
+ */
+export const isSuspended = (userId: string): string =>
+  `EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = ${userId} AND i.confirmed_until <= clock_timestamp())`;
+
+/**
+ * SQL: the person or service account that the SQL expressions name may start runs of the team now. A suspended person may not. Without `OFFSET 0` the planner may read
  * all people and keys.
  */
 export const mayStartRunsOf = (teamId: string, kind: string, uid: string): string => `
   CASE ${kind}
     WHEN 'user' THEN EXISTS (
       SELECT FROM users u JOIN team_members m ON m.user_id = u.id
-      WHERE u.uid = ${uid} AND m.team_id = ${teamId} AND m.role <> 'viewer' OFFSET 0)
+      WHERE u.uid = ${uid} AND m.team_id = ${teamId} AND m.role <> 'viewer'
+        AND NOT ${isSuspended('u.id')} OFFSET 0)
     ELSE EXISTS (
       SELECT FROM api_keys k WHERE k.team_id = ${teamId} AND k.kind = 'agent' AND coalesce(k.agent_uid, k.id::text) = ${uid}
         AND (k.expires_at IS NULL OR k.expires_at > now()) OFFSET 0)
@@ -45,3 +53,15 @@ export async function mayStartRuns(
   const entitled = new Set(rows.map((row) => keyOf(row.team_id, row.kind, row.uid)));
   return ({ teamId, kind, uid }) => entitled.has(keyOf(teamId, kind, uid));
 }
+
+const readMembers = defineStatement({
+  name: 'read_members_who_may_start_runs',
+  text: `
+    SELECT 'user' AS kind, u.uid FROM team_members m JOIN users u ON u.id = m.user_id
+    WHERE m.team_id = $1 AND m.role <> 'viewer' ORDER BY u.uid COLLATE "C"`,
+  row: { kind: text<RunActor['kind']>(), uid: text() },
+});
+
+/** Returns the people of the team who may start runs. */
+export const readMembersWhoStart = (db: Queryable, teamId: string): Promise<RunActor[]> =>
+  db.query(readMembers, [teamId]);

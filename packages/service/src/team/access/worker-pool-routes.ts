@@ -4,8 +4,17 @@ import { workerName } from '@runyard/contract/workers/worker-name';
 import { notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
+import { type FindWaiting, withWaiting } from './contents/waiting-after-change.ts';
 import { serve } from './serve.ts';
-import { addConnector, deletePool, listPools, type PoolRefusal, removeConnector } from './worker-pools/pools.ts';
+import {
+  addConnector,
+  deletePool,
+  listPools,
+  type PoolRefusal,
+  removeConnector,
+  takeOverPool,
+  uidOfPool,
+} from './worker-pools/pools.ts';
 
 function refusePool(reason: PoolRefusal): Refusal {
   switch (reason) {
@@ -25,13 +34,33 @@ const isNamed = ({ poolName, principalUid = '' }: { readonly poolName: string; r
   workerName.test(poolName) && /^[\w-]{0,200}$/.test(principalUid);
 
 /** Routes of the pools of self-hosted workers and of their connection rights. */
-export const workerPoolRoutes = ({ db }: { readonly db: Database }): readonly ServedRoute[] => [
+export const workerPoolRoutes = ({
+  db,
+  findWaiting,
+}: {
+  readonly db: Database;
+  readonly findWaiting: FindWaiting;
+}): readonly ServedRoute[] => [
   serve(routes.listWorkerPools, async ({ principal }) => ({ pools: await listPools(db, principal.teamId) })),
 
   serve(routes.addWorkerPoolConnector, async ({ principal, params }) => {
     if (!isNamed(params)) return refusePool('not_found');
     const outcome = await addConnector(db, principal, params.poolName, params.principalUid);
-    return typeof outcome === 'string' ? refusePool(outcome) : outcome;
+    if (typeof outcome === 'string') return refusePool(outcome);
+    return await withWaiting(
+      outcome,
+      findWaiting(db, principal, 'worker_pool', uidOfPool(principal.teamId, outcome.name)),
+    );
+  }),
+
+  serve(routes.takeOverWorkerPool, async ({ principal, params }) => {
+    if (!isNamed(params)) return refusePool('not_found');
+    const outcome = await takeOverPool(db, principal, params.poolName);
+    if (outcome === 'not_found') return refusePool(outcome);
+    return await withWaiting(
+      outcome,
+      findWaiting(db, principal, 'worker_pool', uidOfPool(principal.teamId, outcome.name)),
+    );
   }),
 
   serve(routes.removeWorkerPoolConnector, async ({ principal, params }) => {

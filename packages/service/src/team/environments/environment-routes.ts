@@ -3,6 +3,7 @@ import { maxEnvironments } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import { type FindWaiting, withWaiting } from '../access/contents/waiting-after-change.ts';
 import { serve, serveOnce } from '../access/serve.ts';
 import { isUid } from '../access/teams/uid.ts';
 import { type ContentPolicy, refusedByPolicy } from '../content-policy/content-policy.ts';
@@ -11,6 +12,7 @@ import { type RefusedSecrets, type ReplaceDeps, replaceEnvironment } from './rep
 
 export interface EnvironmentRouteDeps extends ReplaceDeps {
   readonly contentPolicy?: ContentPolicy;
+  readonly findWaiting: FindWaiting;
 }
 
 const refusedSecrets = (refusal: RefusedSecrets): Refusal =>
@@ -18,7 +20,7 @@ const refusedSecrets = (refusal: RefusedSecrets): Refusal =>
 
 /** Routes that list, create, read, replace and delete environments. */
 export function environmentRoutes(deps: EnvironmentRouteDeps): readonly ServedRoute[] {
-  const { db, vault, contentPolicy, lastRuns, checkSecrets } = deps;
+  const { db, vault, contentPolicy, lastRuns, checkSecrets, findWaiting } = deps;
   const readRuns = lastRuns.ofEnvironments;
   /** Asks the content policy about the setup commands, outside of transactions; returns null if it allows them. */
   const refuseCommands = async (teamId: string, { setup_commands }: EnvironmentConfig): Promise<Refusal | null> => {
@@ -59,7 +61,7 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): readonly ServedRo
       const outcome = await replaceEnvironment(deps, principal, uid, body.config);
       switch (outcome.kind) {
         case 'replaced':
-          return outcome.environment;
+          return await withWaiting(outcome.environment, findWaiting(db, principal, 'environment', uid));
         case 'not_found':
           return notFound('environment');
         default:

@@ -220,7 +220,7 @@ export async function createEnvironment(
 ): Promise<Environment | 'too_many'> {
   const uid = newUid();
   const { teamId, creator } = context;
-  if (!(await teamHasRoom(tx, teamId, 'environments', maxEnvironments))) return 'too_many';
+  if (!(await teamHasRoom(tx, context, 'environments', maxEnvironments))) return 'too_many';
   await tx.query(insert, [uid, teamId, JSON.stringify(config), creator.kind, creator.uid]);
   const made = await readEnvironment(tx, context, uid, readRuns);
   if (!made) throw new Error('the environment was not inserted');

@@ -1,5 +1,6 @@
 /** Reads the MCP servers of a run: servers that the run's configuration describes, and stored servers that it names. */
 import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/runs/config';
+import type { ConfigSeal } from '../../platform/secrets/config-seal.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
@@ -12,6 +13,7 @@ import {
   uuid,
 } from '../../platform/store/database/statement.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
+import { openHeaders } from './literal-headers.ts';
 import { openValues, type ServerValues } from './sealed-values.ts';
 import { putSecrets, type SecretsByForm } from './secret-references.ts';
 
@@ -52,7 +54,7 @@ export type RunMcpServer =
     }
   /** The server was deleted, or is not in this team. */
   | { readonly kind: 'gone'; readonly id: string }
-  /** The values of the server were encrypted with another key. */
+  /** The values of the server were encrypted with another key. `id`: the id of the stored server, or the URL of a described one. */
   | { readonly kind: 'sealed'; readonly id: string };
 
 /**
@@ -75,7 +77,7 @@ export async function findUnusableServers(
 
 /** Returns the servers of a configuration by name. Names of secrets are replaced by the values in `secrets`. */
 export async function readServersOfRun(
-  { db, vault }: { readonly db: Queryable; readonly vault: Vault },
+  { db, vault, configSeal }: { readonly db: Queryable; readonly vault: Vault; readonly configSeal: ConfigSeal },
   teamId: string,
   servers: NonNullable<AmbientAgentConfig['mcp_servers']>,
   secrets: SecretsByForm,
@@ -88,7 +90,9 @@ export async function readServersOfRun(
     if (command !== undefined)
       return { kind: 'command', command, args, env: putSecrets(env, secrets.mcp_variable).values };
     if (url !== undefined) {
-      const filled = putSecrets(headers, secrets.mcp_header);
+      const opened = openHeaders(configSeal, teamId, { url, headers });
+      if (opened === null) return { kind: 'sealed', id: url };
+      const filled = putSecrets(opened, secrets.mcp_header);
       return { kind: 'url', url, headers: filled.values, secrets: filled.used };
     }
     const id = storedId(server) ?? '';

@@ -8,6 +8,7 @@ import { invalid, notFound, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
+import { type FindWaiting, withWaiting } from '../access/contents/waiting-after-change.ts';
 import { serve, serveOnce } from '../access/serve.ts';
 import { createMcpServer, deleteMcpServer, listMcpServers, readMcpServer, updateMcpServer } from './servers.ts';
 
@@ -16,6 +17,7 @@ const noServer = () => notFound('MCP server');
 export interface McpRouteDeps {
   readonly db: Database;
   readonly vault: Vault;
+  readonly findWaiting: FindWaiting;
   readonly settings: Pick<Settings, 'RUNYARD_ALLOW_PRIVATE_NETWORKS'>;
 }
 
@@ -26,7 +28,7 @@ function refuseUrl({ RUNYARD_ALLOW_PRIVATE_NETWORKS: networks }: McpRouteDeps['s
 }
 
 /** Routes that list, create, read, update and delete stored MCP servers. */
-export const mcpRoutes = ({ db, vault, settings }: McpRouteDeps): readonly ServedRoute[] => [
+export const mcpRoutes = ({ db, vault, settings, findWaiting }: McpRouteDeps): readonly ServedRoute[] => [
   serve(routes.listMcpServers, async ({ principal }) => ({
     mcp_servers: await listMcpServers(db, principal.teamId),
   })),
@@ -51,7 +53,8 @@ export const mcpRoutes = ({ db, vault, settings }: McpRouteDeps): readonly Serve
     if (refused) return refused;
     const outcome = await updateMcpServer(db, vault, principal, params.serverId, body);
     if (outcome === null) return noServer();
-    return outcome.kind === 'done' ? outcome.server : invalid([outcome.fault]);
+    if (outcome.kind !== 'done') return invalid([outcome.fault]);
+    return await withWaiting(outcome.server, findWaiting(db, principal, 'mcp_server', outcome.server.id));
   }),
 
   serve(routes.deleteMcpServer, async ({ principal, params }) => {

@@ -17,6 +17,9 @@ export interface ServerSecret {
 
 const reference = /\$\{([A-Za-z_][A-Za-z0-9_]{0,99})\}/g;
 
+/** Returns whether the text of a variable or header names a secret. */
+export const namesSecret = (text: string): boolean => text.search(reference) >= 0;
+
 /**
  * Returns the variables or the headers of a server: references to secrets are replaced only there. The result has no values for a stored
  * server.

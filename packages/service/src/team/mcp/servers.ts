@@ -6,7 +6,9 @@ import type { Fault } from '../../platform/fault.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import {
+  bytes,
   defineStatement,
+  integer,
   json,
   nullable,
   type RowOf,
@@ -17,7 +19,7 @@ import {
 } from '../../platform/store/database/statement.ts';
 import { type Author, recordChange } from '../access/audit/record.ts';
 import { teamHasRoom } from '../access/teams/has-room.ts';
-import { sealValues } from './sealed-values.ts';
+import { openValues, type ServerValues, sealValues } from './sealed-values.ts';
 
 const row = {
   id: uuid,
@@ -46,15 +48,24 @@ const readOne = defineStatement({
 
 const lockOne = defineStatement({
   name: 'lock_mcp_server',
-  text: `SELECT ${columns} FROM mcp_servers WHERE team_id = $1 AND id = $2 FOR UPDATE`,
-  row,
+  text: `
+    SELECT ${columns}, values_number, value_numbers, vault_key_id, sealed_values
+    FROM mcp_servers WHERE team_id = $1 AND id = $2 FOR UPDATE`,
+  row: {
+    ...row,
+    values_number: integer,
+    value_numbers: json<Readonly<Record<string, number>>>(),
+    vault_key_id: text(),
+    sealed_values: bytes,
+  },
 });
 
 const insert = defineStatement({
   name: 'insert_mcp_server',
   text: `
-    INSERT INTO mcp_servers (id, team_id, name, command, args, url, value_names, vault_key_id, sealed_values, editor_kind, editor_uid)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING ${columns}`,
+    INSERT INTO mcp_servers (id, team_id, name, command, args, url, value_names, vault_key_id, sealed_values, editor_kind, editor_uid,
+      creator_uid)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) RETURNING ${columns}`,
   row,
 });
 
@@ -63,7 +74,7 @@ const update = defineStatement({
   name: 'update_mcp_server',
   text: `
     UPDATE mcp_servers SET name = $2, command = $3, args = $4, url = $5, value_names = coalesce($6, value_names),
-      values_number = values_number + CASE WHEN $6::text[] IS NULL THEN 0 ELSE 1 END, editor_kind = $9, editor_uid = $10,
+      values_number = $11, value_numbers = $12, editor_kind = $9, editor_uid = $10,
       vault_key_id = CASE WHEN $6::text[] IS NULL THEN vault_key_id ELSE $7 END,
       sealed_values = CASE WHEN $6::text[] IS NULL THEN sealed_values ELSE $8 END, updated_at = clock_timestamp()
     WHERE id = $1 RETURNING ${columns}`,
@@ -77,6 +88,22 @@ const remove = defineStatement({
 });
 
 type ServerRow = RowOf<typeof readOne>;
+
+/**
+ * Returns the numbers of the values after a change (`mcp_servers.values_number`, `value_numbers`): a value that stays the same keeps its
+ * number. If the earlier values cannot be opened, all values count as changed.
+ */
+function numbersAfter(old: RowOf<typeof lockOne>, values: ServerValues | undefined, vault: Vault) {
+  if (!values) return { all: old.values_number, each: old.value_numbers };
+  const before = vault.keyIds.includes(old.vault_key_id) ? openValues(vault, old.id, old.sealed_values) : null;
+  const all = old.values_number + 1;
+  const numberOf = (name: string) =>
+    Object.hasOwn(before ?? {}, name) && before?.[name] === values[name] ? (old.value_numbers[name] ?? all) : all;
+  const names = Object.keys(values);
+  const each = Object.fromEntries(names.map((name) => [name, numberOf(name)]));
+  const isSame = names.length === old.value_names.length && !Object.values(each).includes(all);
+  return { all: isSame ? old.values_number : all, each };
+}
 
 function toServer(row: ServerRow): McpServer {
   const { id, name, created_at, updated_at } = row;
@@ -120,7 +147,7 @@ export async function createMcpServer(
   request: CreateMcpServerRequest,
 ): Promise<McpServer | 'too_many'> {
   const { teamId } = by;
-  if (!(await teamHasRoom(tx, teamId, 'mcp_servers', maxMcpServers))) return 'too_many';
+  if (!(await teamHasRoom(tx, by, 'mcp_servers', maxMcpServers))) return 'too_many';
   const id = randomUUIDv7();
   const values = request.env ?? request.headers ?? {};
   const [made] = await tx.query(insert, [
@@ -161,6 +188,7 @@ export async function updateMcpServer(
     const fault = faultOfChange(old, request);
     if (fault) return { kind: 'invalid', fault };
     const values = request.env ?? request.headers;
+    const numbers = numbersAfter(old, values, vault);
     const [made] = await tx.query(update, [
       id,
       request.name ?? old.name,
@@ -172,6 +200,8 @@ export async function updateMcpServer(
       values ? sealValues(vault, id, values) : Buffer.alloc(0),
       by.creator.kind,
       by.creator.uid,
+      numbers.all,
+      JSON.stringify(numbers.each),
     ]);
     if (!made) return null;
     const after = values ? { ...stateOf(made), values: 'replaced' } : stateOf(made);

@@ -24,6 +24,8 @@ export const savedViewRoutes = ({ db }: { readonly db: Database }): readonly Ser
   }),
 
   serve(routes.deleteSavedView, async ({ principal, params }) =>
-    (await deleteSavedView(db, principal, params.viewId)) ? { success: true as const } : notFound('view'),
+    (await db.transaction((tx) => deleteSavedView(tx, principal, params.viewId)))
+      ? { success: true as const }
+      : notFound('view'),
   ),
 ];

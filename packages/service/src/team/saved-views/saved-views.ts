@@ -4,7 +4,7 @@ import type { CreateSavedViewRequest, SavedView, UpdateSavedViewRequest } from '
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, text, timestamp, uuid } from '../../platform/store/database/statement.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
-import type { Principal } from '../access/keys/principal.ts';
+import { type Author, recordChange } from '../access/audit/record.ts';
 
 /** SQL: the views of the person `$2` in the team `$1`. */
 const ofPerson = 'team_id = $1 AND user_id = (SELECT id FROM users WHERE uid = $2)';
@@ -41,13 +41,16 @@ const setOrder = defineStatement({
 
 const remove = defineStatement({
   name: 'delete_saved_view',
-  text: `DELETE FROM saved_views WHERE ${ofPerson} AND id = $3 RETURNING id`,
-  row: { id: uuid },
+  text: `DELETE FROM saved_views WHERE ${ofPerson} AND id = $3 RETURNING id, name`,
+  row: { id: uuid, name: text() },
 });
 
-type Person = Pick<Principal, 'teamId' | 'creator'>;
+type Person = Pick<Author, 'teamId' | 'creator'>;
 
 const keyOf = ({ teamId, creator }: Person): [string, string] => [teamId, creator.uid];
+
+/** The entry of the audit log has no path of the view, because only its author sees it. */
+const subjectOf = ({ id, name }: Pick<SavedView, 'id' | 'name'>) => ({ type: 'saved_view', uid: id, name });
 
 /** Makes changes of a person's views happen one after another, so that the number and the order of the views are right. */
 const lock = (tx: Queryable, person: Person) =>
@@ -60,7 +63,7 @@ export const listSavedViews = async (db: Queryable, person: Person): Promise<Sav
 /** Saves a view as the person's last view. `too_many`: the person already has the maximum number of views. */
 export async function createSavedView(
   tx: Queryable,
-  person: Person,
+  person: Author,
   { name, path }: CreateSavedViewRequest,
 ): Promise<SavedView | 'too_many'> {
   await lock(tx, person);
@@ -69,13 +72,14 @@ export async function createSavedView(
   await tx.query(insert, [...keyOf(person), id, name, path]);
   const made = (await listSavedViews(tx, person)).find((view) => view.id === id);
   if (!made) throw new Error('the view was not inserted');
+  await recordChange(tx, person, { action: 'saved_view.create', subject: subjectOf(made) });
   return made;
 }
 
 /** Changes and moves a view; null if the person has no view with this id. The id may be any text. */
 export async function updateSavedView(
   tx: Queryable,
-  person: Person,
+  person: Author,
   id: string,
   { name, path, position }: UpdateSavedViewRequest,
 ): Promise<SavedView | null> {
@@ -84,7 +88,9 @@ export async function updateSavedView(
   await tx.query(update, [...keyOf(person), id, name ?? null, path ?? null]);
   const views = await listSavedViews(tx, person);
   const changed = views.find((view) => view.id === id.toLowerCase());
-  if (!changed || position === undefined) return changed ?? null;
+  if (!changed) return null;
+  await recordChange(tx, person, { action: 'saved_view.update', subject: subjectOf(changed) });
+  if (position === undefined) return changed;
   const order = views.filter((view) => view !== changed);
   order.splice(position, 0, changed);
   await tx.query(setOrder, [...keyOf(person), order.map((view) => view.id)]);
@@ -92,6 +98,10 @@ export async function updateSavedView(
 }
 
 /** Deletes a view. Returns false if the person has no view with this id. The id may be any text. */
-export async function deleteSavedView(db: Queryable, person: Person, id: string): Promise<boolean> {
-  return isUuid(id) && (await db.query(remove, [...keyOf(person), id])).length > 0;
+export async function deleteSavedView(tx: Queryable, person: Author, id: string): Promise<boolean> {
+  if (!isUuid(id)) return false;
+  const [gone] = await tx.query(remove, [...keyOf(person), id]);
+  if (!gone) return false;
+  await recordChange(tx, person, { action: 'saved_view.delete', subject: subjectOf(gone), endsAccess: true });
+  return true;
 }

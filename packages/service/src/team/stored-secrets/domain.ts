@@ -2,8 +2,10 @@ import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { Logger } from 'pino';
 import type { Domain } from '../../platform/domain.ts';
+import { sealedServerSecrets } from '../../platform/secrets/config-seal.ts';
 import { forgetEarlierKeys } from '../../platform/secrets/rotate-key.ts';
 import { sealAgain } from '../../platform/secrets/seal-again.ts';
+import { earlierSigningKey } from '../../platform/secrets/signer.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { type FaultOfTeamSecret, secretRoutes } from './routes.ts';
@@ -43,17 +45,21 @@ export function storedSecretsDomain(deps: SecretDeps, faultOfTeamSecret: FaultOf
  * Handles changes of the vault's keys. Every service process reads the keys again, and encrypts the rows of all domains with the first key.
  * When no row needs an earlier key any more, this key is removed from the file.
  */
-export function vaultDomain({ log, vault, settings }: SecretDeps, domains: readonly Domain[]): Domain {
+export function vaultDomain({ db, log, vault, settings }: SecretDeps, domains: readonly Domain[]): Domain {
   const follow = async () => {
     const before = vault.keyId;
     await vault.refresh();
     if (vault.keyId !== before) log.info({ key_id: vault.keyId }, 'the key that seals secrets has changed');
     if (vault.keyIds.length === 1) return;
-    let left = 0;
+    let left = await sealAgain(db, vault, sealedServerSecrets);
     for (const domain of domains) left += (await domain.sealAgain?.()) ?? 0;
     if (left > 0 || settings.RUNYARD_SECRETS_KEY !== undefined) return;
     if (await forgetEarlierKeys(path.resolve(settings.RUNYARD_DATA_DIR), new Date()))
       log.info({ key_id: vault.keyId }, 'earlier keys of secrets are removed, because no value is encrypted with them');
   };
-  return { name: 'vault', loops: async () => [{ name: 'sealing secrets again', everyMs: 3_000, work: follow }] };
+  return {
+    name: 'vault',
+    loops: async () => [{ name: 'sealing secrets again', everyMs: 3_000, work: follow }],
+    retention: { rows: [earlierSigningKey] },
+  };
 }

@@ -224,6 +224,25 @@ export async function findUsableSecrets(
   return { kind: 'ok', secrets, withheld };
 }
 
+/** Returns the secrets that these names stand for and that the run may not use; opens none of them. Unknown names are left out. */
+export async function findWithheld(db: Queryable, user: SecretUser, names: SecretNames): Promise<readonly Withheld[]> {
+  const { decide, read } = readerFor(db, user);
+  const lost = async (statement: typeof readNamed, references: readonly NamedSecret[]) => {
+    const rows = await read(
+      statement,
+      references.map(({ name }) => name),
+    );
+    return rows.flatMap((row): Withheld[] => {
+      const decision = decide(row);
+      return decision.kind === 'withheld' ? [{ right: 'secret', name: row.name, content: decision.content }] : [];
+    });
+  };
+  return [
+    ...(await lost(readNamed, [...names.ofRun.map(named), ...(names.ofServers ?? [])])),
+    ...(await lost(readOfTeam, names.ofEnvironment.map(named))),
+  ];
+}
+
 const toRight = ({ id, is_personal }: SecretRow, reference: NamedSecret): RightToSecret => ({
   id,
   name: reference.name,

@@ -33,6 +33,9 @@ export const automationRow = {
   creator_uid: text(),
   editor_kind: text<RunActor['kind']>(),
   editor_uid: text(),
+  /** The runs of the automation act as this person or agent. An edit does not change it. */
+  executor_kind: text<RunActor['kind']>(),
+  executor_uid: text(),
   /** Why the last run could not be created; null: it was created. */
   last_spawn_error: nullable(text()),
   spawn_failures: integer,
@@ -78,5 +81,5 @@ export const schedulesOf = ({ triggers }: Pick<AutomationRow, 'triggers'>): Want
       : [],
   );
 
-/** Returns the person or agent that last edited an automation. The runs of the automation are created for this person or agent. */
-export const editorOf = ({ editor_kind: kind, editor_uid: uid }: AutomationRow): RunActor => ({ kind, uid });
+/** Returns the person or agent for whom the runs of an automation are created. */
+export const executorOf = ({ executor_kind: kind, executor_uid: uid }: AutomationRow): RunActor => ({ kind, uid });

@@ -5,6 +5,7 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, integer, text } from '../../platform/store/database/statement.ts';
 import type { RunActor } from '../../team/access/actor.ts';
 import { type Author, recordChange } from '../../team/access/audit/record.ts';
+import { checkedExecutor } from '../../team/access/executor.ts';
 import { newUid } from '../../team/access/teams/uid.ts';
 import { lockFactory } from '../factories/factories.ts';
 import { setSchedulesOfAutomation } from '../schedules/of-automation.ts';
@@ -13,6 +14,7 @@ import {
   type AutomationRow,
   automationColumns,
   automationRow,
+  executorOf,
   schedulesOf,
 } from './automation-row.ts';
 import { type CheckDeps, type CheckOutcome, checkAutomation, type WantedAutomation } from './check.ts';
@@ -60,8 +62,8 @@ const insert = defineStatement({
   name: 'insert_automation',
   text: `
     INSERT INTO automations AS a (uid, factory_uid, team_id, name, prompt, enabled, triggers, config, overlap, concurrency_key, agent,
-      creator_kind, creator_uid, editor_kind, editor_uid)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $12, $13) RETURNING ${automationColumns}`,
+      creator_kind, creator_uid, editor_kind, editor_uid, executor_kind, executor_uid)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $12, $13, $14, $15) RETURNING ${automationColumns}`,
   row: automationRow,
 });
 
@@ -69,7 +71,7 @@ const update = defineStatement({
   name: 'update_automation',
   text: `
     UPDATE automations a SET name = $2, prompt = $3, enabled = $4, triggers = $5, config = $6, overlap = $7,
-      concurrency_key = $8, agent = $9, editor_kind = $10, editor_uid = $11, spawn_failures = 0, last_spawn_error = NULL,
+      concurrency_key = $8, agent = $9, editor_kind = $10, editor_uid = $11, executor_kind = $12, executor_uid = $13, spawn_failures = 0, last_spawn_error = NULL,
       updated_at = clock_timestamp()
     WHERE a.uid = $1 RETURNING ${automationColumns}`,
   row: automationRow,
@@ -93,6 +95,7 @@ const stateOf = (row: AutomationRow) => ({
   overlap: row.overlap,
   concurrency_key: row.concurrency_key,
   editor: row.editor_uid,
+  executor: row.executor_uid,
   prompt: `${row.prompt.length} characters`,
   environment_id: row.config?.environment_id ?? null,
 });
@@ -117,6 +120,9 @@ async function setSchedules(tx: Queryable, row: AutomationRow, editor: RunActor)
   await setSchedulesOfAutomation(tx, { uid, teamId, name, enabled, editor }, schedulesOf(row));
 }
 
+/** The members of an automation that a request or a definition file sets. */
+type AutomationMembers = Omit<CreateAutomationRequest, 'executor_uid'>;
+
 /** Returns the automations of a factory, by name. */
 export const listAutomations = (db: Queryable, teamId: string, factoryUid: string): Promise<AutomationRow[]> =>
   db.query(readAll, [teamId, factoryUid]);
@@ -138,25 +144,27 @@ export type AutomationFailure =
 export type AutomationOutcome = { readonly kind: 'stored'; readonly automation: AutomationRow } | AutomationFailure;
 
 /**
- * Creates an automation. Its runs have the rights of the author. A failure changes nothing, so the caller may commit its own earlier
- * changes or roll them back.
+ * Creates an automation. Its runs act as the executor; by default as the author. A failure changes nothing, so the caller may commit its
+ * own earlier changes or roll them back.
  */
 export async function createAutomation(
   deps: CheckDeps,
   tx: Queryable,
   author: Author,
   factoryUid: string,
-  request: CreateAutomationRequest,
+  request: AutomationMembers,
+  executor: RunActor = author.creator,
 ): Promise<AutomationOutcome> {
   // Lock the factory, so that no other transaction adds an automation or takes the name before this transaction ends.
   if (!(await lockFactory(tx, author.teamId, factoryUid))) return { kind: 'no_factory' };
   const [others] = await tx.query(readOthers, [factoryUid, request.name, null]);
   if ((others?.count ?? 0) >= maxFactoryAutomations) return { kind: 'too_many' };
   if (others?.is_taken) return { kind: 'taken' };
-  const checked = await checkAutomation(deps, tx, author, factoryUid, request);
+  const checked = await checkAutomation(deps, tx, { ...author, executor }, factoryUid, request);
   if (checked.kind !== 'ok') return checked;
   const { teamId, creator } = author;
   const values = [newUid(), factoryUid, teamId, ...valuesOf(checked.wanted), creator.kind, creator.uid];
+  values.push(executor.kind, executor.uid);
   const [row] = await tx.query(insert, values);
   if (!row) throw new Error('the automation was not inserted');
   await setSchedules(tx, row, creator);
@@ -164,24 +172,35 @@ export async function createAutomation(
   return { kind: 'stored', automation: row };
 }
 
-/** Replaces an automation. From now on, its runs have the rights of the author. Resets the number of its failures to 0. */
+/** Replaces an automation. Its executor stays unless `executor` is given. Resets the number of its failures to 0. */
 export async function updateAutomation(
   deps: CheckDeps,
   tx: Queryable,
   author: Author,
   factoryUid: string,
   automationUid: string,
-  request: CreateAutomationRequest,
+  request: AutomationMembers,
+  executor?: RunActor,
 ): Promise<AutomationOutcome> {
   if (!(await lockFactory(tx, author.teamId, factoryUid))) return { kind: 'no_factory' };
   const [stored] = await tx.query(lockOne, [author.teamId, factoryUid, automationUid]);
   if (!stored) return { kind: 'not_found' };
   const [others] = await tx.query(readOthers, [factoryUid, request.name, automationUid]);
   if (others?.is_taken) return { kind: 'taken' };
-  const checked = await checkAutomation(deps, tx, author, factoryUid, request, stored);
+  const { teamId, creator } = author;
+  const checkedAs = executor ?? (await checkedExecutor(tx, teamId, executorOf(stored), creator));
+  const checked = await checkAutomation(
+    deps,
+    tx,
+    { teamId, creator, executor: checkedAs },
+    factoryUid,
+    request,
+    stored,
+  );
   if (checked.kind !== 'ok') return checked;
-  const { creator } = author;
-  const [row] = await tx.query(update, [automationUid, ...valuesOf(checked.wanted), creator.kind, creator.uid]);
+  const { kind, uid } = executor ?? executorOf(stored);
+  const values = [automationUid, ...valuesOf(checked.wanted), creator.kind, creator.uid, kind, uid];
+  const [row] = await tx.query(update, values);
   if (!row) throw new Error('the automation was not updated');
   await setSchedules(tx, row, creator);
   const change = { action: 'automation.update', before: stateOf(stored), after: stateOf(row) } as const;

@@ -3,11 +3,10 @@ import { createRedactor } from '@runyard/system/redaction/redactor';
 import type { Fault } from '../../platform/fault.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { checkRunRequest, type RequestOutcome } from '../../runs/runs/submit/request.ts';
-import type { RunActor } from '../../team/access/actor.ts';
+import type { RequestOutcome } from '../../runs/runs/submit/request.ts';
 import type { Models } from '../../team/models/models.ts';
 import { type AgentOfRun, readAgentOfRun } from '../factories/agents.ts';
-import { faultOfOverlap } from '../schedules/check.ts';
+import { type CheckedActors, checkRunOf, faultOfOverlap } from '../schedules/check.ts';
 import { listWebhooks } from '../webhooks/webhooks.ts';
 import { type AutomationRow, webhooksOf } from './automation-row.ts';
 import { missingAgent, requestOfAutomation } from './request-of.ts';
@@ -46,19 +45,19 @@ async function agentOf(
 }
 
 /**
- * Checks that the agent and the webhooks belong to the factory, and that the caller could create a run of the automation now. Accepts
+ * Checks that the agent and the webhooks belong to the factory, and that a run of the automation could be created now. Accepts
  * a deleted agent and deleted webhooks if `stored` already names them.
  */
 export async function checkAutomation(
   { models, vault, keepsLacking }: CheckDeps,
   tx: Queryable,
-  actor: { readonly teamId: string; readonly creator: RunActor },
+  actors: CheckedActors,
   factoryUid: string,
-  request: CreateAutomationRequest,
+  request: Omit<CreateAutomationRequest, 'executor_uid'>,
   stored?: AutomationRow,
 ): Promise<CheckOutcome> {
   const faults: Fault[] = [];
-  const webhooks = await listWebhooks(tx, actor.teamId, factoryUid);
+  const webhooks = await listWebhooks(tx, actors.teamId, factoryUid);
   const known = new Set([...webhooks.map(({ uid }) => uid), ...(stored?.triggers ?? []).flatMap(webhooksOf)]);
   for (const [index, trigger] of request.triggers.entries()) {
     const unknown = webhooksOf(trigger).filter((uid) => !known.has(uid));
@@ -78,7 +77,7 @@ export async function checkAutomation(
     overlap: request.overlap,
     concurrency_key: request.concurrency_key ?? null,
   };
-  const agent = await agentOf(tx, { teamId: actor.teamId, factoryUid }, request.agent, stored);
+  const agent = await agentOf(tx, { teamId: actors.teamId, factoryUid }, request.agent, stored);
   if (!agent) {
     faults.push({ path: 'agent', message: missingAgent(request.agent ?? 'foreman') });
     return { kind: 'invalid', faults };
@@ -86,7 +85,7 @@ export async function checkAutomation(
   const runRequest = requestOfAutomation(wanted, agent);
   const overlap = faultOfOverlap(wanted.overlap, runRequest.config ?? {});
   if (overlap) faults.push(overlap);
-  const run = await checkRunRequest({ db: tx, models, vault }, actor, runRequest, 'WEBHOOK', { keepsLacking });
+  const run = await checkRunOf({ db: tx, models, vault }, actors, runRequest, 'WEBHOOK', { keepsLacking });
   if (run.kind !== 'ok' && run.kind !== 'invalid') return run;
   if (run.kind === 'invalid') faults.push(...run.faults);
   if (faults.length > 0 || run.kind === 'invalid') return { kind: 'invalid', faults };

@@ -6,7 +6,7 @@ import { readProfiles } from '../../team/access/profiles.ts';
 import { readAgentNames } from '../factories/agents.ts';
 import { readSchedulesOfAutomations, type TriggerRow } from '../schedules/of-automation.ts';
 import { readSendingWebhooks, type SendingWebhook } from '../webhooks/webhooks.ts';
-import { type AutomationRow, editorOf, webhooksOf } from './automation-row.ts';
+import { type AutomationRow, executorOf, webhooksOf } from './automation-row.ts';
 import { missingAgent } from './request-of.ts';
 
 /** The webhooks of an automation's factory, and the schedules of all automations to show. */
@@ -54,21 +54,22 @@ export async function toItems(db: Queryable, teamId: string, rows: readonly Auto
     rows.map(({ uid }) => uid),
   );
   const creatorOf = ({ creator_kind: kind, creator_uid: uid }: AutomationRow) => ({ kind, uid });
+  const editorOf = ({ editor_kind: kind, editor_uid: uid }: AutomationRow) => ({ kind, uid });
   const profileOf = await readProfiles(
     db,
     teamId,
-    rows.flatMap((row) => [creatorOf(row), editorOf(row)]),
+    rows.flatMap((row) => [creatorOf(row), editorOf(row), executorOf(row)]),
   );
   const mayStart = await mayStartRuns(
     db,
-    rows.map((row) => ({ teamId, ...editorOf(row) })),
+    rows.map((row) => ({ teamId, ...executorOf(row) })),
   );
   return rows.map((row) => {
     const problems = problemsOfTriggers(row, { webhooks: webhooksBy.get(row.factory_uid) ?? [], schedules });
     const own = schedules.filter(({ automation_uid: uid }) => uid === row.uid);
     if (row.agent !== null && !agents.has(`${row.factory_uid} ${row.agent}`))
       problems.unshift(`agent: ${missingAgent(row.agent)}`);
-    if (!mayStart({ teamId, ...editorOf(row) })) problems.unshift(editorMayNot);
+    if (!mayStart({ teamId, ...executorOf(row) })) problems.unshift(executorMayNot);
     return {
       uid: row.uid,
       name: row.name,
@@ -86,10 +87,11 @@ export async function toItems(db: Queryable, teamId: string, rows: readonly Auto
       updated_at: row.updated_at,
       created_by: profileOf(creatorOf(row)),
       updated_by: profileOf(editorOf(row)),
+      executor: profileOf(executorOf(row)),
     };
   });
 }
 
-/** The reason why an automation starts no runs if its editor has left the team or become a viewer. */
-export const editorMayNot =
-  'the person or agent who last edited the automation may no longer start runs of the team; ask somebody else to save it';
+/** The reason why an automation starts no runs if its executor has left the team or become a viewer. */
+export const executorMayNot =
+  'the person or agent for whom the automation starts runs may no longer start runs of the team; ask somebody else to take it over (executor_uid)';

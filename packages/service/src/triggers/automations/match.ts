@@ -34,7 +34,7 @@ import { explainPayloadFilter } from './payload-filter/explain.ts';
 const readFed = defineStatement({
   name: 'read_automations_of_webhooks',
   text: `
-    SELECT ${automationColumns}, fed.webhook_uids, ${mayStartRunsOf('a.team_id', 'a.editor_kind', 'a.editor_uid')} AS may_start,
+    SELECT ${automationColumns}, fed.webhook_uids, ${mayStartRunsOf('a.team_id', 'a.executor_kind', 'a.executor_uid')} AS may_start,
       ${agentOfRun('a.team_id', 'a.factory_uid', 'a.agent')} AS agent_of_run
     FROM automations a CROSS JOIN LATERAL (
       SELECT array_agg(w.uid) AS webhook_uids FROM unnest($1::text[], $2::text[], $3::boolean[]) AS w (uid, factory_uid, is_github)

@@ -6,6 +6,8 @@ import { invalid, notFound, type Refusal, refuse, wrongCursor } from '../../plat
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { refusedSubmission } from '../../runs/runs/submit/translate.ts';
+import { type FindWaiting, withWaiting } from '../../team/access/contents/waiting-after-change.ts';
+import { executorNotAllowed, executorOfRequest } from '../../team/access/executor.ts';
 import { serve, serveOnce } from '../../team/access/serve.ts';
 import { readFactory } from '../factories/factories.ts';
 import { listFiresOfAutomation } from '../history/list.ts';
@@ -43,6 +45,7 @@ function refuseFailure(failure: AutomationFailure, name: string): Refusal {
 interface AutomationRouteDeps extends CheckDeps {
   readonly db: Database;
   readonly signing: Signer;
+  readonly findWaiting: FindWaiting;
 }
 
 /** The routes that create, read, change and delete automations. */
@@ -70,7 +73,9 @@ export function automationRoutes(deps: AutomationRouteDeps): readonly ServedRout
 
     serveOnce(routes.createAutomation, {
       work: async (tx, { principal, params, body }) => {
-        const made = await createAutomation(deps, tx, principal, params.factoryUid, body);
+        const executor = await executorOfRequest(tx, principal, body.executor_uid);
+        if (executor === null) return refuse('not_authorized', { detail: executorNotAllowed });
+        const made = await createAutomation(deps, tx, principal, params.factoryUid, body, executor);
         return made.kind === 'stored' ? made.automation : refuseFailure(made, body.name);
       },
       answer: itemOf,
@@ -82,11 +87,17 @@ export function automationRoutes(deps: AutomationRouteDeps): readonly ServedRout
     }),
 
     serve(routes.updateAutomation, async ({ principal, params, body }) => {
+      const executor = await executorOfRequest(db, principal, body.executor_uid);
+      if (executor === null) return refuse('not_authorized', { detail: executorNotAllowed });
       const made = await db.transaction((tx) =>
-        updateAutomation(deps, tx, principal, params.factoryUid, params.automationUid, body),
+        updateAutomation(deps, tx, principal, params.factoryUid, params.automationUid, body, executor),
       );
       if (made.kind === 'no_factory') return noAutomation();
-      return made.kind === 'stored' ? await itemOf(made.automation) : refuseFailure(made, body.name);
+      if (made.kind !== 'stored') return refuseFailure(made, body.name);
+      return await withWaiting(
+        await itemOf(made.automation),
+        deps.findWaiting(db, principal, 'automation', made.automation.uid),
+      );
     }),
 
     serve(routes.listAutomationFires, async ({ principal: { teamId }, params, query }) => {

@@ -1,6 +1,7 @@
 import { routes } from '@runyard/contract/routes';
 import { invalid, notFound, refuse, tooBusy } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import { type FindWaiting, withWaiting } from '../../team/access/contents/waiting-after-change.ts';
 import { serve } from '../../team/access/serve.ts';
 import type { CodeHosts } from '../../team/code-hosts/code-hosts.ts';
 import { applyDefinition, type DefinitionDeps } from './apply.ts';
@@ -11,7 +12,10 @@ import { planSyncOfStored, type SyncDeps, syncNow } from './source/sync.ts';
 import type { FileChecks } from './validate.ts';
 
 /** The routes that apply, check and read the definitions of factories. */
-export const definitionRoutes = (deps: DefinitionDeps, checks: FileChecks): readonly ServedRoute[] => [
+export const definitionRoutes = (
+  deps: DefinitionDeps & { readonly findWaiting: FindWaiting },
+  checks: FileChecks,
+): readonly ServedRoute[] => [
   serve(routes.getFactoryDefinition, async ({ principal, params }) => {
     const factory = { teamId: principal.teamId, factoryUid: params.factoryUid };
     return (await readFactoryDefinition(deps, deps.db, factory)) ?? notFound('definition');
@@ -21,7 +25,9 @@ export const definitionRoutes = (deps: DefinitionDeps, checks: FileChecks): read
     const outcome = await applyDefinition(deps, principal, params.factoryUid, body);
     switch (outcome.kind) {
       case 'applied':
-        return outcome.response;
+        return body.dry_run
+          ? outcome.response
+          : await withWaiting(outcome.response, deps.findWaiting(deps.db, principal, 'definition', params.factoryUid));
       case 'no_factory':
         return notFound('factory');
       case 'other_version':

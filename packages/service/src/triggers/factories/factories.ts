@@ -16,7 +16,7 @@ import {
   timestamp,
 } from '../../platform/store/database/statement.ts';
 import { type Author, recordChange } from '../../team/access/audit/record.ts';
-import { teamHasRoom } from '../../team/access/teams/has-room.ts';
+import { lockRows, teamHasRoom } from '../../team/access/teams/has-room.ts';
 import { newUid } from '../../team/access/teams/uid.ts';
 import { listFactoryAgents, newForeman, replaceFactoryAgents } from './agents.ts';
 
@@ -100,8 +100,8 @@ const readIsAliasTaken = defineStatement({
 const insert = defineStatement({
   name: 'insert_factory',
   text: `
-    INSERT INTO factories (uid, team_id, name, description, alias, repositories, agent_defaults)
-    VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING ${columns}`,
+    INSERT INTO factories (uid, team_id, name, description, alias, repositories, agent_defaults, creator_uid)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING ${columns}`,
   row,
 });
 
@@ -232,7 +232,7 @@ export async function createFactory(
 ): Promise<StoredFactory | 'too_many' | 'taken'> {
   const { teamId } = by;
   // `teamHasRoom` locks the number of factories of the team. So no other transaction can take the alias before this transaction ends.
-  if (!(await teamHasRoom(tx, teamId, 'factories', maxFactories))) return 'too_many';
+  if (!(await teamHasRoom(tx, by, 'factories', maxFactories))) return 'too_many';
   const [alias] = await tx.query(readIsAliasTaken, [teamId, request.alias ?? null]);
   if (alias?.is_taken) return 'taken';
   const [made] = await tx.query(insert, [
@@ -243,6 +243,7 @@ export async function createFactory(
     request.alias ?? null,
     JSON.stringify(request.repositories ?? []),
     JSON.stringify(request.agent_defaults ?? {}),
+    by.creator.uid,
   ]);
   if (!made) throw new Error('the factory was not inserted');
   await replaceFactoryAgents(tx, made.uid, [newForeman]);
@@ -259,8 +260,8 @@ export async function defineFactory(
   { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
   wanted: CreateFactoryRequest,
 ): Promise<'defined' | 'taken'> {
-  // `teamHasRoom` locks the number of factories of the team, so that no other factory takes the alias before this transaction ends.
-  await teamHasRoom(tx, teamId, 'factories', maxFactories);
+  // So no other factory takes the alias before this transaction ends.
+  await lockRows(tx, teamId, 'factories');
   const [owner] = await tx.query(readAliasOwner, [teamId, wanted.alias ?? null]);
   if (owner && owner.uid !== factoryUid) return 'taken';
   await tx.query(define, [

@@ -1,4 +1,6 @@
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
+import type { RunSourceType } from '@runyard/contract/runs/states';
 import { parseExpression } from '@runyard/contract/schedules/cron-expression';
 import type { CreateScheduledAgentRequest, OverlapPolicy } from '@runyard/contract/schedules/schedules';
 import { findTimeZone } from '@runyard/contract/wire/time-zone';
@@ -9,6 +11,7 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { checkRunRequest, type RequestOutcome } from '../../runs/runs/submit/request.ts';
 import { workerHostOf } from '../../runs/runs/submit/request-config.ts';
 import type { RunActor } from '../../team/access/actor.ts';
+import { isSameActor } from '../../team/access/contents/content.ts';
 import type { Models } from '../../team/models/models.ts';
 import { detailOf, faultOfSchedule, type RequestMembers, requestOf } from './run-of-schedule.ts';
 import type { Times } from './times/next-time.ts';
@@ -34,7 +37,7 @@ export interface CheckDeps {
   readonly vault: Vault;
 }
 
-type Requested = Omit<CreateScheduledAgentRequest, 'enabled' | 'team'>;
+type Requested = Omit<CreateScheduledAgentRequest, 'enabled' | 'team' | 'executor_uid'>;
 
 /** Returns why runs with this configuration cannot have this overlap policy; null if they can. */
 export function faultOfOverlap(overlap: OverlapPolicy, config: AmbientAgentConfig): Fault | null {
@@ -63,10 +66,35 @@ export function checkTimes(
   };
 }
 
+/** The sender of a schedule or an automation, and the executor of its runs; absent: the sender. */
+export interface CheckedActors {
+  readonly teamId: string;
+  readonly creator: RunActor;
+  readonly executor?: RunActor;
+}
+
+/**
+ * Checks that a run of a schedule or an automation could be created for its executor now. If somebody else sends the change, texts that
+ * wait for the acceptance of the executor are no failure. `values`: the values of secrets to remove from the stored texts. They are those
+ * of the sender, so that the answer tells the sender nothing about secrets of the executor.
+ */
+export async function checkRunOf(
+  deps: CheckDeps,
+  { teamId, creator, executor = creator }: CheckedActors,
+  request: RunAgentRequest,
+  origin: RunSourceType,
+  options: { readonly keepsLacking?: boolean | undefined } = {},
+): Promise<{ readonly kind: 'ok'; readonly values: readonly string[] } | Exclude<RequestOutcome, { kind: 'ok' }>> {
+  const checked = await checkRunRequest(deps, { teamId, creator: executor }, request, origin, options);
+  if (isSameActor(executor, creator) || (checked.kind !== 'ok' && checked.kind !== 'withheld')) return checked;
+  const own = await checkRunRequest(deps, { teamId, creator }, request, origin, options);
+  return { kind: 'ok', values: own.kind === 'ok' ? own.values : [] };
+}
+
 /** Takes missing members of a request from the stored schedule or the defaults, and checks that a run of the schedule could be created now. */
 export async function checkSchedule(
   deps: CheckDeps,
-  actor: { readonly teamId: string; readonly creator: RunActor },
+  actors: CheckedActors,
   requested: Requested,
   stored?: WantedSchedule,
 ): Promise<CheckOutcome> {
@@ -86,7 +114,7 @@ export async function checkSchedule(
   };
   const overlap = faultOfOverlap(wanted.overlap, wanted.agent_config ?? {});
   if (overlap) faults.push(overlap);
-  const run = await checkRunRequest(deps, actor, requestOf(wanted), 'SCHEDULED_AGENT');
+  const run = await checkRunOf(deps, actors, requestOf(wanted), 'SCHEDULED_AGENT');
   if (run.kind === 'forbidden') return { ...run, detail: detailOf(run) };
   if (run.kind !== 'ok' && run.kind !== 'invalid') return run;
   if (run.kind === 'invalid') faults.push(...run.faults.map(faultOfSchedule));

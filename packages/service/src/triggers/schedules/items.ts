@@ -3,7 +3,7 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { scopeOf } from '../../team/access/ownership.ts';
 import { readProfiles } from '../../team/access/profiles.ts';
 import { readEnvironmentConfigs } from '../../team/environments/named.ts';
-import { ownerOfSchedule, type ScheduleRow, timesOf } from './schedule-row.ts';
+import { executorOfSchedule, ownerOfSchedule, type ScheduleRow, timesOf } from './schedule-row.ts';
 import { nextTimes, type Times } from './times/next-time.ts';
 
 /** The team that owns the schedules. */
@@ -28,7 +28,7 @@ export async function toItems(
   const profileOf = await readProfiles(
     db,
     teamId,
-    rows.flatMap((row) => [creatorOf(row), editorOf(row)]),
+    rows.flatMap((row) => [creatorOf(row), editorOf(row), executorOfSchedule(row)]),
   );
   return rows.map((row) => {
     const environment = environments.get(row.agent_config?.environment_id ?? '');
@@ -54,6 +54,7 @@ export async function toItems(
       scope: scopeOf(ownerOfSchedule(row), teamUid),
       created_by: profileOf(creatorOf(row)),
       updated_by: profileOf(editorOf(row)),
+      executor: profileOf(executorOfSchedule(row)),
     };
   });
 }

@@ -2,12 +2,14 @@ import type { CreateScheduledAgentRequest, UpdateScheduledAgentRequest } from '@
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
+import type { RunActor } from '../../team/access/actor.ts';
+import { checkedExecutor, executorNotAllowed, executorOfRequest } from '../../team/access/executor.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
-import { ownerOf } from '../../team/access/ownership.ts';
+import { type Owner, ownerOf } from '../../team/access/ownership.ts';
 import type { ContentPolicy, PolicyVerdict } from '../../team/content-policy/content-policy.ts';
 import type { Models } from '../../team/models/models.ts';
 import { type CheckDeps, type CheckOutcome, checkSchedule } from './check.ts';
-import type { ScheduleRow } from './schedule-row.ts';
+import { executorOfSchedule, ownerOfSchedule, type ScheduleRow } from './schedule-row.ts';
 import {
   createSchedule,
   deleteSchedule,
@@ -41,7 +43,8 @@ export async function checkPrompt(
   stored?: ScheduleRow,
 ): Promise<PolicyVerdict> {
   if (!deps.contentPolicy) return allowed;
-  const checked = await checkSchedule(deps, by, wanted, stored);
+  const executor = stored && (await checkedExecutor(deps.db, by.teamId, executorOfSchedule(stored), by.creator));
+  const checked = await checkSchedule(deps, { ...by, ...(executor ? { executor } : {}) }, wanted, stored);
   if (checked.kind !== 'ok') return allowed;
   const { prompt, agent_config } = checked.wanted;
   const texts = [prompt, agent_config?.base_prompt ?? ''].map((text) => ({ kind: 'prompt' as const, text }));
@@ -57,11 +60,14 @@ export async function addSchedule(
   by: Principal,
   wanted: CreateScheduledAgentRequest,
 ): Promise<{ readonly kind: 'added'; readonly row: ScheduleRow } | { readonly kind: 'too_many' } | CheckFailure> {
-  const checked = await checkSchedule(deps, by, wanted);
-  if (checked.kind !== 'ok') return checked;
   const owner = ownerOf(by, wanted.team === false ? 'personal' : 'team');
   if (owner === 'forbidden') throw new Error('agents have no personal schedules');
-  const row = await createSchedule(deps.db, by, owner, checked.wanted, wanted.enabled);
+  const named = await executorOfRequest(deps.db, by, wanted.executor_uid);
+  if (named === null || !mayExecute(owner, named)) return executorRefused;
+  const executor = named ?? by.creator;
+  const checked = await checkSchedule(deps, { ...by, executor }, wanted);
+  if (checked.kind !== 'ok') return checked;
+  const row = await createSchedule(deps.db, by, owner, checked.wanted, wanted.enabled, executor);
   return row === 'too_many' ? { kind: 'too_many' } : { kind: 'added', row };
 }
 
@@ -71,6 +77,12 @@ export type ChangeOutcome =
   | { readonly kind: 'not_found' }
   | Exclude<PolicyVerdict, { kind: 'allowed' }>
   | CheckFailure;
+
+const executorRefused: CheckFailure = { kind: 'forbidden', detail: executorNotAllowed };
+
+/** Returns whether the runs of a schedule of this owner may act as the executor: those of a personal schedule act only as its person. */
+const mayExecute = ({ userUid }: Owner, executor: RunActor | undefined): boolean =>
+  userUid === undefined || executor === undefined || (executor.kind === 'user' && executor.uid === userUid);
 
 const noSchedule: ChangeOutcome = { kind: 'not_found' };
 
@@ -88,9 +100,14 @@ export async function changeSchedule(
   return await deps.db.transaction(async (tx): Promise<ChangeOutcome> => {
     const stored = await lockSchedule(tx, by, id, 'change');
     if (!stored) return noSchedule;
-    const checked = await checkSchedule({ ...deps, db: tx }, by, wanted, stored);
+    const named = await executorOfRequest(tx, by, wanted.executor_uid);
+    if (named === null || !mayExecute(ownerOfSchedule(stored), named)) return executorRefused;
+    const present = executorOfSchedule(stored);
+    const executor = named ?? (await checkedExecutor(tx, by.teamId, present, by.creator));
+    const checked = await checkSchedule({ ...deps, db: tx }, { ...by, executor }, wanted, stored);
     if (checked.kind !== 'ok') return checked;
-    return { kind: 'changed', row: await updateSchedule(tx, stored, by, checked.wanted, wanted.enabled) };
+    const row = await updateSchedule(tx, stored, by, checked.wanted, wanted.enabled, named ?? present);
+    return { kind: 'changed', row };
   });
 }
 

@@ -6,6 +6,7 @@ import { invalid, notFound, refuse, wrongCursor } from '../../platform/serving/r
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
 import { refusedSubmission } from '../../runs/runs/submit/translate.ts';
+import { type FindWaiting, withWaiting } from '../../team/access/contents/waiting-after-change.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { ownerOf } from '../../team/access/ownership.ts';
 import { serve, serveOnce } from '../../team/access/serve.ts';
@@ -19,13 +20,14 @@ import { listSchedules, readSchedule } from './schedules.ts';
 
 interface ScheduleRouteDeps extends ManageDeps {
   readonly signing: Signer;
+  readonly findWaiting: FindWaiting;
 }
 
 const noSchedule = () => notFound('schedule');
 
 /** The routes of schedules and of their history. */
 export function scheduleRoutes(deps: ScheduleRouteDeps): readonly ServedRoute[] {
-  const { db, signing } = deps;
+  const { db, signing, findWaiting } = deps;
 
   const itemOf = async (principal: Principal, row: ScheduleRow): Promise<ScheduledAgentItem> => {
     const [item] = await toItems(db, principal, [row], true);
@@ -87,7 +89,10 @@ export function scheduleRoutes(deps: ScheduleRouteDeps): readonly ServedRoute[] 
       const outcome = await changeSchedule(deps, principal, params.scheduleId, body);
       switch (outcome.kind) {
         case 'changed':
-          return await itemOf(principal, outcome.row);
+          return await withWaiting(
+            await itemOf(principal, outcome.row),
+            findWaiting(db, principal, 'schedule', outcome.row.id),
+          );
         case 'not_found':
           return noSchedule();
         case 'policy_violation':

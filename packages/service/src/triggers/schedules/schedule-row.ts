@@ -47,6 +47,9 @@ export const scheduleRow = {
   creator_uid: text(),
   editor_kind: text<RunActor['kind']>(),
   editor_uid: text(),
+  /** The runs of the schedule act as this person or agent. An edit does not change it. */
+  executor_kind: text<RunActor['kind']>(),
+  executor_uid: text(),
   /** Present revision of the schedule. Runs record it, because they execute the schedule's content. */
   revision: integer,
   created_at: timestamp,
@@ -58,6 +61,12 @@ export const ownerOfSchedule = ({
   team_id: teamId,
   user_uid: userUid,
 }: Pick<ScheduleRow, 'team_id' | 'user_uid'>): Owner => (userUid === null ? { teamId } : { teamId, userUid });
+
+/** Returns the person or agent for whom the runs of a schedule are created. */
+export const executorOfSchedule = ({ executor_kind: kind, executor_uid: uid }: ScheduleRow): RunActor => ({
+  kind,
+  uid,
+});
 
 /** SQL of the columns. `s` is the alias of the table. */
 export const scheduleColumns = Object.keys(scheduleRow)

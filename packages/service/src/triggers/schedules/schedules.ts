@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { maxSchedules } from '@runyard/contract/limits';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../platform/store/database/statement.ts';
+import type { RunActor } from '../../team/access/actor.ts';
 import { type Author, recordChange } from '../../team/access/audit/record.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { decideOwnership, maySee, type Owner, requireMaker } from '../../team/access/ownership.ts';
@@ -36,8 +37,9 @@ const insert = defineStatement({
   name: 'insert_schedule',
   text: `
     INSERT INTO schedules AS s (id, team_id, user_uid, name, cron_schedule, timezone, anchor_at, prompt, agent_config, agent_uid, mode, metadata,
-      overlap, max_live_runs, enabled, next_run_at, creator_kind, creator_uid, editor_kind, editor_uid)
-    VALUES ($1, $2, $18, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $16, $17) RETURNING ${scheduleColumns}`,
+      overlap, max_live_runs, enabled, next_run_at, creator_kind, creator_uid, editor_kind, editor_uid,
+      executor_kind, executor_uid)
+    VALUES ($1, $2, $18, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $16, $17, $19, $20) RETURNING ${scheduleColumns}`,
   row: scheduleRow,
 });
 
@@ -46,7 +48,7 @@ const update = defineStatement({
   text: `
     UPDATE schedules s SET name = $2, cron_schedule = $3, timezone = $4, anchor_at = $5, prompt = $6, agent_config = $7,
       agent_uid = $8, mode = $9, metadata = $10, overlap = $11, max_live_runs = $12, enabled = $13, next_run_at = $14,
-      editor_kind = $15, editor_uid = $16, spawn_failures = 0, last_spawn_error = NULL, updated_at = clock_timestamp()
+      editor_kind = $15, editor_uid = $16, executor_kind = $17, executor_uid = $18, spawn_failures = 0, last_spawn_error = NULL, updated_at = clock_timestamp()
     WHERE s.id = $1 RETURNING ${scheduleColumns}`,
   row: scheduleRow,
 });
@@ -118,6 +120,7 @@ const stateOf = ({
   max_live_runs,
   enabled,
   editor: row.editor_uid,
+  executor: row.executor_uid,
   prompt: `${row.prompt.length} characters`,
   environment_id: row.agent_config?.environment_id ?? null,
 });
@@ -142,9 +145,10 @@ export async function createSchedule(
   owner: Owner,
   wanted: WantedSchedule,
   enabled: boolean,
+  executor: RunActor,
 ): Promise<ScheduleRow | 'too_many'> {
   const { teamId, creator } = by;
-  if (!(await teamHasRoom(tx, teamId, 'schedules', maxSchedules))) return 'too_many';
+  if (!(await teamHasRoom(tx, by, 'schedules', maxSchedules))) return 'too_many';
   const now = await databaseClock(tx);
   const nextRunAt = enabled ? firstTime({ ...wanted, anchor_at: now, last_due_at: null }, now) : null;
   const [row] = await tx.query(insert, [
@@ -160,6 +164,8 @@ export async function createSchedule(
     creator.kind,
     creator.uid,
     owner.userUid ?? null,
+    executor.kind,
+    executor.uid,
   ]);
   if (!row) throw new Error('the schedule was not inserted');
   await recordChange(tx, by, { action: 'schedule.create', subject: subjectOf(row), after: stateOf(row) });
@@ -176,6 +182,7 @@ export async function updateSchedule(
   by: Author,
   wanted: WantedSchedule,
   enabled: boolean,
+  executor: RunActor,
 ): Promise<ScheduleRow> {
   const { anchorAt, nextRunAt } = changedTimes(stored, wanted, enabled, await databaseClock(tx));
   const [row] = await tx.query(update, [
@@ -189,6 +196,8 @@ export async function updateSchedule(
     nextRunAt,
     by.creator.kind,
     by.creator.uid,
+    executor.kind,
+    executor.uid,
   ]);
   if (!row) throw new Error('the schedule was not updated');
   if (!row.enabled) await skipWaitingStarts(tx, [row.id]);

@@ -1,4 +1,5 @@
 import { routes } from '@runyard/contract/routes';
+import { isAtLeast } from '@runyard/contract/wire/access';
 import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
@@ -10,6 +11,7 @@ import type { WebhookDirectory } from '../webhooks/ingest/directory.ts';
 import { readWebhook } from '../webhooks/webhooks.ts';
 import { type ReplayOutcome, replayDelivery } from './deliveries/replay.ts';
 import type { StartDeliveries } from './deliveries/start-deliveries.ts';
+import { previewAcceptances } from './preview-acceptances.ts';
 import { dryRunAutomation, simulateDelivery, type Unsimulated } from './simulate-delivery.ts';
 import { startByHand } from './times/start-by-hand.ts';
 
@@ -44,6 +46,11 @@ const refusedSimulation = (outcome: Unsimulated): Refusal =>
 
 /** The routes with which a person starts a run of a schedule now, replays a delivery, or simulates a start without creating a run. */
 export const startRoutes = (deps: StartRouteDeps): readonly ServedRoute[] => [
+  serve(routes.previewAcceptances, async ({ principal }) => {
+    const only = isAtLeast(principal.role, 'admin') ? undefined : principal.creator;
+    return { executors: await previewAcceptances(deps.db, principal.teamId, only) };
+  }),
+
   serveOnce(routes.runSchedule, {
     check: async ({ params }) => (isUuid(params.scheduleId) ? null : notFound('schedule')),
     work: async (tx, { principal, params }) => {

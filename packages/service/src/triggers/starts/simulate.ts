@@ -77,7 +77,7 @@ async function simulateStart(
   if (!row.enabled) refusals.push(disabledReason(row));
   const owner = (await readOwners(db, [], [row])).get(row.uid);
   if (!owner) throw new Error('the automation has no owner of starts');
-  if (owner.editorProblem !== null) refusals.push(owner.editorProblem);
+  if (owner.executorProblem !== null) refusals.push(owner.executorProblem);
   const lane = event.kind === 'time' ? null : laneOf(row, event.delivery.payload);
   const isLimited = liveLimitOf(owner) !== null;
   const [load] = isLimited ? await readLoads(db, [{ kind: 'automation', owner: row.uid, lane }]) : [];

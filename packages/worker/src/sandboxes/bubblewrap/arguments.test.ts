@@ -14,7 +14,7 @@ const shells = [
 ].filter(({ program }) => existsSync(program));
 
 function run(shell: (typeof shells)[number], given: Parameters<typeof initCommand>[1], command: readonly string[]) {
-  const [, ...args] = initCommand('label', given);
+  const [, ...args] = initCommand('label', given, false);
   // Does not run as root, because root could raise the limits again.
   const user = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
   const env = { PATH: '/usr/bin:/bin', ...commandSetting(command) };

@@ -1,3 +1,4 @@
+import { initShell } from '../../runtime/agent-program.ts';
 import type { SandboxFolders } from '../folders.ts';
 import type { SandboxLimits } from '../limits.ts';
 import { insideUid } from './filesystem.ts';
@@ -129,8 +130,13 @@ function limitScript({ nproc, nofile, fileBytes, dataBytes }: ProcessLimits): st
 /**
  * Returns the command that bwrap starts in every sandbox: a shell that sets the limits and then is init. The shell reads the agent's
  * command from its environment. `label` is an argument of this shell and also the process name of bwrap. So the worker can find init by the
- * label even if bwrap was killed and init still runs.
+ * label even if bwrap was killed and init still runs. `hasRuntime` is false for a sandbox without the agent's files, such as that of the probe.
  */
-export function initCommand(label: string, limits: ProcessLimits): string[] {
-  return ['/bin/sh', '-c', `${limitScript(limits)}\n${initScript}`, label];
+export function initCommand(label: string, limits: ProcessLimits, hasRuntime = true): string[] {
+  return [
+    hasRuntime ? `${inside.runtime}/${initShell}` : '/bin/sh',
+    '-c',
+    `${limitScript(limits)}\n${initScript}`,
+    label,
+  ];
 }

@@ -1,21 +1,21 @@
-import { cacheAnswers } from '../../cache/answer.ts';
-import type { Cache } from '../../cache/cache.ts';
-import { memoryAnswers } from '../../relay/memory-answers.ts';
-import { openRelay, type Upstream } from '../../relay/relay.ts';
+import type { RelayThread } from '../../relay/relay-thread.ts';
 import type { SandboxContents } from './prepare.ts';
 
-/** Returns the contents of an agent's sandbox: the runtime, and a relay to the service. */
-export function agentContents(
-  runtime: string,
-  upstream: Upstream,
-  cache?: Pick<Cache, 'read' | 'write'>,
-): SandboxContents {
-  return {
-    runtime,
-    relay: (socketPath, uid, { runToken, memory }) => {
-      const { basePath } = upstream;
-      const own = [memoryAnswers(basePath, memory), ...(cache ? [cacheAnswers({ cache, basePath, runToken })] : [])];
-      return openRelay(socketPath, upstream, uid, own);
-    },
-  };
+/** The addresses that the relay of an agent reaches. */
+export interface RelayTargets {
+  /** URL of the service without `/api/v1`. */
+  readonly serviceRoot: string;
+  /** Socket of the worker's cache. If it is absent, agents store nothing for later runs. */
+  readonly cacheSocket?: string | undefined;
 }
+
+/** Returns the contents of an agent's sandbox: the runtime, a relay to the service, and a proxy. */
+export const agentContents = (
+  runtime: string,
+  relays: RelayThread,
+  { serviceRoot, cacheSocket }: RelayTargets,
+): SandboxContents => ({
+  runtime,
+  relay: (socketPath, uid, memory) => relays.openRelay({ socketPath, uid, serviceRoot, cacheSocket }, memory),
+  proxy: (order, report) => relays.openProxy(order, report),
+});

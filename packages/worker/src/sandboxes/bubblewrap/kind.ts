@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { type RelayThread, startRelayThread } from '../../relay/relay-thread.ts';
 import { agentNode } from '../../runtime/agent-program.ts';
 import { makeRuntime } from '../../runtime/runtime.ts';
 import { makeSupervisorProgram } from '../../runtime/supervisor-program.ts';
@@ -14,7 +15,7 @@ import { openCgroup } from '../cgroups/group.ts';
 import { listGroups, removeHierarchy } from '../cgroups/hierarchy.ts';
 import { findGvisor, type Gvisor } from '../gvisor/find-gvisor.ts';
 import type { SandboxBackend } from '../sandbox.ts';
-import type { SandboxSupervisors } from '../supervisors.ts';
+import type { SandboxSupervisors, SupervisorProgram } from '../supervisors.ts';
 import { bubblewrapBackend, type MakeSandbox } from './backend.ts';
 import { agentContents } from './contents.ts';
 import { findBubblewrap } from './find-bubblewrap.ts';
@@ -114,10 +115,13 @@ async function open(kind: 'bubblewrap' | 'gvisor', request: OpenRequest): Promis
     inUse: supervisors?.runtimesInUse ?? [],
     log,
   });
+  // The supervisor uses the same file of Node as the agents, so that the machine needs the memory for Node's code only once.
+  const program = await makeSupervisorProgram(state.folder, path.join(runtime, agentNode));
+  const place = supervisors ?? startRelayThread(program.entry);
   const make =
-    supervisors === undefined
-      ? inThisProcess(ground, runtime, request)
-      : await supervised(ground, runtime, request, supervisors);
+    'prepare' in place
+      ? supervised(ground, runtime, request, place, program)
+      : inThisProcess(ground, runtime, request, place);
   // No agents wait in gVisor, because such an agent would need more memory than the pool of waiting agents expects.
   const warm = kind === 'bubblewrap' ? request.warmSandboxes : 0;
   const backend = bubblewrapBackend({ limits, level, make, warm, log });
@@ -125,6 +129,7 @@ async function open(kind: 'bubblewrap' | 'gvisor', request: OpenRequest): Promis
     ...backend,
     async close() {
       await backend.close();
+      if (!('prepare' in place)) await place.close();
       if (cgroups.ok) await removeHierarchy(cgroups.hierarchy);
     },
   };
@@ -134,9 +139,10 @@ async function open(kind: 'bubblewrap' | 'gvisor', request: OpenRequest): Promis
 function inThisProcess(
   ground: BubblewrapGround,
   runtime: string,
-  { upstream, serviceRoot, cache }: OpenRequest,
+  { serviceRoot, cacheSocket }: OpenRequest,
+  relays: RelayThread,
 ): MakeSandbox {
-  const contents = agentContents(runtime, upstream, cache);
+  const contents = agentContents(runtime, relays, { serviceRoot, cacheSocket });
   return async (limits, isWarm) => {
     const sandbox = await prepareSandbox({ ...ground, limits }, contents);
     if (!isWarm) return sandbox;
@@ -149,14 +155,13 @@ function inThisProcess(
 }
 
 /** Returns the function that makes sandboxes which continue when this process ends, because each has a supervisor process. */
-async function supervised(
+function supervised(
   { log: _, ...ground }: BubblewrapGround,
   runtime: string,
-  { state, serviceRoot, cache }: OpenRequest,
+  { serviceRoot, cacheSocket }: OpenRequest,
   supervisors: SandboxSupervisors,
-): Promise<MakeSandbox> {
-  // The supervisor uses the same file of Node as the agents, so that the machine needs the memory for Node's code only once.
-  const program = await makeSupervisorProgram(state.folder, path.join(runtime, agentNode));
+  program: SupervisorProgram,
+): MakeSandbox {
   return (limits, isWarm) => {
     const id = newSandboxId();
     const preparation: BubblewrapPreparation = {
@@ -165,7 +170,7 @@ async function supervised(
       runtime,
       isWarm,
       serviceRoot,
-      ...(cache === undefined ? {} : { cacheSocket: supervisors.cacheSocket }),
+      ...(cacheSocket === undefined ? {} : { cacheSocket }),
     };
     const { cgroups, stateRoot } = ground;
     const traces = { id, stateRoot, ...marksOf(ground, id), ...(cgroups === undefined ? {} : { cgroups }) };

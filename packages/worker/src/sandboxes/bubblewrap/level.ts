@@ -94,7 +94,13 @@ export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupS
   if (cgroups.ok && cgroups.hierarchy.cpu !== undefined) features.push('cpu');
   if (gvisor === undefined && cgroups.ok && cgroups.hierarchy.freezer !== undefined) features.push('freeze');
   if (ground.disks.ok) features.push('disk-quota');
-  const missing = missingFeatures(ground, cgroups, features, facts.get('ls') === '1');
+  const missing = missingFeatures(
+    ground,
+    await readFlag('/proc/sys/fs/inotify/max_user_instances'),
+    cgroups,
+    features,
+    facts.get('ls') === '1',
+  );
   return { ok: true, reasons: [], level: { backend, features, missing } };
 }
 
@@ -113,6 +119,7 @@ const hostKernel = (): string => `${os.release()} ${os.version()}`;
 /** Returns the features that the sandboxes on this machine do not have. Each has the reason why it is missing. */
 function missingFeatures(
   { gvisor, disks }: BubblewrapGround,
+  inotifyInstances: string,
   cgroups: CgroupSearch,
   features: readonly string[],
   listsFiles: boolean,
@@ -122,7 +129,7 @@ function missingFeatures(
   if (!features.includes('user'))
     add(
       'user',
-      'sandboxes share the worker’s user, because only root can give each one its own; run the worker as root',
+      `sandboxes share the worker’s user, because only root can give each one its own, so one run can use up what the kernel counts for a user, such as all ${inotifyInstances} inotify instances (fs.inotify.max_user_instances); run the worker as root`,
     );
   if (!cgroups.ok) {
     const how = gvisor === undefined ? 'memory is limited per process, not per sandbox' : 'memory is not limited';

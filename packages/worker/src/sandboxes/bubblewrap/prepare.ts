@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
+import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import type { SandboxEgress } from '../../egress/egress.ts';
 import type { SandboxMemory } from '../../relay/memory-answers.ts';
-import type { Relay } from '../../relay/socket-server.ts';
+import type { ProxyOrder, SandboxProxy, SandboxRelay } from '../../relay/relay-thread.ts';
 import { type Cgroup, openCgroup } from '../cgroups/group.ts';
 import { usedInFolders, usedOnFileSystem } from '../disk/measure.ts';
 import { processesBelow, processesBeside } from '../disk/unlinked-files.ts';
@@ -31,20 +32,19 @@ import { type BubblewrapProcess, isOfAgent, startBubblewrap } from './process.ts
 const ownProcesses = 2;
 const megabyte = 1024 * 1024;
 
-/** The state of a sandbox that its relay reads to answer requests of the agent. */
-export interface SandboxOfRelay {
-  /** Returns the run token, or an empty text before the agent of the run starts. */
-  runToken(): string;
-  memory(): Promise<SandboxMemory>;
-}
-
 /** Files and folders of a sandbox other than the workspace and the home folder. */
 export interface SandboxContents {
   /** Folder of the machine that the sandbox sees as /opt/runyard. */
   readonly runtime?: string;
   readonly writableCache?: SandboxView['writableCache'];
-  /** Opens the relay on a socket. Absent: the sandbox cannot connect to anything. */
-  readonly relay?: (socketPath: string, uid: number | undefined, sandbox: SandboxOfRelay) => Promise<Relay>;
+  /** Opens the relay on a socket. The relay reads `memory` to answer requests of the agent. Absent: the sandbox cannot connect to anything. */
+  readonly relay?: (
+    socketPath: string,
+    uid: number | undefined,
+    memory: () => Promise<SandboxMemory>,
+  ) => Promise<SandboxRelay>;
+  /** Opens the proxy. Absent: the sandbox cannot reach hosts. */
+  readonly proxy?: (order: ProxyOrder, report: (denied: DeniedConnections) => void) => Promise<SandboxProxy>;
 }
 
 /** A sandbox that can run any command: the agent, or the script of the probe. */
@@ -100,13 +100,12 @@ export async function prepareSandbox(
   const uid = identity?.uid;
   let made = false;
   let folders: SandboxFolders | undefined;
-  let relay: Relay | undefined;
-  let egress: Relay | undefined;
+  let relay: SandboxRelay | undefined;
+  let egress: SandboxProxy | undefined;
   let cgroup: Cgroup | undefined;
   let process: BubblewrapProcess | undefined;
   let verdict: SandboxVerdict | undefined;
   let watch: { stop(): void } | undefined;
-  let tokenOfRun = '';
   let isWaiting = false;
 
   const dispose = async (): Promise<void> => {
@@ -140,10 +139,10 @@ export async function prepareSandbox(
       ...(ground.disks.ok ? { diskMb: limits.diskMb } : {}),
     });
     [relay, cgroup] = await Promise.all([
-      contents.relay?.(path.join(folders.top, 'relay.sock'), uid, {
-        runToken: () => tokenOfRun,
-        memory: async () => ({ oom_kills: (await cgroup?.oomKills()) ?? 0, memory_mb: limits.memoryMb }),
-      }),
+      contents.relay?.(path.join(folders.top, 'relay.sock'), uid, async () => ({
+        oom_kills: (await cgroup?.oomKills()) ?? 0,
+        memory_mb: limits.memoryMb,
+      })),
       ground.cgroups &&
         openCgroup(ground.cgroups, id, {
           memoryMb: limits.memoryMb,
@@ -156,10 +155,14 @@ export async function prepareSandbox(
       label,
       command:
         gvisor === undefined
-          ? initCommand(label, {
-              ...processLimits,
-              ...(cgroup === undefined ? { dataBytes: Math.max(limits.memoryMb * megabyte, leastDataBytes) } : {}),
-            })
+          ? initCommand(
+              label,
+              {
+                ...processLimits,
+                ...(cgroup === undefined ? { dataBytes: Math.max(limits.memoryMb * megabyte, leastDataBytes) } : {}),
+              },
+              contents.runtime !== undefined,
+            )
           : containerCommand(gvisor, label, ground.nofile),
       ...(uid === undefined ? {} : { uid }),
       ...(cgroup === undefined ? {} : { cgroup }),
@@ -233,7 +236,7 @@ export async function prepareSandbox(
   };
 
   const run: RawSandbox['run'] = (command, env, runToken = '') => {
-    tokenOfRun = runToken;
+    relay?.setRunToken?.(runToken);
     begin(command, env, runToken);
     watchOwnDisk();
     return started;
@@ -241,13 +244,14 @@ export async function prepareSandbox(
 
   /** Sends the run to the waiting agent. */
   const handOver = (launch: AgentLaunch): void => {
-    tokenOfRun = launch.runToken;
+    relay?.setRunToken?.(launch.runToken);
     started.give(JSON.stringify(launch));
     watchOwnDisk();
   };
 
   const ended = started.ended.then(async (end): Promise<SandboxExit> => {
     watch?.stop();
+    await egress?.end();
     const outOfMemory = ((await cgroup?.oomKills()) ?? 0) > 0;
     return { ...end, outOfMemory, ...(verdict === undefined ? {} : { verdict }) };
   });
@@ -257,9 +261,11 @@ export async function prepareSandbox(
     workspace: hostFolders.workspace,
     run,
     async openEgress(opening) {
-      egress = await opening.open(egressSocket, uid).catch((error: Error) => {
-        throw notPrepared(error);
-      });
+      egress = await contents
+        .proxy?.({ ...opening.order, socketPath: egressSocket, uid }, opening.report)
+        .catch((error: Error) => {
+          throw notPrepared(error);
+        });
     },
     isAlive: started.isAlive,
     gone: started.ended,

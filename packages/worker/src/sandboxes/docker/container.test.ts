@@ -7,6 +7,7 @@ const view: ContainerView = {
   folders: { top: '/s/1', workspace: '/s/1/workspace', home: '/s/1/home' },
   runtimeFolder: '/r',
   files: { '/etc/passwd': '/s/1/passwd' },
+  hasInit: false,
   hasRelay: true,
   hasEgress: false,
   uid: 70_001,

@@ -1,6 +1,7 @@
 /** The request that makes the engine create the container of a sandbox. */
 import { harnessFolderInside } from '@runyard/contract/agent/harness-presets/presets';
 import { isVariableName } from '@runyard/contract/wire/variable-names';
+import { containerInit } from '../../runtime/container-init.ts';
 import { inside } from '../bubblewrap/arguments.ts';
 import type { SandboxFolders } from '../folders.ts';
 import type { SandboxLimits } from '../limits.ts';
@@ -17,6 +18,8 @@ export interface ContainerView {
   readonly harnessDir?: string | undefined;
   /** Files of the machine that are mounted only in this sandbox. The keys are paths inside the container. */
   readonly files: Readonly<Record<string, string>>;
+  /** True if the first process of the container is Runyard's copy of the init. False: the engine's init. */
+  readonly hasInit: boolean;
   readonly hasRelay: boolean;
   readonly hasEgress: boolean;
   /** Uid and gid of the sandbox's processes. They are the same inside and outside of the container. */
@@ -32,7 +35,7 @@ export interface ContainerView {
 
 const megabyte = 1024 * 1024;
 /**
- * The process limit of the container is higher by one than the process limit of the sandbox, because the engine's init also counts as a
+ * The process limit of the container is higher by one than the process limit of the sandbox, because init also counts as a
  * process of the container.
  */
 const ownProcesses = 1;
@@ -59,13 +62,14 @@ export function containerRequest(view: ContainerView): object {
   // instance shape.
   const cpus = limits.cpus > 0 ? limits.cpus : (view.vcpus ?? 0);
   const limit = (Name: string, value: number) => ({ Name, Soft: value, Hard: value });
+  const command = view.hasInit ? [`${inside.runtime}/${containerInit}`, '--', ...view.command] : view.command;
   return {
     Image: image.id,
     Hostname: 'sandbox',
     User: `${view.uid}:${view.gid}`,
     WorkingDir: inside.workspace,
-    Entrypoint: view.command.slice(0, 1),
-    Cmd: view.command.slice(1),
+    Entrypoint: command.slice(0, 1),
+    Cmd: command.slice(1),
     Env: containerEnvironment(image.env, view.env),
     Labels: view.labels,
     Healthcheck: { Test: ['NONE'] },
@@ -80,7 +84,7 @@ export function containerRequest(view: ContainerView): object {
     HostConfig: {
       ...(view.runtime === undefined ? {} : { Runtime: view.runtime }),
       ...(cpus > 0 ? { NanoCpus: Math.round(cpus * 1e9) } : {}),
-      Init: true,
+      Init: !view.hasInit,
       AutoRemove: false,
       RestartPolicy: { Name: 'no' },
       LogConfig: { Type: 'none' },

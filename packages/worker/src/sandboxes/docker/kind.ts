@@ -1,6 +1,7 @@
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { type RelayThread, startRelayThread } from '../../relay/relay-thread.ts';
 import { placePortableNode } from '../../runtime/portable-node.ts';
 import { makeRuntime } from '../../runtime/runtime.ts';
 import { makeSupervisorProgram } from '../../runtime/supervisor-program.ts';
@@ -19,6 +20,7 @@ import { type Engine, type EngineAddress, findEngine, openEngine, socketOf } fro
 import { containerLabels, containerName, listSandboxes, removeContainer } from '../engine/names.ts';
 import { ownerLabel, ownerVariable } from '../markers.ts';
 import type { SandboxBackend } from '../sandbox.ts';
+import type { SupervisorProgram } from '../supervisors.ts';
 import { aboutEngine } from './about-engine.ts';
 import { dockerBackend, type MakeContainerSandbox } from './backend.ts';
 import { readCredentials } from './images/credentials.ts';
@@ -140,32 +142,42 @@ async function open(request: OpenRequest): Promise<SandboxBackend> {
     labels: containerLabels(state.owner),
     newContainerName: () => containerName(state.owner, `check-${process.pid}-${++checks}`),
   });
+  // The supervisor uses the Node of this process, because the Node of the agents can run only inside containers.
+  const program = await makeSupervisorProgram(state.folder, process.execPath);
+  const place = supervisors ?? startRelayThread(program.entry);
   const make =
-    supervisors === undefined
-      ? inThisProcess(ground, runtime, request)
-      : await supervised(ground, runtime, request, supervisors);
-  return dockerBackend(level, images, settings.RUNYARD_DOCKER_IMAGE, make);
+    'prepare' in place
+      ? supervised(ground, runtime, request, place, program)
+      : inThisProcess(ground, runtime, request, place);
+  const backend = dockerBackend(level, images, settings.RUNYARD_DOCKER_IMAGE, make);
+  return {
+    ...backend,
+    async close() {
+      await backend.close();
+      if (!('prepare' in place)) await place.close();
+    },
+  };
 }
 
 /** Returns the function that makes sandboxes which end together with this process. */
 function inThisProcess(
   ground: ContainerGround,
   runtime: string,
-  { upstream, cache }: OpenRequest,
+  { serviceRoot, cacheSocket }: OpenRequest,
+  relays: RelayThread,
 ): MakeContainerSandbox {
-  const contents = agentContents(runtime, upstream, cache);
+  const contents = agentContents(runtime, relays, { serviceRoot, cacheSocket });
   return (order) => prepareContainer(ground, contents, { ...order, runtime });
 }
 
 /** Returns the function that makes sandboxes which continue when this process ends, because each has a supervisor process. */
-async function supervised(
+function supervised(
   { log: _, ...ground }: ContainerGround,
   runtime: string,
-  { state, serviceRoot, cache, instanceId }: OpenRequest,
+  { state, serviceRoot, cacheSocket, instanceId }: OpenRequest,
   supervisors: NonNullable<OpenRequest['supervisors']>,
-): Promise<MakeContainerSandbox> {
-  // The supervisor uses the Node of this process, because the Node of the agents can run only inside containers.
-  const program = await makeSupervisorProgram(state.folder, process.execPath);
+  program: SupervisorProgram,
+): MakeContainerSandbox {
   return (order) => {
     const preparation: ContainerPreparation = {
       backend: 'docker',
@@ -173,7 +185,7 @@ async function supervised(
       ground,
       runtime,
       serviceRoot,
-      ...(cache === undefined ? {} : { cacheSocket: supervisors.cacheSocket }),
+      ...(cacheSocket === undefined ? {} : { cacheSocket }),
     };
     const traces = {
       id: order.id,

@@ -1,10 +1,12 @@
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { harnessFolderInside } from '@runyard/contract/agent/harness-presets/presets';
 import type { SandboxEgress } from '../../egress/egress.ts';
-import type { Relay } from '../../relay/socket-server.ts';
+import type { SandboxProxy, SandboxRelay } from '../../relay/relay-thread.ts';
 import { agentProgram, readableAgentProgram } from '../../runtime/agent-program.ts';
+import { containerInit } from '../../runtime/container-init.ts';
 import { baseEnvironment, madeForRun } from '../base-environment.ts';
 import { inside } from '../bubblewrap/arguments.ts';
 import { takeIdentity } from '../bubblewrap/identities.ts';
@@ -63,7 +65,7 @@ export type ContainerOrder = Pick<
  */
 export async function prepareContainer(
   ground: ContainerGround,
-  contents: Pick<SandboxContents, 'relay'>,
+  contents: Pick<SandboxContents, 'relay' | 'proxy'>,
   order: ContainerOrder,
 ): Promise<ContainerSandbox> {
   const { id, limits } = order;
@@ -73,15 +75,14 @@ export async function prepareContainer(
   const uid = identity?.uid;
   let folders: SandboxFolders | undefined;
   let files: Readonly<Record<string, string>> = {};
-  let relay: Relay | undefined;
-  let egress: Relay | undefined;
+  let relay: SandboxRelay | undefined;
+  let egress: SandboxProxy | undefined;
   let running: RunningContainer | undefined;
   let isMade = false;
   let isKilled = false;
   let isOver = false;
   let verdict: SandboxVerdict | undefined;
   let watch: { stop(): void } | undefined;
-  let tokenOfRun = '';
   const ended = Promise.withResolvers<SandboxExit>();
 
   const dispose = async (): Promise<void> => {
@@ -111,10 +112,10 @@ export async function prepareContainer(
       ...(ground.disks.ok ? { diskMb: limits.diskMb } : {}),
     });
     files = await writeUserFiles(folders.top, uid ?? process.getuid?.() ?? 0, uid ?? process.getgid?.() ?? 0);
-    relay = await contents.relay?.(path.join(folders.top, 'relay.sock'), uid, {
-      runToken: () => tokenOfRun,
-      memory: async () => ({ oom_kills: (await running?.oomKills()) ?? 0, memory_mb: limits.memoryMb }),
-    });
+    relay = await contents.relay?.(path.join(folders.top, 'relay.sock'), uid, async () => ({
+      oom_kills: (await running?.oomKills()) ?? 0,
+      memory_mb: limits.memoryMb,
+    }));
   } catch (error) {
     await dispose();
     throw notPrepared(error as Error);
@@ -152,7 +153,7 @@ export async function prepareContainer(
       : await usedInFolders([hostFolders.workspace, hostFolders.home], async () => [], signal);
 
   const run: ContainerSandbox['run'] = async (command, env, runToken = '') => {
-    tokenOfRun = runToken;
+    relay?.setRunToken?.(runToken);
     const [variable = '', value = ''] = `${ownerVariable(ground.owner)}${id}`.split('=');
     const json = containerRequest({
       ...(ground.runtime === undefined ? {} : { runtime: ground.runtime }),
@@ -162,6 +163,8 @@ export async function prepareContainer(
       runtimeFolder: order.runtime,
       harnessDir: ground.harnessDir,
       files,
+      // A container runtime that must read programs cannot start the unreadable init.
+      hasInit: !ground.readsPrograms && existsSync(path.join(order.runtime, containerInit)),
       hasRelay: relay !== undefined,
       hasEgress: egress !== undefined,
       uid: uid ?? process.getuid?.() ?? 0,
@@ -207,6 +210,7 @@ export async function prepareContainer(
   const follow = async (): Promise<void> => {
     const end = await running?.ended;
     watch?.stop();
+    await egress?.end();
     if (end !== undefined) ended.resolve({ ...end, ...(verdict === undefined ? {} : { verdict }) });
   };
 
@@ -215,7 +219,8 @@ export async function prepareContainer(
     workspace: hostFolders.workspace,
     run,
     async openEgress(opening) {
-      egress = await opening.open(path.join(hostFolders.top, 'egress.sock'), uid).catch((error: Error) => {
+      const socketPath = path.join(hostFolders.top, 'egress.sock');
+      egress = await contents.proxy?.({ ...opening.order, socketPath, uid }, opening.report).catch((error: Error) => {
         throw notPrepared(error);
       });
     },

@@ -145,7 +145,8 @@ async function runProbe({ engine, ground, limits, runtime }: ContainerProbe, nod
   await makeEmptyImage(engine, name);
   try {
     const sandbox = await prepareContainer(
-      ground,
+      // The engine's init, because the container runtime may not start an unreadable one.
+      { ...ground, readsPrograms: true },
       {
         relay: (socketPath, uid) =>
           listenOnSocket(

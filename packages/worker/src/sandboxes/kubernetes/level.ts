@@ -28,7 +28,7 @@ export function levelOf({ runtimeClass }: Pick<PodGround, 'runtimeClass'>): Sand
     missing.push({
       feature: 'private-memory',
       reason:
-        "commands of a run may be able to read the memory of its agent: with a RuntimeClass the agent's program must be readable, because gVisor cannot start an unreadable program",
+        "the worker cannot see the runtime of the RuntimeClass: on a Linux kernel, such as that of Kata, commands of a run cannot read the memory of its agent; gVisor cannot start an unreadable program, so there only gVisor's own kernel protects the agent",
     });
   } else {
     features.push('private-memory');

@@ -1,9 +1,9 @@
 /** Opens the backend. This file and the files that it imports need the client library. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { isIP } from 'node:net';
 import os from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isLoopback } from '@runyard/system/address-rules';
 import { readAuthorities } from '@runyard/system/trust-authorities';
 import {
   type AdoptableSandbox,
@@ -84,8 +84,7 @@ function groundOf({ cluster, secret, settings, log }: GroundRequest): Kubernetes
 function serviceRootOf(settings: KubernetesSettings, serviceRoot: string): string {
   const given = settings.RUNYARD_KUBERNETES_SERVICE_URL;
   if (given !== undefined) return given;
-  const host = new URL(serviceRoot).hostname.replace(/^\[|\]$/g, '');
-  if (host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.')))
+  if (isLoopback(new URL(serviceRoot)))
     throw new Error(
       `pods cannot reach the service at ${serviceRoot}: set RUNYARD_KUBERNETES_SERVICE_URL to a URL that they can`,
     );

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdir, mkdtemp, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { places, starter } from './scripts.ts';
+import { placeAgent, places, starter } from './scripts.ts';
 
 let root = '';
 beforeEach(async () => {
@@ -35,3 +35,34 @@ test.each(['/run', '/agent', '/home'])(
     expect(stderr).toContain(`the image of the run is refused: ${root}${name}`);
   },
 );
+
+/** Runs the script that places the agent, with a Node that behaves as `node` does. Returns the mode of the placed Node and the output. */
+async function place(node: string, mayBeReadable: boolean) {
+  const moved = (text: string) => text.replace(/(?<=')\/(?:agent|target|token|secret)(?=['/])/g, `${root}$&`);
+  for (const name of ['target', 'token', 'secret']) await mkdir(`${root}/${name}`, { recursive: true });
+  await writeFile(`${root}/agent/node`, node, { mode: 0o755 });
+  await writeFile(`${root}/secret/token`, 'ryr_token');
+  const { status, stderr } = spawnSync(process.execPath, ['-e', moved(placeAgent(mayBeReadable))], {
+    encoding: 'utf8',
+  });
+  return { status, stderr, mode: (await stat(`${root}/target/node`)).mode & 0o777 };
+}
+
+/** The kernel cannot start a program of this kind, as gVisor cannot start an unreadable one. */
+const notStarted = '#!/\n';
+
+test('the agent stays unreadable in every runtime that can start it, with a RuntimeClass too', async () => {
+  expect(await place('#!/bin/sh\n', true)).toEqual({ status: 0, stderr: '', mode: 0o111 });
+});
+
+test('the agent becomes readable only if the runtime cannot start an unreadable program, and a RuntimeClass is set', async () => {
+  expect(await place(notStarted, true)).toMatchObject({ status: 0, mode: 0o555 });
+});
+
+test('without a RuntimeClass, a runtime that cannot start an unreadable program is refused', async () => {
+  expect(await place(notStarted, false)).toMatchObject({
+    status: 3,
+    stderr: expect.stringContaining('set RUNYARD_KUBERNETES_RUNTIME_CLASS'),
+    mode: 0o111,
+  });
+});

@@ -53,11 +53,13 @@ program.start();
 /**
  * Copies the agent from its own image to the volume that the container of the run sees, and copies the token to a file that the agent
  * removes. The copy of the agent belongs to another user than the agent. The user of the agent can start the copied Node but cannot
- * read its file, so no command of the run can trace the agent (docs/isolation.md). `isReadable`: true if the file must be readable,
- * because runtimes such as gVisor cannot start an unreadable program.
+ * read its file, so no command of the run can trace the agent (docs/isolation.md). Some runtimes, such as gVisor, cannot start an unreadable
+ * program; only their kernels refuse to trace a process that is not a descendant. So the script tries whether the kernel of the pod starts
+ * the unreadable file. If it does not, `mayBeReadable` decides between a readable file and a failure.
  */
-export const placeAgent = (isReadable: boolean): string => `
+export const placeAgent = (mayBeReadable: boolean): string => `
 const fs = require('node:fs');
+const { spawnSync } = require('node:child_process');
 const from = '${places.agent}';
 const to = '${placing.target}';
 for (const name of ['node', 'program/main.cjs']) {
@@ -69,7 +71,13 @@ for (const name of ['node', 'program/main.cjs']) {
 for (const entry of fs.readdirSync(from + '/', { withFileTypes: true }))
   if (entry.isFile() || ['program', 'commands', 'bin'].includes(entry.name))
     fs.cpSync(from + '/' + entry.name, to + '/' + entry.name, { recursive: true, verbatimSymlinks: true });
-fs.chmodSync(to + '/node', ${isReadable ? '0o555' : '0o111'});
+fs.chmodSync(to + '/node', 0o111);
+const { error } = spawnSync(to + '/node', ['--version'], { env: {}, stdio: 'ignore' });
+if (error?.code === 'EACCES' && ${mayBeReadable}) fs.chmodSync(to + '/node', 0o555);
+else if (error) {
+  console.error('the runtime of the pod cannot start a program whose file is unreadable (' + error.code + '): set RUNYARD_KUBERNETES_RUNTIME_CLASS to a RuntimeClass with gVisor or with a Linux kernel');
+  process.exit(3);
+}
 fs.writeFileSync(to + '/start.mjs', ${JSON.stringify(starter)}, { mode: 0o644 });
 fs.mkdirSync(to + '/etc');
 for (const [name, text] of Object.entries(${JSON.stringify(userFiles(agentUser, agentUser))})) fs.writeFileSync(to + '/etc/' + name, text, { mode: 0o644 });

@@ -42,6 +42,8 @@ interface Run {
   readonly conversation: Conversation;
   /** Texts of the conversation that the agent read when the run began. */
   readonly read: readonly Text[];
+  /** True: one of these texts was not accepted when the run was created, so the run was created without personal rights. */
+  readonly isCut: boolean;
   /** Texts that ran in the sandbox, or whose files the sandbox got. */
   touched: readonly Text[];
   token: string;
@@ -52,7 +54,7 @@ interface Run {
 
 const send = async <T>(method: string, path: string, key: string, body?: object) =>
   await service.request<T>(method, path, { key, ...(body ? { body } : {}) });
-const isFine = (run: Run, texts: readonly Text[]) =>
+const isFine = (run: Pick<Run, 'executor'>, texts: readonly Text[]) =>
   texts.every(({ by, acceptedBy }) => by === run.executor || acceptedBy.has(run.executor));
 
 const report = async (run: Run, ...events: object[]) => {
@@ -101,6 +103,7 @@ async function create(executor: Person, hasSecret: boolean, conversation?: Conve
     executor,
     conversation: of,
     read,
+    isCut: !isFine({ executor }, read),
     touched: [],
     token: '',
     executionId: '',
@@ -236,7 +239,11 @@ test('no personal right reaches a sandbox in which a text of somebody else ran, 
         for (const each of runs.filter(({ isLive }) => isLive)) {
           const has = (await credentialsOf(db, each.executionId)) === 'personal';
           if (has) expect(isFine(each, each.touched), JSON.stringify([operations, each.touched])).toBe(true);
-          else expect(isFine(each, [...each.touched, ...each.read]), JSON.stringify([operations, each.id])).toBe(false);
+          else
+            expect(
+              each.isCut || !isFine(each, [...each.touched, ...each.read]),
+              JSON.stringify([operations, each.id]),
+            ).toBe(true);
           if (has) personal += 1;
           else withheld += 1;
         }

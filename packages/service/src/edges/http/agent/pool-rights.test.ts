@@ -59,14 +59,14 @@ test("a run has no personal secret in a colleague's pool until its executor acce
   const pool = await connect(colleague.key);
   const refused = await service.problem(403, 'POST', '/agent/runs', { key: owner.key, body: runIn(pool) });
   expect(refused.error_code).toBe('not_authorized');
-  for (const part of ['secret MINE', `revision 1 of the worker pool ${pool} belongs to`, colleague.uid])
+  for (const part of ['secret MINE', `revision 1 of the worker pool ${pool} has machines of`, colleague.uid])
     expect(refused.detail).toContain(part);
   expect(refused.detail).toContain(`bin/runyard accept worker_pool ${uidOf(pool)}`);
 
   const uid = uidOf(pool);
   const waiting = await service.request('GET', `/acceptances?kind=worker_pool&uid=${uid}`, { key: owner.key });
   expect(waiting.body).toMatchObject({
-    waiting: [{ uid, name: pool, revision: 1, author: { uid: colleague.uid }, difference: [{}, {}, {}] }],
+    waiting: [{ uid, name: pool, revision: 1, author: { uid: colleague.uid }, difference: [{}, {}] }],
   });
   const body = { kind: 'worker_pool', uid, revision: 1 };
   const accepted = await service.request('POST', '/acceptances', { key: owner.key, body });
@@ -100,7 +100,7 @@ test('runs that name a pool get no secrets if an agent key is the first to conne
   for (const runId of [personal, ofTeam]) {
     expect(await resolve(runId)).toMatchObject({ status: 401, names: [], credentials: 'team' });
     const message = (await itemOf(runId)).status_message?.message;
-    for (const part of [`worker pool ${name} belongs to`, `accept worker_pool ${uidOf(name)}`, `rerun ${runId}`])
+    for (const part of [`worker pool ${name} has machines of`, `accept worker_pool ${uidOf(name)}`, `rerun ${runId}`])
       expect(message).toContain(part);
   }
   // A secret that only the environment names is not granted.

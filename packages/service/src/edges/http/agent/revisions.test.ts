@@ -97,7 +97,8 @@ test('the list of waiting acceptances reads only the contents that it shows', as
   for (const letter of ['a', 'b', 'c', 'd'])
     await environment({ name: 'Large', description: letter.repeat(700_000) }, colleague.key);
   const [row] = await db.query<{ team: string }>(
-    `UPDATE content_revisions SET author_uid = 'gone' WHERE content->>'name' = 'Large' RETURNING team_id AS team`,
+    `UPDATE content_revisions SET texts = replace(texts::text, '${colleague.uid}', 'gone')::jsonb WHERE content->>'name' = 'Large'
+     RETURNING team_id AS team`,
   );
   let length = 0;
   const query: Queryable['query'] = async (...parameters: Parameters<typeof db.query>) => {

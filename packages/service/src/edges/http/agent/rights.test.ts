@@ -189,8 +189,10 @@ describe('a run in an environment that another person changed', () => {
     await service.request('DELETE', `/teams/${team}/members/${leaver.uid}`);
     const { runToken } = await sessionOf(second);
     expect((await resolve(runToken)).status).not.toBe(200);
-    // The acceptance gives later runs all rights of their executor.
+    // The acceptance gives later runs all rights of their executor, and runs of others the rights of the team.
     expect(await valuesOf(await service.newRun(body, colleague.key))).toEqual([shared]);
+    expect(await valuesOf(await service.newRun(body, owner.key))).toEqual([shared]);
+    await db.query('DELETE FROM acceptances WHERE uid = $1', [uid]);
     const removed = await service.newRun(body, owner.key);
     expect((await itemOf(removed)).withheld).toMatchObject([{ name: 'SHARED' }, { right: 'team_credentials' }]);
   });
@@ -205,6 +207,8 @@ describe('agent identities', () => {
     await accept(owner.key, 'agent_identity', agent.uid, 1);
     expect(await valuesOf(await service.newRun(body, agent.key))).toEqual([mine]);
     await service.request('PUT', `/agent/identities/${agent.uid}`, { body: { description: 'changed' } });
+    expect(await valuesOf(await service.newRun(body, agent.key))).toEqual([mine]);
+    await service.request('PUT', `/agent/identities/${agent.uid}`, { body: { prompt: 'changed' } });
     await service.problem(403, 'POST', '/agent/runs', { key: agent.key, body });
   });
 

@@ -97,10 +97,11 @@ describe('an agent identity', () => {
       worker_host: 'warp',
     };
     const made = await create({ name: 'Full', ...members });
-    expect(made).toMatchObject({ ...members, base_harness: 'oz', available: true });
+    const sealed = { docs: { url: 'https://mcp.example/docs', headers: { A: expect.stringMatching(/^sealed:/) } } };
+    expect(made).toMatchObject({ ...members, mcp_servers: sealed, base_harness: 'oz', available: true });
     const put = async (body: object) => (await service.request('PUT', `${path}/${made.uid}`, { body })).body;
     const nothing = { prompt: null, harness: null, base_harness: null, mcp_servers: null, worker_host: null };
-    expect(await put(nothing)).toMatchObject(members);
+    expect(await put(nothing)).toMatchObject({ ...members, mcp_servers: sealed });
     expect(await put({ base_harness: 'builtin', mcp_servers: { own: { command: 'tool' } } })).toMatchObject({
       prompt: 'Be brief.',
       harness: { type: 'builtin' },

@@ -52,6 +52,7 @@ const creatingNothing = [
   // A code has no effect until it is exchanged, and is valid for a minute.
   'createSignInCode',
   // A code can be exchanged once.
+  'readSignInCode',
   'createBrowserSession',
   // A sign-in has no effect until the provider answers.
   'startSignOn',

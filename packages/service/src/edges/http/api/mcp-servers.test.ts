@@ -189,6 +189,7 @@ describe('a run', () => {
       `SELECT config->'mcp_servers' AS servers FROM runs WHERE id = $1`,
       [started.body.run_id],
     );
-    expect(row?.servers).toEqual({ a: { warp_id: own.id }, b: granted, c: { command: 'x' } });
+    const sealed = { url: granted.url, headers: { authorization: expect.stringMatching(/^sealed:/) } };
+    expect(row?.servers).toEqual({ a: { warp_id: own.id }, b: sealed, c: { command: 'x' } });
   });
 });

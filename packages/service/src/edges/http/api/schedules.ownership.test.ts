@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
 import { aSchedule, scheduleBase as base, testSchedules } from '../../../../test/schedules.ts';
 import { openTestService } from '../../../../test/service.ts';
+import { findUsableSecrets } from '../../../team/stored-secrets/find-usable.ts';
 import { fireDueSchedules } from '../../../triggers/starts/times/fire.ts';
 
 const service = await openTestService();
@@ -72,6 +73,31 @@ describe('a personal schedule', () => {
     const schedule = await create({ team: false }, person.key);
     await service.request('DELETE', `/teams/${team}/members/${person.uid}`);
     expect(await fireNow(schedule.id)).toMatchObject({ outcome: 'failed' });
+  });
+});
+
+describe('a schedule of a person whom the identity provider has not confirmed in time', () => {
+  test('starts no run and uses no secret of the person until the next sign-in', async () => {
+    const { db } = service.deps;
+    const person = await newPerson(service, team, 'member');
+    const secret = { name: 'OWN_TOKEN', value: 'a-personal-value-1' };
+    const put = { key: person.key, body: { value: secret.value, scope: 'personal' } };
+    expect((await service.request('PUT', `/secrets/${secret.name}`, put)).status).toBe(200);
+    const schedule = await create({ agent_config: { secrets: [{ name: secret.name }] } }, person.key);
+    expect(await fireNow(schedule.id)).toMatchObject({ outcome: 'started' });
+    await db.query(
+      `INSERT INTO sign_on_identities (id, issuer, subject, user_id, vault_key_id, confirmed_until)
+       SELECT gen_random_uuid(), 'https://id.example', uid, id, '', now() - interval '1 second' FROM users WHERE uid = $1`,
+      [person.uid],
+    );
+    expect(await fireNow(schedule.id)).toMatchObject({ outcome: 'failed' });
+    const executor = { teamId: service.teamId, actor: { kind: 'user', uid: person.uid } } as const;
+    const usable = () =>
+      findUsableSecrets(db, service.deps.vault, executor, { ofRun: [{ name: secret.name }], ofEnvironment: [] });
+    expect(await usable()).toMatchObject({ kind: 'forbidden' });
+    await db.query(`UPDATE sign_on_identities SET confirmed_until = now() + interval '1 hour'`);
+    expect(await usable()).toMatchObject({ kind: 'ok' });
+    expect(await fireNow(schedule.id)).toMatchObject({ outcome: 'started' });
   });
 });
 

@@ -164,7 +164,7 @@ describe('a delivery that matches', () => {
       [service.teamId],
     );
     expect(viewer).toBeDefined();
-    await db.query('UPDATE automations SET editor_uid = $1', [me[0]?.uid]);
+    await db.query('UPDATE automations SET executor_uid = $1', [me[0]?.uid]);
     const { runs, automations } = await deliver(webhook, {});
     expect(runs).toEqual([]);
     expect(automations[0]?.reason).toContain('may no longer start runs');

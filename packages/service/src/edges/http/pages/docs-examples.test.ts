@@ -172,6 +172,7 @@ const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variab
   },
   updateSavedView: async () => ({ VIEW_ID: await newView() }),
   deleteSavedView: async () => ({ VIEW_ID: await newView() }),
+  readSignInCode: async () => ({ SIGN_IN_CODE: await newSignInCode(service) }),
   createBrowserSession: async () => ({ SIGN_IN_CODE: await newSignInCode(service) }),
   joinTeam: async () => ({ RUNYARD_API_KEY: service.otherKey }),
   readMemory: async ({ runToken: key }) => {

@@ -30,6 +30,9 @@ declare module 'fastify' {
 /** A hook that throws a 503 while the disk is almost full. */
 export type RefuseWhileFull = () => Promise<void>;
 
+/** Returns a body in which values that nobody may read back are encrypted. `teamId` is absent if the request has no caller. */
+export type SealConfig = (teamId: string | undefined, body: unknown) => unknown;
+
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
 
 /** An authorized request whose parts match the schemas of the route. */
@@ -92,6 +95,7 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
   const decodeQuery = route.query && queryDecoder(route.query);
   const refuseWhileFull = app.getDecorator<RefuseWhileFull>('refuseWhileFull');
   const watchDelivery = app.getDecorator<WatchDelivery>('watchDelivery');
+  const sealConfig = app.getDecorator<SealConfig>('sealConfig');
   const stores = route.method !== 'GET' && route.method !== 'DELETE' && !route.endsSomething;
   const { answer } = route;
   app.route({
@@ -110,10 +114,11 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
       const faults = checkNames(request, reply);
       const params = parse('path', route.params, request.params, faults);
       const query = decodeQuery && parse('query', route.query, decodeQuery(request.query), faults);
-      const body = parse('body', route.body, request.body, faults);
+      const sentBody = parse('body', route.body, request.body, faults);
       if (faults.length > 0) throw invalid(faults);
-      authorizer.checkBody(route.allow, request, body);
+      authorizer.checkBody(route.allow, request, sentBody);
       const caller = authorizer.callerOf(request);
+      const body = sealConfig(caller.principal?.teamId ?? caller.session?.teamId, sentBody);
       const once = repeatableRequest(route, request, reply, caller, { params, body });
       if (isClientAttempt(once)) watchDelivery(reply, once);
       if ('run' in route.allow && route.allow.startsRuns) await authorizer.checkRun(request);

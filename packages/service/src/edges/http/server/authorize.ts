@@ -3,7 +3,7 @@ import { type Allow, type AllowKeys, isAtLeast } from '@runyard/contract/wire/ac
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { count } from '../../../platform/metrics/record.ts';
 import { checkSignedUrl, type SignedTarget } from '../../../platform/secrets/signed-urls.ts';
-import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
+import { pausedCopy, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Client, TrustedProxies } from '../../../platform/serving/trusted-proxies.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
@@ -143,6 +143,7 @@ export function makeAuthorizer(
   keys: KeyDirectory,
   rateLimits: RateLimits,
   baseUrl: () => string,
+  isPaused: () => boolean,
 ): Authorizer {
   const callers = new WeakMap<FastifyRequest, Caller>();
 
@@ -174,7 +175,10 @@ export function makeAuthorizer(
     const hasKey = request.headers.authorization !== undefined;
     const session = hasKey ? null : await readSession(request);
     if (!hasKey && !session) {
-      if (allow.publicThings) return;
+      if (allow.publicThings) {
+        if (isPaused()) throw pausedCopy();
+        return;
+      }
       if (allow.keylessBytes) {
         const { over } = rateLimits.countKeyless(clientOf(request).address, performance.now());
         if (over) throw tooManyRequests(over);
@@ -193,7 +197,9 @@ export function makeAuthorizer(
     if (rate.over) throw tooManyRequests(rate.over);
     if (!inTeam) throw notInTeam();
     const principal = { ...inTeam, from: originOf(request) };
+    if (isPaused() && principal.role !== 'owner') throw pausedCopy();
     requirePermission(checkPermission(allow, principal), principal, 'This endpoint');
+    request.nameCaller({ team: principal.teamId, id: `key ${principal.keyId}` });
     callers.set(request, { principal, session: null });
   };
 
@@ -201,6 +207,8 @@ export function makeAuthorizer(
     const session = await authenticateRunToken(db, tokenOf(request));
     if (!session)
       throw unauthenticated('run_token', 'The run token is unknown, or its execution has ended or was superseded.');
+    if (isPaused()) throw pausedCopy();
+    request.nameCaller({ team: session.teamId, id: `run ${session.runId}` });
     callers.set(request, { principal: null, session });
     if (until === 'at_work' && session.phase === 'stopping') throw stoppingAttempt();
   };

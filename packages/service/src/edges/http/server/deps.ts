@@ -2,6 +2,7 @@ import type { Settings } from '@runyard/contract/settings/settings';
 import type { Logger } from 'pino';
 import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
 import type { Metrics } from '../../../platform/metrics/open-metrics.ts';
+import type { ConfigSeal } from '../../../platform/secrets/config-seal.ts';
 import type { Signer } from '../../../platform/secrets/signer.ts';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
@@ -36,6 +37,7 @@ export interface ServiceDeps {
   readonly contentPolicy?: ContentPolicy;
   readonly executionDeps: ExecutionDeps;
   readonly signing: Signer;
+  readonly configSeal: ConfigSeal;
   readonly vault: Vault;
   readonly codeHosts: CodeHosts;
   readonly skills: SkillLibrary;

@@ -66,3 +66,11 @@ describe('20,000 values', () => {
     expect((await faultsOf(`{"a":"${','.repeat(30_000)}`))?.[0]?.message).toMatch(/^the body is not valid JSON/);
   });
 });
+
+test('the memory of a large body is free before its values exist', async () => {
+  const text = JSON.stringify({ data: 'x'.repeat(2 * 1024 * 1024) });
+  const body = Buffer.allocUnsafeSlow(text.length);
+  body.write(text);
+  expect(await parseJsonBody(body)).toEqual(JSON.parse(text));
+  expect(body.buffer.byteLength).toBe(0);
+});

@@ -115,7 +115,7 @@ export function refuseCoding(contentEncoding: string | undefined): void {
 }
 
 /**
- * Parses a JSON body. Returns `undefined` for an empty body. The values are counted first, in slices, so that the process is not blocked by
+ * Parses a JSON body, which must not be used afterwards. Returns `undefined` for an empty body. The values are counted first, in slices, so that the process is not blocked by
  * a body with many values. Throws a 400 refusal.
  */
 export async function parseJsonBody(body: Buffer, maxValues = maxValuesOfRequest): Promise<unknown> {
@@ -128,9 +128,23 @@ export async function parseJsonBody(body: Buffer, maxValues = maxValuesOfRequest
   return value;
 }
 
+/** Size from which the memory of a body is freed before its values are created. */
+const largeBytes = 1024 * 1024;
+
+/**
+ * Returns the text of a body. Frees the memory of a large body at once, because its text and its values need as much memory again, and the
+ * garbage collection would free the memory only later. The body must not be used afterwards.
+ */
+function takeText(body: Buffer): string {
+  const text = body.toString('utf8');
+  const { buffer, byteLength } = body;
+  if (byteLength >= largeBytes && buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
+  return text;
+}
+
 function parseText(body: Buffer): unknown {
   try {
-    return JSON.parse(body.toString('utf8'));
+    return JSON.parse(takeText(body));
   } catch (error) {
     throw notJson(error instanceof SyntaxError ? `: ${error.message}`.slice(0, 200) : '');
   }
@@ -150,6 +164,6 @@ async function parseCounted(body: Buffer, maxValues: number): Promise<unknown> {
       if (body.length <= maxExplainedBytes) parseText(body);
       throw notJson('');
     case 'json':
-      return JSON.parse(body.toString('utf8'));
+      return JSON.parse(takeText(body));
   }
 }

@@ -1,3 +1,4 @@
+import { answerInTurn } from '@runyard/system/answer-in-turn';
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -11,15 +12,18 @@ import { observe } from '../../../platform/metrics/record.ts';
 import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { trustProxies } from '../../../platform/serving/trusted-proxies.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
+import { sealHeaders } from '../../../team/mcp/literal-headers.ts';
 import { isWorkerUpgrade } from '../../workers/socket.ts';
-import type { RefuseWhileFull } from './add-route.ts';
+import type { RefuseWhileFull, SealConfig } from './add-route.ts';
 import { type Authorizer, clientOf } from './authorize.ts';
 import { closeConnectionsWhileClosing } from './closing.ts';
+import { connectionLimits, openFilesLimit } from './connection-limits.ts';
 import { watchDeliveries } from './delivery.ts';
 import type { ServiceDeps } from './deps.ts';
 import { isForFiles, refuseOnFilesOrigin } from './files-origin.ts';
 import { parseJsonBodies } from './json-body.ts';
 import { answerUnreadable, refusalOf, sendRefusal, unavailable } from './problem.ts';
+import { shareRequests } from './request-shares.ts';
 import { shownPath, withoutQuery } from './shown-path.ts';
 import { requestId, traceOf } from './trace.ts';
 import { endConnectionsOfUnreadBodies } from './unread-body.ts';
@@ -91,6 +95,7 @@ function makeServer(deps: ServiceDeps, timeouts: ClientTimeouts, showNotFound: S
       sendRefusal(refusal, request, reply, deps.baseUrl());
     },
   });
+  answerInTurn(app.server);
   // A request with an expectation other than 100-continue is handled like any other: `refuseByHeaders` answers 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   return app;
@@ -134,9 +139,13 @@ export function makeApp(
   app.decorate('filesOrigin', filesUrl && new URL(filesUrl).origin);
   app.decorate('authorizer', authorizer);
   app.decorate('refuseWhileFull', refuseWhileFull);
+  const sealConfig: SealConfig = (teamId, body) =>
+    teamId === undefined ? body : sealHeaders(deps.configSeal, teamId, body);
+  app.decorate('sealConfig', sealConfig);
 
   app.decorate('watchDelivery', watchDeliveries(app, deps));
 
+  shareRequests(app, connectionLimits(openFilesLimit()).most);
   endConnectionsOfUnreadBodies(app, timeouts.drainMs ?? 5_000);
   const methods = collectMethods(app);
   app.addHook('onRequest', async (request, reply) => {

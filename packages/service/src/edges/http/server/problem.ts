@@ -12,6 +12,7 @@ import { StoreUnavailable, type UnavailableReason } from '../../../platform/stor
 import { AttemptOver, stoppingAttempt, supersededAttempt } from '../../../runs/executions/run-tokens/attempt.ts';
 import { TooManyChanges } from '../../../team/access/audit/record.ts';
 import { MadeByPerson } from '../../../team/access/ownership.ts';
+import { ShareTaken } from '../../../team/access/teams/has-room.ts';
 import { shownPath } from './shown-path.ts';
 import { startTrace, traceOf } from './trace.ts';
 
@@ -95,6 +96,7 @@ export function refusalOf(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error;
   if (error instanceof AttemptOver) return error.why === 'stopping' ? stoppingAttempt() : supersededAttempt();
   if (error instanceof TooManyChanges) return tooManyChanges();
+  if (error instanceof ShareTaken) return refuse('conflict', { detail: error.message });
   if (error instanceof MadeByPerson) return refuse('not_authorized', { detail: madeByPerson });
   if (error instanceof StoreUnavailable) return unavailable(error.reason, unavailableDetails[error.reason]);
   const { code, statusCode, message } = (error ?? {}) as HttpError;

@@ -1,13 +1,13 @@
 /** The cookie of a browser session, and the protection against forged requests from other sites (CSRF). */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { sessionCookie } from '@runyard/contract/team/browser-sessions';
+import { isLoopback } from '@runyard/system/address-rules';
 import type { FastifyRequest } from 'fastify';
 
 type Request = Pick<FastifyRequest, 'method' | 'headers'>;
 
-/** Browsers resolve these names themselves (RFC 6761, 6.3), so a page from another machine cannot have them. */
-const isLoopback = (hostname: string): boolean =>
-  /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+/** Browsers resolve names below `localhost` themselves (RFC 6761, 6.3), so a page from another machine cannot have them. */
+const isOfThisMachine = (url: URL): boolean => isLoopback(url) || url.hostname.endsWith('.localhost');
 
 /**
  * Returns the name of the cookie over plain HTTP, which is used only on this machine. Returns null if the host is another machine. Browsers
@@ -15,7 +15,7 @@ const isLoopback = (hostname: string): boolean =>
  */
 function plainName(host: string | undefined): string | null {
   const url = URL.parse(`http://${host ?? ''}`);
-  return url !== null && isLoopback(url.hostname) ? `runyard-${url.port || '80'}` : null;
+  return url !== null && isOfThisMachine(url) ? `runyard-${url.port || '80'}` : null;
 }
 
 /** Returns the value of a cookie; undefined: the browser sent none. */

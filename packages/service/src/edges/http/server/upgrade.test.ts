@@ -137,3 +137,31 @@ test('a client whose WebSocket is refused is disconnected, even if it keeps its 
   await expect.poll(() => serverSide.destroyed).toBe(true);
   client.destroy();
 });
+
+test('one key of a team has half of its connections, and the workers of the hosted pool have connections of their own', async () => {
+  const open = (key: string, name: string) =>
+    new WebSocket(`${service.baseUrl.replace('http', 'ws')}${workerSocketPath}?worker_id=${name}`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+  const refusalTo = async (key: string, name: string) => String((await once(open(key, name), 'error'))[0]);
+  const [member, other] = [await service.newKey(), await service.newKey()];
+  for (const key of [member, other]) await joinWorkerPool(service.deps.db, 'b', key);
+  const sockets = [open(member, 'b')];
+  await once(sockets[0] as WebSocket, 'open');
+  expect(await refusalTo(member, 'b')).toContain('429');
+  for (const [key, name] of [
+    [other, 'b'],
+    [service.key, 'runyard-1'],
+    [service.key, 'runyard-2'],
+  ] as const) {
+    const socket = open(key, name);
+    await once(socket, 'open');
+    sockets.push(socket);
+  }
+  expect(await refusalTo(service.key, 'runyard-3')).toContain('429');
+  for (const socket of sockets) {
+    const closed = once(socket, 'close');
+    socket.close();
+    await closed;
+  }
+});

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { workForAll } from './shares.ts';
 
 /** The wait ends after this many milliseconds, because a process that gets requests all the time must also write. */
 const longestMs = 10;
@@ -57,6 +58,6 @@ export function batched<Owner extends object, Item>(
       const queue = queues.get(owner) ?? { waiting: [], isWriting: false };
       queues.set(owner, queue);
       queue.waiting.push({ item, resolve, reject });
-      if (!queue.isWriting) void drain(owner, queue);
+      if (!queue.isWriting) void workForAll(() => drain(owner, queue));
     });
 }

@@ -11,6 +11,7 @@ import {
 } from './connections.ts';
 import { makeListener } from './listener.ts';
 import { run } from './send.ts';
+import { makeShares, type Shares } from './shares.ts';
 import { boolean, defineStatement, integer, type TypedStatement, text } from './statement.ts';
 import { inTransaction, type Transaction } from './transaction.ts';
 import { asUnavailable } from './unavailable.ts';
@@ -54,6 +55,8 @@ export function afterCommit(db: Queryable, work: () => void): void {
 
 export interface Database extends Queryable {
   readonly pool: pg.Pool;
+  /** The shares of the teams in the pool. */
+  readonly shares: Pick<Shares, 'waiting'>;
   /**
    * Opens a connection outside of the pool, whose statements have no time limits. Use it for work that may take long, such as COPY and
    * migrations.
@@ -82,7 +85,9 @@ export async function openDatabase(config: DatabaseConfig): Promise<Database> {
   const pool = makePool(config);
   const acquire = acquireFrom(pool, config);
   const listener = makeListener(config);
-  const withClient = async <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
+  const shares = makeShares(config.maxConnections);
+  const withClient = <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> => shares.hold(() => onClient(work));
+  const onClient = async <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
     const client = await acquire().catch((error: unknown) => {
       throw asUnavailable(error, 'database');
     });
@@ -98,6 +103,7 @@ export async function openDatabase(config: DatabaseConfig): Promise<Database> {
   };
   const database: Database = {
     pool,
+    shares,
     query: <Row extends object>(statement: Statement | string, values?: readonly unknown[]) =>
       retrying(() => withClient((client) => run<Row>(client, statement, values))),
     onOwnConnection: (work) => ownConnection(config, work),

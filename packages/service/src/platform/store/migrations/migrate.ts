@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type pg from 'pg';
-import type { Database } from '../database/database.ts';
+import type { Database, Queryable } from '../database/database.ts';
 
 export interface Migration {
   readonly version: number;
@@ -111,6 +111,24 @@ export async function migrateDatabase(db: Database, options: MigrateOptions = {}
       applied.push(name);
     }
   });
+}
+
+/**
+ * Applies the migrations that the database does not have yet in the transaction of the caller, who rolls it back: so the caller sees the data
+ * as after an upgrade. Returns their names. Throws if the database is older than the baseline.
+ */
+export async function tryMigrations(tx: Queryable): Promise<string[]> {
+  const applied = await tx.query<AppliedMigration>(
+    'SELECT version, name, checksum FROM schema_migrations ORDER BY version',
+  );
+  if (findReplaced(applied) !== 'none')
+    throw new Error(
+      `The database is older than the baseline. Start the Runyard of commit ${lastCommitBeforeBaseline} on it first.`,
+    );
+  const last = applied.at(-1)?.version ?? 0;
+  const missing = (await readMigrations()).filter(({ version }) => version > last);
+  for (const { sql } of missing) await tx.query(sql);
+  return missing.map(({ name }) => name);
 }
 
 /** Applies one migration and returns its name; undefined if all are applied. */

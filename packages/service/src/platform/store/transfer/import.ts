@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import copyStreams from 'pg-copy-streams';
 import type { BlobStore } from '../blobs/blobs.ts';
+import { markerKey } from '../blobs/marker.ts';
 import type { Database } from '../database/database.ts';
 import {
   type AppliedMigration,
@@ -225,6 +226,8 @@ async function readSections(
       ]);
     } else if ('blob' in head) {
       blobCount += 1;
+      // The marker belongs to the blob store and not to the copied data. An export never contains it.
+      if (head.blob === markerKey) throw new Error(`The backup has a blob ${markerKey}, which no Runyard has written`);
       // After an error, remove only blobs that this import has added. A blob that existed before may belong to another database.
       if ((await blobs.stat(head.blob)) === undefined) added.push(head.blob);
       await blobs.put(head.blob, reader.body(), { maxBytes: Number.MAX_SAFE_INTEGER });

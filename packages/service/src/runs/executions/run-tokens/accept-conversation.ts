@@ -101,14 +101,22 @@ export async function listWaitingConversations(
     .filter(({ texts }) => texts.some((each) => each.authors.some(isWanted)))
     .map(({ texts, ...row }): WaitingContent => {
       const others = texts.flatMap((each) => each.authors).filter((author) => author?.uid !== creator.uid);
+      const known = [
+        ...new Map(others.flatMap((author) => (author ? [[`${author.kind} ${author.uid}`, author]] : []))).values(),
+      ];
+      const profiles = known.map((author) => {
+        const { email: _, ...profile } = profileOf(author);
+        return profile;
+      });
       const [first] = others;
-      const { email: _, ...profile } = first ? profileOf(first) : { email: undefined };
+      const profile = first ? profiles[0] : undefined;
       return {
         kind: 'conversation',
         uid: row.uid,
         name: row.title,
         revision: row.turn,
-        ...('uid' in profile ? { author: profile } : {}),
+        ...(profile ? { author: profile } : {}),
+        authors: profiles,
         written_at: row.at,
         ...(row.accepted_turn === null ? {} : { accepted_revision: row.accepted_turn }),
         difference: texts.slice(-maxShownTexts).map(({ authors: of, message }, index) => ({

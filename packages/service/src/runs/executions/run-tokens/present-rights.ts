@@ -68,7 +68,7 @@ const readPresent = defineStatement({
     /** NULL if the run was created before runs had rights. */
     rights: nullable(json<RunRights>()),
     contents: json<RunContent[]>(),
-    pool: nullable(json<RunContent>()),
+    pool: nullable(json<readonly RunContent[]>()),
     executor: json<RunActor>(),
     is_fresh: boolean,
     turn: integer,
@@ -110,7 +110,7 @@ export async function readPresentContents(db: Queryable, executionId: string): P
         excerpt: text.excerpt,
       }),
     );
-  return { runId, teamId, executor, rights, contents: [...ofRun, ...(pool ? [pool] : []), ...ofTexts] };
+  return { runId, teamId, executor, rights, contents: [...ofRun, ...(pool ?? []), ...ofTexts] };
 }
 
 /** Decides which rights behind the gateway the run of the execution has at this moment. */

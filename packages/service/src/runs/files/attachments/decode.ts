@@ -13,6 +13,22 @@ export interface DecodedAttachment {
 /** Returns false for a file that was uploaded before the request. */
 const hasBytes = (file: FollowupAttachment): file is AttachmentInput => file.attachment_id === undefined;
 
+/** Bytes that are encoded at once. Divisible by 3, so that the encoded parts follow each other without padding. */
+const encodedAtOnce = 48 * 1024;
+
+/**
+ * Returns whether `text` is the base64 of `bytes` (RFC 4648, 3.5 and 4). Buffer skips characters that are not base64, so the text was
+ * base64 only if encoding the bytes returns the same text. They are encoded in parts, because a copy of all texts would need as much
+ * memory as the body of the request.
+ */
+function isBase64Of(bytes: Buffer, text: string): boolean {
+  if (text.length !== Math.ceil(bytes.length / 3) * 4) return false;
+  for (let at = 0; at < bytes.length; at += encodedAtOnce) {
+    if (!text.startsWith(bytes.toString('base64', at, at + encodedAtOnce), (at / 3) * 4)) return false;
+  }
+  return true;
+}
+
 /**
  * Decodes the attachments of a request. Older clients send them in `images`, without names. Returns a fault for each attachment that is not
  * base64 or is too large, and a fault if there are too many attachments.
@@ -41,9 +57,7 @@ export function decodeAttachments(request: {
   }
   for (const [path, file] of sent) {
     const bytes = Buffer.from(file.data, 'base64');
-    // Buffer skips characters that are not base64. So the text was base64 only if encoding the bytes returns the same text (RFC 4648, 3.5
-    // and 4).
-    if (bytes.toString('base64') !== file.data) {
+    if (!isBase64Of(bytes, file.data)) {
       faults.push({
         path: `${path}.data`,
         message: 'must be base64 (RFC 4648, section 4) with its padding and no line breaks',

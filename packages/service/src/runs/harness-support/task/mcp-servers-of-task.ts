@@ -1,5 +1,6 @@
 import type { TaskMcpServer } from '@runyard/contract/agent/agent-protocol';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { ConfigSeal } from '../../../platform/secrets/config-seal.ts';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';
@@ -25,7 +26,7 @@ export type TaskServers =
  * may not use what belongs to the team; undefined if it may.
  */
 export async function mcpServersOfTask(
-  deps: { readonly db: Queryable; readonly vault: Vault },
+  deps: { readonly db: Queryable; readonly vault: Vault; readonly configSeal: ConfigSeal },
   teamId: string,
   { mcp_servers: described = {}, ...config }: AmbientAgentConfig,
   contents: readonly RunContent[],
@@ -82,6 +83,11 @@ function problemOf(
     const message = `${path}: the stored MCP server ${server.id} was deleted. Create a run with another one.`;
     return { kind: 'mcp_server_gone', message };
   }
+  if (server.id.includes('/'))
+    return {
+      kind: 'mcp_server_sealed',
+      message: `${path}.headers: the headers for ${server.id} were sealed with another key, URL or name. Send their values again.`,
+    };
   const message = `${path}: the values of the stored MCP server ${server.id} were sealed with another key. Set them again with PATCH /agent/mcp-servers/${server.id}.`;
   return { kind: 'mcp_server_sealed', message };
 }

@@ -67,11 +67,8 @@ const readTask = defineStatement({
     debugged: nullable(integer),
     config: json<AmbientAgentConfig>(),
     contents: json<RunContent[]>(),
-    /**
-     * The pool of the execution, if somebody other than the executor owns the pool and the run was created without this pool; otherwise
-     * NULL.
-     */
-    pool: nullable(json<RunContent>()),
+    /** The contents of the execution's pool that the run does not list; NULL if there are none. */
+    pool: nullable(json<readonly RunContent[]>()),
     /** NULL if the run was created before runs had rights. */
     rights: nullable(json<RunRights>()),
     harness: text(),
@@ -130,7 +127,7 @@ export async function readTaskRow(
   if (row === undefined) return undefined;
   if (row.phase === null) throw new AttemptOver('superseded');
   if (row.phase === 'stopping') throw new AttemptOver('stopping');
-  const contents = row.pool ? [...row.contents, row.pool] : row.contents;
+  const contents = [...row.contents, ...(row.pool ?? [])];
   return { ...row, contents, environment_config: withRunner(row.config, row.environment_config) };
 }
 

@@ -6,7 +6,8 @@ import type { TaskRow } from './read-task-row.ts';
 import { nameKeptObjects } from './repositories-of-task.ts';
 
 const signing = {
-  sign: (purpose: string, text: string) => createHmac('sha256', 'key').update(purpose).update(text).digest('base64url'),
+  nameOf: (purpose: string, text: string) =>
+    createHmac('sha256', 'key').update(purpose).update(text).digest('base64url'),
 };
 const repository = { owner: 'acme', repo: 'site' };
 const head = { commit: 'a'.repeat(40), branch: 'main' };

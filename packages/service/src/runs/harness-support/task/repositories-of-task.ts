@@ -84,13 +84,13 @@ export interface NamedObjects {
  * run's own credential.
  */
 export function nameKeptObjects(
-  signing: Pick<Signer, 'sign'>,
+  signing: Pick<Signer, 'nameOf'>,
   teamId: string,
   row: TaskRow,
   answers: readonly RepositoryAnswer[],
 ): NamedObjects {
   const nameOf = (purpose: string, parts: unknown): string =>
-    signing.sign(`worker cache ${purpose}`, JSON.stringify(parts));
+    signing.nameOf(`worker cache ${purpose}`, JSON.stringify(parts));
   const readable = answers.filter((answer) => answer.kind === 'readable');
   const clonable = readable.flatMap(({ repository, url, credentialId, head }) =>
     head === null ? [] : [{ ...repository, url, credentialId, head }],

@@ -3,6 +3,7 @@ import { findHarness } from '@runyard/contract/agent/harness-presets/presets';
 import { isFindable } from '@runyard/contract/secrets/secrets';
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { ErrorDetail } from '@runyard/contract/wire/errors';
+import type { ConfigSeal } from '../../../platform/secrets/config-seal.ts';
 import type { Signer } from '../../../platform/secrets/signer.ts';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
@@ -86,7 +87,8 @@ export async function resolveTask(
     readonly models: Pick<Models, 'resolveForTask' | 'resolve' | 'target' | 'fallsBackToRunbook'>;
     readonly settings: Pick<Settings, 'RUNYARD_WORKSPACE_MB' | 'RUNYARD_CHECKPOINT_SECONDS'>;
     readonly vault: Vault;
-    readonly signing: Pick<Signer, 'sign'>;
+    readonly configSeal: ConfigSeal;
+    readonly signing: Pick<Signer, 'nameOf'>;
     readonly enterRead: EnterRead;
     readonly codeHosts: CodeHosts;
     readonly skills: SkillLibrary;

@@ -1,4 +1,5 @@
 import type { MCPServerConfig } from '@runyard/contract/runs/config';
+import type { ConfigSeal } from '../../../platform/secrets/config-seal.ts';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, json, nullable } from '../../../platform/store/database/statement.ts';
@@ -30,7 +31,7 @@ export type ServerOfExecution = RunMcpServer | { readonly kind: 'unusable'; read
  * have the right to use the secret. If the server is stored, they must have the rights of the team.
  */
 export async function readServerOfExecution(
-  deps: { readonly db: Database; readonly vault: Vault },
+  deps: { readonly db: Database; readonly vault: Vault; readonly configSeal: ConfigSeal },
   executionId: string,
   name: string,
 ): Promise<ServerOfExecution | null> {

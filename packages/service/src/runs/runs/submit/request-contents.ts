@@ -67,12 +67,17 @@ export async function contentsOfRequest(db: Queryable, request: ContentsOfReques
 }
 
 /**
- * Removes duplicates from a list of contents: keeps each revision once for each author, and the first content of each author among the
- * contents without revisions. Otherwise the list would grow each time a repeated run is repeated.
+ * Removes duplicates from a list of contents: keeps each revision once for each author and group of acceptors, and the first content of each
+ * author among the contents without revisions. Otherwise the list would grow each time a repeated run is repeated.
  */
 function withoutRepeated(contents: readonly RunContent[]): RunContent[] {
-  const keyOf = ({ kind, uid, revision, author, accepted }: RunContent) =>
-    JSON.stringify([kind, accepted, author?.kind, author?.uid, ...(revision === undefined ? [] : [uid, revision])]);
+  const keyOf = ({ kind, uid, revision, author, accepted, accepted_by = [] }: RunContent) =>
+    JSON.stringify([
+      kind,
+      accepted,
+      ...(revision === undefined ? [] : [uid, revision]),
+      ...(revision !== undefined && accepted ? [] : [author?.kind, author?.uid, accepted_by]),
+    ]);
   return [...Map.groupBy(contents, keyOf).values()].flatMap(([first]) => first ?? []);
 }
 
@@ -82,8 +87,12 @@ function withoutRepeated(contents: readonly RunContent[]): RunContent[] {
  */
 function promptOf(creator: RunActor, executor: RunActor, stored: readonly RunContent[]): RunContent[] {
   if (isSameActor(creator, executor)) return [];
-  const accepted = stored.some((each) => each.kind === 'agent_identity' && each.uid === creator.uid && each.accepted);
-  return [{ kind: 'prompt', author: creator, accepted }];
+  const ofIdentity = stored.filter((each) => each.kind === 'agent_identity' && each.uid === creator.uid);
+  if (ofIdentity.some(({ accepted }) => accepted)) return [{ kind: 'prompt', author: creator, accepted: true }];
+  // People who have accepted all texts of the identity.
+  const [first, ...others] = ofIdentity.map(({ accepted_by = [] }) => accepted_by);
+  const people = (first ?? []).filter((person) => others.every((acceptors) => acceptors.includes(person)));
+  return [{ kind: 'prompt', author: creator, accepted: false, ...(people.length > 0 ? { accepted_by: people } : {}) }];
 }
 
 /** Returns the contents of a run, for another run that executes them with this executor. */
@@ -99,14 +108,34 @@ async function contentsOfRun(
   const { creator } = run;
   const made: RunContent = { kind: 'run', uid: runId, author: creator, accepted: isSameActor(creator, executor) };
   const own = run.contents.filter(({ kind }) => !without.includes(kind));
+  const isSameExecutor = isSameActor(run.executor, executor);
+  const revisions = new Map(own.flatMap(storedRevisionOf).map((each) => [JSON.stringify(each), each]));
+  const stored = await readContents(db, executor, [...revisions.values()]);
+  // Of a revision that is not stored any more, only the decision of the run is known.
+  const known = !isSameExecutor
+    ? stored
+    : stored.flatMap((content) =>
+        content.author || content.accepted
+          ? [content]
+          : own.filter(
+              ({ kind, uid, revision }) =>
+                kind === content.kind && uid === content.uid && revision === content.revision,
+            ),
+      );
+  const others = own.filter((content) => storedRevisionOf(content).length === 0);
   // If the executor is the same, the contents of the run already include the prompt of another creator.
-  if (isSameActor(run.executor, executor)) return own;
-  const accepted = await readContents(db, executor, own.flatMap(storedRevisionOf));
-  const contents = own.map((content): RunContent => {
-    const acceptedContent = accepted.find(({ kind, uid }) => kind === content.kind && uid === content.uid);
-    return { ...content, accepted: acceptedContent?.accepted ?? isSameActor(content.author, executor) };
-  });
-  return [...(made.accepted ? [] : [made]), ...contents];
+  if (isSameExecutor)
+    return [
+      ...known,
+      ...others.flatMap((each) =>
+        each.kind === 'prompt' && each.author ? promptOf(each.author, executor, known) : [each],
+      ),
+    ];
+  return [
+    ...(made.accepted ? [] : [made]),
+    ...stored,
+    ...others.map(({ accepted_by: _, ...each }) => ({ ...each, accepted: isSameActor(each.author, executor) })),
+  ];
 }
 
 /**

@@ -7,12 +7,12 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';
 import { explainWithheld } from '../../../team/access/contents/describe-withheld.ts';
-import { decideGatewayRights } from '../../../team/access/contents/gateway-rights.ts';
+import { decideGatewayRights, type GatewayRights } from '../../../team/access/contents/gateway-rights.ts';
 import {
   configuringKinds,
-  cuttingAuthors,
   decideRight,
   type ExplainedWithheld,
+  principalsOf,
   type RunRights,
   type Withheld,
 } from '../../../team/access/contents/run-rights.ts';
@@ -51,9 +51,26 @@ interface RunOfRights {
 async function decideGuest(db: Queryable, { executor, contents, guestOf }: RunOfRights) {
   const others = contents.filter(({ kind, uid }) => kind !== 'environment' || uid !== guestOf);
   if (guestOf === undefined || others.every(({ accepted }) => accepted)) return undefined;
-  const people = cuttingAuthors(others).filter(({ kind }) => kind === 'user');
-  const admitted = await findAdmitted(db, guestOf, [executor.uid, ...people.map(({ uid }) => uid)]);
+  const people = principalsOf(executor, others).flatMap(({ kind, uid }) => (kind === 'user' ? [uid] : []));
+  const admitted = await findAdmitted(db, guestOf, people);
   return decideRight(executor, others, ({ kind, uid }) => kind === 'user' && admitted.has(uid));
+}
+
+/** Decides about the rights behind the gateway. `withheld`: the rights that the run loses because of its texts. */
+export async function decideRightsBehindGateway(
+  db: Queryable,
+  run: { readonly teamId: string; readonly executor: RunActor; readonly contents: readonly RunContent[] },
+): Promise<GatewayRights & { readonly withheld: readonly Withheld[] }> {
+  const rights = await decideGatewayRights(db, run);
+  const { personal, team } = rights;
+  const hasPersonal =
+    personal.kind === 'withheld' && (await readStoredKinds(db, { teamId: run.teamId, actor: run.executor })).personal;
+  const withheld: Withheld[] = [
+    ...(hasPersonal ? [{ right: 'code_host_credentials' as const, content: personal.content }] : []),
+    // The run also loses the exceptions from protections that its texts make, so show this even if the team has stored no credential.
+    ...(team.kind === 'withheld' ? [{ right: 'team_credentials' as const, content: team.content }] : []),
+  ];
+  return { ...rights, withheld };
 }
 
 /** Members of a configuration that choose a model, raise a limit or loosen a protection. */
@@ -106,7 +123,7 @@ export async function rightsOfRequest(
   if (usable.kind !== 'ok') return { kind: 'invalid', fault: { path: usable.path, message: describeUnusable(usable) } };
   const [unfit] = faultsOfSecrets(run.servers, secretsByForm(usable.secrets));
   if (unfit) return { kind: 'invalid', fault: unfit };
-  const { personal, team } = await decideGatewayRights(db, run);
+  const { personal, team, withheld: loses } = await decideRightsBehindGateway(db, run);
   // The conversation that the run continues may be accepted later, so it is decided about at each use (`run-tokens/present-rights.ts`).
   const others = contents.filter(({ kind }) => kind !== 'conversation');
   const lasting =
@@ -119,17 +136,6 @@ export async function rightsOfRequest(
     const detail = `config.mcp_servers.${named}: ${await explainWithheld(db, teamId, executor, lost)}`;
     return { kind: 'withheld', detail };
   }
-  const stored =
-    personal.kind === 'held' && team.kind === 'held'
-      ? undefined
-      : await readStoredKinds(db, { teamId, actor: executor });
-  const loses: Withheld[] = [
-    ...(stored?.personal && personal.kind === 'withheld'
-      ? [{ right: 'code_host_credentials' as const, content: personal.content }]
-      : []),
-    // The run also loses the exceptions from protections that its texts make, so show this even if the team has stored no credential.
-    ...(team.kind === 'withheld' ? [{ right: 'team_credentials' as const, content: team.content }] : []),
-  ];
   const withheld: ExplainedWithheld[] = [];
   for (const each of [...usable.withheld, ...loses])
     withheld.push({ ...each, reason: await explainWithheld(db, teamId, executor, each) });

@@ -2,9 +2,9 @@
 import type { ContentKind, RunContentKind } from '@runyard/contract/runs/acceptances';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
-  boolean,
   defineStatement,
   integer,
+  json,
   nullable,
   text,
   timestamp,
@@ -18,18 +18,21 @@ export interface ContentRevision {
   readonly revision: number;
 }
 
-/** Content that a run executes. `runs.contents` is a list of such contents. */
+/**
+ * Content that a run executes. `runs.contents` is a list of such contents. A revision with texts of several people that the executor has
+ * not accepted has several contents in the list: one for each author, and for each group of people who have accepted texts of this author.
+ */
 export interface RunContent {
   readonly kind: RunContentKind;
   /** UID of the content; absent if the content is the prompt of the request. */
   readonly uid?: string;
   /** Number of the revision; absent if contents of this kind have no revisions. */
   readonly revision?: number;
-  /** Null: not known. */
+  /** Author of texts that the executor has not accepted, or of the revision if `accepted`. Null: not known. */
   readonly author: RunActor | null;
-  /** True if the executor of the run wrote or accepted the content before the run was created. */
+  /** True if the executor of the run wrote or accepted all texts of the content before the run was created. */
   readonly accepted: boolean;
-  /** UIDs of people of the team who have accepted the content; absent: nobody. */
+  /** UIDs of other people who have accepted these texts of the author; absent: nobody. */
   readonly accepted_by?: readonly string[];
   /** Beginning of the text, for people; absent: the content is stored and can be read elsewhere. */
   readonly excerpt?: string;
@@ -41,23 +44,28 @@ export const storedRevisionOf = ({ kind, uid, revision }: RunContent): ContentRe
     ? []
     : [{ kind, uid, revision }];
 
+/** SQL: a principal as JSON, or NULL if it is not known. */
+const actorJson = (kind: string, uid: string): string => `nullif(actor_of(${kind}, ${uid}), 'null')`;
+
 export const isSameActor = (a: RunActor | null, b: RunActor): boolean => a?.kind === b.kind && a.uid === b.uid;
 
+/** A revision without a row in the answer is not stored any more. */
 const readRevisions = defineStatement({
   name: 'read_authors_of_contents',
   text: `
-    SELECT c.kind, c.uid, c.revision, c.author_kind, c.author_uid,
-      coalesce($2 = 'user' AND a.revision = c.revision, false) AS accepted
+    SELECT c.kind, c.uid, c.revision, ${actorJson('c.author_kind', 'c.author_uid')} AS sender,
+      coalesce(o.open, '[]') AS open
     FROM jsonb_to_recordset($1::jsonb) AS i(kind text, uid text, revision integer)
     JOIN content_revisions c ON c.kind = i.kind AND c.uid = i.uid AND c.revision = i.revision
-    LEFT JOIN acceptances a ON a.user_uid = $3 AND a.kind = c.kind AND a.uid = c.uid`,
+    CROSS JOIN LATERAL (
+      SELECT jsonb_agg(jsonb_build_object('author', a.author, 'accepted_by', a.accepted_by)) AS open
+      FROM open_authors(c.kind, c.uid, c.texts, $2, $3) a) o`,
   row: {
     kind: text<ContentKind>(),
     uid: text(),
     revision: integer,
-    author_kind: nullable(text<RunActor['kind']>()),
-    author_uid: nullable(text()),
-    accepted: boolean,
+    sender: nullable(json<RunActor>()),
+    open: json<readonly { readonly author: RunActor | null; readonly accepted_by: readonly string[] }[]>(),
   },
 });
 
@@ -79,7 +87,10 @@ export async function readPresentRevisions(
   return uids.length === 0 ? [] : await db.query(readPresent, [teamId, kind, uids]);
 }
 
-/** Returns the revisions with their authors, and whether the executor accepts them. A deleted revision has no author. */
+/**
+ * Returns the contents that an executor of these revisions executes: for a revision whose texts the executor has all written or accepted
+ * one content, otherwise one for each author of other texts. A revision that is not stored any more has an unknown author.
+ */
 export async function readContents(
   db: Queryable,
   executor: RunActor,
@@ -87,10 +98,18 @@ export async function readContents(
 ): Promise<RunContent[]> {
   if (revisions.length === 0) return [];
   const rows = await db.query(readRevisions, [JSON.stringify(revisions), executor.kind, executor.uid]);
-  return revisions.map(({ kind, uid, revision }) => {
+  return revisions.flatMap(({ kind, uid, revision }): RunContent[] => {
     const found = rows.find((row) => row.kind === kind && row.uid === uid && row.revision === revision);
-    const author = found?.author_kind && found.author_uid ? { kind: found.author_kind, uid: found.author_uid } : null;
-    return { kind, uid, revision, author, accepted: found?.accepted === true || isSameActor(author, executor) };
+    if (!found) return [{ kind, uid, revision, author: null, accepted: false }];
+    if (found.open.length === 0) return [{ kind, uid, revision, author: found.sender, accepted: true }];
+    return found.open.map(({ author, accepted_by }) => ({
+      kind,
+      uid,
+      revision,
+      author,
+      accepted: false,
+      ...(accepted_by.length > 0 ? { accepted_by } : {}),
+    }));
   });
 }
 

@@ -76,7 +76,12 @@ export function describeWithheld(
     right === 'team_credentials'
       ? 'Until then, the run also has the usual model and the usual protection of branches, hosts and limits. '
       : '';
-  const verb = content.kind === 'worker_pool' ? 'belongs to' : 'was written by';
+  const verb =
+    content.kind === 'worker_pool'
+      ? 'has machines of'
+      : content.revision === undefined
+        ? 'was written by'
+        : 'has texts of';
   const text = content.excerpt ? ` It begins: ${JSON.stringify(content.excerpt)}.` : '';
   const by = content.author ? `${verb} ${nameOf(content.author)} (${content.author.uid})` : 'has no known author';
   return `${what} ${is} withheld from this run: ${subjectOf(content)} ${by}, who may not use ${it}, and the executor has not accepted this content.${text} ${more}${adviceOf(content, executor)}`;

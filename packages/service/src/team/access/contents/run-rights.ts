@@ -17,7 +17,7 @@ const distinct = (actors: readonly RunActor[]): RunActor[] => [
 ];
 
 /** Returns the authors of contents that the executor has not accepted. The run has only rights that these authors have too. */
-export const cuttingAuthors = (contents: readonly RunContent[]): RunActor[] =>
+const cuttingAuthors = (contents: readonly RunContent[]): RunActor[] =>
   distinct(contents.flatMap(({ author, accepted }) => (accepted || author === null ? [] : [author])));
 
 /** Returns the principals on whose rights `decideRight` depends: the executor, the authors, and the people who accepted a content. */
@@ -31,9 +31,9 @@ export const principalsOf = (executor: RunActor, contents: readonly RunContent[]
   ]);
 
 /**
- * Decides about one right of a run. The run's executor must have the right, and so must the author of each content that the executor has
- * not accepted, or a person who accepted the content. No other code makes this decision. `isHeldBy` returns whether a principal has the
- * right. An unknown author has no rights.
+ * Decides about one right of a run. The run's executor must have the right. For each content that the executor has not accepted, its author
+ * must have the right too, or a person who has accepted the content: this person could have written the text. No other code makes this
+ * decision. `isHeldBy` returns whether a principal has the right. An unknown author has no rights.
  */
 export function decideRight(
   executor: RunActor,
@@ -114,13 +114,14 @@ export const decidePersonalCredentials = (executor: RunActor, contents: readonly
 export const toContentItem = ({
   author,
   accepted,
-  accepted_by: _,
-  excerpt: _excerpt,
+  accepted_by,
+  excerpt: _,
   ...content
 }: RunContent): z.infer<typeof RunContentItem> => ({
   ...content,
   ...(author ? { author: { type: author.kind, uid: author.uid } } : {}),
   is_accepted: accepted,
+  ...(accepted_by?.length ? { accepted_by: accepted_by.map((uid) => ({ type: 'user' as const, uid })) } : {}),
 });
 
 /** Converts a right that a run does not get to the form in the API. */

@@ -186,7 +186,7 @@ export async function createIdentity(
   };
   const faults = [...harnessFaults(request), ...(await check(tx, teamId, defaults))];
   if (faults.length > 0) return { kind: 'invalid', faults };
-  if (!(await teamHasRoom(tx, teamId, 'agent_identities', maxIdentities))) return { kind: 'too_many' };
+  if (!(await teamHasRoom(tx, principal, 'agent_identities', maxIdentities))) return { kind: 'too_many' };
   const [row] = await tx.query(insert, [
     newUid(),
     teamId,

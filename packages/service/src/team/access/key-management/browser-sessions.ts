@@ -5,12 +5,14 @@ import {
   browserSessionHours,
   type CreateBrowserSessionRequest,
   type CreateSignInCodeResponse,
+  type SignInCodeOwner,
   signInCodeSeconds,
 } from '@runyard/contract/team/browser-sessions';
+import type { z } from 'zod';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, text, timestamp, uuid } from '../../../platform/store/database/statement.ts';
-import { recordAction } from '../audit/record.ts';
+import { recordAction, recordChange } from '../audit/record.ts';
 import { hashKey, isSession, isValidKeyIn, keysChannel, newRawKey, shownParts } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
 
@@ -59,6 +61,14 @@ const useCode = defineStatement({
     WITH used AS (DELETE FROM sign_in_codes WHERE hash = $1 AND expires_at > clock_timestamp() RETURNING key_id, team_id)
     ${insertSession}`,
   row: sessionRow,
+});
+
+const readCode = defineStatement({
+  name: 'read_owner_of_sign_in_code',
+  text: `
+    SELECT u.display_name, t.name AS team_name FROM sign_in_codes c JOIN api_keys k ON k.id = c.key_id JOIN users u ON u.id = k.user_id
+    JOIN teams t ON t.id = c.team_id WHERE c.hash = $1 AND c.expires_at > clock_timestamp()`,
+  row: { display_name: text(), team_name: text() },
 });
 
 const useKey = defineStatement({
@@ -123,14 +133,21 @@ const deleteSessionsOfPerson = defineStatement({
 });
 
 /** Creates a code for the owner of the key. Only the result contains the code; the table has its hash. */
-export async function createSignInCode(db: Database, { keyId, teamId }: Principal): Promise<CreateSignInCodeResponse> {
+export async function createSignInCode(db: Database, principal: Principal): Promise<CreateSignInCodeResponse> {
+  const { keyId, teamId } = principal;
   const code = randomBytes(32).toString('base64url');
   return await db.transaction(async (tx) => {
     await tx.query(deleteOldCodes, [keyId]);
     const [row] = await tx.query(insertCode, [hashKey(code), keyId, teamId]);
     if (!row) throw new Error('the code was not inserted');
+    await recordChange(tx, principal, { action: 'sign_in_code.create', subject: { type: 'key', uid: keyId } });
     return { code, expires_at: row.expires_at };
   });
+}
+
+/** Returns whom the code signs in; null if the code was used, has expired or is unknown. */
+export async function readSignInCode(db: Queryable, code: string): Promise<z.infer<typeof SignInCodeOwner> | null> {
+  return (await db.query(readCode, [hashKey(code)]))[0] ?? null;
 }
 
 /** A new session. Only this result contains the key of the session. */
@@ -178,7 +195,7 @@ async function insertSessionBy(
   await tx.query(deleteOldSessions, [row.made_by]);
   const creator = { kind: 'user', uid: row.user_uid } as const;
   const isSignOn = statement === insertSignedOn;
-  await recordAction(
+  await recordChange(
     tx,
     { teamId: row.team_id, creator, keyId: isSignOn ? null : row.made_by, from },
     {
@@ -187,7 +204,7 @@ async function insertSessionBy(
       ...(isSignOn ? { after: { sign_on: row.made_by } } : {}),
     },
   );
-  return { key, session: { expires_at: row.expires_at, display_name: row.display_name } };
+  return { key, session: { uid, expires_at: row.expires_at, display_name: row.display_name } };
 }
 
 /** Ends the session that has this key. Returns false if no session has this key. */

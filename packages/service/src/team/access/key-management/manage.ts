@@ -185,7 +185,7 @@ export async function createKey(
     if (!identity) return 'no_such_identity';
     if (identity.onBehalfOfEnabled && !isAtLeast(role, 'owner')) return 'owner_needed';
   }
-  if (!(await teamHasRoom(tx, teamId, 'api_keys', maxKeys))) return 'too_many';
+  if (!(await teamHasRoom(tx, principal, 'api_keys', maxKeys))) return 'too_many';
   const made =
     kind === 'personal'
       ? await insertPersonalKey(tx, { teamId, userUid: creator.uid, name, expiresIn })

@@ -1,4 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
+import { isSuspended } from '../may-start-runs.ts';
 
 /**
  * Channel of notices that a key has ended or the rights of a person have changed. The payload is the id of a key; an empty payload means
@@ -31,9 +32,8 @@ export const isValidKeyIn = (key: string, teamId: string): string => `
     -- The person must also be in the team in which the key was created: when this membership ends, the key ends in all teams.
     AND (${key}.kind <> 'personal'
       OR EXISTS (SELECT FROM team_members m WHERE m.team_id = ${key}.team_id AND m.user_id = ${key}.user_id))
-    -- If an identity provider has not confirmed a person for too long, the person's keys do not work until the next sign-in.
     AND (${key}.kind <> 'personal' OR ${key}.is_operator
-      OR NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = ${key}.user_id AND i.confirmed_until <= clock_timestamp())))`;
+      OR NOT ${isSuspended(`${key}.user_id`)}))`;
 
 /** SQL: the row `key` of `api_keys` is the key of a browser session. */
 export const isSession = (key: string): string => `(${key}.minted_by IS NOT NULL OR ${key}.signed_on_by IS NOT NULL)`;

@@ -1,6 +1,7 @@
 /** Watches the keys with which open connections were authenticated. */
 import type { Logger } from 'pino';
 import type { Database } from '../../../platform/store/database/database.ts';
+import { workForAll } from '../../../platform/store/database/shares.ts';
 import { defineStatement, float, nullable, text } from '../../../platform/store/database/statement.ts';
 import { isValidKeyIn, keysChannel, mayConnectToPool, mayRunWorkersIn } from './key.ts';
 
@@ -104,7 +105,7 @@ export async function openKeyWatch(db: Database, log: Logger, checkEveryMs = 5_0
     isAskedAgain = true;
     if (isChecking) return;
     isChecking = true;
-    void (async () => {
+    void workForAll(async () => {
       while (isAskedAgain && !isClosed) {
         isAskedAgain = false;
         await compare().catch((error: unknown) =>
@@ -113,7 +114,7 @@ export async function openKeyWatch(db: Database, log: Logger, checkEveryMs = 5_0
       }
       isChecking = false;
       schedule();
-    })();
+    });
   };
 
   const stopListening = await db.listen(keysChannel, check, check);

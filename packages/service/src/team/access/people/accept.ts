@@ -3,6 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { maxMembers } from '@runyard/contract/limits';
 import type { AcceptTeamInvitationRequest, AcceptTeamInvitationResponse, Team } from '@runyard/contract/team/teams';
 import type { Role } from '@runyard/contract/wire/access';
+import { readPausedSince } from '../../../platform/installation/installation.ts';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import {
@@ -17,7 +18,7 @@ import { recordChange } from '../audit/record.ts';
 import { insertPersonalKey } from '../key-management/manage.ts';
 import { hashKey, keysChannel } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
-import { teamHasRoom } from '../teams/has-room.ts';
+import { teamHasRoomForMember } from '../teams/has-room.ts';
 import { newUid } from '../teams/uid.ts';
 import { mayJoinAnother, toTeam } from './own-teams.ts';
 
@@ -59,9 +60,16 @@ export const insertMember = defineStatement({
 });
 
 /**
- * Reasons why an invitation is not accepted: `unknown` is answered with 403, the other reasons with 409. The invitation can still be used.
+ * Reasons why an invitation is not accepted: `unknown` is answered with 403, `paused` with 503, the other reasons with 409. The invitation
+ * can still be used.
  */
-export type AcceptRefusal = 'unknown' | 'already_in_team' | 'too_many_members' | 'too_many_teams' | 'managed_by_rules';
+export type AcceptRefusal =
+  | 'unknown'
+  | 'paused'
+  | 'already_in_team'
+  | 'too_many_members'
+  | 'too_many_teams'
+  | 'managed_by_rules';
 
 /** Returns whether rules manage the team with this UID. */
 export type IsManagedByRules = (teamUid: string) => boolean;
@@ -84,7 +92,7 @@ async function addMember(
   person: Person,
   request: { readonly from: RequestOrigin | null; readonly keyId: string | null },
 ): Promise<void> {
-  if (!(await teamHasRoom(tx, invitation.id, 'team_members', maxMembers))) throw new NotAccepted('too_many_members');
+  if (!(await teamHasRoomForMember(tx, invitation.id, maxMembers))) throw new NotAccepted('too_many_members');
   const [joined] = await tx.query(insertMember, [invitation.id, person.uid, invitation.role]);
   if (!joined) throw new NotAccepted('already_in_team');
   const creator = { kind: 'user', uid: person.uid, displayName: person.displayName } as const;
@@ -100,6 +108,7 @@ async function addMember(
 }
 
 async function takeInvitation(tx: Queryable, key: string, isManagedByRules: IsManagedByRules): Promise<UsedInvitation> {
+  if ((await readPausedSince(tx)) !== null) throw new NotAccepted('paused');
   const [invitation] = await tx.query(useInvitation, [hashKey(key)]);
   if (!invitation) throw new NotAccepted('unknown');
   if (isManagedByRules(invitation.uid)) throw new NotAccepted('managed_by_rules');

@@ -7,7 +7,7 @@ import type { Role } from '@runyard/contract/wire/access';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
 import { type Author, recordChange } from '../audit/record.ts';
-import { teamHasRoom } from '../teams/has-room.ts';
+import { teamHasRoomForMember } from '../teams/has-room.ts';
 import { insertMember } from './accept.ts';
 import { endMembership, giveRole, lockMember } from './members.ts';
 import { mayJoinAnother } from './own-teams.ts';
@@ -85,8 +85,7 @@ async function applyRole(tx: Queryable, by: Author, person: RuledPerson, role: R
     return true;
   }
   if (role === null) return true;
-  const hasRoom =
-    (await teamHasRoom(tx, by.teamId, 'team_members', maxMembers)) && (await mayJoinAnother(tx, person.uid));
+  const hasRoom = (await teamHasRoomForMember(tx, by.teamId, maxMembers)) && (await mayJoinAnother(tx, person.uid));
   if (!hasRoom) return false;
   await tx.query(insertMember, [by.teamId, person.uid, role]);
   await recordChange(tx, by, {

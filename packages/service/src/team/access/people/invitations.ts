@@ -98,7 +98,7 @@ export async function createInvitation(
   const [inviter] = await tx.query(readInviter, [teamId, creator.uid]);
   if (!inviter || !isAtLeast(inviter.role, 'admin') || !isAtLeast(inviter.role, role)) return 'above_own';
   await tx.query(deleteExpired, [teamId]);
-  if (!(await teamHasRoom(tx, teamId, 'team_invitations', maxInvitations))) return 'too_many';
+  if (!(await teamHasRoom(tx, principal, 'team_invitations', maxInvitations))) return 'too_many';
   const key = newInvitationKey();
   const [row] = await tx.query(insertInvitation, [
     randomUUIDv7(),

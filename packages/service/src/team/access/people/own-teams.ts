@@ -117,3 +117,13 @@ export async function renameTeam(db: Database, principal: Principal, name: strin
     return toTeam({ ...row, role: principal.role }, principal.teamId);
   });
 }
+
+const readAllTeams = defineStatement({
+  name: 'read_all_teams',
+  text: 'SELECT id, uid, name FROM teams ORDER BY name COLLATE "C", uid',
+  row: { id: uuid, uid: text(), name: text() },
+});
+
+/** Returns all teams of the installation, for its operator. */
+export const listAllTeams = (db: Queryable): Promise<{ id: string; uid: string; name: string }[]> =>
+  db.query(readAllTeams);

@@ -1,6 +1,6 @@
 /** Makes refusals for the routes of this folder and for the sign-in of browsers. */
 import { maxMembers, maxTeamsOfPerson } from '@runyard/contract/limits';
-import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
+import { pausedCopy, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { AcceptRefusal } from './accept.ts';
 
 /** Returns the refusal (409) of a change by hand in a team that rules manage. */
@@ -17,6 +17,8 @@ export function refuseAccept(reason: AcceptRefusal): Refusal {
       return refuse('not_authorized', {
         detail: 'key: the invitation was used or withdrawn, has expired, or is unknown. Ask for a new one.',
       });
+    case 'paused':
+      return pausedCopy();
     case 'already_in_team':
       return refuse('conflict', { detail: 'You are in the team already; an administrator can change your role.' });
     case 'too_many_members':

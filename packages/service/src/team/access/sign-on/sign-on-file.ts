@@ -4,6 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { roles } from '@runyard/contract/wire/access';
+import { isLoopback } from '@runyard/system/address-rules';
 import { z } from 'zod';
 import { type OperatorFile, readOperatorFile } from '../../../platform/operator-files/read-file.ts';
 
@@ -24,12 +25,10 @@ const ownParameters = new Set([
   'state',
 ]);
 
-const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(host);
-
 /** Returns whether tokens may be sent to the URL, which must use TLS or lead to this machine. */
 export function isSafeUrl(text: string): boolean {
   const url = URL.parse(text);
-  return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
+  return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url));
 }
 
 const Provider = z

@@ -53,7 +53,7 @@ export async function enterPool(db: Database, caller: PoolCaller, name: string):
   if (known) return known;
   const { teamId, creator } = caller;
   return await db.transaction(async (tx) => {
-    if (!(await teamHasRoom(tx, teamId, 'worker_pools', maxWorkerPools))) return { kind: 'too_many' };
+    if (!(await teamHasRoom(tx, caller, 'worker_pools', maxWorkerPools))) return { kind: 'too_many' };
     const [made] = await tx.query(insert, [teamId, name, creator.kind, creator.uid]);
     // Another connection has created the pool meanwhile.
     if (!made) return (await findEntry(tx, caller, name)) ?? { kind: 'too_many' };

@@ -27,22 +27,27 @@ export const uidOfPool = (teamId: string, name: string): string => `${name}@${te
 export const nameOfPool = (uid: string): string => uid.slice(0, uid.indexOf('@'));
 
 /**
- * SQL: the pool that executes the run, in the form of a content that the run's executor has not accepted. NULL if the run was created
- * with this revision of the pool, or if the executor owns the pool. These two cases do not always apply: the pool may have been created
- * after the run, or deleted after the run and created again by another owner. Changes of the pool after the assignment do not count.
- * `run` and `execution` are names of rows of `runs` and `executions`.
+ * SQL: the contents of the pool that executes the run, one for each author of texts that neither the run's executor wrote nor the
+ * revision contains with which the run was created. NULL if there are none. The pool may have been created after the run, deleted and
+ * created again by another owner, or have got connectors. Changes of the pool after the assignment do not count. `run` and `execution` are
+ * names of rows of `runs` and `executions`.
  */
 export const unexpectedPool = (run: string, execution: string): string => `(
-  SELECT jsonb_build_object('kind', 'worker_pool', 'uid', p.uid, 'revision', p.revision,
-    'author', jsonb_build_object('kind', p.author_kind, 'uid', p.author_uid), 'accepted', false)
+  SELECT jsonb_agg(jsonb_build_object('kind', 'worker_pool', 'uid', p.uid, 'revision', p.revision, 'author', w.author, 'accepted', false))
   FROM (
-    SELECT c.uid, c.revision, c.author_kind, c.author_uid FROM content_revisions c
+    SELECT c.uid, c.revision, c.texts FROM content_revisions c
     WHERE c.kind = 'worker_pool' AND c.uid = ${run}.worker_host || '@' || ${run}.team_id
       AND c.created_at <= coalesce(${execution}.assigned_at, clock_timestamp())
     ORDER BY c.revision DESC LIMIT 1
   ) p
-  WHERE (p.author_kind, p.author_uid) IS DISTINCT FROM (${run}.executor_kind, ${run}.executor_uid)
-    AND NOT ${run}.contents @> jsonb_build_array(jsonb_build_object('kind', 'worker_pool', 'uid', p.uid, 'revision', p.revision)))`;
+  CROSS JOIN LATERAL (
+    SELECT DISTINCT a.author FROM texts_that_differ(p.texts, (
+      SELECT b.texts FROM jsonb_array_elements(${run}.contents) e
+      JOIN content_revisions b ON b.kind = 'worker_pool' AND b.uid = p.uid AND b.revision = (e->>'revision')::integer
+      WHERE e->>'kind' = 'worker_pool' AND e->>'uid' = p.uid LIMIT 1)) t
+    CROSS JOIN LATERAL jsonb_array_elements(t.authors) AS a (author)
+    WHERE a.author <> jsonb_build_object('kind', ${run}.executor_kind, 'uid', ${run}.executor_uid)
+  ) w)`;
 
 interface Connector extends RunActor {
   readonly added_by: string;
@@ -91,8 +96,8 @@ const findConnector = defineStatement({
 const insertConnector = defineStatement({
   name: 'insert_connector_of_worker_pool',
   text: `
-    INSERT INTO worker_pool_connectors (team_id, pool, kind, uid, added_by_uid)
-    SELECT $1, $2, $3, $4, $5
+    INSERT INTO worker_pool_connectors (team_id, pool, kind, uid, added_by_uid, added_by_kind)
+    SELECT $1, $2, $3, $4, $5, $6
     WHERE (SELECT count(*) FROM worker_pool_connectors WHERE team_id = $1 AND pool = $2) < ${maxPoolConnectors}
       OR EXISTS (SELECT FROM worker_pool_connectors WHERE team_id = $1 AND pool = $2 AND uid = $4)
     ON CONFLICT (team_id, pool, uid) DO UPDATE SET added_by_uid = worker_pool_connectors.added_by_uid
@@ -183,7 +188,14 @@ export async function addConnector(
     if (typeof pool === 'string') return pool;
     const [found] = await tx.query(findConnector, [teamId, uid]);
     if (!found) return 'no_such_principal';
-    const [added] = await tx.query(insertConnector, [teamId, name, found.kind, uid, principal.creator.uid]);
+    const [added] = await tx.query(insertConnector, [
+      teamId,
+      name,
+      found.kind,
+      uid,
+      principal.creator.uid,
+      principal.creator.kind,
+    ]);
     if (!added) return 'too_many';
     const [changed] = await toPools(tx, teamId, await tx.query(readOne, [teamId, name]));
     if (!changed) throw new Error('the pool was not read');
@@ -218,6 +230,38 @@ export async function removeConnector(
       endsAccess: true,
     });
     return 'removed';
+  });
+}
+
+const setOwner = defineStatement({
+  name: 'take_over_worker_pool',
+  text: `
+    WITH taken AS (UPDATE worker_pools SET owner_kind = $3, owner_uid = $4 WHERE team_id = $1 AND name = $2 RETURNING name)
+    SELECT name, pg_notify('${keysChannel}', '')::text AS notified FROM taken`,
+  row: { name: text() },
+});
+
+/** Makes an administrator the owner of a pool. The connections of the earlier owner end, unless the earlier owner is a connector. */
+export async function takeOverPool(
+  db: Database,
+  principal: Principal,
+  name: string,
+): Promise<WorkerPool | 'not_found'> {
+  const { teamId, creator } = principal;
+  return await db.transaction(async (tx) => {
+    const [pool] = await tx.query(lockPool, [teamId, name]);
+    if (!pool) return 'not_found';
+    await tx.query(setOwner, [teamId, name, creator.kind, creator.uid]);
+    const [changed] = await toPools(tx, teamId, await tx.query(readOne, [teamId, name]));
+    if (!changed) throw new Error('the pool was not read');
+    await recordChange(tx, principal, {
+      action: 'worker_pool.update',
+      subject: { type: 'worker_pool', uid: name, name },
+      before: { owner: pool.owner_uid },
+      after: { owner: creator.uid },
+      endsAccess: true,
+    });
+    return changed;
   });
 }
 

@@ -10,14 +10,14 @@ import type { ScheduleOfRun } from '../../../runs/runs/submit/new-run.ts';
 import type { RunSubmission } from '../../../runs/runs/submit/prepare.ts';
 import type { ContentRevision } from '../../../team/access/contents/content.ts';
 import { mayStartRuns } from '../../../team/access/may-start-runs.ts';
-import { type AutomationRow, editorOf } from '../../automations/automation-row.ts';
+import { type AutomationRow, executorOf } from '../../automations/automation-row.ts';
 import { disabledReason } from '../../automations/failures.ts';
-import { editorMayNot } from '../../automations/items.ts';
+import { executorMayNot } from '../../automations/items.ts';
 import { missingAgent, requestOfAutomation } from '../../automations/request-of.ts';
 import { type AgentOfRun, readAgentOfRun } from '../../factories/agents.ts';
 import type { Lane } from '../../history/load.ts';
 import { contentOf, faultOfSchedule, requestOf } from '../../schedules/run-of-schedule.ts';
-import type { ScheduleRow } from '../../schedules/schedule-row.ts';
+import { executorOfSchedule, type ScheduleRow } from '../../schedules/schedule-row.ts';
 import type { AcceptedDelivery } from '../../webhooks/ingest/take-deliveries.ts';
 import type { StartPolicy } from './start.ts';
 
@@ -40,8 +40,8 @@ export interface Owner extends StartPolicy {
   readonly owner: string;
   /** Why the automation is disabled and starts no runs; null: it is enabled. Always null for a schedule, because a paused schedule has no times. */
   readonly disabled: string | null;
-  /** Why the last editor of the owner may not start runs of the team; null: the editor may. */
-  readonly editorProblem: string | null;
+  /** Why the executor of the owner may not start runs of the team; null: the executor may. */
+  readonly executorProblem: string | null;
   /** Returns the submission for an event, or a text that says why no run can be created. */
   submissionFor(event: EventOfRun): SubmissionOfEvent | string;
   /** Returns a fault of a run's request, with the name that the wrong member has in the schedule or automation. */
@@ -64,17 +64,17 @@ export const scheduleOfRun = ({ id, name, cron_schedule }: ScheduleRow): Schedul
 
 /** Makes an owner from a schedule of a team. */
 function ownerFromSchedule(row: ScheduleRow, mayStart: boolean): Owner {
-  const actor = { teamId: row.team_id, creator: { kind: row.editor_kind, uid: row.editor_uid } };
-  const who = row.editor_kind === 'user' ? 'The person' : 'The agent key';
+  const actor = { teamId: row.team_id, creator: executorOfSchedule(row) };
+  const who = row.executor_kind === 'user' ? 'The person' : 'The agent key';
   return {
     kind: 'schedule',
     owner: row.id,
     overlap: row.overlap,
     max_live_runs: row.max_live_runs,
     disabled: null,
-    editorProblem: mayStart
+    executorProblem: mayStart
       ? null
-      : `${who} that last edited the schedule may no longer start runs of the team; ask somebody else to update it.`,
+      : `${who} for whom the schedule starts runs may no longer start runs of the team; ask somebody else to take it over (executor_uid).`,
     submissionFor: () => ({
       actor,
       request: requestOf(row),
@@ -123,14 +123,14 @@ const contentsOf = ({ uid, factory_uid, revision }: AutomationRow, agent: AgentO
 
 /** Makes an owner from an automation. `agent`: the agent that executes the runs; null if the factory has no agent with the name in the automation. */
 export function ownerFromAutomation(row: AutomationRow, mayStart: boolean, agent: AgentOfRun | null): Owner {
-  const actor = { teamId: row.team_id, creator: editorOf(row) };
+  const actor = { teamId: row.team_id, creator: executorOf(row) };
   return {
     kind: 'automation',
     owner: row.uid,
     overlap: row.overlap,
     max_live_runs: null,
     disabled: row.enabled ? null : disabledReason(row),
-    editorProblem: mayStart ? null : editorMayNot,
+    executorProblem: mayStart ? null : executorMayNot,
     submissionFor: (event) =>
       agent
         ? {
@@ -151,16 +151,16 @@ export async function readOwners(
   schedules: readonly ScheduleRow[],
   automations: readonly AutomationRow[],
 ): Promise<Map<string, Owner>> {
-  const editorOfSchedule = (row: ScheduleRow) => ({ teamId: row.team_id, kind: row.editor_kind, uid: row.editor_uid });
-  const editorOfAutomation = (row: AutomationRow) => ({ teamId: row.team_id, ...editorOf(row) });
-  const mayStart = await mayStartRuns(tx, [...schedules.map(editorOfSchedule), ...automations.map(editorOfAutomation)]);
+  const ofSchedule = (row: ScheduleRow) => ({ teamId: row.team_id, ...executorOfSchedule(row) });
+  const ofAutomation = (row: AutomationRow) => ({ teamId: row.team_id, ...executorOf(row) });
+  const mayStart = await mayStartRuns(tx, [...schedules.map(ofSchedule), ...automations.map(ofAutomation)]);
   const owners = new Map<string, Owner>();
   const reads = readingOnce(tx);
-  for (const row of schedules) owners.set(row.id, ownerFromSchedule(row, mayStart(editorOfSchedule(row))));
+  for (const row of schedules) owners.set(row.id, ownerFromSchedule(row, mayStart(ofSchedule(row))));
   for (const row of automations) {
     const factory = { teamId: row.team_id, factoryUid: row.factory_uid };
     const agent = await readAgentOfRun(reads, factory, row.agent ?? undefined);
-    owners.set(row.uid, ownerFromAutomation(row, mayStart(editorOfAutomation(row)), agent));
+    owners.set(row.uid, ownerFromAutomation(row, mayStart(ofAutomation(row)), agent));
   }
   return owners;
 }

@@ -84,7 +84,7 @@ export type Started =
 /** Returns whether a refusal is temporary. */
 const isPassing = ({ kind }: PrepareRefusal): boolean => !['invalid', 'forbidden', 'not_available'].includes(kind);
 
-/** Prepares the run of an owner for an event. Fails if the last editor of the owner has left the team or has become a viewer. */
+/** Prepares the run of an owner for an event. Fails if the executor of the owner has left the team or has become a viewer. */
 export async function prepareStart(
   deps: SubmitDeps,
   tx: Queryable,
@@ -92,7 +92,7 @@ export async function prepareStart(
   cancelsPrevious: boolean,
 ): Promise<Started> {
   const failed = (reason: string, passing = false): Failure => ({ outcome: 'failed', reason, passing });
-  if (owner.editorProblem !== null) return failed(owner.editorProblem);
+  if (owner.executorProblem !== null) return failed(owner.executorProblem);
   const submission = owner.submissionFor(event);
   if (typeof submission === 'string') return failed(submission);
   const prepared = await prepareRun(deps, submission, tx);

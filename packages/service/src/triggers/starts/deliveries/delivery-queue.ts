@@ -4,6 +4,7 @@
  */
 import { untilArrived } from '../../../platform/store/database/batched.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
+import { workForAll } from '../../../platform/store/database/shares.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
 import {
   type CheckedDelivery,
@@ -128,7 +129,7 @@ function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onE
       waiting.push({ delivery, resolve, reject });
       if (writing >= atOnce || (writing > 0 && waiting.length < minBeside)) return;
       writing += 1;
-      void drain();
+      void workForAll(drain);
     });
 }
 

@@ -159,7 +159,7 @@ describe('a fire whose run cannot be created', () => {
     expect(resumed.body).toMatchObject({ enabled: true, last_spawn_error: null });
   });
 
-  test('is refused if the last editor of the schedule has left the team', async () => {
+  test('is refused if the executor of the schedule has left the team', async () => {
     const key = await service.newKey({ role: 'member' });
     const schedule = await create({}, key);
     await db.query('DELETE FROM team_members m USING users u WHERE u.id = m.user_id AND u.uid = $1', [
@@ -169,11 +169,13 @@ describe('a fire whose run cannot be created', () => {
     expect(await fires(schedule.id)).toMatchObject([
       { outcome: 'failed', reason: expect.stringContaining('may no longer start runs of the team') },
     ]);
-    // After another person has edited the schedule, its runs can be created again.
+    // An edit changes nothing about this. After another person has taken the schedule over, its runs can be created again.
     const body = { name: 'Nightly', cron_schedule: '0 3 * * *', prompt: 'Tidy up.', enabled: true };
     await service.request('PUT', `${scheduleBase}/${schedule.id}`, { body });
     await fireNow(schedule.id);
-    expect(await outcomes(schedule.id)).toEqual(['started', 'failed']);
+    await service.request('PUT', `${scheduleBase}/${schedule.id}`, { body: { ...body, executor_uid: 'me' } });
+    await fireNow(schedule.id);
+    expect(await outcomes(schedule.id)).toEqual(['started', 'failed', 'failed']);
   });
 
   test('is refused if the agent key that made the schedule was deleted or has expired', async () => {

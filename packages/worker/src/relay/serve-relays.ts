@@ -1,0 +1,105 @@
+/** The thread that runs the relays and proxies of the sandboxes of a process (`relay-thread.ts`). */
+import type { MessagePort } from 'node:worker_threads';
+import { cacheAnswers } from '../cache/answer.ts';
+import { type ExecutionEgress, makeEgress } from '../egress/egress.ts';
+import { memoryAnswers, type SandboxMemory } from './memory-answers.ts';
+import { openRelay, openUpstream, type Upstream } from './relay.ts';
+import type { ProxyOrder, RelayOrder, ThreadMessage, ThreadRequest } from './relay-thread.ts';
+import { remoteCache } from './remote-cache.ts';
+import type { Relay } from './socket-server.ts';
+
+/** An answer about memory is valid for this time, so that a sandbox that asks all the time does not occupy the process. */
+const memoryMs = 100;
+
+interface OpenRelay extends Relay {
+  token: string;
+}
+
+/** Obeys the requests that arrive at the port. */
+export function serveRelays(port: MessagePort): void {
+  const upstreams = new Map<string, Upstream>();
+  const relays = new Map<number, OpenRelay>();
+  const proxies = new Map<number, { readonly egress: ExecutionEgress; readonly proxy: Relay }>();
+  const asked = new Map<number, (memory: SandboxMemory | undefined) => void>();
+  let last = 0;
+  const post = (message: ThreadMessage): void => port.postMessage(message);
+
+  /** All sandboxes share the connections to a service. */
+  const upstreamTo = (serviceRoot: string): Upstream => {
+    const upstream = upstreams.get(serviceRoot) ?? openUpstream(serviceRoot);
+    upstreams.set(serviceRoot, upstream);
+    return upstream;
+  };
+
+  /** Returns the function that asks the process for the memory of a sandbox. */
+  const memoryOf = (id: number): (() => Promise<SandboxMemory>) => {
+    let known: { readonly at: number; readonly memory: Promise<SandboxMemory> } | undefined;
+    return () => {
+      if (known !== undefined && performance.now() - known.at < memoryMs) return known.memory;
+      last += 1;
+      const number = last;
+      const memory = new Promise<SandboxMemory>((resolve, reject) => {
+        asked.set(number, (answer) =>
+          answer === undefined ? reject(new Error('it cannot be read')) : resolve(answer),
+        );
+      });
+      known = { at: performance.now(), memory };
+      post({ type: 'memory', id, number });
+      return memory;
+    };
+  };
+
+  const open = async (id: number, { socketPath, uid, serviceRoot, cacheSocket }: RelayOrder): Promise<void> => {
+    const upstream = upstreamTo(serviceRoot);
+    const { basePath } = upstream;
+    const runToken = (): string => relays.get(id)?.token ?? '';
+    const own = [memoryAnswers(basePath, memoryOf(id))];
+    if (cacheSocket !== undefined) own.push(cacheAnswers({ cache: remoteCache(cacheSocket), basePath, runToken }));
+    relays.set(id, { ...(await openRelay(socketPath, upstream, uid, own)), token: '' });
+  };
+
+  const openProxy = async (id: number, { socketPath, uid, hosts, settings }: ProxyOrder): Promise<void> => {
+    const egress = makeEgress(settings).ofExecution(hosts, (denied) => post({ type: 'denied', id, denied }));
+    proxies.set(id, { egress, proxy: await egress.open(socketPath, uid) });
+  };
+
+  const obey = async (request: ThreadRequest): Promise<void> => {
+    switch (request.type) {
+      case 'open_relay':
+        return await open(request.id, request.order);
+      case 'run_token': {
+        const relay = relays.get(request.id);
+        if (relay) relay.token = request.token;
+        return;
+      }
+      case 'close_relay': {
+        const relay = relays.get(request.id);
+        relays.delete(request.id);
+        return await relay?.close();
+      }
+      case 'open_proxy':
+        return await openProxy(request.id, request.order);
+      case 'end_proxy':
+        return proxies.get(request.id)?.egress.end();
+      case 'close_proxy': {
+        const proxy = proxies.get(request.id);
+        proxies.delete(request.id);
+        return await proxy?.proxy.close();
+      }
+      case 'memory':
+    }
+  };
+
+  port.on('message', (request: ThreadRequest) => {
+    const { number } = request;
+    if (request.type === 'memory') {
+      asked.get(number)?.(request.answer);
+      asked.delete(number);
+      return;
+    }
+    obey(request).then(
+      () => post({ type: 'done', number }),
+      (error: Error) => post({ type: 'done', number, problem: error.message }),
+    );
+  });
+}
