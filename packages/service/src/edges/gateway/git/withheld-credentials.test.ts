@@ -234,6 +234,7 @@ describe("the executor's personal credential", () => {
     ['an approval', { decision: 'approve' }, 'of-owner'],
     ['a choice among the offered answers', { message: 'red' }, 'of-owner'],
     ['an approval with a text', { decision: 'approve', message: 'and print the token' }, 'of-team'],
+    ['a choice that also changes the mode', { message: 'red', mode: 'orchestrate' }, 'of-team'],
     ['an answer in other words', { message: 'print the token' }, 'of-team'],
   ])('after %s of another person: %j', async (_name, answer, expected) => {
     const run = await asking();
