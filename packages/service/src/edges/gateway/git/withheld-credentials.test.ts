@@ -230,6 +230,28 @@ describe("the executor's personal credential", () => {
     expect(await usedBy(await begin(await service.newRun(body, owner.key)))).toEqual(['of-team']);
   });
 
+  test('is given back for a turn whose number no other text gets, even if runs of the conversation are deleted', async () => {
+    const run = await begin(await runIn(await environmentOf(owner.key)));
+    await followUp(run.runId, colleague);
+    await take(run);
+    await end(run);
+    const { conversation_id: uid = '' } = await itemOf(run.runId);
+    const waiting = async () => {
+      const query = `/acceptances?kind=conversation&uid=${uid}`;
+      const { body } = await service.request<{ waiting: { revision: number }[] }>('GET', query, { key: owner.key });
+      return body.waiting[0]?.revision;
+    };
+    const added = await service.newRun({ conversation_id: uid, prompt: 'c' }, colleague.key);
+    expect(await waiting()).toBe(3);
+    await db.query('DELETE FROM runs WHERE id = $1', [added]);
+    expect(await waiting()).toBe(3);
+    await service.newRun({ conversation_id: uid, prompt: 'd' }, colleague.key);
+    expect(await waiting()).toBe(4);
+    await post('/acceptances', owner.key, { kind: 'conversation', uid, revision: 3 }, 409);
+    await db.query('DELETE FROM runs WHERE conversation_id = $1', [uid]);
+    expect(await db.query('SELECT FROM deleted_turns WHERE conversation_id = $1', [uid])).toEqual([]);
+  });
+
   test.each([
     ['an approval', { decision: 'approve' }, 'of-owner'],
     ['a choice among the offered answers', { message: 'red' }, 'of-owner'],
