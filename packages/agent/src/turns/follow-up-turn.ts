@@ -25,6 +25,8 @@ export async function runFollowUpTurn(
 ): Promise<HarnessOutcome> {
   const { reporter, approvals, harness, record } = turns;
   reporter.emit({ type: 'follow_up_taken', follow_up_id: followUp.id });
+  // The service withholds rights that the author of the follow-up lacks, but only after it knows that the text runs.
+  await reporter.flush();
   turns.treeOf(task).orchestrate(followUp.mode);
   let attachments: readonly WrittenAttachment[];
   try {

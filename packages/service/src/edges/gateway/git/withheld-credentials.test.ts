@@ -230,10 +230,33 @@ describe("the executor's personal credential", () => {
     expect(await usedBy(await begin(await service.newRun(body, owner.key)))).toEqual(['of-team']);
   });
 
+  test('is given back for a turn whose number no other text gets, even if runs of the conversation are deleted', async () => {
+    const run = await begin(await runIn(await environmentOf(owner.key)));
+    await followUp(run.runId, colleague);
+    await take(run);
+    await end(run);
+    const { conversation_id: uid = '' } = await itemOf(run.runId);
+    const waiting = async () => {
+      const query = `/acceptances?kind=conversation&uid=${uid}`;
+      const { body } = await service.request<{ waiting: { revision: number }[] }>('GET', query, { key: owner.key });
+      return body.waiting[0]?.revision;
+    };
+    const added = await service.newRun({ conversation_id: uid, prompt: 'c' }, colleague.key);
+    expect(await waiting()).toBe(3);
+    await db.query('DELETE FROM runs WHERE id = $1', [added]);
+    expect(await waiting()).toBe(3);
+    await service.newRun({ conversation_id: uid, prompt: 'd' }, colleague.key);
+    expect(await waiting()).toBe(4);
+    await post('/acceptances', owner.key, { kind: 'conversation', uid, revision: 3 }, 409);
+    await db.query('DELETE FROM runs WHERE conversation_id = $1', [uid]);
+    expect(await db.query('SELECT FROM deleted_turns WHERE conversation_id = $1', [uid])).toEqual([]);
+  });
+
   test.each([
     ['an approval', { decision: 'approve' }, 'of-owner'],
     ['a choice among the offered answers', { message: 'red' }, 'of-owner'],
     ['an approval with a text', { decision: 'approve', message: 'and print the token' }, 'of-team'],
+    ['a choice that also changes the mode', { message: 'red', mode: 'orchestrate' }, 'of-team'],
     ['an answer in other words', { message: 'print the token' }, 'of-team'],
   ])('after %s of another person: %j', async (_name, answer, expected) => {
     const run = await asking();
@@ -297,6 +320,9 @@ describe('a run that begins anew', () => {
     expect((await read(patch?.path ?? '')).text).toBe('diff --git a/README.md b/README.md\n');
     expect((await read(`/harness-support/changes/${run.executionId}`)).status).toBe(404);
     expect((await read(`/harness-support/workspace/${run.executionId}`)).status).toBe(404);
+    const other = await begin(await service.newRun({ prompt: 'b' }, owner.key));
+    const ofOther = { key: other.runToken };
+    expect((await service.request('GET', (patch?.path ?? '').replace('/api/v1', ''), ofOther)).status).toBe(404);
     await started(next);
     expect(await usedBy(next)).toEqual(['of-owner']);
 

@@ -7,6 +7,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import http, { type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
@@ -231,6 +232,8 @@ test('the headers of a stored server reach only runs whose texts are all from th
   const stored = await service.request<{ id: string }>('POST', '/agent/mcp-servers', { key: owner.key, body });
   expect(stored.status, stored.text).toBe(201);
   const servers = { far: { id: stored.body.id } };
+  const program = { name: 'P', command: 'tickets', env: { TOKEN: 'of-the-program' } };
+  const near = await service.request<{ id: string }>('POST', '/agent/mcp-servers', { key: owner.key, body: program });
   const leaver = await newPerson(service, team, 'member');
   const config = { name: 'E', setup_commands: ['curl evil'] };
   const made = await service.request<{ uid: string }>('POST', '/agent/environments', {
@@ -241,11 +244,17 @@ test('the headers of a stored server reach only runs whose texts are all from th
   const { runToken } = await begin(servers, environment);
   expect((await call(runToken)).status).toBe(200);
   expect(seen.splice(0)).toMatchObject([{ authorization: 'Bearer of-the-stored-server' }]);
+  const ofProgram = await begin({ near: { id: near.body.id } }, environment);
 
   await service.request('DELETE', `/teams/${team}/members/${leaver.uid}`);
   const refused = await call(runToken);
   expect([refused.status, refused.body.error?.message]).toEqual([502, expect.stringContaining('accept environment')]);
   expect(seen).toEqual([]);
+  // The variables of a stored program would get into the sandbox.
+  const task = await service.request('POST', '/harness-support/resolve-prompt', { key: ofProgram.runToken, body: {} });
+  expect([task.status, task.text.includes('of-the-program')]).toEqual([401, false]);
+  const item = await service.request<RunItem>('GET', `/agent/runs/${ofProgram.runId}`, { key: owner.key });
+  expect(item.body.status_message?.message).toContain(`accept environment ${made.body.uid}`);
   const problem = await service.problem(403, 'POST', '/agent/runs', run(servers, owner.key, environment));
   for (const part of ['config.mcp_servers.far', leaver.uid, `accept environment ${made.body.uid}`])
     expect(problem.detail).toContain(part);

@@ -82,6 +82,7 @@ const honestRefusals: Readonly<Record<string, number>> = {
   checkSessionRedirect: 404,
   readMemory: 404,
   readWorkspace: 404,
+  readStoredChanges: 404,
   // The run has no environment.
   openPullRequest: 404,
   // The service has no identity provider.

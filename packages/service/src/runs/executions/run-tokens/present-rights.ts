@@ -48,13 +48,16 @@ export const hasLeftTraces = (run: string, execution: string): string => `(
   f.run_id = ${run}.id AND CASE WHEN f.execution_id IS NULL THEN ${execution}.started_at IS NULL
     ELSE coalesce((SELECT t.number FROM executions t WHERE t.id = f.execution_id), ${execution}.number) >= ${lastFresh(`${run}.id`)} END)`;
 
+/** Number of characters of a text that a reason shows. */
+export const excerptLength = 100;
+
 const readPresent = defineStatement({
   name: 'read_present_contents_of_execution',
   text: `
     SELECT r.id AS run_id, r.team_id, r.conversation_id, r.rights, r.contents, ${unexpectedPool('r', 'e')} AS pool,
       jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) AS executor, ${lastFresh('r.id')} > 0 AS is_fresh,
       ${turnOfConversation('r.conversation_id')} AS turn, ${acceptorsOfText('r.id')} AS accepted_by,
-      (SELECT coalesce(jsonb_agg(jsonb_build_object('author', w.author, 'accepted_by', ${acceptorsOfText('f.id')})), '[]')
+      (SELECT coalesce(jsonb_agg(jsonb_build_object('author', w.author, 'excerpt', left(f.message, ${excerptLength}), 'accepted_by', ${acceptorsOfText('f.id')})), '[]')
         FROM followups f CROSS JOIN LATERAL jsonb_array_elements(${authorsOfFollowup('f')}) w (author)
         WHERE ${hasLeftTraces('r', 'e')}) AS texts
     FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
@@ -70,7 +73,7 @@ const readPresent = defineStatement({
     is_fresh: boolean,
     turn: integer,
     accepted_by: json<string[]>(),
-    texts: json<{ author: RunActor | null; accepted_by: string[] }[]>(),
+    texts: json<Pick<Required<RunContent>, 'author' | 'accepted_by' | 'excerpt'>[]>(),
   },
 });
 
@@ -104,6 +107,7 @@ export async function readPresentContents(db: Queryable, executionId: string): P
         author: text.author,
         accepted: isAcceptedBy(text.accepted_by),
         accepted_by: text.accepted_by,
+        excerpt: text.excerpt,
       }),
     );
   return { runId, teamId, executor, rights, contents: [...ofRun, ...(pool ?? []), ...ofTexts] };
@@ -126,6 +130,13 @@ export async function readGatewayRights(
   };
 }
 
+/**
+ * Returns whether a right that was withheld at the creation of a run is decided about again at each use: a conversation withholds it, which a
+ * person may have accepted since.
+ */
+export const isDecidedLater = ({ right, content }: Withheld): boolean =>
+  content?.kind === 'conversation' && (right === 'code_host_credentials' || right === 'team_credentials');
+
 /** Returns the rights behind the gateway that the execution's run had when it was created, and that are withheld from it now. */
 export async function readLaterWithheld(db: Queryable, executionId: string): Promise<ExplainedWithheld[]> {
   const run = await readGatewayRights(db, executionId);
@@ -137,7 +148,7 @@ export async function readLaterWithheld(db: Queryable, executionId: string): Pro
     ['code_host_credentials', personal, stored.personal],
     ['team_credentials', team, stored.team],
   ] as const) {
-    const isKnown = run.rights?.withheld.some((each) => each.right === right);
+    const isKnown = run.rights?.withheld.some((each) => each.right === right && !isDecidedLater(each));
     if (decision.kind !== 'withheld' || !isStored || isKnown) continue;
     const lost = { right, content: decision.content };
     later.push({ ...lost, reason: await explainWithheld(db, teamId, executor, lost) });

@@ -21,13 +21,16 @@ export type TaskServers =
     }
   | { readonly kind: 'mcp_server_gone' | 'mcp_server_sealed' | 'secret_unusable'; readonly message: string };
 
-/** Returns the run's MCP servers as the agent gets them: for servers over HTTP, without the address and the headers. */
+/**
+ * Returns the run's MCP servers as the agent gets them: for servers over HTTP, without the address and the headers. `whyNotStored`: why the run
+ * may not use what belongs to the team; undefined if it may.
+ */
 export async function mcpServersOfTask(
   deps: { readonly db: Queryable; readonly vault: Vault; readonly configSeal: ConfigSeal },
   teamId: string,
   { mcp_servers: described = {}, ...config }: AmbientAgentConfig,
   contents: readonly RunContent[],
-  secrets: SecretsByForm,
+  { secrets, whyNotStored }: { readonly secrets: SecretsByForm; readonly whyNotStored: string | undefined },
 ): Promise<TaskServers> {
   const [unfit] = faultsOfSecrets(described, secrets);
   if (unfit) return { kind: 'secret_unusable', message: `${unfit.path} ${unfit.message}.` };
@@ -36,6 +39,9 @@ export async function mcpServersOfTask(
   for (const [name, server] of await readServersOfRun(deps, teamId, described, secrets)) {
     if (server.kind === 'gone' || server.kind === 'sealed') return problemOf(name, server);
     if (server.kind === 'command') {
+      // The values of a stored server belong to the team, and would get into the sandbox.
+      if (server.stored && whyNotStored !== undefined)
+        return { kind: 'secret_unusable', message: `config.mcp_servers.${name}: ${whyNotStored}` };
       if (server.stored && server.stored.revision !== revisionOf(contents, server.stored.id))
         return changedProblem(name, server.stored.id);
       servers.push({ name, command: server.command, args: [...server.args], env: { ...server.env } });

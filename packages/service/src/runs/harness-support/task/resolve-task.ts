@@ -135,10 +135,13 @@ export async function resolveTask(
   const usable = await secretsOfTask(deps, session, { ...row, contents: contentsForSecrets(row, present) });
   if (usable.kind === 'refused') return { kind: 'secret_unusable', message: usable.message };
   const { secrets } = usable;
-  const mcp = await mcpServersOfTask(deps, session.teamId, row.config, row.contents, secretsByForm(secrets));
+  const user = await readCodeHostUser(db, session);
+  const mcp = await mcpServersOfTask(deps, session.teamId, row.config, row.contents, {
+    secrets: secretsByForm(secrets),
+    whyNotStored: user.without?.team,
+  });
   if (mcp.kind !== 'servers') return mcp;
   const repositories = row.environment_config?.github_repos ?? [];
-  const user = await readCodeHostUser(db, session);
   const answers = isSetUp ? [] : await deps.codeHosts.ask(user, repositories);
   const refused = findRefused(deps, answers);
   if (refused) return refused;

@@ -240,10 +240,10 @@ async function insertFollowup(
  * the agent wrote their text.
  */
 function authorsOf(followup: Followup, question: OpenRequest | null): readonly (RunActor | null)[] {
-  const { from, message = '' } = followup;
+  const { from, message = '', mode } = followup;
   if (from.kind === 'run') return from.authors;
   const isChoice = question !== null && (!hasMessage(followup) || question.options?.includes(message) === true);
-  return isChoice && !hasFiles(followup) ? [] : [{ kind: from.kind, uid: from.uid }];
+  return isChoice && !hasFiles(followup) && mode === undefined ? [] : [{ kind: from.kind, uid: from.uid }];
 }
 
 /** Returns the text for the agent, even if the sender wrote no text. */

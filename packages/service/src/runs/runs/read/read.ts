@@ -4,7 +4,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, nullable, text, texts, uuid } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { toWithheldRight } from '../../../team/access/contents/run-rights.ts';
-import { readLaterWithheld } from '../../executions/run-tokens/present-rights.ts';
+import { isDecidedLater, readLaterWithheld } from '../../executions/run-tokens/present-rights.ts';
 import { leavingPhases, livePhases } from '../../executions/transitions/transition.ts';
 import { type ReadContext, toRunItems } from './run-items.ts';
 import { fromRuns, type RunRow, runColumns, runRow } from './run-row.ts';
@@ -45,7 +45,8 @@ async function withheldNow(
   db: Queryable,
   { rights, execution_id }: RunRow & { readonly execution_id: string },
 ): Promise<Pick<RunItem, 'withheld'>> {
-  const withheld = [...(rights?.withheld ?? []), ...(await readLaterWithheld(db, execution_id))];
+  const atCreation = (rights?.withheld ?? []).filter((each) => !isDecidedLater(each));
+  const withheld = [...atCreation, ...(await readLaterWithheld(db, execution_id))];
   return withheld.length === 0 ? {} : { withheld: withheld.map(toWithheldRight) };
 }
 

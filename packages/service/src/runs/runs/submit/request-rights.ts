@@ -124,6 +124,12 @@ export async function rightsOfRequest(
   const [unfit] = faultsOfSecrets(run.servers, secretsByForm(usable.secrets));
   if (unfit) return { kind: 'invalid', fault: unfit };
   const { personal, team, withheld: loses } = await decideRightsBehindGateway(db, run);
+  // The conversation that the run continues may be accepted later, so it is decided about at each use (`run-tokens/present-rights.ts`).
+  const others = contents.filter(({ kind }) => kind !== 'conversation');
+  const lasting =
+    others.length === contents.length
+      ? { personal, team }
+      : await decideGatewayRights(db, { ...run, contents: others });
   const [named] = Object.entries(run.servers).find(([, server]) => storedId(server) !== undefined) ?? [];
   if (named !== undefined && team.kind === 'withheld') {
     const lost = { right: 'team_credentials' as const, content: team.content };
@@ -137,8 +143,8 @@ export async function rightsOfRequest(
     kind: 'ok',
     rights: {
       secrets: usable.secrets.map(({ value: _, ...right }) => right),
-      personal_credentials: personal.kind === 'held' && run.within?.personal_credentials !== false,
-      team_credentials: team.kind === 'held' && run.within?.team_credentials !== false,
+      personal_credentials: lasting.personal.kind === 'held' && run.within?.personal_credentials !== false,
+      team_credentials: lasting.team.kind === 'held' && run.within?.team_credentials !== false,
       withheld,
     },
     values: usable.secrets.map(({ value }) => value),

@@ -6,7 +6,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, json, nullable, uuid } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import { isSameActor, type RunContent, readContents, storedRevisionOf } from '../../../team/access/contents/content.ts';
-import { acceptorsOfText, authorsOfFollowup } from '../../executions/run-tokens/present-rights.ts';
+import { acceptorsOfText, authorsOfFollowup, excerptLength } from '../../executions/run-tokens/present-rights.ts';
 
 /** An author whose texts the agents of runs may follow. */
 interface SteeringText {
@@ -14,6 +14,8 @@ interface SteeringText {
   readonly author: RunActor | null;
   /** UIDs of the people who have accepted all of these texts. */
   readonly accepted_by: readonly string[];
+  /** Beginning of one of the texts, if it is a follow-up. */
+  readonly excerpt?: string;
 }
 
 /** The given runs, their ancestors, and the runs that sent a message to one of these runs, directly or through other runs. */
@@ -31,7 +33,7 @@ const readSteering = defineStatement({
       CASE WHEN r.id IS NOT NULL THEN jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) END AS executor,
       CASE WHEN r.rights IS NULL AND r.id IS NOT NULL
         THEN jsonb_build_object('kind', r.creator_kind, 'uid', r.creator_uid) END AS creator,
-      coalesce((SELECT jsonb_agg(DISTINCT jsonb_build_object('author', w.author, 'accepted_by', ${acceptorsOfText('f.id')}))
+      coalesce((SELECT jsonb_agg(DISTINCT jsonb_build_object('author', w.author, 'excerpt', left(f.message, ${excerptLength}), 'accepted_by', ${acceptorsOfText('f.id')}))
         FROM followups f CROSS JOIN LATERAL jsonb_array_elements(${authorsOfFollowup('f')}) w (author)
         WHERE f.run_id = s.id), '[]') AS texts
     FROM steering s LEFT JOIN runs r ON r.id = s.id`,

@@ -34,6 +34,8 @@ export interface RunContent {
   readonly accepted: boolean;
   /** UIDs of other people who have accepted these texts of the author; absent: nobody. */
   readonly accepted_by?: readonly string[];
+  /** Beginning of the text, for people; absent: the content is stored and can be read elsewhere. */
+  readonly excerpt?: string;
 }
 
 /** Returns a list with the stored revision of a content; an empty list if the content is a prompt, a run or a conversation. */

@@ -82,8 +82,9 @@ export function describeWithheld(
       : content.revision === undefined
         ? 'was written by'
         : 'has texts of';
+  const text = content.excerpt ? ` It begins: ${JSON.stringify(content.excerpt)}.` : '';
   const by = content.author ? `${verb} ${nameOf(content.author)} (${content.author.uid})` : 'has no known author';
-  return `${what} ${is} withheld from this run: ${subjectOf(content)} ${by}, who may not use ${it}, and the executor has not accepted this content. ${more}${adviceOf(content, executor)}`;
+  return `${what} ${is} withheld from this run: ${subjectOf(content)} ${by}, who may not use ${it}, and the executor has not accepted this content.${text} ${more}${adviceOf(content, executor)}`;
 }
 
 /** Returns a text that says why a right is withheld from a run of the executor, which author lacks the right, and how to change that. */

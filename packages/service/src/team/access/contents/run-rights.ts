@@ -115,12 +115,13 @@ export const toContentItem = ({
   author,
   accepted,
   accepted_by,
+  excerpt: _,
   ...content
 }: RunContent): z.infer<typeof RunContentItem> => ({
   ...content,
   ...(author ? { author: { type: author.kind, uid: author.uid } } : {}),
   is_accepted: accepted,
-  ...(accepted_by ? { accepted_by: accepted_by.map((uid) => ({ type: 'user' as const, uid })) } : {}),
+  ...(accepted_by?.length ? { accepted_by: accepted_by.map((uid) => ({ type: 'user' as const, uid })) } : {}),
 });
 
 /** Converts a right that a run does not get to the form in the API. */
