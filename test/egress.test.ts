@@ -2,6 +2,7 @@
  * Tests the network access of runs in a whole system. The environment of a run allows one server of this machine: programs in the
  * sandbox reach this server and no other one.
  */
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -26,6 +27,8 @@ async function serve(name: string, location?: string): Promise<{ server: Server;
   const authority = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   return { server, authority, url: `http://${authority}` };
 }
+
+const hasJava = spawnSync('javac', ['--version']).status === 0;
 
 interface Ended {
   readonly output: string;
@@ -101,7 +104,10 @@ describe.skipIf(sandboxProblem !== null)('a sandbox', () => {
     const ready = ended.timeline.find(({ event_type }) => event_type === 'worker_container_ready');
     expect(ready?.payload?.network).toEqual({
       allowed_hosts: [allowed.authority, '10.9.8.7'],
-      refused_hosts: ['unknown.example', 'index.crates.io:443', 'static.crates.io:443', 'crates.io:443'],
+      refused_hosts: [
+        'unknown.example',
+        ...['index.crates.io:443', 'static.crates.io:443', 'crates.io:443', 'static.rust-lang.org:443'],
+      ],
       is_enforced: true,
     });
     const events = denied(ended.timeline);
@@ -114,6 +120,29 @@ describe.skipIf(sandboxProblem !== null)('a sandbox', () => {
     // The timeline shows the first 20 denied connections one by one, and then one event with the total.
     expect(events.map((event) => event.number)).toEqual(Array.from({ length: 21 }, (_, index) => index + 1));
     expect(events[20]).toMatchObject({ total: 63 });
+  });
+
+  test.skipIf(!hasJava)('runs Java, whose programs use the proxy and reach the sandbox itself without it', async () => {
+    const program = `import java.net.*; import java.net.http.*; import com.sun.net.httpserver.*;
+public class F { public static void main(String[] a) throws Exception {
+  var own = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
+  own.createContext("/", x -> { x.sendResponseHeaders(201, -1); x.close(); }); own.start();
+  var url = a.length > 0 ? a[0] : "http://localhost:" + own.getAddress().getPort();
+  var c = (HttpURLConnection) new URL(url + "/old").openConnection(); System.out.println("old client " + c.getResponseCode());
+  var get = HttpRequest.newBuilder(URI.create(url + "/new")).build();
+  System.out.println("new client " + HttpClient.newHttpClient().send(get, HttpResponse.BodyHandlers.discarding()).statusCode());
+  own.stop(0);
+} }`;
+    // A Java runtime never uses the proxy for loopback addresses, where the server of the test is, unless this list is empty.
+    const viaProxy = 'JAVA_TOOL_OPTIONS="$JAVA_TOOL_OPTIONS -Dhttp.nonProxyHosts="';
+    const script = `cat > F.java <<'END'\n${program}\nEND\n${viaProxy} java F.java ${allowed.url} && java F.java`;
+    const ended = await run(script, {
+      network: { allowed_hosts: [allowed.authority] },
+      variables: { JAVA_TOOL_OPTIONS: '-Dof.environment=yes' },
+    });
+    expect(ended.output).toMatch(/old client 200.*new client 200.*old client 201.*new client 201/);
+    expect(ended.output).toContain('-Dof.environment=yes');
+    expect(ended.state).toBe('SUCCEEDED');
   });
 
   test('cannot reach hosts that only the environment of another running sandbox allows', async () => {

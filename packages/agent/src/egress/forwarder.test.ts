@@ -38,7 +38,14 @@ test('the forwarder sets the proxy variables in upper and lower case, and exclud
     expect(variables[name]).toBe(`http://127.0.0.1:${port()}`);
     expect(variables[name.toLowerCase()]).toBe(variables[name]);
   }
-  expect(variables.NO_PROXY?.split(',')).toContain('127.0.0.1');
+  const direct = ['127.0.0.1', '127.0.0.0/8', '0.0.0.0', '[::1]', 'sandbox', '.localhost'];
+  expect(variables.NO_PROXY?.split(',')).toEqual(expect.arrayContaining(direct));
+});
+
+test('the forwarder sets the options with which Java uses the proxy', () => {
+  const { JAVA_TOOL_OPTIONS: options } = forwarder.variables;
+  expect(options).toContain(`-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=${port()}`);
+  expect(options).toContain('-Dhttp.nonProxyHosts=localhost|');
 });
 
 test('the forwarder closes a connection if it cannot reach the proxy', async () => {

@@ -47,7 +47,7 @@ export async function startEgressForwarder(proxySocket: string): Promise<EgressF
   server.maxConnections = maxEgressConnections;
   const port = await listenOnLoopback(server, proxyPort);
   return {
-    variables: proxyVariables(`http://127.0.0.1:${port}`),
+    variables: proxyVariables(port),
     close() {
       server.close();
       for (const socket of open) socket.destroy();
@@ -55,13 +55,22 @@ export async function startEgressForwarder(proxySocket: string): Promise<EgressF
   };
 }
 
-/**
- * Sets each variable in upper and lower case, because programs read different spellings. Loopback addresses are excluded, because the
- * forwarders for models and git listen there.
- */
-function proxyVariables(url: string): Record<string, string> {
-  const direct = '127.0.0.1,localhost,::1';
+/** Hosts that are the sandbox itself. The forwarders for models and git listen there, and programs of the run start servers there. */
+const directHosts = ['localhost', '.localhost', 'sandbox', '127.0.0.1', '127.0.0.0/8', '0.0.0.0', '::1', '[::1]'];
+
+/** The options with which a Java runtime uses the proxy. It reads no proxy variable (docs.oracle.com, "Networking Properties"). */
+const javaOptions = (port: number): string =>
+  [
+    ...['http', 'https'].flatMap((scheme) => [`-D${scheme}.proxyHost=127.0.0.1`, `-D${scheme}.proxyPort=${port}`]),
+    '-Dhttp.nonProxyHosts=localhost|*.localhost|sandbox|127.*|0.0.0.0|[::1]',
+  ].join(' ');
+
+/** Sets each variable in upper and lower case, because programs read different spellings. */
+function proxyVariables(port: number): Record<string, string> {
+  const url = `http://127.0.0.1:${port}`;
+  const direct = directHosts.join(',');
   return {
+    JAVA_TOOL_OPTIONS: javaOptions(port),
     ...{ HTTPS_PROXY: url, HTTP_PROXY: url, ALL_PROXY: url, NO_PROXY: direct },
     ...{ https_proxy: url, http_proxy: url, all_proxy: url, no_proxy: direct },
     // Node's own fetch reads the proxy variables only if this variable is set (nodejs.org/api/cli.html).

@@ -123,7 +123,7 @@ function modelVariables(
  * Returns variables that name the forwarder as the proxy for all hosts. The forwarder refuses connections to other hosts and reports them.
  */
 function proxyVariables({ url }: Forwarder): Record<string, string> {
-  const direct = '127.0.0.1,localhost,::1';
+  const direct = '127.0.0.1,127.0.0.0/8,0.0.0.0,localhost,.localhost,sandbox,::1,[::1]';
   return {
     ...{ HTTP_PROXY: url, HTTPS_PROXY: url, NO_PROXY: direct },
     ...{ http_proxy: url, https_proxy: url, no_proxy: direct },

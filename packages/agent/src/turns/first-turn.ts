@@ -22,7 +22,7 @@ export async function runFirstTurn(
     options;
   const { name, modelId, capabilities } = harnessProfile(task);
   const step = setupSteps(reporter.emit);
-  options.addToEnv(variablesOf(task));
+  options.addToEnv(withProxyForJava(variablesOf(task), options.proxyVariables));
   if (task.author !== undefined && env.GIT_CONFIG_SYSTEM === undefined && env.RUNYARD_AGENT_SOCKET !== undefined)
     options.addToEnv(nameGitAuthor(task.author, env.RUNYARD_AGENT_SOCKET));
   if (task.repositories.length > 0) {
@@ -93,6 +93,15 @@ function withNothingDone(task: AgentTask): AgentTask {
 function variablesOf({ environment }: AgentTask): Record<string, string> {
   const entries = Object.entries(environment?.config.variables ?? {});
   return Object.fromEntries(entries.filter(([name, value]) => isVariableName(name) && typeof value === 'string'));
+}
+
+/** Adds the proxy's options for Java to those of the environment, which would otherwise replace them. */
+function withProxyForJava(
+  own: Readonly<Record<string, string>>,
+  { JAVA_TOOL_OPTIONS: ofProxy }: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const { JAVA_TOOL_OPTIONS: given } = own;
+  return given === undefined || ofProxy === undefined ? own : { ...own, JAVA_TOOL_OPTIONS: `${ofProxy} ${given}` };
 }
 
 /**

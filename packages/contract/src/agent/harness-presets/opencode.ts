@@ -41,7 +41,7 @@ const asks: PresetConfiguration = {
  * registry when it starts. A turn took 65 s if the proxy refused the registry, and 13 s without a proxy (each measured once, at different
  * load).
  */
-const direct = '127.0.0.1,localhost,::1,registry.npmjs.org';
+const direct = '127.0.0.1,127.0.0.0/8,0.0.0.0,localhost,.localhost,sandbox,::1,[::1],registry.npmjs.org';
 
 /** opencode. Settings: opencode.ai/docs/config and opencode.ai/docs/permissions. */
 export const opencode: HarnessPreset = {

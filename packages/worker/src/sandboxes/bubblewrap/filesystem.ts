@@ -15,6 +15,7 @@ import {
 import path from 'node:path';
 import { harnessFolderInside } from '@runyard/contract/agent/harness-presets/presets';
 import { makeFolder } from '../../state/make-folder.ts';
+import { etcOfPrograms } from './etc-of-programs.ts';
 
 /** Uid inside every sandbox. */
 export const insideUid = 1000;
@@ -69,20 +70,24 @@ export interface SandboxEtc {
  * mount that it makes. An existing folder is never changed, because sandboxes of an earlier worker may still see it. If the contents
  * differ, a new folder is made.
  */
-export async function writeEtc(stateRoot: string, source = hostEtc): Promise<SandboxEtc> {
+export async function writeEtc(stateRoot: string, source = hostEtc, usr = '/usr'): Promise<SandboxEtc> {
+  const parent = path.join(stateRoot, 'etc');
+  await mkdir(parent, { recursive: true });
+  await chmod(parent, 0o755);
   const files = new Map(Object.entries(etcFiles));
   for (const name of copiedFromHostEtc) for (const [file, text] of await copyOf(source, name)) files.set(file, text);
+  const isThere = (name: string) =>
+    files.has(name) || fromHostEtc.some((place) => name === place || name.startsWith(`${place}/`));
+  for (const [file, text] of await etcOfPrograms({ usr, etc: source, memory: path.join(parent, 'needed') }, isThere))
+    files.set(file, text);
   const places = new Map<string, 'file' | 'folder'>();
   for (const name of fromHostEtc) {
     const found = await stat(path.join(source, name)).catch(() => undefined);
     if (found !== undefined) places.set(name, found.isDirectory() ? 'folder' : 'file');
   }
   const content = JSON.stringify([[...files], [...places]]);
-  const parent = path.join(stateRoot, 'etc');
   const folder = path.join(parent, createHash('sha256').update(content).digest('hex').slice(0, 16));
   const made = { folder, places: [...places.keys()] };
-  await mkdir(parent, { recursive: true });
-  await chmod(parent, 0o755);
   if ((await stat(folder).catch(() => undefined)) !== undefined) return made;
   const making = await mkdtemp(path.join(parent, 'making-'));
   const readable = async (folder: string): Promise<void> => {
