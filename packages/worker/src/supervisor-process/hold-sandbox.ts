@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import type { EgressOrder } from '../egress/egress.ts';
-import type { RelayThread } from '../relay/relay-thread.ts';
+import type { RelayThread } from '../relay-thread/relay-thread.ts';
 import { agentContents } from '../sandboxes/bubblewrap/contents.ts';
 import type { BubblewrapPreparation } from '../sandboxes/bubblewrap/preparation.ts';
 import { prepareSandbox, type RawSandbox } from '../sandboxes/bubblewrap/prepare.ts';

@@ -6,7 +6,7 @@ import type { Settings } from '@runyard/contract/settings/settings';
 import type { Logger } from 'pino';
 import { makeBodyBudget } from '../../platform/bodies/body-budget.ts';
 import type { Domain } from '../../platform/domain.ts';
-import { readPausedSince } from '../../platform/installation/installation.ts';
+import { lockInstallation, readPausedSince } from '../../platform/installation/installation.ts';
 import { openConfigSeal } from '../../platform/secrets/config-seal.ts';
 import { openSigner } from '../../platform/secrets/signer.ts';
 import { openVault, readKeyTexts } from '../../platform/secrets/vault.ts';
@@ -177,7 +177,8 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
   };
   const isOnDisk = blobsAddress(settings, dataDir).kind === 'folder';
   const blobs = keptByExports(measuredBlobs(isOnDisk ? whileRoom(stored, freeSpace) : stored), db);
-  const signing = await openSigner(db, vault);
+  const { id } = await db.transaction(lockInstallation);
+  const signing = await openSigner(db, vault, id);
   const configSeal = await openConfigSeal(db, vault);
   const codeHosts = openCodeHosts({
     db,

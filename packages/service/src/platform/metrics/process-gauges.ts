@@ -1,16 +1,22 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Database } from '../store/database/database.ts';
+import type pg from 'pg';
 import { type ReadGauges, reading } from './gauges.ts';
 import { count } from './record.ts';
 
 /** Milliseconds between two measurements of the event loop. A measured delay includes these milliseconds, so the gauge subtracts them. */
 const resolutionMs = 10;
 
+/** The pool of database connections. `shares.waiting`: number of works that wait for a connection. */
+interface ConnectionPool {
+  readonly pool: pg.Pool;
+  readonly shares: { readonly waiting: number };
+}
+
 /**
  * Starts to measure the process: its event loop, memory, processor time and pool of database connections. Returns a function that reads the
  * gauges and a function that stops the measurement.
  */
-export function measureProcess({ pool, shares }: Pick<Database, 'pool' | 'shares'>): {
+export function measureProcess({ pool, shares }: ConnectionPool): {
   readonly read: ReadGauges;
   readonly stop: () => void;
 } {

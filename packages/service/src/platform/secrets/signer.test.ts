@@ -1,11 +1,11 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
-import { separateCopy } from '../installation/installation.ts';
+import { lockInstallation, separateCopy } from '../installation/installation.ts';
 import type { Database } from '../store/database/database.ts';
 import { checkSignedUrl, signUrl } from './signed-urls.ts';
 import { openSigner } from './signer.ts';
-import { makeVault } from './vault.ts';
+import { makeVault, type Vault } from './vault.ts';
 
 let own: TestDatabase;
 let db: Database;
@@ -17,8 +17,12 @@ afterAll(() => own.drop());
 
 const week = 7 * 24 * 60 * 60 * 1000;
 const [oldKey, newKey] = [randomBytes(32), randomBytes(32)];
-const opened = (at = 100 * week, keys: [Buffer, ...Buffer[]] = [oldKey]) =>
-  openSigner(db, makeVault(...keys), () => at);
+/** Opens the signer as a process of the installation does. */
+async function openSignerAt(vault: Vault, now: () => number) {
+  const { id } = await db.transaction(lockInstallation);
+  return await openSigner(db, vault, id, now);
+}
+const opened = (at = 100 * week, keys: [Buffer, ...Buffer[]] = [oldKey]) => openSignerAt(makeVault(...keys), () => at);
 
 test('a signature is valid for its purpose and text in every process, and for at most two weeks', async () => {
   const signature = (await opened()).sign('url', 'text');
@@ -59,7 +63,7 @@ test('a process accepts the key of an earlier version for an hour', async () => 
   let now = 100 * week;
   const [{ value = Buffer.of() } = {}] = await db.query<{ value: Buffer }>('SELECT value FROM server_secrets');
   const signature = createHmac('sha256', value).update('3:url').update('a').digest('base64url');
-  const signer = await openSigner(db, makeVault(oldKey), () => now);
+  const signer = await openSignerAt(makeVault(oldKey), () => now);
   expect(signer.verify('url', 'a', signature)).toBe(true);
   now += 60 * 60 * 1000;
   expect(signer.verify('url', 'a', signature)).toBe(false);

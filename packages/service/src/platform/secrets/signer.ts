@@ -1,7 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { RowRule } from '../domain.ts';
-import { lockInstallation } from '../installation/installation.ts';
-import type { Database } from '../store/database/database.ts';
+import type { Queryable } from '../store/database/database.ts';
 import { bytes, defineStatement } from '../store/database/statement.ts';
 import type { Vault } from './vault.ts';
 
@@ -29,14 +27,18 @@ const readEarlierKey = defineStatement({
 });
 
 /** Deletes the key of an earlier version. */
-export const earlierSigningKey: RowRule = { table: 'server_secrets', isOver: "name = 'signing'" };
+export const earlierSigningKey = { table: 'server_secrets', isOver: "name = 'signing'" } as const;
 
 /** During an upgrade, processes of the earlier version sign with the key in the database. This process accepts it for an hour. */
 const earlierKeyMs = 60 * 60 * 1000;
 
-/** Returns the signer of this installation. `now` returns milliseconds since 1970. */
-export async function openSigner(db: Database, vault: Vault, now: () => number = Date.now): Promise<Signer> {
-  const { id } = await db.transaction(lockInstallation);
+/** Returns the signer of the installation with this id. `now` returns milliseconds since 1970. */
+export async function openSigner(
+  db: Queryable,
+  vault: Vault,
+  id: string,
+  now: () => number = Date.now,
+): Promise<Signer> {
   const [earlier] = await db.query(readEarlierKey);
   const earlierUntil = now() + earlierKeyMs;
   const digest = (key: Buffer, purpose: string, text: string) =>

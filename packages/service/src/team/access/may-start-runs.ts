@@ -1,18 +1,12 @@
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, text, uuid } from '../../platform/store/database/statement.ts';
 import type { RunActor } from './actor.ts';
+import { isSuspended } from './keys/key.ts';
 
 /** A person or service account in a team. */
 export interface TeamActor extends RunActor {
   readonly teamId: string;
 }
-
-/**
- * SQL: an identity provider has not confirmed the person for too long. The person's keys do not work, and nothing starts for the person,
- * until the next sign-in. `userId` is an SQL expression for the person's id.
- */
-export const isSuspended = (userId: string): string =>
-  `EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = ${userId} AND i.confirmed_until <= clock_timestamp())`;
 
 /**
  * SQL: the person or service account that the SQL expressions name may start runs of the team now. A suspended person may not. Without `OFFSET 0` the planner may read

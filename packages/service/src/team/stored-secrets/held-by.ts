@@ -1,4 +1,4 @@
-import { isSuspended } from '../access/may-start-runs.ts';
+import { isSuspended } from '../access/keys/key.ts';
 
 /**
  * SQL: a JSON list that says, for each of the given principals in order, whether the principal may use a stored secret. People use their

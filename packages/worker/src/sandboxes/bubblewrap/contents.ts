@@ -1,4 +1,4 @@
-import type { RelayThread } from '../../relay/relay-thread.ts';
+import type { RelayThread } from '../../relay-thread/relay-thread.ts';
 import type { SandboxContents } from './prepare.ts';
 
 /** The addresses that the relay of an agent reaches. */

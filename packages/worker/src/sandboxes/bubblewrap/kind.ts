@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { type RelayThread, startRelayThread } from '../../relay/relay-thread.ts';
+import { type RelayThread, startRelayThread } from '../../relay-thread/relay-thread.ts';
 import { agentNode } from '../../runtime/agent-program.ts';
 import { makeRuntime } from '../../runtime/runtime.ts';
 import { makeSupervisorProgram } from '../../runtime/supervisor-program.ts';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import type { SandboxEgress } from '../../egress/egress.ts';
 import type { SandboxMemory } from '../../relay/memory-answers.ts';
-import type { ProxyOrder, SandboxProxy, SandboxRelay } from '../../relay/relay-thread.ts';
+import type { ProxyOrder, SandboxProxy, SandboxRelay } from '../../relay-thread/relay-thread.ts';
 import { type Cgroup, openCgroup } from '../cgroups/group.ts';
 import { usedInFolders, usedOnFileSystem } from '../disk/measure.ts';
 import { processesBelow, processesBeside } from '../disk/unlinked-files.ts';

@@ -1,7 +1,7 @@
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { type RelayThread, startRelayThread } from '../../relay/relay-thread.ts';
+import { type RelayThread, startRelayThread } from '../../relay-thread/relay-thread.ts';
 import { placePortableNode } from '../../runtime/portable-node.ts';
 import { makeRuntime } from '../../runtime/runtime.ts';
 import { makeSupervisorProgram } from '../../runtime/supervisor-program.ts';

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { harnessFolderInside } from '@runyard/contract/agent/harness-presets/presets';
 import type { SandboxEgress } from '../../egress/egress.ts';
-import type { SandboxProxy, SandboxRelay } from '../../relay/relay-thread.ts';
+import type { SandboxProxy, SandboxRelay } from '../../relay-thread/relay-thread.ts';
 import { agentProgram, readableAgentProgram } from '../../runtime/agent-program.ts';
 import { containerInit } from '../../runtime/container-init.ts';
 import { baseEnvironment, madeForRun } from '../base-environment.ts';

@@ -2,7 +2,7 @@
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../actor.ts';
-import { isSuspended } from '../may-start-runs.ts';
+import { isSuspended } from '../keys/key.ts';
 import type { RunContent } from './content.ts';
 import { decidePersonalCredentials, decideRight, principalsOf, type RightDecision } from './run-rights.ts';
 

@@ -1,5 +1,4 @@
 import { hash, randomBytes } from 'node:crypto';
-import { isSuspended } from '../may-start-runs.ts';
 
 /**
  * Channel of notices that a key has ended or the rights of a person have changed. The payload is the id of a key; an empty payload means
@@ -20,6 +19,13 @@ export const hashKey = (raw: string): Buffer => hash('sha256', raw, 'buffer');
 export function shownParts(raw: string): { prefix: string; lastFour: string } {
   return { prefix: raw.slice(0, 8), lastFour: raw.slice(-4) };
 }
+
+/**
+ * SQL: an identity provider has not confirmed the person for too long. The person's keys do not work, and nothing starts for the person,
+ * until the next sign-in. `userId` is an SQL expression for the person's id.
+ */
+export const isSuspended = (userId: string): string =>
+  `EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = ${userId} AND i.confirmed_until <= clock_timestamp())`;
 
 /**
  * SQL: the row `key` of `api_keys` has not expired. If it is a personal key, its person is also in the team whose id is the SQL expression

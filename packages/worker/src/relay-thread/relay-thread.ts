@@ -5,8 +5,8 @@
 import { Worker } from 'node:worker_threads';
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import type { EgressOrder } from '../egress/egress.ts';
-import type { SandboxMemory } from './memory-answers.ts';
-import type { Relay } from './socket-server.ts';
+import type { SandboxMemory } from '../relay/memory-answers.ts';
+import type { Relay } from '../relay/socket-server.ts';
 
 /** What the thread needs to open the relay of a sandbox. */
 export interface RelayOrder {

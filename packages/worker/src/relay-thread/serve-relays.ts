@@ -2,11 +2,11 @@
 import type { MessagePort } from 'node:worker_threads';
 import { cacheAnswers } from '../cache/answer.ts';
 import { type ExecutionEgress, makeEgress } from '../egress/egress.ts';
-import { memoryAnswers, type SandboxMemory } from './memory-answers.ts';
-import { openRelay, openUpstream, type Upstream } from './relay.ts';
+import { memoryAnswers, type SandboxMemory } from '../relay/memory-answers.ts';
+import { openRelay, openUpstream, type Upstream } from '../relay/relay.ts';
+import type { Relay } from '../relay/socket-server.ts';
 import type { ProxyOrder, RelayOrder, ThreadMessage, ThreadRequest } from './relay-thread.ts';
 import { remoteCache } from './remote-cache.ts';
-import type { Relay } from './socket-server.ts';
 
 /** An answer about memory is valid for this time, so that a sandbox that asks all the time does not occupy the process. */
 const memoryMs = 100;
