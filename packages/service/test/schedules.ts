@@ -21,7 +21,7 @@ export interface ScheduleRows {
 }
 
 /** One statement inserts at most this many rows, because each row also writes a revision, and a statement may take at most 30 s. */
-const perStatement = 10_000;
+const perStatement = 2_000;
 
 export function testSchedules({ deps, request }: Pick<TestService, 'deps' | 'request'>) {
   const { db } = deps;
