@@ -13,7 +13,7 @@ export async function signIn(page: Page, service: TestService, key = service.key
   });
   expect(answer.status(), await answer.text()).toBe(200);
   const { uid } = (await answer.json()) as { readonly uid: string };
-  await page.addInitScript(`localStorage.setItem('runyard-session', ${JSON.stringify(uid)})`);
+  await page.addInitScript(`localStorage.setItem('runyard.session', ${JSON.stringify(uid)})`);
 }
 
 /** Script for the page. Finds texts, labels and tooltips that contain U+202E. The value that a person edits in a field may contain it. */

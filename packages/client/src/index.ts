@@ -10,7 +10,7 @@ import type { z } from 'zod';
 import { ApiError, ConnectionError, errorOf, readError, unknownId } from './api-error.ts';
 import type { RunFollowOptions } from './events.ts';
 import type { FollowOptions, ReceivedEvent } from './follow.ts';
-import type { ClientRoute, ClientRouteName } from './routes/client-route.ts';
+import { type ClientRoute, type ClientRouteName, readRoute } from './routes/client-route.ts';
 import { clientRoutes } from './routes/table.ts';
 import { readText, watchSilence } from './silence.ts';
 
@@ -155,7 +155,7 @@ export function createClient(options: ClientOptions): Client {
         headers,
         ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
       };
-      if (route.isJson && options.fetch === undefined) {
+      if (!route.isRaw && options.fetch === undefined) {
         const { sendPlain } = await loadPlain();
         const { status, text, retryAfter } = await sendPlain(base + path, request, silence.heard);
         if (status >= 400) throw errorOf({ status, url: base + path, text, retryAfter });
@@ -163,7 +163,7 @@ export function createClient(options: ClientOptions): Client {
       }
       const response = await send(base + path, { ...request, redirect: 'manual' });
       if (response.status >= 400) throw errorOf(await readError(response));
-      if (route.isJson) return JSON.parse(await readText(response.body ?? [], silence.heard));
+      if (!route.isRaw) return JSON.parse(await readText(response.body ?? [], silence.heard));
       if (response.status !== 302) return response;
       await response.body?.cancel();
       return { location: response.headers.get('location') ?? '' };
@@ -203,13 +203,16 @@ export function createClient(options: ClientOptions): Client {
     }
   };
 
-  const methods = Object.entries(clientRoutes).map(([name, route]) => [name, (input?: AnyInput) => call(route, input)]);
+  const methods = Object.entries(clientRoutes).map(([name, entry]) => [
+    name,
+    (input?: AnyInput) => call(readRoute(entry), input),
+  ]);
 
   const open =
-    (route: ClientRoute, input: AnyInput = {}) =>
+    (entry: string, input: AnyInput = {}) =>
     async (headers: Record<string, string>, signal: AbortSignal) => {
-      const response = await send(base + pathOf(route, input.params) + queryText(input.query), {
-        headers: { ...headersOf(route, {}), ...headers },
+      const response = await send(base + pathOf(readRoute(entry), input.params) + queryText(input.query), {
+        headers: { ...headersOf(readRoute(entry), {}), ...headers },
         signal,
         // A redirect would send the key on to another path, or follow the answer of another program.
         redirect: 'manual',

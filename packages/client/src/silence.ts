@@ -36,7 +36,7 @@ export async function readText(
   for await (const chunk of body) {
     heard();
     bytes += chunk.length;
-    if (bytes > maxBodyBytes) throw new Error(`the answer has more than ${maxBodyBytes} bytes`);
+    if (bytes > maxBodyBytes) throw new Error('the answer is too large');
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();

@@ -12,10 +12,16 @@ export interface ClientRoute {
   readonly method: Route['method'];
   /** Below `/api/v1`. */
   readonly path: string;
-  /** The answer has a JSON body. */
-  readonly isJson: boolean;
+  /** The answer has no JSON body. */
+  readonly isRaw: boolean;
   /** A repeated request with the same `Idempotency-Key` takes effect only once. */
   readonly isOnce: boolean;
+}
+
+/** Reads an entry of the table. */
+export function readRoute(entry: string): ClientRoute {
+  const [method, path = '', ...facts] = entry.split(' ');
+  return { method: method as Route['method'], path, isRaw: facts.includes('raw'), isOnce: facts.includes('once') };
 }
 
 /** Routes that the client calls: all except routes that need a run token or a signed URL. */
@@ -23,12 +29,14 @@ export type ClientRouteName = {
   [N in RouteName]: (typeof routes)[N]['allow'] extends AllowKeys | { readonly anyone: 'always' } ? N : never;
 }[RouteName];
 
-/** The entries with the exact types that they have in the contract's table. */
+/**
+ * The entries as the contract's table has them: method and path, then `raw` if the answer has no JSON body, and `once` if a repeated
+ * request takes effect only once. Texts are smaller than objects in the first screen of the dashboard.
+ */
 export type ClientRoutes = {
-  readonly [N in ClientRouteName]: {
-    readonly method: (typeof routes)[N]['method'];
-    readonly path: (typeof routes)[N]['path'];
-    readonly isJson: (typeof routes)[N]['answer'] extends { schema: unknown } ? true : false;
-    readonly isOnce: (typeof routes)[N] extends { once: string } ? true : false;
-  };
+  readonly [N in ClientRouteName]: `${(typeof routes)[N]['method']} ${(typeof routes)[N]['path']}${(typeof routes)[N]['answer'] extends {
+    schema: unknown;
+  }
+    ? ''
+    : ' raw'}${(typeof routes)[N] extends { once: string } ? ' once' : ''}`;
 };

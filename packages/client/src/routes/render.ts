@@ -8,8 +8,8 @@ export function renderTable(): string {
   const entries = Object.entries<Route>(routes)
     .filter(([, route]) => isCalled(route))
     .map(([name, { method, path, answer, once }]) => {
-      const isJson = answer.schema !== undefined;
-      return `  ${name}: { method: '${method}', path: '${path}', isJson: ${isJson}, isOnce: ${once !== undefined} },`;
+      const facts = `${answer.schema === undefined ? ' raw' : ''}${once === undefined ? '' : ' once'}`;
+      return `  ${name}: '${method} ${path}${facts}',`;
     });
   return `// Written by bin/generate from packages/contract/src/routes.ts.
 import type { ClientRoutes } from './client-route.ts';

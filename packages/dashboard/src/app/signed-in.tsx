@@ -1,14 +1,15 @@
 import type { routes } from '@runyard/contract/routes';
-import { visibleText } from '@runyard/contract/wire/visible';
 import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Outlet, useNavigate, useRouter, useSearch } from '@tanstack/react-router';
-import { useEffect, useMemo, useState } from 'react';
+import { lazy, Suspense, useEffect, useMemo, useState } from 'react';
 import type { z } from 'zod';
 import { isOwnSession, rememberSession } from '../api/own-sign-in.ts';
 import { clientOf, isSignedOut, type Session, SessionContext, teamParameter } from '../api/session.ts';
 import { openTeamStream } from '../api/stream.ts';
 import { oneOf } from '../frame/search.ts';
 import { Shell } from './shell.tsx';
+
+const OtherSession = lazy(async () => ({ default: (await import('./other-session.tsx')).OtherSession }));
 
 /** Returns the query for the signed-in person. `team` is the team that the address names. */
 export const sessionQuery = (team: string | undefined) =>
@@ -25,52 +26,25 @@ export const sessionQuery = (team: string | undefined) =>
 export function SignedIn() {
   const team = oneOf(useSearch({ strict: false, select: (search) => search[teamParameter] }));
   const { data } = useQuery(sessionQuery(team));
-  const [agreed, setAgreed] = useState('');
+  const [, setAgreed] = useState(false);
   if (data === undefined) return null;
-  if (data.kind === 'session' && agreed !== data.uid && !isOwnSession(data.uid))
+  if (data.kind === 'session' && !isOwnSession(data.uid))
     return (
-      <OtherSession
-        answer={data}
-        agree={() => {
-          rememberSession(data.uid);
-          setAgreed(data.uid);
-        }}
-      />
+      <Suspense>
+        <OtherSession
+          answer={data}
+          agree={() => {
+            rememberSession(data.uid);
+            setAgreed(true);
+          }}
+        />
+      </Suspense>
     );
   return <WithSession answer={data} />;
 }
 
-/** Asks whether to continue with a session that did not begin on this page. */
-function OtherSession({ answer, agree }: { answer: SessionAnswer; agree: () => void }) {
-  const queries = useQueryClient();
-  const navigate = useNavigate();
-  const signOut = async () => {
-    await clientOf(answer.csrf_token ?? '').endBrowserSession();
-    queries.removeQueries({ queryKey: ['session'] });
-    await navigate({ to: '/sign-in' });
-  };
-  const name = answer.user.display_name ?? answer.user.uid;
-  return (
-    <main className="pad stack" id="main">
-      <h1>Is this you?</h1>
-      <p>
-        This browser is signed in as <b>{visibleText(name)}</b>, but nobody signed in on this page. Another program on{' '}
-        <code>{location.hostname}</code> may have done it, so that you work in its account.
-      </p>
-      <p className="row">
-        <button type="button" className="btn pri" onClick={() => void signOut()}>
-          Sign out
-        </button>
-        <button type="button" className="btn" onClick={agree}>
-          Continue as {visibleText(name)}
-        </button>
-      </p>
-    </main>
-  );
-}
-
 /** Answer of `GET /session`. */
-type SessionAnswer = z.infer<(typeof routes)['getSession']['answer']['schema']>;
+export type SessionAnswer = z.infer<(typeof routes)['getSession']['answer']['schema']>;
 
 function WithSession({ answer }: { answer: SessionAnswer }) {
   const queries = useQueryClient();

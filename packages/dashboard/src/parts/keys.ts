@@ -1,6 +1,7 @@
 /** Keyboard commands. Each screen registers its keys. If two components register the same key, the later registration is used. */
 
 import { useEffect, useRef } from 'react';
+import { keep, readKept } from '../api/kept.ts';
 
 /**
  * A key such as `j`, `?` or `Escape`, also with the prefix `shift+` or `mod+` (Ctrl, or Command on a Mac); or two keys one after another,
@@ -14,26 +15,14 @@ export interface KeyCommand {
 }
 
 const registered: { current: readonly KeyCommand[] }[] = [];
-const storageKey = 'runyard.single-keys';
+const storageKey = 'single-keys';
 let firstOfTwo: { readonly key: string; readonly at: number } | undefined;
 
 /** Returns true if commands with a single key are turned on in this browser. */
-export const areSingleKeysOn = (): boolean => {
-  try {
-    return localStorage.getItem(storageKey) !== 'off';
-  } catch {
-    return true;
-  }
-};
+export const areSingleKeysOn = (): boolean => readKept(storageKey) !== 'off';
 
 /** Turns commands with a single key on or off in this browser. */
-export function setSingleKeys(on: boolean): void {
-  try {
-    localStorage.setItem(storageKey, on ? 'on' : 'off');
-  } catch {
-    // A browser may forbid storage. The choice is then not stored.
-  }
-}
+export const setSingleKeys = (on: boolean): void => keep(storageKey, on ? 'on' : 'off');
 
 /** Returns the commands of the current page, each key once, with the latest registrations first. */
 export function keyCommands(): KeyCommand[] {

@@ -4,6 +4,7 @@ import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
 import type { ReactNode } from 'react';
+import { keep, readKept } from '../../api/kept.ts';
 import { dollarText } from '../../parts/format.ts';
 import { Icon, type IconName } from '../../parts/icon.tsx';
 import { Ago, Lasting } from '../../parts/time.tsx';
@@ -97,27 +98,15 @@ export const columns: readonly Column[] = [
   },
 ];
 
-const storageKey = 'runyard.columns';
+const storageKey = 'columns';
 
 /** Returns the names of the columns that this browser shows. */
 export function readColumns(): readonly string[] {
-  try {
-    const names = localStorage.getItem(storageKey);
-    if (names !== null) return names.split(',');
-  } catch {
-    // A browser may forbid storage. Then show the default columns.
-  }
-  return columns.filter(({ isDefault }) => isDefault).map(({ name }) => name);
+  return readKept(storageKey)?.split(',') ?? columns.filter(({ isDefault }) => isDefault).map(({ name }) => name);
 }
 
 /** Stores the chosen columns in this browser. */
-export function writeColumns(names: readonly string[]): void {
-  try {
-    localStorage.setItem(storageKey, names.join(','));
-  } catch {
-    // If the browser forbids storage, the choice is valid until the page closes.
-  }
-}
+export const writeColumns = (names: readonly string[]): void => keep(storageKey, names.join(','));
 
 /** Shows an explanation of the state after the title: a question, a reason, or a result. */
 export function Reason({ run }: { run: RunItem }) {

@@ -179,7 +179,7 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
   const blobs = keptByExports(measuredBlobs(isOnDisk ? whileRoom(stored, freeSpace) : stored), db);
   const { id } = await db.transaction(lockInstallation);
   const signing = await openSigner(db, vault, id);
-  const configSeal = await openConfigSeal(db, vault);
+  const configSeal = openConfigSeal(db, vault);
   const codeHosts = openCodeHosts({
     db,
     vault,

@@ -9,11 +9,16 @@ import { bytes, defineStatement } from '../store/database/statement.ts';
 import { defineSealedRows } from './seal-again.ts';
 import type { Vault } from './vault.ts';
 
-export interface ConfigSeal {
+export interface LoadedConfigSeal {
   /** Returns the text that a configuration has in place of the value. Only the same `purpose` can decrypt it. */
   seal(purpose: string, value: string): string;
   /** Returns the value; null if the text was made for another purpose or with another key, or was changed. */
   open(purpose: string, sealed: string): string | null;
+}
+
+/** The seal of an installation. Its key is created when the first value is encrypted. */
+export interface ConfigSeal {
+  load(): Promise<LoadedConfigSeal>;
 }
 
 const keyName = 'config-seal';
@@ -50,18 +55,30 @@ const replaceKey = defineStatement({
   row: {},
 });
 
-/** Returns the seal of this installation. The first process that calls this function creates the key. */
-export async function openConfigSeal(db: Queryable, vault: Vault): Promise<ConfigSeal> {
-  const fresh = vault.seal(purposeOfKey(keyName), randomBytes(32).toString('base64'));
-  await db.query(insertKey, [keyName, fresh, vault.keyId]);
-  await db.query(replaceKey, [keyName, fresh, vault.keyId, vault.keyIds]);
-  const [row] = await db.query(readKey, [keyName]);
-  if (!row) throw new Error('the key of sealed configurations is not in server_secrets');
-  return makeConfigSeal(Buffer.from(vault.open(purposeOfKey(keyName), row.value), 'base64'));
+/** Returns the seal of this installation. */
+export function openConfigSeal(db: Queryable, vault: Vault): ConfigSeal {
+  let loaded: Promise<LoadedConfigSeal> | undefined;
+  const load = async () => {
+    const fresh = vault.seal(purposeOfKey(keyName), randomBytes(32).toString('base64'));
+    await db.query(insertKey, [keyName, fresh, vault.keyId]);
+    await db.query(replaceKey, [keyName, fresh, vault.keyId, vault.keyIds]);
+    const [row] = await db.query(readKey, [keyName]);
+    if (!row) throw new Error('the key of sealed configurations is not in server_secrets');
+    return makeSeal(Buffer.from(vault.open(purposeOfKey(keyName), row.value), 'base64'));
+  };
+  return {
+    load: () => {
+      loaded ??= load().catch((error: unknown) => {
+        loaded = undefined;
+        throw error;
+      });
+      return loaded;
+    },
+  };
 }
 
 /** Makes a seal with a key of 32 bytes. */
-export function makeConfigSeal(key: Buffer): ConfigSeal {
+function makeSeal(key: Buffer): LoadedConfigSeal {
   const keyOf = (use: string) => createHmac('sha256', key).update(use).digest();
   const [cipherKey, nonceKey] = [keyOf('encrypt'), keyOf('nonce')];
   return {

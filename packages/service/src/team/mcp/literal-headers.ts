@@ -44,25 +44,34 @@ function ofServer(server: unknown, change: (url: string, name: string, text: str
  * Returns the body of a request in which literal headers are encrypted. A header that names a secret stays, and so does a header that is
  * not valid, which the check of the configuration refuses. @throws Refusal (400) for an encrypted header that was made for another place
  */
-export function sealHeaders(seal: ConfigSeal, teamId: string, body: unknown): unknown {
+export async function sealHeaders(configSeal: ConfigSeal, teamId: string, body: unknown): Promise<unknown> {
+  let isNeeded = false;
+  withHeaders(body, (_url, name, text) => {
+    isNeeded ||= isSealedValue(text) || isLiteral(name, text);
+    return text;
+  });
+  if (!isNeeded) return body;
+  const seal = await configSeal.load();
   return withHeaders(body, (url, name, text) => {
     const purpose = purposeOf(teamId, url, name);
-    if (isSealedValue(text)) {
-      if (seal.open(purpose, text) !== null) return text;
-      const message = 'is the sealed value of another header, URL or team. Send the value itself';
-      throw invalid([{ path: `mcp_servers headers ${name}`, message }]);
-    }
-    const isLiteral = text !== '' && !namesSecret(text) && McpHeaders.safeParse({ [name]: text }).success;
-    return isLiteral ? seal.seal(purpose, text) : text;
+    if (!isSealedValue(text)) return isLiteral(name, text) ? seal.seal(purpose, text) : text;
+    if (seal.open(purpose, text) !== null) return text;
+    const message = 'is the sealed value of another header, URL or team. Send the value itself';
+    throw invalid([{ path: `mcp_servers headers ${name}`, message }]);
   });
 }
 
+const isLiteral = (name: string, text: string): boolean =>
+  text !== '' && !namesSecret(text) && McpHeaders.safeParse({ [name]: text }).success;
+
 /** Returns the headers of a described server with their values; null if a value cannot be decrypted. */
-export function openHeaders(
-  seal: ConfigSeal,
+export async function openHeaders(
+  configSeal: ConfigSeal,
   teamId: string,
   { url, headers }: { readonly url: string; readonly headers: Readonly<Record<string, string>> },
-): Readonly<Record<string, string>> | null {
+): Promise<Readonly<Record<string, string>> | null> {
+  if (!Object.values(headers).some(isSealedValue)) return headers;
+  const seal = await configSeal.load();
   const opened = Object.entries(headers).map(([name, text]) => [
     name,
     isSealedValue(text) ? seal.open(purposeOf(teamId, url, name), text) : text,

@@ -85,12 +85,12 @@ export async function readServersOfRun(
   const ids = Object.values(servers).flatMap((server) => storedId(server) ?? []);
   const known = ids.filter(isUuid);
   const rows = known.length === 0 ? [] : await db.query(readStored, [teamId, known]);
-  const of = (server: MCPServerConfig): RunMcpServer => {
+  const of = async (server: MCPServerConfig): Promise<RunMcpServer> => {
     const { command, args = [], env = {}, url, headers = {} } = server;
     if (command !== undefined)
       return { kind: 'command', command, args, env: putSecrets(env, secrets.mcp_variable).values };
     if (url !== undefined) {
-      const opened = openHeaders(configSeal, teamId, { url, headers });
+      const opened = await openHeaders(configSeal, teamId, { url, headers });
       if (opened === null) return { kind: 'sealed', id: url };
       const filled = putSecrets(opened, secrets.mcp_header);
       return { kind: 'url', url, headers: filled.values, secrets: filled.used };
@@ -110,5 +110,7 @@ export async function readServersOfRun(
           stored: { id: row.id, revision: row.revision },
         };
   };
-  return new Map(Object.entries(servers).map(([name, server]) => [name, of(server)]));
+  const found = new Map<string, RunMcpServer>();
+  for (const [name, server] of Object.entries(servers)) found.set(name, await of(server));
+  return found;
 }

@@ -231,6 +231,8 @@ const ending: readonly RouteName[] = [
 const refused: Partial<Record<RouteName, number>> = {
   endBrowserSession: 404,
   startSignOn: 404,
+  // Needs a patch that an agent has stored after a turn.
+  readStoredChanges: 404,
   getConversationTranscript: 400,
   downloadConversationScreenshot: 404,
 };

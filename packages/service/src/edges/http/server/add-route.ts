@@ -31,7 +31,7 @@ declare module 'fastify' {
 export type RefuseWhileFull = () => Promise<void>;
 
 /** Returns a body in which values that nobody may read back are encrypted. `teamId` is absent if the request has no caller. */
-export type SealConfig = (teamId: string | undefined, body: unknown) => unknown;
+export type SealConfig = (teamId: string | undefined, body: unknown) => Promise<unknown>;
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
 
@@ -118,7 +118,7 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
       if (faults.length > 0) throw invalid(faults);
       authorizer.checkBody(route.allow, request, sentBody);
       const caller = authorizer.callerOf(request);
-      const body = sealConfig(caller.principal?.teamId ?? caller.session?.teamId, sentBody);
+      const body = await sealConfig(caller.principal?.teamId ?? caller.session?.teamId, sentBody);
       const once = repeatableRequest(route, request, reply, caller, { params, body });
       if (isClientAttempt(once)) watchDelivery(reply, once);
       if ('run' in route.allow && route.allow.startsRuns) await authorizer.checkRun(request);

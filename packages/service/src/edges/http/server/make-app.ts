@@ -139,8 +139,8 @@ export function makeApp(
   app.decorate('filesOrigin', filesUrl && new URL(filesUrl).origin);
   app.decorate('authorizer', authorizer);
   app.decorate('refuseWhileFull', refuseWhileFull);
-  const sealConfig: SealConfig = (teamId, body) =>
-    teamId === undefined ? body : sealHeaders(deps.configSeal, teamId, body);
+  const sealConfig: SealConfig = async (teamId, body) =>
+    teamId === undefined ? body : await sealHeaders(deps.configSeal, teamId, body);
   app.decorate('sealConfig', sealConfig);
 
   app.decorate('watchDelivery', watchDeliveries(app, deps));
