@@ -2,6 +2,7 @@
 
 import { EventsGoneError } from '@runyard/client';
 import { follow, type Open } from '@runyard/client/follow';
+import { readRoute } from '@runyard/client/routes/client-route';
 import { clientRoutes } from '@runyard/client/routes/table';
 import type { TeamDeliveryEvent } from '@runyard/contract/automations/team-lists';
 import type { LiveEvent, TeamLiveEvent } from '@runyard/contract/runs/live-events';
@@ -48,7 +49,7 @@ export function followRun(
     readonly onStatus: (status: StreamStatus) => void;
   },
 ): AsyncGenerator<{ readonly id: string; readonly event: LiveEvent }> {
-  const path = clientRoutes.streamRunEvents.path.replace('{runId}', encodeURIComponent(runId));
+  const path = readRoute(clientRoutes.streamRunEvents).path.replace('{runId}', encodeURIComponent(runId));
   let since = 0;
   return follow(opens(session, path), options, {
     parse: known<LiveEvent>(['state', 'timeline', 'conversation']),
@@ -92,12 +93,12 @@ interface SharedStream<E extends { readonly type: string }> {
 
 const ofRuns: SharedStream<TeamLiveEvent> = {
   name: 'events',
-  path: clientRoutes.streamTeamEvents.path,
+  path: readRoute(clientRoutes.streamTeamEvents).path,
   types: ['state', 'timeline'],
 };
 const ofDeliveries: SharedStream<TeamDeliveryEvent> = {
   name: 'deliveries',
-  path: clientRoutes.streamTeamDeliveries.path,
+  path: readRoute(clientRoutes.streamTeamDeliveries).path,
   types: ['delivery'],
 };
 

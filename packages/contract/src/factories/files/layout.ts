@@ -57,15 +57,8 @@ const isGitFolder = (part: string): boolean =>
   /^(?:\.git|git~1)$/i.test(part.replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[. ]+$/, ''));
 
 /** Files that some programs read by themselves when they work in a folder, although their names look plain. */
-const obeyed = new Set([
-  'agents.md',
-  'claude.md',
-  'gemini.md',
-  'package.json',
-  'mise.toml',
-  'sitecustomize.py',
-  'usercustomize.py',
-]);
+const obeyed =
+  /^(?:(?:agents|claude|gemini|qwen)(?:\..*)?\.md|opencode\.json|package\.json|mise(?:\..*)?\.toml|(?:site|user)customize\.py)$/i;
 const plainFolder = /^[A-Za-z0-9_][\w -]*$/;
 const plainFile =
   /^(?:(?:LICENSE|NOTICE|README|CHANGELOG)|[A-Za-z0-9_][\w. +@()-]*\.(?:bash|c|cc|cjs|cpp|cs|css|csv|go|graphql|h|hpp|html|ini|ipynb|j2|java|jinja|js|json|jsonl|jsx|kt|lua|md|mjs|php|pl|proto|ps1|py|r|rb|rs|rst|scala|scss|sh|sql|svg|swift|tex|tmpl|toml|ts|tsv|tsx|txt|vue|xml|xsd|yaml|yml))$/;
@@ -81,7 +74,7 @@ export function isPlainPath(path: string): boolean {
   return (
     folders.every((part) => plainFolder.test(part) && part !== 'node_modules') &&
     plainFile.test(file) &&
-    !obeyed.has(file.toLowerCase())
+    !obeyed.test(file)
   );
 }
 
