@@ -13,6 +13,7 @@ import { newPerson, type Person, teamUidOf } from '../../../../test/people.ts';
 import { runGit } from '../../../../test/run-git.ts';
 import { openTestService } from '../../../../test/service.ts';
 import type { Assignment } from '../../../runs/executions/queue/assign.ts';
+import { readGatewayRights } from '../../../runs/executions/run-tokens/present-rights.ts';
 import { resumeLost } from '../../../runs/executions/transitions/relaunch.ts';
 import { gatewayPathOf } from '../../../team/environments/git-path.ts';
 
@@ -352,6 +353,19 @@ describe('a run that begins anew', () => {
       { phase: 'stopping', is_fresh: false },
       { phase: 'queued', is_fresh: true },
     ]);
+  });
+
+  test('does not give the rights back to the sandbox before it, while that one still works', async () => {
+    const run = await asking();
+    await followUp(run.runId, colleague, { message: 'leave a loop' });
+    await take(run);
+    expect(await usedBy(run)).toEqual(['of-team']);
+    // The setup failed, and the agent answers a message of somebody in the sandbox that stays for this.
+    await db.query(`UPDATE runs SET state = 'FAILED', open_request = NULL, ended_at = now() WHERE id = $1`, [run.runId]);
+    await db.query(`UPDATE executions SET phase = 'running' WHERE id = $1`, [run.executionId]);
+    await followUp(run.runId, colleague, { message: 'go on', workspace: 'changes' });
+    expect(await usedBy(run)).not.toContain('of-owner');
+    expect((await readGatewayRights(db, run.executionId))?.personal.kind).toBe('withheld');
   });
 });
 

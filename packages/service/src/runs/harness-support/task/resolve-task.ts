@@ -119,7 +119,7 @@ export async function resolveTask(
   const isUsable = row.environment_id === null || row.environment_uid !== null;
   const [author, { workspace: ofRun, ...restorable }, ofConversation] = await Promise.all([
     readAuthor(db, session.teamId, executor, deps.baseUrl()),
-    workspaceToRestore(db, session.runId, { ...row, isFresh }),
+    workspaceToRestore(db, session.runId, { ...row, fresh: row.fresh_number }),
     isFirst && isUsable && row.has_earlier ? workspaceOfConversation(db, session) : undefined,
   ]);
   const workspace = ofRun ?? ofConversation?.workspace;
