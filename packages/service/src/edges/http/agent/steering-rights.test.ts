@@ -248,3 +248,19 @@ test('a configuration of somebody who left the team chooses no model and loosens
   expect(await repeat({})).toEqual({ max_turns: 3 });
   expect(await repeat({ prompt: 'b', config })).toEqual(config);
 });
+
+test("a run that begins anew keeps the authors of the conversation in which its parent's agent wrote its prompt", async () => {
+  const first = await lead();
+  await followUp(first.runId, colleague.key);
+  const parent = await begin(
+    await service.newRun({ prompt: 'a', mode: 'orchestrate', conversation_id: first.conversationId }, owner.key),
+  );
+  const child = await childOf(parent);
+  expect(await credentialsOf(db, (await service.claimRun(child)).executionId)).toBe('team');
+  await db.query(`UPDATE executions SET phase = 'ended', ended_at = now() WHERE run_id = $1`, [child]);
+  await db.query(`UPDATE runs SET state = 'ERROR', ended_at = now() WHERE id = $1`, [child]);
+  const body = { message: 'go on', workspace: 'changes' };
+  const sent = await service.request('POST', `/agent/runs/${child}/followups`, { key: owner.key, body });
+  expect(sent.status, sent.text).toBe(200);
+  expect(await credentialsOf(db, (await service.claimRun(child)).executionId)).toBe('team');
+});

@@ -200,7 +200,9 @@ describe("a run that continues another run's conversation", async () => {
       const first = await leaveFiles();
       const next = await service.newRun({ prompt: 'Go on.', conversation_id: first.conversationId });
       await write(first);
-      await db().query(`UPDATE executions SET started_at = now(), phase = 'running' WHERE id = $1`, [first.executionId]);
+      await db().query(`UPDATE executions SET started_at = now(), phase = 'running' WHERE id = $1`, [
+        first.executionId,
+      ]);
       await db().query(`UPDATE runs SET state = 'INPROGRESS' WHERE id = $1`, [first.runId]);
       const lost = { runId: first.runId, executionId: first.executionId, status: { message: 'lost' } };
       const resume = { ...lost, sandboxGone: true };

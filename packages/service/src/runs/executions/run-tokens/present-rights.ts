@@ -97,8 +97,9 @@ export async function readPresentContents(db: Queryable, executionId: string): P
   const isAcceptedBy = (people: readonly string[]) => executor.kind === 'user' && people.includes(executor.uid);
   const ofRun = row.contents.flatMap((content): RunContent[] => {
     if (content.kind !== 'conversation' || content.accepted) return [content];
-    // A fresh sandbox has neither the files nor the text of the conversation that the run continued.
-    return is_fresh ? [] : [{ ...content, accepted: isAcceptedBy(accepted_by), accepted_by }];
+    // A fresh sandbox has neither the files nor the text of the conversation that the run continued. The conversation of the run that started
+    // this run still counts, because the agent there wrote the prompt.
+    return is_fresh && content.uid === uid ? [] : [{ ...content, accepted: isAcceptedBy(accepted_by), accepted_by }];
   });
   const ofTexts = row.texts
     .filter(({ author }) => !isSameActor(author, executor))
