@@ -189,8 +189,8 @@ function serve(
 ): void {
   const { workerId, teamId, key, origin } = owner;
   const { keyId } = key;
-  const share = { team: key.teamId, id: `worker ${keyId}` };
   const payer = payerOf(key, teamId);
+  const share = { team: key.teamId, id: `worker of ${payer.caller}` };
   let isKeyEnded = false;
   /** An acknowledgement covers all earlier messages, so no numbered message may take effect after a failed message. */
   let hasFailed = false;
