@@ -15,6 +15,7 @@ import { openTestService } from '../../../../test/service.ts';
 import type { Assignment } from '../../../runs/executions/queue/assign.ts';
 import { readGatewayRights } from '../../../runs/executions/run-tokens/present-rights.ts';
 import { resumeLost } from '../../../runs/executions/transitions/relaunch.ts';
+import { sendFollowup } from '../../../runs/runs/follow-ups/send.ts';
 import { gatewayPathOf } from '../../../team/environments/git-path.ts';
 
 const host = await startFakeGitHost({
@@ -361,7 +362,9 @@ describe('a run that begins anew', () => {
     await take(run);
     expect(await usedBy(run)).toEqual(['of-team']);
     // The setup failed, and the agent answers a message of somebody in the sandbox that stays for this.
-    await db.query(`UPDATE runs SET state = 'FAILED', open_request = NULL, ended_at = now() WHERE id = $1`, [run.runId]);
+    await db.query(`UPDATE runs SET state = 'FAILED', open_request = NULL, ended_at = now() WHERE id = $1`, [
+      run.runId,
+    ]);
     await db.query(`UPDATE executions SET phase = 'running' WHERE id = $1`, [run.executionId]);
     await followUp(run.runId, colleague, { message: 'go on', workspace: 'changes' });
     expect(await usedBy(run)).not.toContain('of-owner');
@@ -391,5 +394,48 @@ describe('a private repository that only the executor can read', () => {
       owner.uid,
     ]);
     await post(`/agent/runs/${run.runId}/followups`, colleague.key, { message: 'b' }, 403);
+  });
+
+  /** Creates an environment with the private repository, and stores the owner's credential if there is none. */
+  const hiddenEnvironment = async () => {
+    await host.commit('hidden', 'site', { 'README.md': 'private' });
+    const credential = { kind: 'token', token: 'of-hidden', owner: 'hidden' };
+    await service.request('POST', '/code-hosts', { key: owner.key, body: credential });
+    const config = { name: 'E', github_repos: [{ owner: 'hidden', repo: 'site' }] };
+    return (await post('/agent/environments', owner.key, { config })).uid;
+  };
+
+  test('stays closed in a run that continues the conversation, after the run that cloned it was deleted', async () => {
+    const uid = await hiddenEnvironment();
+    const first = await begin(await runIn(uid));
+    const kept = await service.request('PUT', '/harness-support/workspace?turn=1', {
+      key: first.runToken,
+      raw: new Uint8Array(Buffer.from('an archive with the clone')),
+      headers: { 'content-type': 'application/octet-stream' },
+    });
+    expect(kept.status, kept.text).toBe(200);
+    await end(first);
+    const next = await service.claimRun(await runIn(uid, owner.key, { conversation_id: first.conversationId }));
+    const task = await post<AgentTask>('/harness-support/resolve-prompt', next.runToken, {});
+    expect(task.workspace).toMatchObject({ kind: 'archive', run_id: first.runId });
+    await db.query('DELETE FROM runs WHERE id = $1', [first.runId]);
+    await post(`/agent/runs/${next.runId}/followups`, colleague.key, { message: 'b' }, 403);
+  });
+
+  test('stays closed for a follow-up whose check ends after the repository was cloned', async () => {
+    const uid = await hiddenEnvironment();
+    const runId = await runIn(uid);
+    const creator = { kind: 'user', uid: colleague.uid } as const;
+    let begins = 0;
+    const check = async () => {
+      if (begins === 0) await begin(runId);
+      begins += 1;
+      return { kind: 'allowed' } as const;
+    };
+    const sent = await sendFollowup(
+      { ...service.deps, contentPolicy: { check, close: async () => {} } },
+      { actor: { teamId: service.teamId, creator, keyId: null, from: null }, runId, request: { message: 'b' } },
+    );
+    expect([begins, sent]).toMatchObject([1, { kind: 'lacks_repository', repository: 'hidden/site' }]);
   });
 });
