@@ -236,17 +236,20 @@ test('a configuration of somebody who left the team chooses no model and loosens
     max_turns: 3,
   };
   const first = await service.newRun({ prompt: 'a', config }, leaver.key);
-  const repeat = async (body: object) => {
-    const path = `/agent/runs/${first}/rerun`;
+  const leading = await service.newRun({ prompt: 'a', mode: 'orchestrate' }, leaver.key);
+  const repeat = async (body: object, runId = first) => {
+    const path = `/agent/runs/${runId}/rerun`;
     const repeated = await service.request<{ run_id: string }>('POST', path, { key: owner.key, body });
     expect(repeated.status, repeated.text).toBe(200);
-    const [row] = await db.query<{ config: object }>('SELECT config FROM runs WHERE id = $1', [repeated.body.run_id]);
-    return row?.config;
+    const [row] = await db.query('SELECT config, mode FROM runs WHERE id = $1', [repeated.body.run_id]);
+    return row;
   };
-  expect(await repeat({})).toEqual(config);
+  expect(await repeat({})).toEqual({ config, mode: null });
+  expect(await repeat({}, leading)).toEqual({ config: {}, mode: 'orchestrate' });
   await service.request('DELETE', `/teams/${team}/members/${leaver.uid}`);
-  expect(await repeat({})).toEqual({ max_turns: 3 });
-  expect(await repeat({ prompt: 'b', config })).toEqual(config);
+  expect(await repeat({})).toEqual({ config: { max_turns: 3 }, mode: null });
+  expect(await repeat({ prompt: 'b', config })).toEqual({ config, mode: null });
+  expect(await repeat({}, leading)).toEqual({ config: {}, mode: null });
 });
 
 test("a run that begins anew keeps the authors of the conversation in which its parent's agent wrote its prompt", async () => {
