@@ -122,6 +122,7 @@ describe('the credentials of a team', () => {
     const uid = await environmentOf(service.otherKey, {
       protected_branches: [],
       network: { allowed_hosts: ['evil.example'] },
+      limits: { processes: 100 },
       setup_commands: ['git push'],
     });
     await post(`/agent/environments/${uid}/link`, service.otherKey, {}).catch(() => {});
@@ -139,7 +140,7 @@ describe('the credentials of a team', () => {
     const timeline = await service.request<{ events: { payload?: object }[] }>('GET', `/agent/runs/${runId}/timeline`);
     expect(timeline.body.events[0]?.payload).toMatchObject({ withheld: [{}, { right: 'team_credentials' }] });
     const task = await post<{ environment: { config: object } }>('/harness-support/resolve-prompt', run.runToken, {});
-    expect(task.environment.config).toMatchObject({ protected_branches: ['HEAD'] });
+    expect(task.environment.config).toMatchObject({ protected_branches: ['HEAD'], limits: { processes: 100 } });
     expect(task.environment.config).not.toHaveProperty('network');
 
     await post('/acceptances', owner.key, { kind: 'environment', uid, revision: 1 });
