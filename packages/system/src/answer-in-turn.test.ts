@@ -204,7 +204,8 @@ test('a body with trailers does not carry the requests behind it past the gate',
     request.resume();
     waiting.push(response);
   });
-  const body = 'POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n0\n\r\n00;a=b\r\nA: b\r\nC: d\r\n\r\n';
+  const body =
+    'POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n0\n\r\n00;a=b\r\nA: b\r\nC: d\r\n\r\n';
   open().write(body.repeat(3) + get('/').repeat(500));
   for (const count of [1, 2, 3, 4]) {
     await expect.poll(() => waiting.length).toBe(count);
