@@ -197,3 +197,20 @@ test('answers the requests in a tunnel that ends in the server itself', async ()
   socket.write(`CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n${get('/inside')}${last('/again')}`);
   expect(await answer).toMatch(/\/inside.*\/again/s);
 });
+
+test('a body with trailers does not carry the requests behind it past the gate', async () => {
+  const waiting: ServerResponse[] = [];
+  const { open } = await listen((request, response) => {
+    request.resume();
+    waiting.push(response);
+  });
+  const body =
+    'POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n0\n\r\n00;a=b\r\nA: b\r\nC: d\r\n\r\n';
+  open().write(body.repeat(3) + get('/').repeat(500));
+  for (const count of [1, 2, 3, 4]) {
+    await expect.poll(() => waiting.length).toBe(count);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(waiting.length).toBe(count);
+    waiting[count - 1]?.end();
+  }
+});

@@ -158,12 +158,13 @@ function openGate(socket: Duplex, held: { bytes: number }): Gate {
 
 /** Finds the places where a message can end. Remembers the line that the previous bytes began. */
 function readLines() {
-  /** First byte of the current line and of the line before it; undefined if the line is empty. */
+  /** First byte of the current line; undefined if the line is empty. */
   let first: number | undefined;
-  let firstOfPrevious: number | undefined;
+  /** True if a line of this message began with a zero. */
+  let hasZero = false;
 
-  /** Returns the number of bytes up to the end of the first empty line that `ends`; all bytes if there is none. */
-  const toEnd = (bytes: Buffer, ends: (firstOfPrevious: number | undefined) => boolean): number => {
+  /** Returns the number of bytes up to the end of the first empty line that ends a message; all bytes if there is none. */
+  const toEnd = (bytes: Buffer, needsZero: boolean): number => {
     for (let at = 0; ; ) {
       const end = bytes.indexOf(lineFeed, at);
       const start = bytes[at];
@@ -171,8 +172,8 @@ function readLines() {
         at === end || start === undefined || (start === carriageReturn && (at + 1 === end || at + 1 === bytes.length));
       if (!isEmpty) first ??= start;
       if (end === -1) return bytes.length;
-      const isEnd = first === undefined && ends(firstOfPrevious);
-      firstOfPrevious = first;
+      const isEnd = first === undefined && (!needsZero || hasZero);
+      hasZero ||= first === zero;
       first = undefined;
       at = end + 1;
       if (isEnd) return at;
@@ -181,8 +182,14 @@ function readLines() {
 
   return {
     /** The end of a head. */
-    toEmptyLine: (bytes: Buffer): number => toEnd(bytes, () => true),
-    /** The end of a body in chunks (RFC 9112, 7.1): the last chunk has the size 0. */
-    toLastChunk: (bytes: Buffer): number => toEnd(bytes, (before) => before === zero),
+    toEmptyLine: (bytes: Buffer): number => {
+      hasZero = false;
+      return toEnd(bytes, false);
+    },
+    /**
+     * A place where a body in chunks (RFC 9112, 7.1) may end: the last chunk has the size 0, and trailers and an empty line follow it. After
+     * a line that looks like this chunk, each empty line is such a place.
+     */
+    toLastChunk: (bytes: Buffer): number => toEnd(bytes, true),
   };
 }

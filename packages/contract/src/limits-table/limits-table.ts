@@ -294,7 +294,7 @@ export const limits: readonly Limit[] = [
   },
   {
     of: 'messages of the workers of a team to one service process',
-    most: '1 MB a second, after a pause 4 MB at once; each listed execution counts as 512 bytes',
+    most: '1 MB a second, after a pause 4 MB at once, and half of it for one owner of keys; each listed execution counts as 512 bytes',
     above: 'further messages wait, and are not read',
   },
   { of: 'service accounts in approvals_from of a run', most: `${maxApprovers}`, above: invalid },

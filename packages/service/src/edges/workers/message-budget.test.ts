@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { makeMessageBudget } from './message-budget.ts';
+import { makeMessageBudget, payerOf } from './message-budget.ts';
 
 const megabyte = 1024 * 1024;
 
@@ -12,9 +13,12 @@ function openBudget() {
     async (ms) => void waits.push(Math.round(ms)),
   );
   return {
-    spend: async (team: string, cost: number): Promise<number> => {
+    budget,
+    waits,
+    /** Different callers of the team, unless one is named. */
+    spend: async (team: string, cost: number, caller: string = randomUUID()): Promise<number> => {
       waits.length = 0;
-      await budget.spend(team, cost);
+      await budget.spend({ team, caller }, cost);
       return waits[0] ?? 0;
     },
     pass: (ms: number) => {
@@ -47,4 +51,24 @@ test('a pause gives a team its burst again, and no more', async () => {
   for (const team of ['b', 'c']) await spend(team, 1);
   expect(await spend('a', 5 * megabyte)).toBe(0);
   expect(await spend('a', 1)).toBe(1000);
+});
+
+test('the messages of one caller use half of the rate, so the others of the team do not wait for them', async () => {
+  const { spend, pass } = openBudget();
+  expect(await spend('a', 2 * megabyte, 'one')).toBe(0);
+  for (let n = 0; n < 60; n += 1) {
+    pass(await spend('a', megabyte / 2, 'one'));
+    expect(await spend('a', 1024, 'other')).toBe(0);
+  }
+  expect(await spend('a', megabyte, 'one')).toBeGreaterThan(0);
+});
+
+test("the hosted pool does not wait for other workers of the operator's team", async () => {
+  const { budget, waits } = openBudget();
+  const of = (uid: string, poolTeam: string | null) =>
+    payerOf({ teamId: 't', keyId: `key of ${uid}`, creator: { uid } }, poolTeam);
+  for (const uid of ['a', 'b', 'c']) for (let n = 0; n < 20; n += 1) await budget.spend(of(uid, 't'), megabyte);
+  waits.length = 0;
+  await budget.spend(of('a', null), megabyte);
+  expect(waits).toEqual([]);
 });

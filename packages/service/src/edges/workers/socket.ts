@@ -18,7 +18,7 @@ import { TooManyChanges } from '../../team/access/audit/record.ts';
 import type { KeyInTeam, KeyWatch } from '../../team/access/keys/watch.ts';
 import type { PoolCaller, PoolEntry } from '../../team/access/worker-pools/enter.ts';
 import type { Hub } from './hub.ts';
-import { costOfListed, type MessageBudget, makeMessageBudget } from './message-budget.ts';
+import { costOfListed, type MessageBudget, makeMessageBudget, payerOf } from './message-budget.ts';
 import { isNumbered } from './messages.ts';
 import { paceReading } from './reading-pace.ts';
 import { operatorNames, poolTeamOf, type WorkerPrincipal } from './rights.ts';
@@ -179,12 +179,18 @@ function refuseUpgrade(
 
 function serve(
   socket: WebSocket,
-  owner: { workerId: string; teamId: string | null; key: KeyInTeam; origin: Omit<RequestOrigin, 'userAgent'> },
+  owner: {
+    workerId: string;
+    teamId: string | null;
+    key: KeyInTeam & Pick<WorkerPrincipal, 'creator'>;
+    origin: Omit<RequestOrigin, 'userAgent'>;
+  },
   { hub, log, keyWatch, budget }: SocketOptions & { readonly budget: MessageBudget },
 ): void {
   const { workerId, teamId, key, origin } = owner;
   const { keyId } = key;
-  const share = { team: key.teamId, id: `worker ${keyId}` };
+  const payer = payerOf(key, teamId);
+  const share = { team: key.teamId, id: `worker of ${payer.caller}` };
   let isKeyEnded = false;
   /** An acknowledgement covers all earlier messages, so no numbered message may take effect after a failed message. */
   let hasFailed = false;
@@ -235,7 +241,7 @@ function serve(
     alive();
     const text = isBinary ? '' : String(data);
     then(text.length, async (connection) => {
-      await budget.spend(key.teamId, text.length);
+      await budget.spend(payer, text.length);
       const message = parse(text);
       if (message === null) {
         // Only the first such frame writes a log line, because a flood of these frames would fill the disk of the log.
@@ -243,8 +249,7 @@ function serve(
         if (unread === 1) log.warn({ worker: workerId }, 'a worker sent a frame that is not a message of the protocol');
         return;
       }
-      if (message.type === 'worker_hello')
-        await budget.spend(key.teamId, message.data.executions.length * costOfListed);
+      if (message.type === 'worker_hello') await budget.spend(payer, message.data.executions.length * costOfListed);
       if (isKeyEnded || (hasFailed && isNumbered(message))) return;
       await workOf(share, () => connection.message(message));
     });

@@ -13,7 +13,9 @@ import { newPerson, type Person, teamUidOf } from '../../../../test/people.ts';
 import { runGit } from '../../../../test/run-git.ts';
 import { openTestService } from '../../../../test/service.ts';
 import type { Assignment } from '../../../runs/executions/queue/assign.ts';
+import { readGatewayRights } from '../../../runs/executions/run-tokens/present-rights.ts';
 import { resumeLost } from '../../../runs/executions/transitions/relaunch.ts';
+import { sendFollowup } from '../../../runs/runs/follow-ups/send.ts';
 import { gatewayPathOf } from '../../../team/environments/git-path.ts';
 
 const host = await startFakeGitHost({
@@ -120,6 +122,7 @@ describe('the credentials of a team', () => {
     const uid = await environmentOf(service.otherKey, {
       protected_branches: [],
       network: { allowed_hosts: ['evil.example'] },
+      limits: { processes: 100 },
       setup_commands: ['git push'],
     });
     await post(`/agent/environments/${uid}/link`, service.otherKey, {}).catch(() => {});
@@ -137,7 +140,7 @@ describe('the credentials of a team', () => {
     const timeline = await service.request<{ events: { payload?: object }[] }>('GET', `/agent/runs/${runId}/timeline`);
     expect(timeline.body.events[0]?.payload).toMatchObject({ withheld: [{}, { right: 'team_credentials' }] });
     const task = await post<{ environment: { config: object } }>('/harness-support/resolve-prompt', run.runToken, {});
-    expect(task.environment.config).toMatchObject({ protected_branches: ['HEAD'] });
+    expect(task.environment.config).toMatchObject({ protected_branches: ['HEAD'], limits: { processes: 100 } });
     expect(task.environment.config).not.toHaveProperty('network');
 
     await post('/acceptances', owner.key, { kind: 'environment', uid, revision: 1 });
@@ -353,6 +356,21 @@ describe('a run that begins anew', () => {
       { phase: 'queued', is_fresh: true },
     ]);
   });
+
+  test('does not give the rights back to the sandbox before it, while that one still works', async () => {
+    const run = await asking();
+    await followUp(run.runId, colleague, { message: 'leave a loop' });
+    await take(run);
+    expect(await usedBy(run)).toEqual(['of-team']);
+    // The setup failed, and the agent answers a message of somebody in the sandbox that stays for this.
+    await db.query(`UPDATE runs SET state = 'FAILED', open_request = NULL, ended_at = now() WHERE id = $1`, [
+      run.runId,
+    ]);
+    await db.query(`UPDATE executions SET phase = 'running' WHERE id = $1`, [run.executionId]);
+    await followUp(run.runId, colleague, { message: 'go on', workspace: 'changes' });
+    expect(await usedBy(run)).not.toContain('of-owner');
+    expect((await readGatewayRights(db, run.executionId))?.personal.kind).toBe('withheld');
+  });
 });
 
 describe('a private repository that only the executor can read', () => {
@@ -377,5 +395,48 @@ describe('a private repository that only the executor can read', () => {
       owner.uid,
     ]);
     await post(`/agent/runs/${run.runId}/followups`, colleague.key, { message: 'b' }, 403);
+  });
+
+  /** Creates an environment with the private repository, and stores the owner's credential if there is none. */
+  const hiddenEnvironment = async () => {
+    await host.commit('hidden', 'site', { 'README.md': 'private' });
+    const credential = { kind: 'token', token: 'of-hidden', owner: 'hidden' };
+    await service.request('POST', '/code-hosts', { key: owner.key, body: credential });
+    const config = { name: 'E', github_repos: [{ owner: 'hidden', repo: 'site' }] };
+    return (await post('/agent/environments', owner.key, { config })).uid;
+  };
+
+  test('stays closed in a run that continues the conversation, after the run that cloned it was deleted', async () => {
+    const uid = await hiddenEnvironment();
+    const first = await begin(await runIn(uid));
+    const kept = await service.request('PUT', '/harness-support/workspace?turn=1', {
+      key: first.runToken,
+      raw: new Uint8Array(Buffer.from('an archive with the clone')),
+      headers: { 'content-type': 'application/octet-stream' },
+    });
+    expect(kept.status, kept.text).toBe(200);
+    await end(first);
+    const next = await service.claimRun(await runIn(uid, owner.key, { conversation_id: first.conversationId }));
+    const task = await post<AgentTask>('/harness-support/resolve-prompt', next.runToken, {});
+    expect(task.workspace).toMatchObject({ kind: 'archive', run_id: first.runId });
+    await db.query('DELETE FROM runs WHERE id = $1', [first.runId]);
+    await post(`/agent/runs/${next.runId}/followups`, colleague.key, { message: 'b' }, 403);
+  });
+
+  test('stays closed for a follow-up whose check ends after the repository was cloned', async () => {
+    const uid = await hiddenEnvironment();
+    const runId = await runIn(uid);
+    const creator = { kind: 'user', uid: colleague.uid } as const;
+    let begins = 0;
+    const check = async () => {
+      if (begins === 0) await begin(runId);
+      begins += 1;
+      return { kind: 'allowed' } as const;
+    };
+    const sent = await sendFollowup(
+      { ...service.deps, contentPolicy: { check, close: async () => {} } },
+      { actor: { teamId: service.teamId, creator, keyId: null, from: null }, runId, request: { message: 'b' } },
+    );
+    expect([begins, sent]).toMatchObject([1, { kind: 'lacks_repository', repository: 'hidden/site' }]);
   });
 });

@@ -212,6 +212,19 @@ describe('agent identities', () => {
     await service.problem(403, 'POST', '/agent/runs', { key: agent.key, body });
   });
 
+  test('start nothing for a person whom the identity provider has not confirmed in time', async () => {
+    const person = await newPerson(service, team, 'member');
+    const agent = await newAgent({ on_behalf_of_enabled: true });
+    const body = { prompt: 'a', on_behalf_of: person.uid };
+    await service.newRun(body, agent.key);
+    await db.query(
+      `INSERT INTO sign_on_identities (id, issuer, subject, user_id, vault_key_id, confirmed_until)
+       SELECT gen_random_uuid(), 'https://id.example', uid, id, '', now() - interval '1 second' FROM users WHERE uid = $1`,
+      [person.uid],
+    );
+    await service.problem(400, 'POST', '/agent/runs', { key: agent.key, body });
+  });
+
   test('run in no environment of another team before the person accepts the identity', async () => {
     const theirs = await environment(service.otherKey);
     await db.query(

@@ -236,15 +236,34 @@ test('a configuration of somebody who left the team chooses no model and loosens
     max_turns: 3,
   };
   const first = await service.newRun({ prompt: 'a', config }, leaver.key);
-  const repeat = async (body: object) => {
-    const path = `/agent/runs/${first}/rerun`;
+  const leading = await service.newRun({ prompt: 'a', mode: 'orchestrate' }, leaver.key);
+  const repeat = async (body: object, runId = first) => {
+    const path = `/agent/runs/${runId}/rerun`;
     const repeated = await service.request<{ run_id: string }>('POST', path, { key: owner.key, body });
     expect(repeated.status, repeated.text).toBe(200);
-    const [row] = await db.query<{ config: object }>('SELECT config FROM runs WHERE id = $1', [repeated.body.run_id]);
-    return row?.config;
+    const [row] = await db.query('SELECT config, mode FROM runs WHERE id = $1', [repeated.body.run_id]);
+    return row;
   };
-  expect(await repeat({})).toEqual(config);
+  expect(await repeat({})).toEqual({ config, mode: null });
+  expect(await repeat({}, leading)).toEqual({ config: {}, mode: 'orchestrate' });
   await service.request('DELETE', `/teams/${team}/members/${leaver.uid}`);
-  expect(await repeat({})).toEqual({ max_turns: 3 });
-  expect(await repeat({ prompt: 'b', config })).toEqual(config);
+  expect(await repeat({})).toEqual({ config: { max_turns: 3 }, mode: null });
+  expect(await repeat({ prompt: 'b', config })).toEqual({ config, mode: null });
+  expect(await repeat({}, leading)).toEqual({ config: {}, mode: null });
+});
+
+test("a run that begins anew keeps the authors of the conversation in which its parent's agent wrote its prompt", async () => {
+  const first = await lead();
+  await followUp(first.runId, colleague.key);
+  const parent = await begin(
+    await service.newRun({ prompt: 'a', mode: 'orchestrate', conversation_id: first.conversationId }, owner.key),
+  );
+  const child = await childOf(parent);
+  expect(await credentialsOf(db, (await service.claimRun(child)).executionId)).toBe('team');
+  await db.query(`UPDATE executions SET phase = 'ended', ended_at = now() WHERE run_id = $1`, [child]);
+  await db.query(`UPDATE runs SET state = 'ERROR', ended_at = now() WHERE id = $1`, [child]);
+  const body = { message: 'go on', workspace: 'changes' };
+  const sent = await service.request('POST', `/agent/runs/${child}/followups`, { key: owner.key, body });
+  expect(sent.status, sent.text).toBe(200);
+  expect(await credentialsOf(db, (await service.claimRun(child)).executionId)).toBe('team');
 });

@@ -5,6 +5,7 @@ import { deleteDetail } from '../../../../test/retention.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { holdSandbox } from '../../../runs/executions/lease/agent-lease.ts';
 import { assignNext, hashRunToken } from '../../../runs/executions/queue/assign.ts';
+import { resumeLost } from '../../../runs/executions/transitions/relaunch.ts';
 
 const service = await openTestService({ env: { RUNYARD_WORKSPACE_MB: '1' } });
 
@@ -179,6 +180,51 @@ describe("a run that continues another run's conversation", async () => {
     const { workspace, status } = await goOnWith(first, { on_behalf_of: me?.uid }, createdKey.body.key);
     expect(workspace).toEqual({ kind: 'missing', reason: expect.stringContaining('lacks some rights') });
     expect(status).toBe(404);
+  });
+
+  describe('gets no files', () => {
+    const reason = 'texts of other people have run in the sandbox of the conversation since this run was created';
+    /** Lets the other person write to the run, and its agent take the text. */
+    const write = async ({ runId, executionId }: Awaited<ReturnType<typeof leaveFiles>>) => {
+      const body = { message: 'Add a hook.' };
+      const sent = await service.request('POST', `/agent/runs/${runId}/followups`, { key: person.key, body });
+      expect(sent.status, sent.text).toBe(200);
+      await db().query('UPDATE followups SET execution_id = $2, taken_at = now() WHERE run_id = $1', [
+        runId,
+        executionId,
+      ]);
+    };
+    const workspaceOf = async (runId: string) => (await taskOf((await service.claimRun(runId)).runToken)).workspace;
+
+    test('with a text that ran on a machine that was lost', async () => {
+      const first = await leaveFiles();
+      const next = await service.newRun({ prompt: 'Go on.', conversation_id: first.conversationId });
+      await write(first);
+      await db().query(`UPDATE executions SET started_at = now(), phase = 'running' WHERE id = $1`, [
+        first.executionId,
+      ]);
+      await db().query(`UPDATE runs SET state = 'INPROGRESS' WHERE id = $1`, [first.runId]);
+      const lost = { runId: first.runId, executionId: first.executionId, status: { message: 'lost' } };
+      const resume = { ...lost, sandboxGone: true };
+      expect(await db().transaction((tx) => resumeLost(service.deps.executionDeps, tx, resume))).toBe(true);
+      expect(await workspaceOf(next)).toEqual({ kind: 'missing', reason });
+    });
+
+    test('with a text that arrived after the acceptance of the earlier texts of its author', async () => {
+      const first = await leaveFiles();
+      await write(first);
+      const uid = first.conversationId;
+      const next = await service.newRun({ prompt: 'Go on.', conversation_id: uid });
+      const listed = await service.request<{ waiting: { revision: number }[] }>(
+        'GET',
+        `/acceptances?kind=conversation&uid=${uid}`,
+      );
+      const revision = listed.body.waiting[0]?.revision;
+      const accepted = await service.request('POST', '/acceptances', { body: { kind: 'conversation', uid, revision } });
+      expect(accepted.status, accepted.text).toBeLessThan(300);
+      await write(first);
+      expect(await workspaceOf(next)).toEqual({ kind: 'missing', reason });
+    });
   });
 
   test("gets a reason if no files were stored, and redacts values of the earlier run's secrets in the files that it gets", async () => {

@@ -199,7 +199,8 @@ export function makeAuthorizer(
     const principal = { ...inTeam, from: originOf(request) };
     if (isPaused() && principal.role !== 'owner') throw pausedCopy();
     requirePermission(checkPermission(allow, principal), principal, 'This endpoint');
-    request.nameCaller({ team: principal.teamId, id: `key ${principal.keyId}` });
+    // All keys of a person or identity have one share together, because everybody can create many keys.
+    request.nameCaller({ team: principal.teamId, id: `${principal.creator.kind} ${principal.creator.uid}` });
     callers.set(request, { principal, session: null });
   };
 

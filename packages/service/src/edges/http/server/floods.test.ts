@@ -5,6 +5,7 @@
 import http from 'node:http';
 import { connect } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
+import { newPerson, teamUidOf } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
 
 const service = await openTestService();
@@ -64,4 +65,26 @@ test('a connection with thousands of requests in its packets gets one answer aft
   const more = (error?: Error | null): void => void (error || socket.write(packet, more));
   more();
   expect(await answersMeanwhile(() => answers)).toBeLessThan(200);
+});
+
+test('the keys of one person have one share together, so a person with many keys leaves connections to the team', async () => {
+  const { db } = service.deps;
+  const team = await teamUidOf(service);
+  const [one, colleague] = [await newPerson(service, team, 'member'), await newPerson(service, team, 'member')];
+  const keys = [one.key];
+  for (const name of ['a', 'b']) {
+    const body = { name, kind: 'personal' };
+    keys.push((await service.request<{ key: string }>('POST', '/keys', { key: one.key, body })).body.key);
+  }
+  const lock = await db.pool.connect();
+  await lock.query('BEGIN; LOCK TABLE saved_views');
+  const waiting = keys.flatMap((key) => [1, 2, 3, 4].map(() => service.request('GET', '/saved-views', { key })));
+  await expect.poll(() => db.shares.waiting).toBeGreaterThan(4);
+  const other = service.request('GET', '/teams', { key: colleague.key }).then(({ status }) => status);
+  const late = new Promise((resolve) => setTimeout(resolve, 3_000, 'late'));
+  const first = await Promise.race([other, late]);
+  await lock.query('ROLLBACK');
+  lock.release();
+  expect(first).toBe(200);
+  await Promise.all(waiting);
 });

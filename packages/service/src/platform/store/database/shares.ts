@@ -8,7 +8,7 @@ const longestWaitMs = 10_000;
 /** For whom a process works. `null` as the team: a caller without a key. */
 export interface Caller {
   readonly team: string | null;
-  /** A key, a session, a run or an address. */
+  /** A person or identity with all keys and sessions, a run, the workers of an owner, or an address. */
   readonly id: string;
 }
 

@@ -1,6 +1,6 @@
 /** Records which repositories a run read with a personal credential: its files may contain what other people must not read. */
 import type { Repository } from '@runyard/contract/environments/environments';
-import type { Queryable } from '../../../platform/store/database/database.ts';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';
 
 const insert = defineStatement({
@@ -11,10 +11,23 @@ const insert = defineStatement({
   row: {},
 });
 
-/** Records that the sandbox of the run can read these repositories with a personal credential of its executor. */
-export async function noteClones(db: Queryable, runId: string, repositories: readonly Repository[]): Promise<void> {
+/** The lock of a follow-up. So either the check of a follow-up sees the repositories, or the follow-up is committed before them. */
+const lockRun = defineStatement({
+  name: 'lock_run_for_clones',
+  text: 'SELECT FROM runs WHERE id = $1 FOR UPDATE',
+  row: {},
+});
+
+/**
+ * Records that the sandbox of the run can read these repositories with a personal credential of its executor. Decide about the credential
+ * again after this call, because a follow-up of somebody else may have arrived.
+ */
+export async function noteClones(db: Database, runId: string, repositories: readonly Repository[]): Promise<void> {
   if (repositories.length === 0) return;
-  await db.query(insert, [runId, repositories.map(({ owner }) => owner), repositories.map(({ repo }) => repo)]);
+  await db.transaction(async (tx) => {
+    await tx.query(lockRun, [runId]);
+    await tx.query(insert, [runId, repositories.map(({ owner }) => owner), repositories.map(({ repo }) => repo)]);
+  });
 }
 
 const readAll = defineStatement({
@@ -31,4 +44,14 @@ const readAll = defineStatement({
  */
 export async function readPersonalClones(db: Queryable, runId: string): Promise<readonly Repository[]> {
   return await db.query(readAll, [runId]);
+}
+
+/**
+ * Returns whether the sandbox of the run may contain more such repositories than these. Holds the lock of the run until the transaction ends.
+ */
+export async function hasMoreClones(tx: Queryable, runId: string, known: readonly Repository[]): Promise<boolean> {
+  await tx.query(lockRun, [runId]);
+  return (await readPersonalClones(tx, runId)).some(
+    ({ owner, repo }) => !known.some((each) => each.owner === owner && each.repo === repo),
+  );
 }

@@ -35,9 +35,12 @@ export const turnOfConversation = (conversationId: string): string => `(
     + coalesce((SELECT d.turns FROM deleted_turns d WHERE d.conversation_id = ${conversationId}), 0)
   FROM runs c WHERE c.conversation_id = ${conversationId})::int`;
 
-/** SQL: number of the last execution that began with only the stored changes of the run; 0 if there is none. */
-export const lastFresh = (runId: string): string =>
-  `coalesce((SELECT max(x.number) FROM executions x WHERE x.run_id = ${runId} AND x.is_fresh), 0)`;
+/**
+ * SQL: number of the last execution that began with only the stored changes of the run; 0 if there is none. `upTo`: number of the execution
+ * that asks. The sandbox of an earlier execution may still work when a run begins anew.
+ */
+export const lastFresh = (runId: string, upTo: string): string =>
+  `coalesce((SELECT max(x.number) FROM executions x WHERE x.run_id = ${runId} AND x.number <= ${upTo} AND x.is_fresh), 0)`;
 
 /**
  * SQL: the text of the follow-up `f` has run in the present sandbox of the run, or in an earlier sandbox whose files the present sandbox
@@ -46,7 +49,7 @@ export const lastFresh = (runId: string): string =>
  */
 export const hasLeftTraces = (run: string, execution: string): string => `(
   f.run_id = ${run}.id AND CASE WHEN f.execution_id IS NULL THEN ${execution}.started_at IS NULL
-    ELSE coalesce((SELECT t.number FROM executions t WHERE t.id = f.execution_id), ${execution}.number) >= ${lastFresh(`${run}.id`)} END)`;
+    ELSE coalesce((SELECT t.number FROM executions t WHERE t.id = f.execution_id), ${execution}.number) >= ${lastFresh(`${run}.id`, `${execution}.number`)} END)`;
 
 /** Number of characters of a text that a reason shows. */
 export const excerptLength = 100;
@@ -55,7 +58,7 @@ const readPresent = defineStatement({
   name: 'read_present_contents_of_execution',
   text: `
     SELECT r.id AS run_id, r.team_id, r.conversation_id, r.rights, r.contents, ${unexpectedPool('r', 'e')} AS pool,
-      jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) AS executor, ${lastFresh('r.id')} > 0 AS is_fresh,
+      jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) AS executor, ${lastFresh('r.id', 'e.number')} > 0 AS is_fresh,
       ${turnOfConversation('r.conversation_id')} AS turn, ${acceptorsOfText('r.id')} AS accepted_by,
       (SELECT coalesce(jsonb_agg(jsonb_build_object('author', w.author, 'excerpt', left(f.message, ${excerptLength}), 'accepted_by', ${acceptorsOfText('f.id')})), '[]')
         FROM followups f CROSS JOIN LATERAL jsonb_array_elements(${authorsOfFollowup('f')}) w (author)
@@ -94,8 +97,9 @@ export async function readPresentContents(db: Queryable, executionId: string): P
   const isAcceptedBy = (people: readonly string[]) => executor.kind === 'user' && people.includes(executor.uid);
   const ofRun = row.contents.flatMap((content): RunContent[] => {
     if (content.kind !== 'conversation' || content.accepted) return [content];
-    // A fresh sandbox has neither the files nor the text of the conversation that the run continued.
-    return is_fresh ? [] : [{ ...content, accepted: isAcceptedBy(accepted_by), accepted_by }];
+    // A fresh sandbox has neither the files nor the text of the conversation that the run continued. The conversation of the run that started
+    // this run still counts, because the agent there wrote the prompt.
+    return is_fresh && content.uid === uid ? [] : [{ ...content, accepted: isAcceptedBy(accepted_by), accepted_by }];
   });
   const ofTexts = row.texts
     .filter(({ author }) => !isSameActor(author, executor))

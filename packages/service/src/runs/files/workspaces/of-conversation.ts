@@ -5,19 +5,24 @@ import { defineStatement, integer, nullable, text, uuid } from '../../../platfor
 import { unexpectedPool } from '../../../team/access/worker-pools/pools.ts';
 import { acceptorsOfText, authorsOfFollowup, lastFresh } from '../../executions/run-tokens/present-rights.ts';
 
+/**
+ * SQL: the decision about the rights of the run `r` does not consider this author of this text. An author whom the decision considers does not
+ * count any more if somebody has accepted the texts of before, but not this one.
+ */
 const isUnknownTo = (author: string, textId: string): string => `(
   ${author} <> jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid)
-  AND NOT r.contents @> jsonb_build_array(jsonb_build_object('author', ${author}, 'accepted', false))
+  AND NOT (r.contents @> jsonb_build_array(jsonb_build_object('author', ${author}, 'accepted', false))
+    AND ${acceptorsOfText('r.id')} <@ ${acceptorsOfText(textId)})
   AND NOT ${acceptorsOfText(textId)} @> to_jsonb(r.executor_uid))`;
 
 /**
  * SQL: somebody whose text the decision about the rights of the run `r` did not consider has written to the conversation, because the text
- * arrived after the run was created.
+ * arrived after the run was created. A follow-up that waits counts too, because it may have run on a machine that was lost.
  */
 const hasNewAuthors = `(
   EXISTS (SELECT FROM runs c JOIN followups f ON f.run_id = c.id
     CROSS JOIN LATERAL jsonb_array_elements(${authorsOfFollowup('f')}) w (author)
-    WHERE c.conversation_id = r.conversation_id AND c.id <> r.id AND f.execution_id IS NOT NULL AND ${isUnknownTo('w.author', 'f.id')})
+    WHERE c.conversation_id = r.conversation_id AND c.id <> r.id AND ${isUnknownTo('w.author', 'f.id')})
   OR EXISTS (SELECT FROM runs c CROSS JOIN LATERAL jsonb_array_elements(c.contents) w (content)
     WHERE c.conversation_id = r.conversation_id AND c.id <> r.id AND c.created_at >= r.created_at
       AND w.content->'accepted' = 'false' AND ${isUnknownTo("w.content->'author'", 'c.id')}))`;
@@ -107,7 +112,7 @@ const readBlob = defineStatement({
   text: `
     SELECT e.workspace_blob AS blob FROM executions e JOIN runs o ON o.id = e.run_id, runs r JOIN executions own ON own.run_id = r.id AND own.id = $3
     WHERE e.id = $1 AND r.id = $2
-      AND (o.id = r.id AND e.number >= ${lastFresh('r.id')} OR o.id <> r.id AND o.conversation_id = r.conversation_id AND o.team_id = r.team_id AND ${reasonAgainst} IS NULL)`,
+      AND (o.id = r.id AND e.number >= ${lastFresh('r.id', 'own.number')} OR o.id <> r.id AND o.conversation_id = r.conversation_id AND o.team_id = r.team_id AND ${reasonAgainst} IS NULL)`,
   row: { blob: nullable(text()) },
 });
 

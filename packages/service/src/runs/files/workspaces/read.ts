@@ -8,7 +8,6 @@ import {
   timestamp,
   uuid,
 } from '../../../platform/store/database/statement.ts';
-import { lastFresh } from '../../executions/run-tokens/present-rights.ts';
 import { readLatestHandoff } from '../handoffs/read.ts';
 
 /**
@@ -25,7 +24,7 @@ const readLatest = defineStatement({
         SELECT count(*) FROM conversation_events v JOIN executions p ON p.id = v.execution_id
         WHERE v.run_id = $1 AND v.event->>'type' = 'turn_started' AND p.number BETWEEN e.number AND $2
       ) THEN e.workspace_session END AS session
-    FROM executions e WHERE e.run_id = $1 AND e.number <= $2 AND e.number >= ${lastFresh('$1')} AND e.workspace_turn IS NOT NULL
+    FROM executions e WHERE e.run_id = $1 AND e.number <= $2 AND e.number >= $4 AND e.workspace_turn IS NOT NULL
     ORDER BY e.number DESC LIMIT 1`,
   row: {
     id: uuid,
@@ -68,7 +67,8 @@ async function storedChanges(db: Queryable, runId: string): Promise<AgentTask['w
 /**
  * Returns the workspace for a new execution. `continues` is the number of the execution of the same run that the new execution continues.
  * `resumes` is the number of the execution whose lost turn the new execution resumes. If both are null, the new execution begins with the
- * run's prompt in a new workspace. `isFresh`: the run began anew, so only the stored changes of earlier executions are used.
+ * run's prompt in a new workspace. `fresh`: number of the last execution that began with only the stored changes; 0 if there is none. Of the executions
+ * before it, only the stored changes are used.
  */
 export async function workspaceToRestore(
   db: Queryable,
@@ -76,13 +76,13 @@ export async function workspaceToRestore(
   {
     continues,
     resumes,
-    isFresh,
-  }: { readonly continues: number | null; readonly resumes: number | null; readonly isFresh: boolean },
+    fresh,
+  }: { readonly continues: number | null; readonly resumes: number | null; readonly fresh: number },
 ): Promise<RestorableWorkspace> {
   const upTo = resumes ?? continues;
   if (upTo === null) return { workspace: undefined, doneBlocks: 0 };
-  const [row] = await db.query(readLatest, [runId, upTo, resumes !== null]);
-  if (!row) return { workspace: isFresh ? await storedChanges(db, runId) : { kind: 'missing' }, doneBlocks: 0 };
+  const [row] = await db.query(readLatest, [runId, upTo, resumes !== null, fresh]);
+  if (!row) return { workspace: fresh > 0 ? await storedChanges(db, runId) : { kind: 'missing' }, doneBlocks: 0 };
   const position = { seq: row.seq ?? undefined, doneBlocks: row.done, keptAt: row.kept_at ?? undefined };
   if (row.blob === null) return { ...position, workspace: { kind: 'empty' } };
   const workspace = {

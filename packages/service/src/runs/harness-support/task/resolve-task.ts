@@ -20,7 +20,7 @@ import { readEarlierConversation } from '../../conversations/earlier-conversatio
 import type { EnterRead } from '../../conversations/read.ts';
 import type { ExecutionTiming } from '../../executions/deps.ts';
 import { claimForAgent } from '../../executions/lease/agent-lease.ts';
-import { noteClones } from '../../executions/run-tokens/personal-clones.ts';
+import { noteClones, readPersonalClones } from '../../executions/run-tokens/personal-clones.ts';
 import { readCodeHostUser, readPresentContents } from '../../executions/run-tokens/present-rights.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { agentAttachment } from '../../files/attachments/read.ts';
@@ -119,7 +119,7 @@ export async function resolveTask(
   const isUsable = row.environment_id === null || row.environment_uid !== null;
   const [author, { workspace: ofRun, ...restorable }, ofConversation] = await Promise.all([
     readAuthor(db, session.teamId, executor, deps.baseUrl()),
-    workspaceToRestore(db, session.runId, { ...row, isFresh }),
+    workspaceToRestore(db, session.runId, { ...row, fresh: row.fresh_number }),
     isFirst && isUsable && row.has_earlier ? workspaceOfConversation(db, session) : undefined,
   ]);
   const workspace = ofRun ?? ofConversation?.workspace;
@@ -145,12 +145,13 @@ export async function resolveTask(
   const answers = isSetUp ? [] : await deps.codeHosts.ask(user, repositories);
   const refused = findRefused(deps, answers);
   if (refused) return refused;
-  // The sandbox may read these repositories without a request to the gateway, from the worker's cache.
-  await noteClones(
-    db,
-    session.runId,
-    answers.filter(isReadByPerson).map(({ repository }) => repository),
-  );
+  // The sandbox may read these repositories without a request to the gateway: from the worker's cache, or in the files of another run,
+  // which may be deleted later.
+  const clones = answers.filter(isReadByPerson).map(({ repository }) => repository);
+  const inFilesOfOther = ofConversation?.runId ? await readPersonalClones(db, session.runId) : [];
+  await noteClones(db, session.runId, [...clones, ...inFilesOfOther]);
+  if (clones.length > 0 && (await readCodeHostUser(db, session)).without?.personal !== user.without?.personal)
+    return { kind: 'busy', detail: 'A message arrived that changes the rights of the run.' };
   const ofHosts = (await deps.codeHosts.secretsFor(user, repositories)).map(
     (value) => ({ name: 'code host', kind: 'withheld', value }) as const,
   );

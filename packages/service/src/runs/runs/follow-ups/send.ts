@@ -10,6 +10,7 @@ import { byteMaskOf, withoutSecrets } from '../../../team/redaction/agent-text.t
 import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { endWait } from '../../executions/idle/idle.ts';
+import { hasMoreClones, readPersonalClones } from '../../executions/run-tokens/personal-clones.ts';
 import { decodeAttachments } from '../../files/attachments/decode.ts';
 import { holdPrepared } from '../../files/attachments/prepare.ts';
 import { discardAttachments, storeAttachments } from '../../files/attachments/store.ts';
@@ -35,6 +36,11 @@ type FollowupRefusal = Extract<
 interface UnknownAttachment {
   readonly kind: 'unknown_attachment';
   readonly attachmentId: string;
+}
+
+/** The sandbox got repositories since the check whether the author can read all of them. */
+interface MoreClones {
+  readonly kind: 'more_clones';
 }
 
 /** Outcome of sending a follow-up. The comment of each outcome begins with its HTTP status. */
@@ -67,11 +73,13 @@ export async function sendFollowup(
     readonly codeHosts: Pick<CodeHosts, 'findUnreadable'>;
     readonly contentPolicy?: ContentPolicy;
   },
-  { actor, runId, request: asked, once: repeatable }: FollowupSubmission,
+  submission: FollowupSubmission,
 ): Promise<SendOutcome> {
+  const { actor, runId, request: asked, once: repeatable } = submission;
   const { executionDeps, blobs, codeHosts, contentPolicy } = deps;
   const { db } = executionDeps;
   if (!(await isVisibleRun(db, actor.teamId, runId))) return { kind: 'not_found' };
+  const clones = await readPersonalClones(db, runId);
   const lacking = await findLackingRight(db, actor.teamId, runId, actor.creator);
   if (lacking !== null) return { kind: 'lacks_right', secret: lacking };
   const repository = await findLackingRepository({ db, codeHosts }, actor.teamId, runId, actor.creator);
@@ -107,39 +115,45 @@ export async function sendFollowup(
     attachmentId === undefined ? [] : [{ attachmentId, fileName }],
   );
   let isAccepted = false;
-  const outcome = await once<RunFollowupResponse, FollowupRefusal | UnknownAttachment>(db, repeatable, async (tx) => {
-    const prepared = await holdPrepared(tx, actor, runId, named);
-    if ('unknown' in prepared)
-      return { kind: 'failed', failure: { kind: 'unknown_attachment', attachmentId: prepared.unknown } };
-    const attachments = [...stored, ...prepared.attachments];
-    const accepted = await acceptFollowup(tx, runId, { ...request, attachments, from: actor.creator });
-    switch (accepted.kind) {
-      case 'empty':
-      case 'full':
-      case 'not_found':
-      case 'refused':
-      case 'may_not_answer':
-        return { kind: 'failed', failure: accepted };
-      case 'joined':
-      case 'resumed':
-      case 'debugging':
-      case 'continued':
-        isAccepted = true;
-        // A run that begins anew leaves its waiting sandbox. The new execution starts when this sandbox has ended.
-        if (request.workspace) await endWait(tx, runId, executionDeps.timing.leaveSeconds);
-        await prepared.use();
-        await recordAction(tx, actor, {
-          action: accepted.answers === undefined ? 'run.follow_up' : `run.${request.decision ?? 'answer'}`,
-          subject: { type: 'run', uid: runId },
-          after: {
-            follow_up_id: accepted.id,
-            ...(accepted.answers === undefined ? {} : { request_id: accepted.answers }),
-          },
-        });
-        return { kind: 'done', response: { followup_id: accepted.id, outcome: accepted.routing, run_id: runId } };
-    }
-  });
+  const outcome = await once<RunFollowupResponse, FollowupRefusal | UnknownAttachment | MoreClones>(
+    db,
+    repeatable,
+    async (tx) => {
+      if (await hasMoreClones(tx, runId, clones)) return { kind: 'failed', failure: { kind: 'more_clones' } };
+      const prepared = await holdPrepared(tx, actor, runId, named);
+      if ('unknown' in prepared)
+        return { kind: 'failed', failure: { kind: 'unknown_attachment', attachmentId: prepared.unknown } };
+      const attachments = [...stored, ...prepared.attachments];
+      const accepted = await acceptFollowup(tx, runId, { ...request, attachments, from: actor.creator });
+      switch (accepted.kind) {
+        case 'empty':
+        case 'full':
+        case 'not_found':
+        case 'refused':
+        case 'may_not_answer':
+          return { kind: 'failed', failure: accepted };
+        case 'joined':
+        case 'resumed':
+        case 'debugging':
+        case 'continued':
+          isAccepted = true;
+          // A run that begins anew leaves its waiting sandbox. The new execution starts when this sandbox has ended.
+          if (request.workspace) await endWait(tx, runId, executionDeps.timing.leaveSeconds);
+          await prepared.use();
+          await recordAction(tx, actor, {
+            action: accepted.answers === undefined ? 'run.follow_up' : `run.${request.decision ?? 'answer'}`,
+            subject: { type: 'run', uid: runId },
+            after: {
+              follow_up_id: accepted.id,
+              ...(accepted.answers === undefined ? {} : { request_id: accepted.answers }),
+            },
+          });
+          return { kind: 'done', response: { followup_id: accepted.id, outcome: accepted.routing, run_id: runId } };
+      }
+    },
+  );
   if (!isAccepted) await discardAttachments(blobs, stored);
   if (outcome.kind === 'conflict') return { kind: 'idempotency_conflict' };
-  return outcome.kind === 'done' ? { kind: 'sent', answer: outcome.response } : outcome.failure;
+  if (outcome.kind === 'done') return { kind: 'sent', answer: outcome.response };
+  return outcome.failure.kind === 'more_clones' ? await sendFollowup(deps, submission) : outcome.failure;
 }

@@ -79,7 +79,7 @@ const loosening = ['model_id', 'model_fallbacks', 'approvals_from', 'followups_f
 /**
  * Removes the members of the configuration that somebody outside of the team must not set, if an author outside of the team may have set
  * them and nobody who may has accepted them. Keeps the members that the request itself sets. `own`: the configuration in the request of a
- * member; undefined: the configuration comes from stored contents.
+ * member; undefined: the configuration comes from stored contents. Returns `config` itself if nobody outside of the team may have set members.
  */
 export async function withoutLoosening(
   db: Queryable,

@@ -240,6 +240,8 @@ export async function checkRunRequest(
     checked.config,
     isOwn ? request.config : undefined,
   );
+  // Somebody outside of the team must not let the agent start runs, neither with `child_runs` nor with the mode.
+  const keepsMode = isOwn || config === checked.config || request.mode !== 'orchestrate';
   checkConfig(config, keepsLacking, faults);
   const servers = await checkMcpServers(db, teamId, config.mcp_servers ?? {});
   if ('kind' in servers) return servers;
@@ -294,7 +296,7 @@ export async function checkRunRequest(
     source: lineage.parentRunId === undefined ? origin : 'ORCHESTRATION',
     creator,
     executor,
-    ...(request.mode === undefined ? {} : { mode: request.mode }),
+    ...(request.mode === undefined || !keepsMode ? {} : { mode: request.mode }),
     ...(lineage.parentRunId === undefined ? {} : { parentRunId: lineage.parentRunId }),
     ancestorIds: lineage.ancestorIds,
     metadata: lineage.metadata,

@@ -14,6 +14,7 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../actor.ts';
 import type { ContentRevision } from '../contents/content.ts';
+import { isSuspended } from '../may-start-runs.ts';
 import type { Defaults, IdentityConfig } from './defaults.ts';
 
 const readRunner = defineStatement({
@@ -33,10 +34,10 @@ const readRunner = defineStatement({
 
 const readPerson = defineStatement({
   name: 'read_person_to_run_for',
-  // Refuses viewers as executors, because a viewer may not create runs.
+  // Refuses viewers and suspended people as executors, because they may not create runs.
   text: `
     SELECT FROM team_members m JOIN users u ON u.id = m.user_id
-    WHERE m.team_id = $1 AND u.uid = $2 AND m.role <> 'viewer'`,
+    WHERE m.team_id = $1 AND u.uid = $2 AND m.role <> 'viewer' AND NOT ${isSuspended('u.id')}`,
   row: {},
 });
 
