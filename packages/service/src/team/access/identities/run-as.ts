@@ -14,7 +14,7 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../actor.ts';
 import type { ContentRevision } from '../contents/content.ts';
-import { isSuspended } from '../may-start-runs.ts';
+import { isSuspended } from '../keys/key.ts';
 import type { Defaults, IdentityConfig } from './defaults.ts';
 
 const readRunner = defineStatement({
