@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
 import { presets } from '@runyard/contract/agent/harness-presets/presets';
+import { startFakeGitHost } from '../../test/fakes/git-host.ts';
 import { startFakeModels } from '../../test/fakes/models.ts';
 import { startSystem } from '../../test/support/system.ts';
 import { cases } from './cases.ts';
@@ -22,7 +23,13 @@ for (const type of chosen) versions[type] = await install(presets[type], cache);
 const models = await startFakeModels();
 models.script(takeSteps);
 const memory = String(Math.max(...chosen.map((type) => presets[type].leastMemoryMb)));
-const env = { RUNYARD_DEFAULT_MODEL: 'runbook', RUNYARD_HARNESS_DIR: cache, RUNYARD_SANDBOX_MEMORY_MB: memory };
+const codeHost = await startFakeGitHost();
+const env = {
+  RUNYARD_CODE_HOST_URL: codeHost.template,
+  RUNYARD_DEFAULT_MODEL: 'runbook',
+  RUNYARD_HARNESS_DIR: cache,
+  RUNYARD_SANDBOX_MEMORY_MB: memory,
+};
 const system = await startSystem({ env: { ...models.env, ...env } });
 let failed = 0;
 
@@ -61,7 +68,7 @@ function keep(type: string, more: Readonly<Record<string, string>>): void {
 
 try {
   for (const type of chosen) {
-    const ground: Ground = { preset: presets[type], system, models };
+    const ground: Ground = { preset: presets[type], system, models, codeHost };
     keep(type, { version: versions[type] ?? '' });
     for (const { name, test } of [...cases, { name: 'recording', test: recordSession }]) {
       if (only !== undefined && !only.includes(name)) continue;
@@ -73,5 +80,6 @@ try {
 } finally {
   await system.stop();
   await models.close();
+  await codeHost.close();
 }
 process.exitCode = failed === 0 ? 0 : 1;
