@@ -61,7 +61,7 @@ function keep(type: string, more: Readonly<Record<string, string>>): void {
   ];
   const machine = `${new Date().toISOString().slice(0, 10)}, ${os.cpus().length} cores, Linux ${os.release()}, Node ${process.versions.node}`;
   const about =
-    'The table shows test results of the real programs. Each program is configured by its preset and runs in bubblewrap, without a network and with a fake model. The row "shell turn" has the time from the request that creates the run to the end of a turn with two commands, and the memory of all processes of the sandbox during the second command. The MCP server in the tests starts 3 s late.';
+    'The table shows test results of the real programs. Each program is configured by its preset and runs in bubblewrap, without a network and with a fake model. The service offers the model under the name of its default model for the program, and in the row "newest model" under the name of the newest flagship. The row "commit and push" reads the commit from the remote repository. The row "shell turn" has the time from the request that creates the run to the end of a turn with two commands, and the memory of all processes of the sandbox during the second command. The MCP server in the tests starts 3 s late.';
   const text = `# Coding agents in the sandbox\n\n${about}\n\n${table.join('\n')}\n\n${machine}. The machine was shared, so times are upper bounds. Reproduce: \`bin/test-harnesses\`, which writes this page.\n`;
   writeFileSync(path.join(import.meta.dirname, '../../docs/harness-results.md'), text);
 }
