@@ -130,7 +130,7 @@ async function interrupt(ground: Ground): Promise<string> {
 }
 
 async function cancel(ground: Ground): Promise<string> {
-  const id = await begin(ground, manyTimes(`sleep ${mark}`));
+  const id = await begin(ground, manyTimes(`touch /tmp/begun; sleep ${mark}`));
   await eventually('command', async () => (await textOf(ground, id)).includes('"type":"action"'), 60_000);
   const from = performance.now();
   await ground.system.call('POST', `/agent/runs/${id}/cancel`);
