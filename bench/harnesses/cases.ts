@@ -4,7 +4,20 @@
  */
 import { bundleMcpServers } from '../../test/fakes/mcp-servers.ts';
 import { eventually } from '../../test/support/system.ts';
-import { begin, beginWith, followUp, type Ground, must, say, stepsOf, textOf, until, untilEnded } from './ground.ts';
+import {
+  begin,
+  beginWith,
+  followUp,
+  type Ground,
+  must,
+  say,
+  stepsOf,
+  testModels,
+  textOf,
+  until,
+  untilEnded,
+  untilSucceeded,
+} from './ground.ts';
 import { permissiveProject, projectInstructions } from './permissive-project.ts';
 
 export interface Case {
@@ -12,7 +25,8 @@ export interface Case {
   readonly test: (ground: Ground) => Promise<string>;
 }
 
-const sumOfMemory = 'awk \'/VmRSS/{s+=$2} END{print "memory-kb " s}\' /proc/[0-9]*/status 2>/dev/null';
+// `cat` goes on if a process ends before its file is read, and `awk` would not.
+const sumOfMemory = 'cat /proc/[0-9]*/status 2>/dev/null | awk \'/VmRSS/{s+=$2} END{print "memory-kb " s}\'';
 const mark = '4711.5';
 // The command must not contain a command substitution, because Gemini CLI refuses such commands.
 const countLeft = "grep -lx sleep /proc/[0-9]*/comm 2>/dev/null | wc -l | sed 's/^/left-/'";
@@ -26,12 +40,12 @@ const seconds = (from: number): string => `${((performance.now() - from) / 1000)
 async function shellTurn(ground: Ground): Promise<string> {
   const from = performance.now();
   const id = await begin(ground, [{ shell: 'echo hello; exit 3' }, { shell: sumOfMemory }]);
-  const run = await untilEnded(ground, id);
+  const run = await untilSucceeded(ground, id);
   const conversationText = await textOf(ground, id);
-  must(run.state === 'SUCCEEDED', `${run.state}: ${run.status_message?.message}`);
   must((run.request_usage?.total_tokens ?? 0) >= 360, 'its tokens are not counted');
   const exit = /"exit_code":(\d+)/.exec(conversationText)?.[1];
   const memory = Math.round(Number(/memory-kb (\d+)/.exec(conversationText)?.[1] ?? 0) / 1024);
+  must(memory > 0, 'the second command gave no output');
   return `${seconds(from)}, ${memory} MB, exit code ${exit ?? 'not given'}`;
 }
 
@@ -40,11 +54,53 @@ async function fileWrite(ground: Ground): Promise<string> {
     { write: '/workspace/a.txt', text: 'one\ntwo\n' },
     { shell: 'wc -l /workspace/a.txt' },
   ]);
-  must((await untilEnded(ground, id)).state === 'SUCCEEDED', 'the run failed');
+  await untilSucceeded(ground, id);
   const conversationText = await textOf(ground, id);
   must(/[23] \/workspace\/a.txt/.test(conversationText), 'the file was not written');
   if (conversationText.includes('@@ -0,0 +1')) return 'with its diff';
   return conversationText.includes('cat >') ? 'by a command' : 'without a diff';
+}
+
+/** The model writes a file in a cloned repository, commits it and pushes it. The remote repository shows whether this happened. */
+async function commitAndPush(ground: Ground): Promise<string> {
+  const { preset, system, codeHost } = ground;
+  const repository = { owner: 'acme', repo: preset.type };
+  await codeHost.commit(repository.owner, repository.repo, { 'README.md': 'one\n' });
+  const config = { name: `repository ${preset.type}`, github_repos: [repository], working_directory: preset.type };
+  const { uid } = await system.call<{ uid: string }>('POST', '/agent/environments', { config }, 201);
+  const id = await begin(
+    ground,
+    [
+      { write: `/workspace/${preset.type}/b.txt`, text: 'by the model\n' },
+      { shell: 'git add --all && git commit --quiet --message "Add b"' },
+      { shell: 'git push --quiet origin HEAD:refs/heads/of-the-run' },
+    ],
+    { config: { environment_id: uid } },
+  );
+  await untilSucceeded(ground, id);
+  const { name, email, subject } = await codeHost.lastCommit(repository.owner, repository.repo, 'of-the-run');
+  must(subject === 'Add b', `the last commit of the branch is ${subject}`);
+  must(name !== '' && email.includes('@'), `its author is ${name} <${email}>`);
+  const text = await codeHost.read(repository.owner, repository.repo, 'b.txt', 'of-the-run');
+  must(text.trim() === 'by the model', `the file has the content ${text}`);
+  return 'pushed';
+}
+
+/** Does the work of the other cases with the newest flagship model, because a program may treat it differently. */
+async function newestModel(ground: Ground): Promise<string> {
+  const [, model] = testModels[ground.preset.type];
+  const id = await begin(
+    ground,
+    [
+      { write: '/workspace/c.txt', text: 'one\ntwo\n' },
+      { shell: 'cp /workspace/c.txt /workspace/d.txt' },
+      { shell: 'wc -l /workspace/d.txt' },
+    ],
+    { config: { model_id: model } },
+  );
+  await untilSucceeded(ground, id);
+  must(/[23] \/workspace\/d.txt/.test(await textOf(ground, id)), 'the files were not written');
+  return model;
 }
 
 async function secondTurn(ground: Ground): Promise<string> {
@@ -74,7 +130,7 @@ async function interrupt(ground: Ground): Promise<string> {
 }
 
 async function cancel(ground: Ground): Promise<string> {
-  const id = await begin(ground, manyTimes(`sleep ${mark}`));
+  const id = await begin(ground, manyTimes(`touch /tmp/begun; sleep ${mark}`));
   await eventually('command', async () => (await textOf(ground, id)).includes('"type":"action"'), 60_000);
   const from = performance.now();
   await ground.system.call('POST', `/agent/runs/${id}/cancel`);
@@ -215,6 +271,8 @@ async function refusal(ground: Ground): Promise<string> {
 export const cases: readonly Case[] = [
   { name: 'shell turn', test: shellTurn },
   { name: 'file write', test: fileWrite },
+  { name: 'newest model', test: newestModel },
+  { name: 'commit and push', test: commitAndPush },
   { name: 'follow-up, same sandbox', test: secondTurn },
   { name: 'interrupt', test: interrupt },
   { name: 'cancel', test: cancel },

@@ -3,6 +3,7 @@
 import type { HarnessPreset } from '@runyard/contract/agent/harness-presets/preset';
 import type { Step as ConversationStep } from '@runyard/contract/runs/conversations';
 import type { RunItem } from '@runyard/contract/runs/runs';
+import type { FakeGitHost } from '../../test/fakes/git-host.ts';
 import type { FakeModels } from '../../test/fakes/models.ts';
 import type { System } from '../../test/support/system.ts';
 import { promptOf, type Step } from './model-script.ts';
@@ -11,15 +12,19 @@ export interface Ground {
   readonly preset: HarnessPreset;
   readonly system: System;
   readonly models: FakeModels;
+  readonly codeHost: FakeGitHost;
 }
 
-/** The fake model for the tests of each program. */
-const testModels: Readonly<Record<HarnessPreset['type'], string>> = {
-  claude: 'anthropic/claude-opus-4-5',
-  codex: 'openai/gpt-5.2',
-  gemini: 'google/gemini-2.5-pro',
-  opencode: 'anthropic/claude-opus-4-5',
-  qwen: 'local/fake-local',
+/**
+ * The models of the tests: the first one is the service's default for the provider and the model of most cases, and the second one is the
+ * newest flagship. A program may treat new models differently, so change both when new models appear.
+ */
+export const testModels: Readonly<Record<HarnessPreset['type'], readonly [usual: string, newest: string]>> = {
+  claude: ['anthropic/claude-sonnet-5-5', 'anthropic/claude-fable-5-2'],
+  codex: ['openai/gpt-6.1-sol', 'openai/gpt-6-astra'],
+  gemini: ['google/gemini-4-carbon', 'google/gemini-3.8-flash'],
+  opencode: ['anthropic/claude-sonnet-5-5', 'anthropic/claude-fable-5-2'],
+  qwen: ['local/fake-local', 'openai/gpt-6.1-sol'],
 };
 
 /** Allow much time for a turn, because programs start slowly on a loaded machine. */
@@ -41,7 +46,7 @@ export async function beginWith({ preset, system }: Ground, prompt: string, opti
   return await system.createRun(prompt, {
     ...more,
     config: {
-      model_id: testModels[preset.type],
+      model_id: testModels[preset.type][0],
       idle_timeout_minutes: idleMinutes,
       harness: { type: preset.type },
       ...config,
@@ -63,6 +68,20 @@ export const say = async ({ system }: Ground, id: string, message: string): Prom
 
 export const stepsOf = async ({ system }: Ground, id: string): Promise<readonly ConversationStep[]> =>
   (await system.call<{ steps: ConversationStep[] }>('GET', `/agent/runs/${id}/conversation`)).steps;
+
+/**
+ * Waits for the end of a run. Throws if the run has not succeeded, or if the program denied an action by itself, which programs treat as
+ * a success.
+ */
+export async function untilSucceeded(ground: Ground, id: string): Promise<RunItem> {
+  const run = await untilEnded(ground, id);
+  must(run.state === 'SUCCEEDED', `${run.state}: ${run.status_message?.message}`);
+  const denied = /"state":"denied"|[^"]*(?:permission|auto mode)[^"]*\bdenied\b[^"]*|[^"]*denied by[^"]*/i.exec(
+    await textOf(ground, id),
+  );
+  must(denied === null, `an action was denied: ${denied?.[0]}`);
+  return run;
+}
 
 /** Returns the whole conversation as text. */
 export const textOf = async (ground: Ground, id: string): Promise<string> =>

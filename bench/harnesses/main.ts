@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
 import { presets } from '@runyard/contract/agent/harness-presets/presets';
+import { startFakeGitHost } from '../../test/fakes/git-host.ts';
 import { startFakeModels } from '../../test/fakes/models.ts';
 import { startSystem } from '../../test/support/system.ts';
 import { cases } from './cases.ts';
@@ -22,7 +23,13 @@ for (const type of chosen) versions[type] = await install(presets[type], cache);
 const models = await startFakeModels();
 models.script(takeSteps);
 const memory = String(Math.max(...chosen.map((type) => presets[type].leastMemoryMb)));
-const env = { RUNYARD_DEFAULT_MODEL: 'runbook', RUNYARD_HARNESS_DIR: cache, RUNYARD_SANDBOX_MEMORY_MB: memory };
+const codeHost = await startFakeGitHost();
+const env = {
+  RUNYARD_CODE_HOST_URL: codeHost.template,
+  RUNYARD_DEFAULT_MODEL: 'runbook',
+  RUNYARD_HARNESS_DIR: cache,
+  RUNYARD_SANDBOX_MEMORY_MB: memory,
+};
 const system = await startSystem({ env: { ...models.env, ...env } });
 let failed = 0;
 
@@ -54,14 +61,14 @@ function keep(type: string, more: Readonly<Record<string, string>>): void {
   ];
   const machine = `${new Date().toISOString().slice(0, 10)}, ${os.cpus().length} cores, Linux ${os.release()}, Node ${process.versions.node}`;
   const about =
-    'The table shows test results of the real programs. Each program is configured by its preset and runs in bubblewrap, without a network and with a fake model. The row "shell turn" has the time from the request that creates the run to the end of a turn with two commands, and the memory of all processes of the sandbox during the second command. The MCP server in the tests starts 3 s late.';
+    'The table shows test results of the real programs. Each program is configured by its preset and runs in bubblewrap, without a network and with a fake model. The service offers the model under the name of its default model for the program, and in the row "newest model" under the name of the newest flagship. The row "commit and push" reads the commit from the remote repository. The row "shell turn" has the time from the request that creates the run to the end of a turn with two commands, and the memory of all processes of the sandbox during the second command. The MCP server in the tests starts 3 s late.';
   const text = `# Coding agents in the sandbox\n\n${about}\n\n${table.join('\n')}\n\n${machine}. The machine was shared, so times are upper bounds. Reproduce: \`bin/test-harnesses\`, which writes this page.\n`;
   writeFileSync(path.join(import.meta.dirname, '../../docs/harness-results.md'), text);
 }
 
 try {
   for (const type of chosen) {
-    const ground: Ground = { preset: presets[type], system, models };
+    const ground: Ground = { preset: presets[type], system, models, codeHost };
     keep(type, { version: versions[type] ?? '' });
     for (const { name, test } of [...cases, { name: 'recording', test: recordSession }]) {
       if (only !== undefined && !only.includes(name)) continue;
@@ -73,5 +80,6 @@ try {
 } finally {
   await system.stop();
   await models.close();
+  await codeHost.close();
 }
 process.exitCode = failed === 0 ? 0 : 1;

@@ -43,9 +43,20 @@ const writers: Readonly<Record<string, (path: string, text: string) => Record<st
   write_file: (path, text) => ({ file_path: path, content: text }),
 };
 
+/** Codex offers new models one tool, which runs JavaScript. Its other tools are functions of this JavaScript. */
+const codeTool = 'functions/exec';
+
+const codeOf = (tool: string, input: object): FakeToolCall => ({
+  name: codeTool,
+  input: {},
+  inputText: `const result = await tools.${tool}(${JSON.stringify(input)});\ntext(JSON.stringify(result));`,
+});
+
 function callOf(step: Step, offered: readonly string[]): FakeToolCall {
+  const runsCode = offered.includes(codeTool);
   const find = (names: object) => offered.find((name) => Object.hasOwn(names, name)) ?? '';
   if ('shell' in step) {
+    if (runsCode) return codeOf('exec_command', shells.exec_command?.(step.shell) ?? {});
     const name = find(shells);
     return { name, input: shells[name]?.(step.shell) ?? {} };
   }
@@ -57,6 +68,7 @@ function callOf(step: Step, offered: readonly string[]): FakeToolCall {
     }
     return { name, input: writers[name]?.(step.write, step.text) ?? {} };
   }
+  if (runsCode) return codeOf(`mcp__everything__${step.tool}`, step.input);
   // A program may have the tool without offering it in this request. In this case, use the name that the tool has in that program.
   return {
     name: offered.find((name) => name.endsWith(step.tool)) ?? `mcp__everything__${step.tool}`,
@@ -67,7 +79,7 @@ function callOf(step: Step, offered: readonly string[]): FakeToolCall {
 /** The fake model's answer: the next step of the last prompt, or, after the last step, a text with the results of the tools. */
 export function takeSteps({ prompt, turnOfPrompt, toolNames, toolResults }: FakeConversation): FakeTurn {
   const step = stepsOf(prompt)[turnOfPrompt];
-  const isMain = toolNames.some((name) => Object.hasOwn(shells, name));
+  const isMain = toolNames.some((name) => name === codeTool || Object.hasOwn(shells, name));
   if (step !== undefined && isMain) return { text: ['I take ', 'a step.'], toolCalls: [callOf(step, toolNames)] };
   const seen = toolResults.join('\n').slice(0, 300);
   return { text: ['All done. ', seen] };

@@ -26,6 +26,8 @@ function scrubber(): (text: string) => string {
       .replace(/\b1[78]\d{11}\b/g, '1780000000000')
       .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:1')
       .replace(/Chunk ID: [0-9a-f]+/g, 'Chunk ID: 000001')
+      .replace(/(chunk_id\W+)[0-9a-f]+/g, (_, name: string) => `${name}000001`)
+      .replace(/(wall_time_seconds\W+|Wall time:? )[\d.e-]+/g, (_, name: string) => `${name}0.1`)
       .replace(/Process Group PGID: \d+/g, 'Process Group PGID: 1')
       .replace(/sk-runyard-[\w-]+/g, 'sk-runyard-key');
 }

@@ -77,6 +77,8 @@ export interface FakeGitHost {
   alias(owner: string, repo: string, alias: string, branch: string): Promise<void>;
   /** Returns the id of the latest commit of a branch, or an empty text if the branch does not exist. */
   branchAt(owner: string, repo: string, branch: string): Promise<string>;
+  /** Returns the author and the subject of the latest commit of a branch. All are empty if the branch does not exist. */
+  lastCommit(owner: string, repo: string, branch: string): Promise<{ name: string; email: string; subject: string }>;
   /** Returns the content of a file on a branch. Default branch: `main`. */
   read(owner: string, repo: string, path: string, branch?: string): Promise<string>;
   /**
@@ -228,6 +230,12 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
       writeFile(join(root, owner, `${repo}.git`, 'refs/heads', alias), `ref: refs/heads/${branch}\n`),
     branchAt: (owner, repo, branch) =>
       git(join(root, owner, `${repo}.git`), 'for-each-ref', '--format=%(objectname)', `refs/heads/${branch}`),
+    lastCommit: async (owner, repo, branch) => {
+      const format = '--format=%(authorname)%00%(authoremail:trim)%00%(contents:subject)';
+      const text = await git(join(root, owner, `${repo}.git`), 'for-each-ref', format, `refs/heads/${branch}`);
+      const [name = '', email = '', subject = ''] = text.split('\0');
+      return { name, email, subject };
+    },
     read: (owner, repo, path, branch = 'main') => git(join(root, owner, `${repo}.git`), 'show', `${branch}:${path}`),
     redirect: (from, to) => void redirects.set(from, to),
     close: async () => {

@@ -24,6 +24,8 @@ function read(body: Readonly<Record<string, unknown>>): FakeConversation {
   let prompt = '';
   let toolResults: string[] = [];
   for (const message of messages) {
+    // A program may send instructions of its own between the messages. They are not a prompt of the user.
+    if (message.role === 'system') continue;
     if (message.role === 'assistant') {
       turn += 1;
       turnOfPrompt += 1;

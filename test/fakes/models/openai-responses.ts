@@ -1,6 +1,25 @@
 import { listOf, objectOf, piecesOf, textOf } from './json.ts';
 import type { FakeConversation, FakeDialect, FakeReply } from './turns.ts';
 
+/** Names of the offered tools. The tool TOOL of the namespace NAMESPACE has the name NAMESPACE/TOOL. */
+const namesOf = (tools: unknown): string[] =>
+  listOf(tools).flatMap((tool) =>
+    tool.type === 'namespace'
+      ? listOf(tool.tools).map((inner) => `${textOf(tool.name)}/${textOf(inner.name)}`)
+      : [textOf(tool.name)],
+  );
+
+/** Types of items that are part of an answer of the model. */
+const answerTypes = ['function_call', 'custom_tool_call', 'reasoning', 'item_reference'];
+
+/** Returns the result of a tool as text. Newer programs send it as a list of parts. */
+const outputOf = (output: unknown): string =>
+  typeof output === 'string'
+    ? output
+    : listOf(output)
+        .map((part) => textOf(part.text))
+        .join('\n');
+
 function read(body: Readonly<Record<string, unknown>>): FakeConversation {
   if (typeof body.model !== 'string') throw new Error("Missing required parameter: 'model'.");
   const raw = body.input;
@@ -11,17 +30,20 @@ function read(body: Readonly<Record<string, unknown>>): FakeConversation {
   let prompt = '';
   let answering = false;
   let toolResults: string[] = [];
+  const toolNames = namesOf(body.tools);
   for (const each of items) {
     const item = objectOf(each);
-    const answer =
-      item.role === 'assistant' || ['function_call', 'reasoning', 'item_reference'].includes(textOf(item.type));
+    const answer = item.role === 'assistant' || answerTypes.includes(textOf(item.type));
     if (answer && !answering) {
       turn += 1;
       turnOfPrompt += 1;
       toolResults = [];
     }
     answering = answer;
-    if (item.type === 'function_call_output') toolResults.push(textOf(item.output));
+    if (item.type === 'function_call_output' || item.type === 'custom_tool_call_output')
+      toolResults.push(outputOf(item.output));
+    // Newer models get their tools as an item of the conversation.
+    if (item.type === 'additional_tools') toolNames.push(...namesOf(item.tools));
     if (item.role === 'user') {
       const content = item.content;
       prompt =
@@ -33,11 +55,6 @@ function read(body: Readonly<Record<string, unknown>>): FakeConversation {
       turnOfPrompt = 0;
     }
   }
-  const toolNames = listOf(body.tools).flatMap((tool) =>
-    tool.type === 'namespace'
-      ? listOf(tool.tools).map((inner) => `${textOf(tool.name)}/${textOf(inner.name)}`)
-      : [textOf(tool.name)],
-  );
   return { model: body.model, turn, turnOfPrompt, prompt, toolNames, toolResults };
 }
 
@@ -63,16 +80,16 @@ function itemsOf(reply: FakeReply): Record<string, unknown>[] {
     items.push({ id: `msg_${reply.id}`, type: 'message', status: 'completed', role: 'assistant', content });
   }
   for (const call of reply.toolCalls) {
-    // In the fake's script, the tool TOOL of the namespace NAMESPACE has the name NAMESPACE/TOOL.
     const [, namespace, name = call.name] = /^(.+)\/(.+)$/.exec(call.name) ?? [];
     items.push({
       id: `fc_${call.id}`,
-      type: 'function_call',
       status: 'completed',
       call_id: call.id,
       ...(namespace === undefined ? {} : { namespace }),
       name,
-      arguments: JSON.stringify(call.input),
+      ...(call.inputText === undefined
+        ? { type: 'function_call', arguments: JSON.stringify(call.input) }
+        : { type: 'custom_tool_call', input: call.inputText }),
     });
   }
   return items;

@@ -12,7 +12,10 @@ export interface FakeUsage {
 export interface FakeToolCall {
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
-  /** Text to stream instead of `input`, for example text that is not JSON. Only the Anthropic protocol of the fake uses this text. */
+  /**
+   * Text to stream instead of `input`, for example text that is not JSON. Anthropic: the arguments of the tool. OpenAI Responses: the call of a
+   * custom tool, whose argument is a text. The other protocols of the fake ignore this text.
+   */
   readonly inputText?: string;
   /** Default: an id made from the position in the conversation. */
   readonly id?: string;

@@ -131,7 +131,7 @@ export function trackActions(options: ActionsOptions) {
       action.streamed = true;
       action.live.push(output);
     }
-    const content = contentText(update.content);
+    const content = describesCommand(update) ? undefined : contentText(update.content);
     if (content !== undefined) {
       if (!action.streamed && content.startsWith(action.content ?? '') && !askedPermission && status !== 'pending') {
         action.live.push(content.slice((action.content ?? '').length));
@@ -178,6 +178,10 @@ export function trackActions(options: ActionsOptions) {
 
 /** Returns true if the built-in harness says that a person denied the call and that the call therefore did not run. */
 const saysDenied = (update: JsonObject): boolean => asObject(asObject(update._meta)?.runyard)?.denied === true;
+
+/** Returns true for the start of a command: its content describes the command, as Gemini CLI does, because there is no output yet. */
+const describesCommand = ({ sessionUpdate, kind, status }: JsonObject): boolean =>
+  sessionUpdate === 'tool_call' && kind === 'execute' && (status === 'pending' || status === 'in_progress');
 
 /**
  * Returns the head and tail of a long output, which the built-in harness sends when the command ends. Returns undefined if the pieces

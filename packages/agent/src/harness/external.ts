@@ -1,8 +1,9 @@
-import { closeSync, constants, lstatSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, constants, lstatSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import type { AgentModel, AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { builtinHarness } from '@runyard/contract/agent/harness-presets/builtin';
 import { findPreset } from '@runyard/contract/agent/harness-presets/presets';
+import { asObject } from '../acp/tool-output.ts';
 import { SetupFailure } from '../setup-failure.ts';
 import type { Forwarder } from './forwarder/forwarder.ts';
 import { configureProgram } from './presets/configure.ts';
@@ -50,9 +51,9 @@ export function prepareProgram({ task, folder, env, forwarder, hasNoNetwork }: P
   }
   const values = { forwarder: forwarder.url, key: forwarder.key, model: model.provider_model, folder };
   const policy = task.agent_config.approval_policy ?? 'auto-approve';
-  const { command, variables, files } = configureProgram(preset, model.protocol, policy, values);
+  const { command, variables, files, keeping } = configureProgram(preset, model.protocol, policy, values);
   const [program = command[0], ...args] = given.length > 0 ? given : command;
-  for (const [name, text] of Object.entries(files)) writeHomeFile(env.HOME ?? '', name, text);
+  for (const [name, text] of Object.entries(files)) writeHomeFile(env.HOME ?? '', name, text, keeping.has(name));
   return { command: [program, ...args], env: { ...base, ...variables, ...task.harness.env } };
 }
 
@@ -132,9 +133,10 @@ function proxyVariables({ url }: Forwarder): Record<string, string> {
 
 /**
  * Writes a file below the home of the run. Removes a symbolic link in place of the file or of a folder above the file. An earlier
- * command may have made such a link to let the agent write outside of the home.
+ * command may have made such a link to let the agent write outside of the home. `keepsMembers`: if both texts are JSON, other members of
+ * the earlier file stay.
  */
-export function writeHomeFile(home: string, name: string, text: string): void {
+export function writeHomeFile(home: string, name: string, text: string, keepsMembers = false): void {
   const parts = name.split('/');
   const file = parts.pop() ?? '';
   let folder = home;
@@ -145,12 +147,35 @@ export function writeHomeFile(home: string, name: string, text: string): void {
     mkdirSync(folder, { mode: 0o700 });
   }
   const target = path.join(folder, file);
+  const written = keepsMembers ? withEarlierMembers(target, text) : text;
   rmSync(target, { force: true, recursive: true });
   const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
   const descriptor = openSync(target, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600);
   try {
-    writeSync(descriptor, text);
+    writeSync(descriptor, written);
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** No earlier settings file that is larger than this is read. */
+const maxEarlierBytes = 1024 * 1024;
+
+/** Returns the JSON text with the members of an earlier file that the text does not have. Returns the text if there is no such JSON file. */
+function withEarlierMembers(file: string, text: string): string {
+  const stat = lstatSync(file, { throwIfNoEntry: false });
+  if (!stat?.isFile() || stat.size > maxEarlierBytes) return text;
+  try {
+    const earlier: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    return `${JSON.stringify(merge(earlier, JSON.parse(text)), null, 2)}\n`;
+  } catch {
+    return text;
+  }
+}
+
+function merge(earlier: unknown, later: unknown): unknown {
+  const [old, own] = [asObject(earlier), asObject(later)];
+  if (old === undefined || own === undefined) return later;
+  const names = Object.keys(own).map((name) => [name, merge(old[name], own[name])]);
+  return { ...old, ...Object.fromEntries(names) };
 }

@@ -47,6 +47,20 @@ describe('the reporter', () => {
     expect(batches.flat().map((event) => event.seq)).toEqual(Array.from({ length: 2500 }, (_, index) => index + 1));
   });
 
+  test('marks a pause of a text or an output by one piece without text, but not after white space or a further piece', async () => {
+    const { reporter, batches } = report(undefined, { pauseMs: 20 });
+    const texts = () => batches.flat().map((event) => ('text' in event ? event.text : event.type));
+    reporter.emit(text('Now I am test'));
+    reporter.emit(text('ing'));
+    reporter.emit(output('done\n'));
+    await expect.poll(texts).toEqual(['Now I am testing', 'done\n', '']);
+    expect(batches.flat().at(-1)).toMatchObject({ type: 'text', message_id: 'm' });
+    reporter.emit(text('.'));
+    reporter.emit({ type: 'turn_finished', step_id: 's' });
+    reporter.emit(output('of the next turn'));
+    await expect.poll(texts).toEqual(['Now I am testing', 'done\n', '', '.', 'turn_finished', 'of the next turn', '']);
+  });
+
   test('gives the unsent events once to the report of a turn, and sends those events again that the service did not store with this report', async () => {
     const { reporter, batches } = report();
     for (const each of ['1', '2', '3']) reporter.emit(line(each));

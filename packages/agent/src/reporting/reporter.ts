@@ -3,7 +3,7 @@ import { storableJson } from '@runyard/contract/wire/storable-json';
 import { backoffMs, delay } from '@runyard/system/backoff';
 import type { ServiceClient } from '../service/client.ts';
 import { ServiceRefusal, Superseded } from '../service/errors.ts';
-import { waitingEvents } from './waiting-events.ts';
+import { joinKey, waitingEvents } from './waiting-events.ts';
 
 export interface ReporterOptions {
   client: Pick<ServiceClient, 'sendEvents'>;
@@ -18,6 +18,8 @@ export interface ReporterOptions {
   /** Removes the secrets of the run from an event. */
   redact?: <T>(value: T) => T;
   flushDelayMs?: number;
+  /** Time without a further piece after which a text or an output pauses. */
+  pauseMs?: number;
   batchBytes?: number;
   /** Above this number of waiting bytes, producers pause until half of the bytes are sent. */
   highWaterBytes?: number;
@@ -72,7 +74,14 @@ const urgent: ReadonlySet<AgentEventBody['type']> = new Set([
 const maxBatchEvents = 1000;
 
 export function startReporter(options: ReporterOptions): Reporter {
-  const { client, signal, flushDelayMs = 30, batchBytes = 256 * 1024, highWaterBytes = 8 * 1024 * 1024 } = options;
+  const {
+    client,
+    signal,
+    flushDelayMs = 30,
+    pauseMs = 200,
+    batchBytes = 256 * 1024,
+    highWaterBytes = 8 * 1024 * 1024,
+  } = options;
   const redact = options.redact ?? (<T>(value: T) => value);
   const clock = options.clock ?? (() => new Date());
   const waiting = waitingEvents();
@@ -92,10 +101,45 @@ export function startReporter(options: ReporterOptions): Reporter {
   const stop = (reason: unknown) => {
     failure ??= reason ?? new Error('the reporter was stopped');
     clearTimeout(timer);
+    forgetPauses();
     releaseRoom();
     for (const waiter of flushWaiters.splice(0)) waiter.reject(failure);
   };
   signal.addEventListener('abort', () => stop(signal.reason), { once: true });
+
+  function add(event: AgentEventBody): void {
+    waiting.add(event, clock());
+    if (waiting.bytes > highWaterBytes) saturated = true;
+    if (urgent.has(event.type)) urgentWaiting = true;
+    if (dueNow()) schedule(0);
+    else if (timer === undefined) schedule(flushDelayMs);
+  }
+
+  /** Timers of the streams whose last piece may be shown incompletely, by the key of the stream. */
+  const pauses = new Map<string, NodeJS.Timeout>();
+
+  function forgetPauses(): void {
+    for (const pause of pauses.values()) clearTimeout(pause);
+    pauses.clear();
+  }
+
+  /**
+   * Adds a piece without text if no piece follows this one for `pauseMs`. The service holds back an end that may be the beginning of a
+   * secret until the next piece, and this piece makes it show short ends. Ends with white space are not held back for long.
+   */
+  function watchForPause(event: AgentEventBody): void {
+    if (event.type === 'turn_finished') forgetPauses();
+    const key = joinKey(event);
+    if (key === undefined || !(event.type === 'text' || event.type === 'action_output')) return;
+    clearTimeout(pauses.get(key));
+    pauses.delete(key);
+    if (/\s$/.test(event.text)) return;
+    const pause = () => {
+      pauses.delete(key);
+      if (!stopped()) add({ ...event, text: '' });
+    };
+    pauses.set(key, setTimeout(pause, pauseMs).unref());
+  }
 
   function releaseRoom(): void {
     saturated = false;
@@ -226,11 +270,8 @@ export function startReporter(options: ReporterOptions): Reporter {
     emit(event) {
       if (stopped()) return;
       options.onEmit?.(event);
-      waiting.add(event, clock());
-      if (waiting.bytes > highWaterBytes) saturated = true;
-      if (urgent.has(event.type)) urgentWaiting = true;
-      if (dueNow()) schedule(0);
-      else if (timer === undefined) schedule(flushDelayMs);
+      watchForPause(event);
+      add(event);
     },
     get saturated() {
       return saturated;

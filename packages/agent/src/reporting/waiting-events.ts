@@ -64,7 +64,12 @@ export function waitingEvents() {
   };
 }
 
-function joinKey(body: AgentEventBody): string | undefined {
+/**
+ * Returns the key of the stream to which an event adds text. Undefined for events without text, and for a piece without text, because such
+ * a piece must stay separate: it says that the stream pauses.
+ */
+export function joinKey(body: AgentEventBody): string | undefined {
+  if ('text' in body && body.text === '') return undefined;
   switch (body.type) {
     case 'text':
       return `text ${body.role} ${body.step_id} ${body.message_id}`;

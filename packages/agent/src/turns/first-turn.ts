@@ -4,8 +4,9 @@ import type { HarnessOutcome } from '../acp/outcome.ts';
 import { harnessProfile } from '../harness/profile.ts';
 import { firstMessage, promptContent } from '../harness/prompt.ts';
 import { setupSteps } from '../reporting/setup-steps.ts';
-import { nameGitAuthor } from '../workspace/git-author.ts';
+import { gitAuthorVariables, nameGitAuthor } from '../workspace/git-author.ts';
 import { prepareWorkspace, setupCommands } from '../workspace/prepare.ts';
+import { workingFolder } from '../workspace/working-folder.ts';
 import type { TurnRunner } from './turn-runner.ts';
 import type { TurnsOptions } from './turns-options.ts';
 
@@ -30,7 +31,12 @@ export async function runFirstTurn(
     const { connection } = client;
     options.addToEnv(await startGitProxy({ connection, repositories: task.repositories, signal: options.reporting }));
   }
-  const early = canStartEarly(task) ? harness.start(task) : undefined;
+  /** Starts the harness with the author that the setup has left. */
+  const startHarness = async (started: AgentTask) => {
+    if (capabilities.ownProcess && task.author !== undefined) options.addToEnv(await authorVariables(options, task));
+    return await harness.start(started);
+  };
+  const early = canStartEarly(task) ? startHarness(task) : undefined;
   early?.catch(() => {});
   const prepared = await prepareWorkspace({
     task,
@@ -63,7 +69,7 @@ export async function runFirstTurn(
   const isOwn = task.workspace?.kind !== 'archive' || task.workspace.run_id === undefined;
   await saver.begin(task, { restored, isSaved: restored && isOwn && attachments.length === 0 });
   await options.beginCheckpoints(task);
-  const { driver } = await (early ?? harness.start(restored ? task : withNothingDone(task)));
+  const { driver } = await (early ?? startHarness(restored ? task : withNothingDone(task)));
   // Ignore a failure here, because the turn reports the same failure.
   if (capabilities.ownProcess) await step('harness', name, () => driver.initialised).catch(() => {});
   stop.signal.throwIfAborted();
@@ -77,6 +83,16 @@ export async function runFirstTurn(
     onStarted: () => reporter.emit({ type: 'agent_started', harness: name, model_id: modelId }),
     load: restored && task.workspace?.kind === 'archive' ? task.workspace.session_id : undefined,
   });
+}
+
+/** Returns the variables of the git author for the working directory and all repositories of the workspace. */
+async function authorVariables(
+  { workspace, env, stop }: TurnsOptions,
+  task: AgentTask,
+): Promise<Record<string, string>> {
+  const { gitRepositories } = await import('../handoff/git-repositories.ts');
+  const folders = new Set([workingFolder(workspace, task), ...(await gitRepositories(workspace))]);
+  return await gitAuthorVariables([...folders], { env, signal: stop.signal });
 }
 
 /**

@@ -128,6 +128,42 @@ describe('the output of a command', () => {
   });
 });
 
+describe('an action that is reported several times', () => {
+  const tool = (input: object) =>
+    agent({ type: 'action', step_id: 's', action_id: 'a', category: 'files', name: 'Write', input });
+
+  test('is shown once, and its output too', () => {
+    const described = agent({
+      ...{ type: 'action', step_id: 's', action_id: 'a', category: 'command', name: 'Bash' },
+      input: { command: 'make', description: 'Builds' },
+    });
+    expect(draw(command('a', 'make'), described, output('a', 'built\n'), described, result('a', 0))).toBe(
+      '$ make\n  │ built\n  ✓ exit 0 · 12 ms\n',
+    );
+    const diff = '--- a.txt\n+++ a.txt\n@@ -0,0 +1 @@\n+one\n';
+    const done = agent({ type: 'action_result', action_id: 'a', state: 'completed', output: diff });
+    const file = { file_path: 'a.txt' };
+    const events = [
+      tool(file),
+      tool({ ...file, content: 'one' }),
+      output('a', diff),
+      tool({ ...file, content: 'one\n' }),
+    ];
+    expect(draw(...events, done)).toBe(`● Write a.txt\n${diff.replaceAll(/^(?=.)/gm, '  │ ')}  ✓\n`);
+  });
+
+  test('is shown again before its output or its question if the shown input changed, and not before its command is known', () => {
+    expect(draw(command('a', 'make'), command('a', 'make all'), output('a', 'built\n'))).toBe(
+      '$ make\n$ make all\n  │ built\n',
+    );
+    const unknown = agent({
+      ...{ type: 'action', step_id: 's', action_id: 'a', category: 'command', name: 'bash', input: { cwd: '/w' } },
+    });
+    expect(draw(unknown, command('a', 'make'), result('a', 0))).toBe('$ make\n  ✓ exit 0 · 12 ms\n');
+    expect(draw(unknown, result('a', 1))).toBe('● bash {"cwd":"/w"}\n  ✗ exit 1 · 12 ms\n');
+  });
+});
+
 test('a command of several lines is shown whole up to a limit', () => {
   expect(draw(command('a', 'one\ntwo\n'))).toBe('$ one\n  two\n');
   const long = draw(command('a', Array.from({ length: 40 }, (_, index) => `line ${index}`).join('\n')));

@@ -21,12 +21,22 @@ export interface LiveView {
 }
 
 interface Action {
-  /** True if the lines that were shown when the command started contain the whole command. */
-  readonly isShownWhole: boolean;
+  /** The newest event of the action. Programs report an action again when they know more of its input. */
+  event: ActionEvent;
+  /** The lines that show the action; undefined: none was shown yet. */
+  head: ActionHead | undefined;
   readonly cleaner: Cleaner;
   readonly key: string;
   /** The output that was already shown, before escape sequences were removed. */
   shown: string;
+}
+
+type ActionEvent = Extract<AgentEvent, { type: 'action' }>;
+
+interface ActionHead {
+  readonly lines: readonly string[];
+  /** True if the lines contain the whole command. */
+  readonly isWhole: boolean;
 }
 
 const margin = '  ';
@@ -91,30 +101,47 @@ export function createLiveView(colours: Colours): LiveView {
     return line(head) + (why ? flow(event.step_id, `${harmless(why).trimEnd()}\n`, outputMargin) : '');
   }
 
-  function actionStart(event: Extract<AgentEvent, { type: 'action' }>): string {
-    const command = commandOf(event.input);
-    const commandLines = linesAround(harmless(command ?? ''), longestCommand);
-    const isShownWhole = command !== undefined && commandLines.join('\n') === visible(command).trimEnd();
-    actions.set(event.action_id, {
-      cleaner: createCleaner(),
-      key: `action ${event.action_id}`,
-      shown: '',
-      isShownWhole,
-    });
-    if (event.category !== 'command' || command === undefined) {
-      return line(
-        `${colours.cyan('●')} ${colours.bold(harmlessLine(event.name, 60))} ${colours.dim(inputHint(event.input))}`.trimEnd(),
-      );
+  /** Returns the lines that show an action: its command, or its tool with the main argument. */
+  function headOf({ category, name, input }: ActionEvent): ActionHead {
+    const command = category === 'command' ? commandOf(input) : undefined;
+    if (command === undefined) {
+      const tool = `${colours.cyan('●')} ${colours.bold(harmlessLine(name, 60))} ${colours.dim(inputHint(input))}`;
+      return { lines: [tool.trimEnd()], isWhole: false };
     }
-    return commandLines
-      .map((text, index) => line(`${colours.cyan(index === 0 ? '$' : ' ')} ${colours.bold(text)}`))
-      .join('');
+    const texts = linesAround(harmless(command), longestCommand);
+    return {
+      lines: texts.map((text, index) => `${colours.cyan(index === 0 ? '$' : ' ')} ${colours.bold(text)}`),
+      isWhole: texts.join('\n') === visible(command).trimEnd(),
+    };
+  }
+
+  /** Shows the action as its newest event describes it, unless it is already shown so. */
+  function showAction(action: Action | undefined): string {
+    if (action === undefined) return '';
+    const head = headOf(action.event);
+    if (action.head?.lines.join('\n') === head.lines.join('\n')) return '';
+    action.head = head;
+    return head.lines.map(line).join('');
+  }
+
+  /**
+   * Shows an action as soon as its command or other input is known. If a later event changes the input, the action is shown again only when
+   * it has output, a question or a result, because a program may still be sending the parts of the input.
+   */
+  function upsertAction(event: ActionEvent): string {
+    const action: Action = actions.get(event.action_id) ?? {
+      ...{ event, head: undefined, cleaner: createCleaner(), key: `action ${event.action_id}`, shown: '' },
+    };
+    action.event = event;
+    actions.set(event.action_id, action);
+    const isKnown = event.category !== 'command' || commandOf(event.input) !== undefined || hasTitle(event.input);
+    return action.head === undefined && isKnown ? showAction(action) : '';
   }
 
   function actionResult(event: Extract<AgentEvent, { type: 'action_result' }>): string {
     const action = actions.get(event.action_id);
+    let result = showAction(action);
     actions.delete(event.action_id);
-    let result = '';
     if (action && typeof event.output === 'string') {
       const rest = restOf(event.output, action.shown);
       if (rest.trim() !== '') {
@@ -166,12 +193,12 @@ export function createLiveView(colours: Colours): LiveView {
       case 'text':
         return text(event);
       case 'action':
-        return actionStart(event);
+        return upsertAction(event);
       case 'action_output': {
         const action = actions.get(event.action_id);
         if (!action) return '';
         action.shown += event.text;
-        return flow(action.key, action.cleaner.clean(event.text), colours.dim(outputMargin));
+        return showAction(action) + flow(action.key, action.cleaner.clean(event.text), colours.dim(outputMargin));
       }
       case 'action_result':
         return actionResult(event);
@@ -179,10 +206,15 @@ export function createLiveView(colours: Colours): LiveView {
         return dimLine(`${harmlessLine(event.name, 60)} ${inputHint(event.data)}`.trimEnd());
       case 'blocked': {
         const { action } = event.request;
-        const isCommandShown = action?.category === 'command' && actions.get(action.id ?? '')?.isShownWhole === true;
-        return questionLines(event.request, { isCommandShown })
-          .map((text, index) => line(index === 0 ? `${colours.yellow('?')} ${colours.bold(text)}` : `  ${text}`))
-          .join('');
+        const known = actions.get(action?.id ?? '');
+        const shown = showAction(known);
+        const isCommandShown = action?.category === 'command' && known?.head?.isWhole === true;
+        return (
+          shown +
+          questionLines(event.request, { isCommandShown })
+            .map((text, index) => line(index === 0 ? `${colours.yellow('?')} ${colours.bold(text)}` : `  ${text}`))
+            .join('')
+        );
       }
       case 'decided':
         return decided(event);
@@ -286,12 +318,25 @@ function commandOf(input: unknown): string | undefined {
   return Array.isArray(input.command) ? input.command.filter((word) => typeof word === 'string').join(' ') : undefined;
 }
 
+/** Returns true if the input is the title of the action, which is all that some programs report of a command. */
+const hasTitle = (input: unknown): boolean => typeof input === 'object' && input !== null && 'title' in input;
+
 /** Returns the main argument of a tool call: its path, pattern or URL, or else its JSON. */
 function inputHint(input: unknown): string {
   if (input === undefined || input === null) return '';
   if (typeof input === 'string') return harmlessLine(input, 100);
   if (typeof input === 'object') {
-    for (const name of ['path', 'file_path', 'pattern', 'url', 'query', 'text', 'message', 'reason'] as const) {
+    for (const name of [
+      'path',
+      'file_path',
+      'pattern',
+      'url',
+      'query',
+      'text',
+      'message',
+      'reason',
+      'title',
+    ] as const) {
       const value = (input as Readonly<Record<string, unknown>>)[name];
       if (typeof value === 'string') return harmlessLine(value, 100);
     }

@@ -1,4 +1,13 @@
-import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
@@ -53,6 +62,47 @@ test('under the policy ask, a preset asks a person even if the settings of the p
     // off.
     OPENCODE_CONFIG_CONTENT: expect.stringContaining('"instructions":["/work/AGENTS.md"]'),
   });
+});
+
+test('under the policy auto-approve, each preset sets the mode of its program that runs every tool without a question', () => {
+  const approving = (type: keyof typeof presets) => {
+    const protocol = Object.keys(presets[type].speaks)[0] as 'anthropic';
+    return configureProgram(presets[type], protocol, 'auto-approve', values);
+  };
+  const claude = approving('claude');
+  expect(claude.variables).toMatchObject({ IS_SANDBOX: '1' });
+  expect(JSON.parse(claude.files['.claude/settings.json'] ?? '')).toEqual({
+    permissions: { defaultMode: 'bypassPermissions', disableAutoMode: 'disable' },
+  });
+  expect(approving('codex').variables).toMatchObject({ INITIAL_AGENT_MODE: 'agent-full-access' });
+  expect(approving('gemini').command.join(' ')).toContain('--approval-mode yolo');
+  expect(approving('qwen').command.join(' ')).toContain('--approval-mode yolo');
+  expect(JSON.parse(approving('opencode').files['.config/opencode/config.json'] ?? '')).toEqual({
+    permission: { '*': 'allow' },
+  });
+});
+
+test('a settings file keeps the members that a setup command has written, and does not read through a link', () => {
+  const home = mkdtempSync(path.join(tmpdir(), 'runyard-home-'));
+  const file = path.join(home, '.claude/settings.json');
+  const own = '{"permissions":{"defaultMode":"bypassPermissions"}}';
+  const written = () => JSON.parse(readFileSync(file, 'utf8'));
+  mkdirSync(path.dirname(file));
+  writeFileSync(file, '{"hooks":{"Stop":[]},"permissions":{"deny":["WebFetch"],"defaultMode":"plan"}}');
+  writeHomeFile(home, '.claude/settings.json', own, true);
+  expect(written()).toEqual({
+    hooks: { Stop: [] },
+    permissions: { deny: ['WebFetch'], defaultMode: 'bypassPermissions' },
+  });
+  writeFileSync(file, 'not JSON');
+  writeHomeFile(home, '.claude/settings.json', own, true);
+  expect(written()).toEqual(JSON.parse(own));
+  const outside = path.join(mkdtempSync(path.join(tmpdir(), 'runyard-outside-')), 'a.json');
+  writeFileSync(outside, '{"a":1}');
+  rmSync(file);
+  symlinkSync(outside, file);
+  writeHomeFile(home, '.claude/settings.json', own, true);
+  expect(written()).toEqual(JSON.parse(own));
 });
 
 test('a text with quotes or line breaks cannot end a string of the written TOML early', () => {

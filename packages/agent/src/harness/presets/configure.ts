@@ -42,6 +42,8 @@ export interface ConfiguredProgram {
   readonly command: readonly [string, ...string[]];
   readonly variables: Readonly<Record<string, string>>;
   readonly files: Readonly<Record<string, string>>;
+  /** Paths of those files that keep the other members of an earlier JSON file. */
+  readonly keeping: ReadonlySet<string>;
 }
 
 /**
@@ -61,15 +63,17 @@ export function configureProgram(
   const parts: readonly PresetConfiguration[] = [preset.configuration, spoken, approval];
   const variables: Record<string, string> = {};
   const files: Record<string, string> = {};
+  const keeping = new Set<string>();
   for (const part of parts) {
     for (const [name, text] of Object.entries(part.variables ?? {})) variables[name] = fill(text, values);
     for (const [name, data] of Object.entries(part.jsonVariables ?? {}))
       variables[name] = JSON.stringify(fillDeep(data, values));
-    for (const { path, format, content } of part.files ?? []) {
+    for (const { path, format, content, keepsMembers } of part.files ?? []) {
       const filled = fillDeep(content, values) as Record<string, unknown>;
+      if (keepsMembers) keeping.add(path);
       files[path] = format === 'toml' ? tomlOf(filled) : `${JSON.stringify(filled, null, 2)}\n`;
     }
   }
   const args = parts.flatMap((part) => part.args ?? []).map((text) => fill(text, values));
-  return { command: [preset.program.command, ...args], variables, files };
+  return { command: [preset.program.command, ...args], variables, files, keeping };
 }

@@ -1,17 +1,26 @@
-import type { HarnessPreset } from './preset.ts';
+import type { HarnessPreset, PresetConfiguration } from './preset.ts';
 
 /**
- * Makes Claude Code ask before each command and each change. Without this option, Claude Code does not ask before commands that only read.
+ * Configures the permission mode. Claude Code starts in its own auto mode if no mode is set. In that mode, it asks a model of its own before
+ * each command, and denies the command if it gets no answer. So auto mode is off under each policy.
  */
-const asks = {
-  files: [
-    {
-      path: '.claude/settings.json',
-      format: 'json',
-      content: { permissions: { defaultMode: 'default', ask: ['Bash', 'Edit', 'Write', 'NotebookEdit'] } },
-    },
-  ],
-} as const;
+const permissions = (more: Readonly<Record<string, unknown>>) =>
+  ({
+    path: '.claude/settings.json',
+    format: 'json',
+    content: { permissions: { disableAutoMode: 'disable', ...more } },
+  }) as const;
+
+// Claude Code refuses this mode for root, unless this variable says that it runs in a sandbox.
+const approves: PresetConfiguration = {
+  files: [{ ...permissions({ defaultMode: 'bypassPermissions' }), keepsMembers: true }],
+  variables: { IS_SANDBOX: '1' },
+};
+
+/** Without these rules, Claude Code does not ask before commands that only read. */
+const asks: PresetConfiguration = {
+  files: [permissions({ defaultMode: 'default', ask: ['Bash', 'Edit', 'Write', 'NotebookEdit'] })],
+};
 
 /** Claude Code, through its ACP adapter. Variables: code.claude.com/docs/en/settings and docs/en/model-config. */
 export const claude: HarnessPreset = {
@@ -48,7 +57,7 @@ export const claude: HarnessPreset = {
       },
     },
   },
-  approvals: { 'auto-approve': {}, ask: asks, 'auto-deny': asks },
+  approvals: { 'auto-approve': approves, ask: asks, 'auto-deny': asks },
   usageCounters: 'CLAUDE_CODE',
   differences: ['It writes the exit code of a failing command before its output.'],
 };

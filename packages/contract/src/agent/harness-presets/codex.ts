@@ -47,7 +47,8 @@ export const codex: HarnessPreset = {
     command: 'codex-acp',
   },
   leastMemoryMb: 512,
-  // Codex's own sandbox is off. It uses the program bubblewrap, which cannot start a second time inside Runyard's sandbox.
+  // In this mode, Codex does not ask, and its own sandbox is off. Codex's sandbox uses the program bubblewrap, which cannot start a second
+  // time inside Runyard's sandbox.
   configuration: { variables: { INITIAL_AGENT_MODE: 'agent-full-access', NO_BROWSER: '1' } },
   speaks: { 'openai-responses': responses('openai'), 'openai-compatible': responses('local') },
   // Codex asks this model for titles of sessions, which Runyard does not show.

@@ -16,7 +16,8 @@ const settings = (more: Readonly<Record<string, unknown>>): PresetConfiguration 
   ],
 });
 
-/** Arguments are used here, because they have priority over the settings in the workspace. Those settings could allow every tool. */
+// Arguments are used here, because they have priority over the settings in the workspace. Those settings could allow every tool, or only plan.
+const approves: PresetConfiguration = { ...settings({}), args: ['--approval-mode', 'yolo'] };
 const asks: PresetConfiguration = {
   ...settings({}),
   args: ['--approval-mode', 'default', '--allowed-tools', 'none'],
@@ -39,7 +40,7 @@ export const gemini: HarnessPreset = {
       args: ['--model', '{model}'],
     },
   },
-  approvals: { 'auto-approve': settings({}), ask: asks, 'auto-deny': asks },
+  approvals: { 'auto-approve': approves, ask: asks, 'auto-deny': asks },
   embedsLinkedFiles: true,
   renames: [
     {

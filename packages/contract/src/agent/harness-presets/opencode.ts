@@ -30,6 +30,21 @@ const provider = (npm: string, path: string): PresetConfiguration => ({
   },
 });
 
+/**
+ * Allows every tool, even those that opencode asks about by default. opencode reads this file before all other configuration files, so they
+ * can still deny tools.
+ */
+const approves: PresetConfiguration = {
+  files: [
+    {
+      path: '.config/opencode/config.json',
+      format: 'json',
+      content: { permission: { '*': 'allow' } },
+      keepsMembers: true,
+    },
+  ],
+};
+
 const asks: PresetConfiguration = {
   // The workspace's configuration is ignored, because it could allow every tool.
   variables: { OPENCODE_DISABLE_PROJECT_CONFIG: '1' },
@@ -66,7 +81,7 @@ export const opencode: HarnessPreset = {
     google: provider('@ai-sdk/google', 'google/v1beta'),
     'openai-compatible': provider('@ai-sdk/openai-compatible', 'local/v1'),
   },
-  approvals: { 'auto-approve': {}, ask: asks, 'auto-deny': asks },
+  approvals: { 'auto-approve': approves, ask: asks, 'auto-deny': asks },
   // In version 1.18, a turn fails if a linked file has a type that the provider's client does not know, such as JavaScript.
   embedsLinkedFiles: true,
   differences: ['A command that fails is reported as completed; its exit code is in the action.'],

@@ -15,6 +15,8 @@ export interface PresetFile {
   readonly path: string;
   readonly format: 'json' | 'toml';
   readonly content: Readonly<Record<string, unknown>>;
+  /** True: if the setup has written a JSON file at this path, its other members stay. Otherwise the file is replaced. */
+  readonly keepsMembers?: true;
 }
 
 /**

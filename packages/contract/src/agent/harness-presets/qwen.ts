@@ -10,7 +10,6 @@ const settings = (more: Readonly<Record<string, unknown>> = {}): PresetConfigura
         privacy: { usageStatisticsEnabled: false },
         telemetry: { enabled: false },
         general: { disableAutoUpdate: true, disableUpdateNag: true },
-        tools: { approvalMode: 'default' },
         // Without this setting, qwen silently removes images from requests to models whose names it does not know.
         model: { generationConfig: { modalities: { image: true } } },
         ...more,
@@ -18,6 +17,8 @@ const settings = (more: Readonly<Record<string, unknown>> = {}): PresetConfigura
     },
   ],
 });
+
+const approves: PresetConfiguration = { ...settings(), args: ['--approval-mode', 'yolo'] };
 
 // Without the rule, Qwen Code does not ask before commands that it considers read-only. The rule and the argument are used because
 // they have priority over the settings in the workspace, which could allow every tool.
@@ -44,7 +45,7 @@ export const qwen: HarnessPreset = {
   // Without this variable, a turn begins while MCP servers are still starting, and their tools are missing.
   configuration: { args: ['--acp'], variables: { QWEN_CODE_LEGACY_MCP_BLOCKING: '1' } },
   speaks: { 'openai-responses': chat('openai/v1'), 'openai-compatible': chat('local/v1') },
-  approvals: { 'auto-approve': settings(), ask: asks, 'auto-deny': asks },
+  approvals: { 'auto-approve': approves, ask: asks, 'auto-deny': asks },
   differences: [
     'It needs 4 GB of memory after it has written a file.',
     'It wraps the output of commands in its own text.',

@@ -189,3 +189,65 @@ it('if line breaks cut a secret, at most three of its characters are stored', ()
     }),
   );
 });
+
+const say = (message_id: string, text: string): AgentEvent => ({
+  ...{ seq: 1, occurred_at: at, type: 'text', step_id: 's', role: 'assistant', message_id, text },
+});
+const act: AgentEvent = {
+  ...{
+    seq: 1,
+    occurred_at: at,
+    type: 'action',
+    step_id: 's',
+    action_id: 'a',
+    category: 'command',
+    name: 'x',
+    input: {},
+  },
+};
+const asks: AgentEvent = {
+  ...{ seq: 1, occurred_at: at, type: 'blocked', step_id: 's' },
+  request: { request_id: 'q', kind: 'question', title: 'Which?' },
+};
+
+/** Returns what a live view shows of these events: the texts by their message, and the types of the other events. */
+function shownOf(events: readonly AgentEvent[], by = redactor): string[] {
+  const held: HeldTexts = {};
+  return events
+    .flatMap((event) => redactEvents([event], by, held))
+    .map((event) => (event.type === 'text' ? `${event.message_id}: ${event.text}` : event.type));
+}
+
+const ghp = createRedactor(['ghp_0123456789abcdefghij']);
+
+it.each([
+  ['an action', act, ['action']],
+  ['a question', asks, ['blocked']],
+  ['another message', say('m2', 'Done.'), ['m2: Done.']],
+])('the held end of a message is stored before %s', (_, next, shown) => {
+  expect(shownOf([say('m1', 'Now I am testing'), next], ghp)).toEqual(['m1: Now I am testin', 'm1: g', ...shown]);
+});
+
+it('another piece of the same message does not end the message', () => {
+  expect(shownOf([say('m1', 'It is ghp_'), say('m1', '0123456789abcdefghij.')], ghp)).toEqual([
+    'm1: It is ',
+    `m1: ${redacted}.`,
+  ]);
+});
+
+it('a pause stores at most three letters that may begin a secret, and the rest of the secret is still removed', () => {
+  expect(shownOf([say('m1', 'testing'), say('m1', ''), say('m1', ''), say('m1', ' it')], ghp)).toEqual([
+    'm1: testin',
+    'm1: g',
+    'm1:  it',
+  ]);
+  expect(shownOf([say('m1', 'It is gh'), say('m1', ''), say('m1', 'p_0123456789abcdefghij!')], ghp)).toEqual([
+    'm1: It is ',
+    'm1: gh',
+    `m1: ${redacted}!`,
+  ]);
+  expect(shownOf([say('m1', 'It is ghp_'), say('m1', ''), say('m1', '0123456789abcdefghij!')], ghp)).toEqual([
+    'm1: It is ',
+    `m1: ${redacted}!`,
+  ]);
+});

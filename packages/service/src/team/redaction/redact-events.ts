@@ -21,15 +21,15 @@ interface HeldText {
 export type HeldTexts = Record<string, string | HeldText>;
 
 /**
- * If the end of a line may be the beginning of a secret, but has fewer characters than this, it is stored at once. Otherwise, if a
- * command prints a line and then works for minutes, the line would be shown without its last character whenever an encoded form of some
- * secret begins with that character. So up to three characters of a secret may be stored; the other characters of the secret are still
- * redacted.
+ * If the end of a line, or the end of a text that pauses, may be the beginning of a secret, but has fewer characters than this, it is stored
+ * at once. Otherwise, if a command prints a line and then works for minutes, or a model pauses after a word, the text would be shown without
+ * its last character whenever an encoded form of some secret begins with that character. So up to three characters of a secret may be
+ * stored; the other characters of the secret are still redacted.
  */
 const minHiddenLength = 4;
 
-const isStoredAtOnce = (text: string): boolean =>
-  /[\r\n]$/.test(text) && withoutLineBreaks(text).length < minHiddenLength;
+const isStoredAtOnce = (text: string, pauses: boolean): boolean =>
+  (pauses || /[\r\n]$/.test(text)) && withoutLineBreaks(text).length < minHiddenLength;
 
 /** Returns the length of the longest common beginning of two texts. */
 function commonLength(left: string, right: string): number {
@@ -51,7 +51,10 @@ function takeRest(stream: string, held: HeldTexts): string {
   return text.slice(stored);
 }
 
-/** Returns the text of the next piece of a stream without secrets, and changes the held text of the stream. `isLast`: no piece follows. */
+/**
+ * Returns the text of the next piece of a stream without secrets, and changes the held text of the stream. A piece without text says that
+ * the stream pauses. `isLast`: no piece follows.
+ */
 function redactPiece(
   piece: { readonly stream: string; readonly text: string },
   redactor: Redactor,
@@ -63,7 +66,7 @@ function redactPiece(
   const redacted = clean.text + clean.held;
   // If a secret began in text that is already stored, put the mark for the secret after the characters that are stored.
   const from = commonLength(before.slice(0, stored), redacted);
-  const to = isStoredAtOnce(clean.held) ? redacted.length : Math.max(from, clean.text.length);
+  const to = isStoredAtOnce(clean.held, piece.text === '') ? redacted.length : Math.max(from, clean.text.length);
   const storedOfHeld = to - clean.text.length;
   if (clean.held) held[piece.stream] = storedOfHeld > 0 ? { text: clean.held, stored: storedOfHeld } : clean.held;
   return redacted.slice(from, to);
@@ -122,12 +125,24 @@ function streamOf(event: AgentEvent): string | null {
   return null;
 }
 
-/** Returns the streams that an event ends. The held texts of these streams are stored before the event. */
+/**
+ * Returns the streams that an event ends. The held texts of these streams are stored before the event. A message ends with the next
+ * message, action or question, and not only with the turn.
+ */
 function endedStreams(event: AgentEvent, held: HeldTexts): string[] {
-  if (event.type === 'action_result')
-    return Object.keys(held).filter((stream) => stream === `output ${event.action_id}`);
-  if (event.type === 'turn_finished') return Object.keys(held);
-  return [];
+  const streams = Object.keys(held);
+  switch (event.type) {
+    case 'action':
+    case 'blocked':
+    case 'text':
+      return streams.filter((stream) => stream.startsWith('text ') && stream !== streamOf(event));
+    case 'action_result':
+      return streams.filter((stream) => stream === `output ${event.action_id}`);
+    case 'turn_finished':
+      return streams;
+    default:
+      return [];
+  }
 }
 
 /**
@@ -151,7 +166,7 @@ export function redactEvents(events: readonly AgentEvent[], redactor: Redactor, 
       continue;
     }
     const text = redactPiece({ stream, text: storable(event.text) as string }, redactor, held);
-    stored.push({ ...event, text });
+    if (text !== '' || event.text !== '') stored.push({ ...event, text });
   }
   return stored;
 }

@@ -93,6 +93,26 @@ it('agent_started makes the run INPROGRESS and starts its deadline', async () =>
   expect(rows).toEqual([{ state: 'INPROGRESS', phase: 'running', far: true }]);
 });
 
+it('the last letter of a message is stored before the next action, or when the agent reports a pause, and not only at the end of the turn', async () => {
+  await applyAgentEvents(t.deps, session, [text(1, 'Now it is clear')]);
+  expect(await words()).toBe('Now it is clea');
+  const action = {
+    seq: 2,
+    occurred_at: at,
+    type: 'action',
+    step_id: 's',
+    action_id: 'a',
+    category: 'command',
+  } as const;
+  await applyAgentEvents(t.deps, session, [{ ...action, name: 'shell', input: {} }]);
+  expect(await words()).toBe('Now it is clea|r|action');
+  await applyAgentEvents(t.deps, session, [{ ...text(3, 'No error'), message_id: 'n' } as AgentEvent]);
+  expect(await applyAgentEvents(t.deps, session, [{ ...text(4, ''), message_id: 'n' } as AgentEvent])).toEqual({
+    acknowledged: 4,
+  });
+  expect(await words()).toBe('Now it is clea|r|action|No erro|r');
+});
+
 it('the run token is never stored, even if its parts arrive in two batches', async () => {
   const half = Math.floor(session.token.length / 2);
   await applyAgentEvents(t.deps, session, [text(1, `it is ${session.token.slice(0, half)}`)]);
