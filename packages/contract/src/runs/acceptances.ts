@@ -220,7 +220,7 @@ export const PreviewAcceptancesResponse = z
   });
 export type PreviewAcceptancesResponse = z.infer<typeof PreviewAcceptancesResponse>;
 
-/** What waits after a change of a content. */
+/** The schedules, automations and people that wait for an acceptance after a change of a content. */
 export const WaitingAfterChange = z
   .object({
     kind: ContentKind,

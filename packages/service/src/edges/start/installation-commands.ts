@@ -58,7 +58,7 @@ export async function readLastBackup(place: DataPlace): Promise<string | null | 
   return await withDatabase(place, readBackedUpAt).catch(() => undefined);
 }
 
-/** What the executors of a team lack until they accept texts. */
+/** The rights that the executors of a team lack until they accept texts. */
 export interface TeamPreview {
   readonly uid: string;
   readonly name: string;

@@ -231,7 +231,7 @@ test('the preview before the upgrade names what each executor would lose, and ch
 
 test('after the upgrade nobody loses rights of the team, and one acceptance of the preview brings all others back', async () => {
   expect(essence(await preview('ada'))).toEqual(essence(before));
-  // Who is no administrator sees only what concerns himself.
+  // A member sees only the entries about this member.
   expect((await preview('bob')).map(({ executor }) => executor.uid)).toEqual([uidOf('bob')]);
   const monday = await day();
   expect(monday).toEqual({

@@ -9,7 +9,7 @@ const burstMs = (burst / perSecond) * 1000;
 /** Cost of each execution that a message lists, because the service looks up each of them and may answer with an order. */
 export const costOfListed = 512;
 
-/** Who pays for a message. */
+/** The callers whose budgets a message uses. */
 export interface Payer {
   readonly team: string;
   /** Owner of the key. */

@@ -47,7 +47,7 @@ export async function readStaff(
 export interface GatewayRights {
   /** The executor's personal credentials of code hosts. */
   readonly personal: RightDecision;
-  /** What belongs to the whole team: credentials of code hosts, and headers of stored MCP servers. */
+  /** The rights of the whole team: its credentials of code hosts, and the headers of its stored MCP servers. */
   readonly team: RightDecision;
 }
 
