@@ -7,8 +7,10 @@ import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { expect, test } from 'vitest';
 import { credentialsOf } from '../../../../test/credentials.ts';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
+import { aSchedule, scheduleBase, testSchedules } from '../../../../test/schedules.ts';
 import { openTestService } from '../../../../test/service.ts';
 import type { Assignment } from '../../../runs/executions/queue/assign.ts';
+import { fireDueSchedules } from '../../../triggers/starts/times/fire.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
@@ -250,6 +252,37 @@ test('a configuration of somebody who left the team chooses no model and loosens
   expect(await repeat({})).toEqual({ config: { max_turns: 3 }, mode: null });
   expect(await repeat({ prompt: 'b', config })).toEqual({ config, mode: null });
   expect(await repeat({}, leading)).toEqual({ config: {}, mode: null });
+});
+
+test('the text of somebody who left the team does not loosen the approvals and limits of earlier revisions, until a person accepts it', async () => {
+  const leaver = await newPerson(service, team, 'member');
+  const strict = { approval_policy: 'ask', max_turns: 3, max_cost_usd: 1 };
+  const { create, makeDue, fires } = testSchedules(service);
+  const schedule = await create({ agent_config: strict }, owner.key);
+  const body = { ...aSchedule, agent_config: { approval_policy: 'auto-approve', max_turns: 50 } };
+  const changed = await service.request('PUT', `${scheduleBase}/${schedule.id}`, { key: leaver.key, body });
+  expect(changed.status, changed.text).toBe(200);
+  const configOfFire = async () => {
+    await makeDue(schedule.id);
+    await fireDueSchedules(service.deps);
+    const [row] = await db.query<{ config: unknown }>('SELECT config FROM runs WHERE id = $1', [
+      (await fires(schedule.id))[0]?.run_id,
+    ]);
+    return row?.config;
+  };
+  expect(await configOfFire()).toMatchObject({ approval_policy: 'auto-approve', max_turns: 50 });
+  await service.request('DELETE', `/teams/${team}/members/${leaver.uid}`);
+  expect(await configOfFire()).toMatchObject(strict);
+  const [{ revision } = { revision: 0 }] = await db.query<{ revision: number }>(
+    'SELECT revision FROM schedules WHERE id = $1',
+    [schedule.id],
+  );
+  const accepted = await service.request('POST', '/acceptances', {
+    key: owner.key,
+    body: { kind: 'schedule', uid: schedule.id, revision },
+  });
+  expect(accepted.status, accepted.text).toBe(200);
+  expect(await configOfFire()).toMatchObject({ approval_policy: 'auto-approve', max_turns: 50 });
 });
 
 test("a run that begins anew keeps the authors of the conversation in which its parent's agent wrote its prompt", async () => {

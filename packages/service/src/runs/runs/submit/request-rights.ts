@@ -1,11 +1,12 @@
 /** Computes the rights of a run that a request creates (docs/decisions/rights.md). */
+import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { Fault } from '../../../platform/fault.ts';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
-import type { RunContent } from '../../../team/access/contents/content.ts';
+import { limitNames, type RunContent, readStrictest, storedRevisionOf } from '../../../team/access/contents/content.ts';
 import { explainWithheld } from '../../../team/access/contents/describe-withheld.ts';
 import { decideGatewayRights, type GatewayRights } from '../../../team/access/contents/gateway-rights.ts';
 import {
@@ -73,6 +74,37 @@ export async function decideRightsBehindGateway(
   return { ...rights, withheld };
 }
 
+const byStrictness: readonly ApprovalPolicy[] = ['auto-approve', 'ask', 'auto-deny'];
+
+/** Returns the stricter of the two policies; undefined counts as the least strict. */
+export function stricter(a: ApprovalPolicy | undefined, b: ApprovalPolicy | undefined): ApprovalPolicy | undefined {
+  const rank = (policy: ApprovalPolicy | undefined) => (policy === undefined ? -1 : byStrictness.indexOf(policy));
+  return rank(a) > rank(b) ? a : b;
+}
+
+/**
+ * Returns the configuration with the strictest approvals and limits that the stored revisions of the contents have had, except members
+ * that the request itself sets. Somebody outside of the team may have removed them or made them looser.
+ */
+async function withStrictest(
+  db: Queryable,
+  contents: readonly RunContent[],
+  config: AmbientAgentConfig,
+  own: RunAgentRequest['config'],
+): Promise<AmbientAgentConfig> {
+  const strictest = await readStrictest(db, contents.flatMap(storedRevisionOf));
+  const policy = strictest.policies.reduce(stricter, config.approval_policy);
+  const strict = { ...config, ...(policy === undefined ? {} : { approval_policy: policy }) };
+  for (const name of limitNames) {
+    const known = [config[name] ?? Number.POSITIVE_INFINITY, strictest[name] ?? Number.POSITIVE_INFINITY];
+    const least = Math.min(...known);
+    if (Number.isFinite(least)) strict[name] = least;
+  }
+  for (const name of ['approval_policy', ...limitNames] as const)
+    if (own?.[name] !== undefined) Object.assign(strict, { [name]: own[name] });
+  return strict;
+}
+
 /** Members of a configuration that choose a model, raise a limit or loosen a protection. */
 const loosening = ['model_id', 'model_fallbacks', 'approvals_from', 'followups_from', 'child_runs'] as const;
 
@@ -90,10 +122,9 @@ export async function withoutLoosening(
   const contents = run.contents.filter(({ kind, accepted }) => !accepted && configuringKinds.includes(kind));
   if (contents.length === 0 || (await decideGatewayRights(db, { ...run, contents })).team.kind !== 'withheld')
     return config;
-  const { harness, ...kept } = config;
+  const { harness, ...kept } = await withStrictest(db, contents, config, own);
   for (const name of loosening) if (own?.[name] === undefined) delete kept[name];
-  if (harness === undefined || own?.harness?.model_id !== undefined)
-    return config.harness ? { ...kept, harness } : kept;
+  if (harness === undefined || own?.harness?.model_id !== undefined) return harness ? { ...kept, harness } : kept;
   const { model_id: _, ...withoutModel } = harness;
   return { ...kept, harness: withoutModel };
 }

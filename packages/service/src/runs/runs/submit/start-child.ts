@@ -2,7 +2,6 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { maxRunsInTree } from '@runyard/contract/limits';
-import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
 import type { ChildRunRequest } from '@runyard/contract/runs/child-runs';
 import {
   type AmbientAgentConfig,
@@ -31,6 +30,7 @@ import { readRepositories } from '../read/repositories.ts';
 import { narrowedChildRuns, overridesOf, readChildRunsPermission } from '../tree/permission.ts';
 import type { SubmitDeps } from './prepare.ts';
 import { workerHostOf } from './request-config.ts';
+import { stricter } from './request-rights.ts';
 import { type SubmitOutcome, submitRun } from './submit.ts';
 
 const readParent = defineStatement({
@@ -160,14 +160,6 @@ function narrowedBudget({ config, seconds_left }: ParentRow, own: AmbientAgentCo
     max_duration_minutes: smaller(left, own.max_duration_minutes),
   };
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
-}
-
-const byStrictness: readonly ApprovalPolicy[] = ['auto-approve', 'ask', 'auto-deny'];
-
-/** Returns the stricter of the two policies, so that a run cannot avoid its own policy by starting a child. */
-function stricter(a: ApprovalPolicy | undefined, b: ApprovalPolicy | undefined): ApprovalPolicy | undefined {
-  const rank = (policy: ApprovalPolicy | undefined) => (policy === undefined ? -1 : byStrictness.indexOf(policy));
-  return rank(a) > rank(b) ? a : b;
 }
 
 /**

@@ -1,8 +1,10 @@
 /** Reads the contents that runs execute, with their revisions and authors. */
 import type { ContentKind, RunContentKind } from '@runyard/contract/runs/acceptances';
+import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   defineStatement,
+  float,
   integer,
   json,
   nullable,
@@ -111,6 +113,36 @@ export async function readContents(
       ...(accepted_by.length > 0 ? { accepted_by } : {}),
     }));
   });
+}
+
+/** Limits of a configuration whose smaller value is stricter. */
+export const limitNames = ['max_cost_usd', 'max_turns', 'max_duration_minutes'] as const;
+
+const readStrictestOf = defineStatement({
+  name: 'read_strictest_of_contents',
+  text: `
+    SELECT coalesce(jsonb_agg(DISTINCT p.v) FILTER (WHERE p.v IS NOT NULL), '[]') AS policies, ${limitNames
+      .map(
+        (name) =>
+          `min((SELECT min(v::text::float8) FROM jsonb_path_query(c.content, '$.**.${name} ? (@.type() == "number")') v)) AS ${name}`,
+      )
+      .join(', ')}
+    FROM jsonb_to_recordset($1::jsonb) AS i(kind text, uid text)
+    JOIN content_revisions c ON c.kind = i.kind AND c.uid = i.uid
+    LEFT JOIN LATERAL jsonb_path_query(c.content, '$.**.approval_policy ? (@.type() == "string")') p (v) ON true`,
+  row: {
+    policies: json<ApprovalPolicy[]>(),
+    max_cost_usd: nullable(float),
+    max_turns: nullable(float),
+    max_duration_minutes: nullable(float),
+  },
+});
+
+/** Returns the approval policies and the smallest limits that all stored revisions of the contents have. */
+export async function readStrictest(db: Queryable, revisions: readonly ContentRevision[]) {
+  const [row] = await db.query(readStrictestOf, [JSON.stringify(revisions)]);
+  if (!row) throw new Error('an aggregate returned no row');
+  return row;
 }
 
 const readNames = defineStatement({
