@@ -171,7 +171,7 @@ test('an environment is refused with invalid hosts and with limits that no worke
     ['network', { allowed_hosts: ['https://example.com/'] }, 'config.network.allowed_hosts.0', 'must be example.com'],
     ['network', { allowed_hosts: ['*'] }, 'config.network.allowed_hosts.0', 'must be example.com'],
     ['network', { allowed_hosts: many }, 'config.network.allowed_hosts', '100'],
-    ['network', { presets: ['gem'] }, 'config.network.presets.0', 'npm'],
+    ['network', { presets: ['cpan'] }, 'config.network.presets.0', 'npm'],
     ['limits', { memory_mb: 64 }, 'config.limits.memory_mb', '128'],
   ] as const) {
     const body = { config: { name: 'Limited', [member]: value } };
