@@ -41,12 +41,11 @@ export function answerInTurn(server: Server): void {
     gates.get(request.socket)?.begin(request, response),
   );
   const leave = (_request: IncomingMessage, socket: Duplex): void => gates.get(socket)?.leave();
-  server.prependListener('connect', leave);
-  // With a listener for upgrades, Node would handle each request with the header Upgrade as an upgrade. So wait for the listener of others.
+  // Without a listener, Node closes the connection of CONNECT and handles a request with the header Upgrade like other requests. So wait for
+  // the listener of others.
+  const waiting = new Set<string | symbol>(['connect', 'upgrade']);
   const onListener = (event: string | symbol): void => {
-    if (event !== 'upgrade') return;
-    server.off('newListener', onListener);
-    server.prependListener('upgrade', leave);
+    if (waiting.delete(event)) server.prependListener(event, leave);
   };
   server.on('newListener', onListener);
 }
