@@ -9,6 +9,14 @@ const key = (team: string | null, id: string): Caller => ({ team, id });
 function flood(connections: number) {
   const shares = makeShares(connections);
   const running: { readonly by: string; readonly end: () => void }[] = [];
+  // Works that still wait would fail in a later test.
+  onTestFinished(async () => {
+    while (running.length > 0) {
+      for (const { end } of running.splice(0)) end();
+      await nextTurn();
+    }
+    expect(shares.waiting).toBe(0);
+  });
   const start = (caller: Caller, count = 1): void => {
     for (let n = 0; n < count; n += 1)
       void workOf(caller, () =>
