@@ -45,7 +45,7 @@ export function answerInTurn(server: Server): void {
   // the listener of others.
   const waiting = new Set<string | symbol>(['connect', 'upgrade']);
   const onListener = (event: string | symbol): void => {
-    if (waiting.delete(event)) server.prependListener(event, leave);
+    if (waiting.delete(event)) server.prependListener(String(event), leave);
   };
   server.on('newListener', onListener);
 }

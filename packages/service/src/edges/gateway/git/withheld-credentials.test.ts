@@ -319,8 +319,12 @@ describe('a run that begins anew', () => {
     expect(task.repositories).toMatchObject([{ owner: 'acme', repo: 'site' }]);
     expect(task.workspace).toMatchObject({ kind: 'changes', patches: [{ folder: 'site' }] });
     const [patch] = task.workspace?.kind === 'changes' ? task.workspace.patches : [];
-    const read = (where: string) => service.request('GET', where.replace('/api/v1', ''), { key: next.runToken });
+    const read = (where: string, headers = {}) =>
+      service.request('GET', where.replace('/api/v1', ''), { key: next.runToken, headers });
     expect((await read(patch?.path ?? '')).text).toBe('diff --git a/README.md b/README.md\n');
+    const part = await read(patch?.path ?? '', { range: 'bytes=11-21' });
+    expect([part.status, part.text]).toEqual([206, 'a/README.md']);
+    expect((await read(patch?.path ?? '', { range: 'bytes=100-' })).status).toBe(416);
     expect((await read(`/harness-support/changes/${run.executionId}`)).status).toBe(404);
     expect((await read(`/harness-support/workspace/${run.executionId}`)).status).toBe(404);
     const other = await begin(await service.newRun({ prompt: 'b' }, owner.key));
