@@ -76,10 +76,10 @@ export async function decideRightsBehindGateway(
 
 const byStrictness: readonly ApprovalPolicy[] = ['auto-approve', 'ask', 'auto-deny'];
 
-/** Returns the stricter of the two policies; undefined counts as the least strict. */
+/** Returns the stricter of the two policies; of two equal ones the first. Undefined and unknown policies are the least strict. */
 export function stricter(a: ApprovalPolicy | undefined, b: ApprovalPolicy | undefined): ApprovalPolicy | undefined {
   const rank = (policy: ApprovalPolicy | undefined) => (policy === undefined ? -1 : byStrictness.indexOf(policy));
-  return rank(a) > rank(b) ? a : b;
+  return rank(a) >= rank(b) ? a : b;
 }
 
 /**
