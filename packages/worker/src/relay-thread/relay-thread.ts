@@ -8,7 +8,7 @@ import type { EgressOrder } from '../egress/egress.ts';
 import type { SandboxMemory } from '../relay/memory-answers.ts';
 import type { Relay } from '../relay/socket-server.ts';
 
-/** What the thread needs to open the relay of a sandbox. */
+/** The settings with which the thread opens the relay of a sandbox. */
 export interface RelayOrder {
   readonly socketPath: string;
   /** The only user who may connect; absent: the user of this process. */
@@ -19,7 +19,7 @@ export interface RelayOrder {
   readonly cacheSocket?: string | undefined;
 }
 
-/** What the thread needs to open the proxy of a sandbox. */
+/** The settings with which the thread opens the proxy of a sandbox. */
 export interface ProxyOrder extends EgressOrder {
   readonly socketPath: string;
   readonly uid?: number | undefined;
