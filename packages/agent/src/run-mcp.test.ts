@@ -35,6 +35,6 @@ test('the agent reports how many tools of MCP servers the model does not get', a
   await start({ ...scripted('hello'), mcp_servers: [program('large-schema')] });
   await ended();
   expect(of('notice')).toContainEqual(
-    expect.objectContaining({ name: 'mcp_tools_left_out', data: { name: 'large-schema', tools: 1 } }),
+    expect.objectContaining({ name: 'mcp_tools_left_out', data: { name: 'large-schema', tools: 1, names: ['large'] } }),
   );
 });

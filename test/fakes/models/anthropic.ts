@@ -1,4 +1,5 @@
 import { listOf, objectOf, piecesOf, textOf } from './json.ts';
+import { checkTools } from './tool-rules.ts';
 import type { FakeConversation, FakeDialect, FakeReply } from './turns.ts';
 
 const event = (data: Record<string, unknown>): string => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
@@ -53,7 +54,9 @@ function read(body: Readonly<Record<string, unknown>>): FakeConversation {
       turnOfPrompt = 0;
     }
   }
-  const toolNames = listOf(body.tools).map((tool) => textOf(tool.name));
+  const tools = listOf(body.tools).map((tool) => ({ name: textOf(tool.name), schema: tool.input_schema }));
+  checkTools('anthropic', tools);
+  const toolNames = tools.map(({ name }) => name);
   return { model: body.model, turn, turnOfPrompt, prompt, toolNames, toolResults };
 }
 

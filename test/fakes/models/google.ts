@@ -1,4 +1,5 @@
 import { listOf, objectOf, piecesOf, textOf } from './json.ts';
+import { checkTools } from './tool-rules.ts';
 import type { FakeConversation, FakeDialect, FakeReply } from './turns.ts';
 
 function read(body: Readonly<Record<string, unknown>>, pathModel: string | undefined): FakeConversation {
@@ -26,9 +27,11 @@ function read(body: Readonly<Record<string, unknown>>, pathModel: string | undef
       turnOfPrompt = 0;
     }
   }
-  const toolNames = listOf(body.tools)
+  const tools = listOf(body.tools)
     .flatMap((tool) => listOf(tool.functionDeclarations))
-    .map((declaration) => textOf(declaration.name));
+    .map(({ name, parametersJsonSchema: schema }) => ({ name: textOf(name), schema }));
+  checkTools('google', tools);
+  const toolNames = tools.map(({ name }) => name);
   return { model: pathModel ?? '', turn, turnOfPrompt, prompt, toolNames, toolResults };
 }
 

@@ -1,5 +1,6 @@
 import { listOf, objectOf, piecesOf, textOf } from './json.ts';
 import { openAiError, openAiHeaders } from './openai-responses.ts';
+import { checkTools } from './tool-rules.ts';
 import type { FakeConversation, FakeDialect, FakeReply } from './turns.ts';
 
 function read(body: Readonly<Record<string, unknown>>): FakeConversation {
@@ -29,7 +30,12 @@ function read(body: Readonly<Record<string, unknown>>): FakeConversation {
       turnOfPrompt = 0;
     }
   }
-  const toolNames = listOf(body.tools).map((tool) => textOf(objectOf(tool.function).name));
+  const tools = listOf(body.tools).map((tool) => {
+    const { name, parameters } = objectOf(tool.function);
+    return { name: textOf(name), schema: parameters };
+  });
+  checkTools('openai', tools);
+  const toolNames = tools.map(({ name }) => name);
   return { model: body.model, turn, turnOfPrompt, prompt, toolNames, toolResults };
 }
 

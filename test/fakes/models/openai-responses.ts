@@ -1,13 +1,21 @@
 import { listOf, objectOf, piecesOf, textOf } from './json.ts';
+import { checkTools } from './tool-rules.ts';
 import type { FakeConversation, FakeDialect, FakeReply } from './turns.ts';
 
 /** Names of the offered tools. The tool TOOL of the namespace NAMESPACE has the name NAMESPACE/TOOL. */
-const namesOf = (tools: unknown): string[] =>
-  listOf(tools).flatMap((tool) =>
+function namesOf(tools: unknown): string[] {
+  const offered = listOf(tools);
+  const functions = offered.flatMap((tool) => (tool.type === 'namespace' ? listOf(tool.tools) : [tool]));
+  checkTools(
+    'openai',
+    functions.map(({ name, parameters }) => ({ name: textOf(name), schema: parameters })),
+  );
+  return offered.flatMap((tool) =>
     tool.type === 'namespace'
       ? listOf(tool.tools).map((inner) => `${textOf(tool.name)}/${textOf(inner.name)}`)
       : [textOf(tool.name)],
   );
+}
 
 /** Types of items that are part of an answer of the model. */
 const answerTypes = ['function_call', 'custom_tool_call', 'reasoning', 'item_reference'];

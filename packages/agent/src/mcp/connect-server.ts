@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { Client, type Transport } from '@modelcontextprotocol/client';
-import { firstPart } from '@runyard/contract/wire/shorten';
+import { firstPart, shorten } from '@runyard/contract/wire/shorten';
+import { z } from 'zod';
 import { silence } from './silence.ts';
 import { type McpResult, toolResult } from './tool-result.ts';
+import { providerSchema } from './tool-schema.ts';
 
 /** OpenAI, Anthropic and Google accept tool names of up to 64 characters of [A-Za-z0-9_-]. */
 const maxNameLength = 64;
@@ -43,10 +45,16 @@ export interface McpTool {
   call(input: unknown, signal: AbortSignal): Promise<McpResult>;
 }
 
+/** Tools that the model does not get: they have no usable name, or the server has too many tools or too large schemas. */
+export interface LeftOutTools {
+  readonly tools: number;
+  /** Names of the first of these tools, as far as the server has sent their names. */
+  readonly names: readonly string[];
+}
+
 export interface ConnectedServer {
   readonly tools: readonly McpTool[];
-  /** Number of tools that the model does not get, because the server has too many tools or their schemas are too large. */
-  readonly leftOut: number;
+  readonly leftOut: LeftOutTools;
   close(): Promise<void>;
 }
 
@@ -57,6 +65,25 @@ const maxDescriptionLength = 2_000;
 const maxSchemaLength = 16 * 1024;
 /** Maximum number of characters of all schemas of a server together. */
 const maxSchemas = 128 * 1024;
+
+/** Maximum number of names in `LeftOutTools`. */
+const maxNames = 20;
+
+/**
+ * The parts of a list of tools that the agent reads. The schemas of the SDK refuse the whole list if one tool has, for example, an input
+ * schema without a type.
+ */
+const ToolList = z.object({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
+const ListedTool = z.object({
+  name: z.string().min(1),
+  description: z.string().optional().catch(undefined),
+  inputSchema: z.unknown().optional(),
+});
+const CallResult = z.object({
+  content: z.array(z.unknown()).optional(),
+  structuredContent: z.unknown().optional(),
+  isError: z.boolean().optional().catch(undefined),
+});
 
 /** Timeout of a tool call. A call may take long, but must end. */
 const callTimeoutMs = 600_000;
@@ -91,7 +118,7 @@ export async function connectServer(
     try {
       const params = { name: tool, arguments: (input ?? {}) as Record<string, unknown> };
       const limits = { signal: over, timeout: callTimeoutMs, resetTimeoutOnProgress: false };
-      return toolResult(await client.request({ method: 'tools/call', params }, limits));
+      return toolResult(await client.request({ method: 'tools/call', params }, CallResult, limits));
     } catch (error) {
       over.throwIfAborted();
       const reason = transport.ended ?? textOf(error);
@@ -102,33 +129,40 @@ export async function connectServer(
   try {
     await client.connect(transport, options);
     const found = new Map<string, McpTool>();
-    let leftOut = 0;
+    const leftOut = { tools: 0, names: [] as string[] };
     let schemas = 0;
     let cursor: string | undefined;
+
+    function add(listed: unknown): void {
+      const { success, data } = ListedTool.safeParse(listed);
+      const name = success ? toolName(server, data.name) : '';
+      const size = success ? JSON.stringify(data.inputSchema ?? {}).length : 0;
+      const fits = found.size < maxTools && size <= maxSchemaLength && schemas + size <= maxSchemas;
+      if (!success || found.has(name) || !fits) {
+        leftOut.tools += 1;
+        if (success && leftOut.names.length < maxNames) leftOut.names.push(shorten(data.name, 100));
+        return;
+      }
+      schemas += size;
+      const { schema, note } = providerSchema(data.inputSchema);
+      found.set(name, {
+        name,
+        server,
+        tool: data.name,
+        description: [firstPart(data.description ?? '', maxDescriptionLength), note ?? ''].join('\n').trim(),
+        inputSchema: schema,
+        call: (input, over) => call(data.name, input, over),
+      });
+    }
+
     for (let page = 1; page <= maxPages; page += 1) {
       const params = cursor === undefined ? {} : { cursor };
-      const listed = await client.request({ method: 'tools/list', params }, options);
-      for (const { name: tool, description = '', inputSchema } of listed.tools) {
-        const name = toolName(server, tool);
-        const size = JSON.stringify(inputSchema).length;
-        if (found.has(name) || found.size >= maxTools || size > maxSchemaLength || schemas + size > maxSchemas) {
-          leftOut += 1;
-          continue;
-        }
-        schemas += size;
-        found.set(name, {
-          name,
-          server,
-          tool,
-          description: firstPart(description, maxDescriptionLength),
-          inputSchema: { ...inputSchema, type: 'object' },
-          call: (input, over) => call(tool, input, over),
-        });
-      }
+      const listed = await client.request({ method: 'tools/list', params }, ToolList, options);
+      for (const tool of listed.tools) add(tool);
       cursor = listed.nextCursor;
       if (cursor === undefined || found.size >= maxTools) break;
     }
-    if (cursor !== undefined) leftOut += 1;
+    if (cursor !== undefined) leftOut.tools += 1;
     return { tools: [...found.values()], leftOut, close: () => client.close() };
   } catch (error) {
     const { ended } = transport;

@@ -4,6 +4,7 @@ import { answerInTurn } from '@runyard/system/answer-in-turn';
 import { loadHttp } from '../builtin-modules.ts';
 import { listenOnLoopback } from '../listen-on-loopback.ts';
 import { readBody, type ServiceConnection } from '../service/connection.ts';
+import { keepMcpSessions } from './kept-session.ts';
 
 /** Gives a harness in a separate process access to MCP servers over HTTP, without the run token. */
 export interface McpLoopback {
@@ -31,23 +32,23 @@ function pick(headers: IncomingMessage['headers'], names: readonly string[]): Re
  */
 export async function startMcpLoopback(connection: ServiceConnection): Promise<McpLoopback> {
   const secret = randomBytes(24).toString('base64url');
-  const paths: string[] = [];
+  const servers: { readonly path: string; readonly open: ServiceConnection['open'] }[] = [];
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [, given, index = ''] = (request.url ?? '').split('/');
-    const path = given === secret ? paths[Number(index)] : undefined;
+    const target = given === secret ? servers[Number(index)] : undefined;
     const method = (['GET', 'POST', 'DELETE'] as const).find((each) => each === request.method);
     // Refuse requests from pages in a browser, which have an Origin header.
-    if (path === undefined || method === undefined || request.headers.origin !== undefined) {
+    if (target === undefined || method === undefined || request.headers.origin !== undefined) {
       response.writeHead(404).end();
       return;
     }
     const disconnect = new AbortController();
     response.once('close', () => disconnect.abort());
     const body = method === 'POST' ? await readRequest(request) : undefined;
-    const answered = await connection.open({
+    const answered = await target.open({
       method,
-      path,
+      path: target.path,
       headers: pick(request.headers, upwards),
       body,
       idleTimeoutMs: silenceMs,
@@ -70,7 +71,10 @@ export async function startMcpLoopback(connection: ServiceConnection): Promise<M
   server.maxConnections = maxConnections;
   const port = await listenOnLoopback(server);
   return {
-    urlOf: (gatewayPath) => `http://127.0.0.1:${port}/${secret}/${paths.push(gatewayPath) - 1}`,
+    urlOf(path) {
+      const index = servers.push({ path, open: keepMcpSessions(connection.open) }) - 1;
+      return `http://127.0.0.1:${port}/${secret}/${index}`;
+    },
     close: () => {
       server.close();
       server.closeAllConnections();

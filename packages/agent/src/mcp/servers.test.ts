@@ -136,21 +136,30 @@ describe('the tools of a server', () => {
     const { mcp, start } = open();
     await start([server('many')]);
     expect(mcp.tools).toHaveLength(64);
-    expect(mcp.leftOut).toEqual([{ name: 'bad', tools: expect.any(Number) }]);
+    expect(mcp.leftOut).toMatchObject([{ name: 'bad', tools: expect.any(Number) }]);
   });
 
   test('are read from a limited number of pages, even if the list of tools never ends', async () => {
     const { mcp, start } = open();
     await start([server('empty-pages')]);
     expect(mcp.tools).toEqual([]);
-    expect(mcp.leftOut).toEqual([{ name: 'bad', tools: 1 }]);
+    expect(mcp.leftOut).toEqual([{ name: 'bad', tools: 1, names: [] }]);
+  });
+
+  test('stay without the odd tools of the server, and are repaired where possible', async () => {
+    const { mcp, start } = open();
+    await start([server('odd')]);
+    expect(mcp.tools.map(({ tool }) => tool)).toEqual(['untyped', 'create-attachment', 'label', 'described']);
+    expect(mcp.leftOut).toEqual([{ name: 'bad', tools: 2, names: [] }]);
+    expect(mcp.tools[1]?.description).toContain('at least one of these sets of members: (content) or (source_url)');
+    expect(await mcp.tools[1]?.call({ content: 'x' }, never)).toMatchObject({ text: expect.stringMatching(/done$/) });
   });
 
   test('are omitted if their schemas are too large', async () => {
     const { mcp, start } = open();
     await start([server('large-schema')]);
     expect(mcp.tools.map(({ tool }) => tool)).toEqual(['small']);
-    expect(mcp.leftOut).toEqual([{ name: 'bad', tools: 1 }]);
+    expect(mcp.leftOut).toEqual([{ name: 'bad', tools: 1, names: ['large'] }]);
   });
 
   test('get unique names for the model, even if a server imitates the names of another server', async () => {
@@ -163,7 +172,7 @@ describe('the tools of a server', () => {
     for (const name of names) expect(name).toMatch(/^mcp__(bad|other)__[A-Za-z0-9_-]{1,64}$/);
     expect(Math.max(...names.map(({ length }) => length))).toBeLessThanOrEqual(64);
     expect(mcp.tools[0]?.description.length).toBeLessThanOrEqual(2_000);
-    expect(mcp.leftOut).toEqual([{ name: 'bad', tools: 1 }]);
+    expect(mcp.leftOut).toEqual([{ name: 'bad', tools: 1, names: ['shell'] }]);
   });
 });
 

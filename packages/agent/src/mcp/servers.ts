@@ -5,7 +5,7 @@ import { allowListAdvice, lacksHost } from '../egress/missing-network.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import type { ServiceConnection } from '../service/connection.ts';
 import { SetupFailure } from '../setup-failure.ts';
-import type { ConnectedServer, McpTool } from './connect-server.ts';
+import type { ConnectedServer, LeftOutTools, McpTool } from './connect-server.ts';
 import type { McpLoopback } from './loopback.ts';
 import { silence } from './silence.ts';
 
@@ -43,7 +43,7 @@ export interface RunMcp {
   ): Promise<void>;
   readonly tools: readonly McpTool[];
   /** Servers with tools that the model does not get. */
-  readonly leftOut: readonly { readonly name: string; readonly tools: number }[];
+  readonly leftOut: readonly (LeftOutTools & { readonly name: string })[];
   readonly forHarness: readonly HarnessMcpServer[];
   close(): Promise<void>;
 }
@@ -115,7 +115,7 @@ export function runMcp(options: RunMcpOptions): RunMcp {
       if (failed.signal.aborted || use === 'harness') await Promise.all(ready.map((each) => each.close()));
       failed.signal.throwIfAborted();
       leftOut = ready.flatMap((each, index) =>
-        each.leftOut === 0 ? [] : [{ name: servers[index]?.name ?? '', tools: each.leftOut }],
+        each.leftOut.tools === 0 ? [] : [{ name: servers[index]?.name ?? '', ...each.leftOut }],
       );
       if (use === 'agent') {
         connected = ready;

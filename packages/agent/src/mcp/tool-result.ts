@@ -24,14 +24,14 @@ const maxImages = 4;
  * content.
  */
 export function toolResult(answer: {
-  readonly content?: readonly unknown[];
+  readonly content?: readonly unknown[] | undefined;
   readonly structuredContent?: unknown;
   readonly isError?: boolean | undefined;
 }): McpResult {
   const texts: string[] = [];
   const images: McpImage[] = [];
   for (const block of answer.content ?? []) {
-    const { type, text, data, mimeType, resource, uri } = block as Record<string, unknown>;
+    const { type, text, data, mimeType, resource, uri } = (block ?? {}) as Record<string, unknown>;
     const inner = (resource ?? {}) as Record<string, unknown>;
     if (type === 'text' && typeof text === 'string') texts.push(text);
     else if (type === 'image' && typeof data === 'string' && typeof mimeType === 'string' && images.length < maxImages)

@@ -2,6 +2,7 @@ import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprot
 import type { TaskMcpServer } from '@runyard/contract/agent/agent-protocol';
 import type { ServiceConnection } from '../service/connection.ts';
 import { type Fetch, modelFetch } from '../service/model-fetch.ts';
+import { keepMcpSessions } from './kept-session.ts';
 import type { RunMcpOptions } from './servers.ts';
 import { stdioServer } from './stdio-transport.ts';
 
@@ -48,11 +49,11 @@ const silenceMs = 610_000;
 const maxAnswerBytes = 16 * 1024 * 1024;
 
 /**
- * Returns a `fetch` that reaches HTTP servers through the gateway, with the run token. The returned function opens no stream for
+ * Returns a `fetch` that reaches one HTTP server through the gateway, with the run token. The returned function opens no stream for
  * unsolicited messages, because the agent reads the list of tools only once.
  */
 function gatewayFetch(connection: ServiceConnection): Fetch {
-  const send = modelFetch(connection, silenceMs, 'waits');
+  const send = modelFetch({ ...connection, open: keepMcpSessions(connection.open) }, silenceMs, 'waits');
   return async (input, init = {}) => {
     if ((init.method ?? 'GET') === 'GET') return new Response(null, { status: 405 });
     const answer = await send(input, init);

@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openTestLoops, providers, results } from '../../../test/loop.ts';
+import { type McpTool, toolName } from '../../mcp/connect-server.ts';
+import { providerSchema } from '../../mcp/tool-schema.ts';
 
 const { models, workspace, engine } = await openTestLoops();
 
@@ -52,6 +54,32 @@ describe.each(Object.keys(providers))('the loop with %s', (provider) => {
     expect(models.requests.at(-1)?.conversation?.prompt).toContain('/w/attachments/a.png');
     await engine(provider, { memory }).turn('And now?');
     expect(JSON.stringify(models.requests.at(-1)?.body)).toContain(data);
+  });
+
+  test('offers odd tools of MCP servers in a form that the provider takes', async () => {
+    models.script([{ text: ['Ready.'] }]);
+    const odd = [
+      {},
+      { type: 'object', anyOf: [{ required: ['a'] }, { required: ['b'] }], properties: { a: {}, b: {} } },
+      { type: 'object', properties: { labels: { type: 'array' } } },
+      { type: 'object', $defs: { Q: { type: 'object' } }, properties: { q: { $ref: '#/$defs/Q' } } },
+    ];
+    const toolsWith = (schemaOf: (given: object) => Readonly<Record<string, unknown>>): McpTool[] =>
+      odd.map((given, at) => ({
+        name: toolName('odd', `tool${at}`),
+        server: 'odd',
+        tool: `tool${at}`,
+        description: '',
+        inputSchema: schemaOf(given),
+        call: async () => ({ text: '', images: [], failed: false }),
+      }));
+    const repaired = toolsWith((given) => providerSchema(given).schema);
+    expect((await engine(provider, { mcp: () => repaired }).turn('Hi.')).verdict.success).toBe(true);
+    expect(models.requests.at(-1)?.conversation?.toolNames).toEqual(
+      expect.arrayContaining(repaired.map(({ name }) => name)),
+    );
+    const asGiven = toolsWith((given) => ({ ...given }));
+    expect((await engine(provider, { mcp: () => asGiven }).turn('Hi.')).verdict.success).toBe(false);
   });
 
   test('repeats a request whose stream breaks off', async () => {
