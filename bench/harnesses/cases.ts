@@ -2,6 +2,8 @@
  * The test cases for the harness programs (Claude Code, Codex and others). A case returns the result for the page, and throws if the
  * program fails.
  */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { bundleMcpServers } from '../../test/fakes/mcp-servers.ts';
 import { eventually } from '../../test/support/system.ts';
 import {
@@ -216,6 +218,19 @@ async function mcpTool(ground: Ground): Promise<string> {
   return /"name":"everything\.echo"/.test(conversationText) ? 'works' : 'works, under another name';
 }
 
+/** The model calls the usual tool of a server whose other tools have odd schemas. */
+async function oddMcpTools(ground: Ground): Promise<string> {
+  const data = readFileSync(path.join(import.meta.dirname, 'odd-mcp-server.mjs')).toString('base64');
+  const id = await begin(ground, [{ tool: 'echo', input: { message: 'beside-odd-tools' } }], {
+    attachments: [{ file_name: 'odd.mjs', mime_type: 'text/javascript', data }],
+    config: { mcp_servers: { everything: { command: 'node', args: ['/workspace/attachments/odd.mjs'] } } },
+  });
+  const run = await untilEnded(ground, id);
+  must(run.state === 'SUCCEEDED', `${run.state}: ${run.status_message?.message}`);
+  must((await textOf(ground, id)).includes('Echo: beside-odd-tools'), 'the usual tool gave nothing');
+  return 'works';
+}
+
 async function image(ground: Ground): Promise<string> {
   const before = ground.models.requests.length;
   const id = await begin(ground, [{ shell: 'true' }], {
@@ -280,6 +295,7 @@ export const cases: readonly Case[] = [
   { name: 'approval `ask`', test: (ground) => ask(ground) },
   { name: '`ask`, settings of the project allow all', test: askInProject },
   { name: 'MCP tool over stdio', test: mcpTool },
+  { name: 'MCP server with odd tools', test: oddMcpTools },
   { name: 'image', test: image },
   { name: 'prompt like a command', test: oddPrompt },
   { name: 'refusal of the model', test: refusal },
