@@ -39,6 +39,10 @@ async function main(argv: readonly string[]): Promise<number> {
       const { childRunCommand } = await import('./sandbox-commands/child-run.ts');
       return await childRunCommand(rest, process.env, process.stdin);
     }
+    case 'mcp-server': {
+      const { mcpServerCommand } = await import('./sandbox-commands/mcp-server.ts');
+      return await mcpServerCommand(rest);
+    }
     default:
       process.stderr.write(
         'Usage: agent run --task-id ID --server-root-url URL [flags of the worker protocol]\n       agent harness-support report-shutdown\n       agent report-artifact PATH\n       agent child-run start|await|list|cancel|message\n       agent pull-request [--title TEXT]\n',

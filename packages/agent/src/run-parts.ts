@@ -130,6 +130,7 @@ export async function openRunParts(options: RunPartsOptions) {
     onWaitEnd: () => saver.abort(),
   });
   const mcp = runMcp({
+    agentProgram: [process.execPath, process.argv[1] ?? ''],
     connection: client.connection,
     workspace,
     env,

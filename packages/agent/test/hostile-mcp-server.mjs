@@ -80,7 +80,8 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     case 'tools/call':
       if (mode === 'dies') process.exit(9);
       if (mode === 'floods-later') return flood(process.stdout, `${filler}\n`);
-      if (mode === 'odd') return result({ content: [null, { type: 'new', data: 1 }, { type: 'text', text: 'done' }] });
+      if (mode === 'odd' && params.arguments?.content !== undefined)
+        return result({ content: [null, { type: 'new', data: 1 }, { type: 'text', text: 'done' }] });
       if (mode === 'long-answer') return result({ content: [{ type: 'text', text: `${filler}${filler}` }] });
       return result({
         content: [{ type: 'text', text: JSON.stringify({ ...params, env: process.env, pid: process.pid }) }],

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Client, type Transport } from '@modelcontextprotocol/client';
 import { firstPart, shorten } from '@runyard/contract/wire/shorten';
 import { z } from 'zod';
+import { isOdd } from './repair-tools.ts';
 import { silence } from './silence.ts';
 import { type McpResult, toolResult } from './tool-result.ts';
 import { providerSchema } from './tool-schema.ts';
@@ -54,6 +55,8 @@ export interface LeftOutTools {
 
 export interface ConnectedServer {
   readonly tools: readonly McpTool[];
+  /** True: strict clients or model providers refuse the list of tools as the server sends it. */
+  readonly isOdd: boolean;
   readonly leftOut: LeftOutTools;
   close(): Promise<void>;
 }
@@ -131,6 +134,7 @@ export async function connectServer(
     const found = new Map<string, McpTool>();
     const leftOut = { tools: 0, names: [] as string[] };
     let schemas = 0;
+    let hasOdd = false;
     let cursor: string | undefined;
 
     function add(listed: unknown): void {
@@ -158,12 +162,15 @@ export async function connectServer(
     for (let page = 1; page <= maxPages; page += 1) {
       const params = cursor === undefined ? {} : { cursor };
       const listed = await client.request({ method: 'tools/list', params }, ToolList, options);
-      for (const tool of listed.tools) add(tool);
+      for (const tool of listed.tools) {
+        hasOdd ||= isOdd(tool);
+        add(tool);
+      }
       cursor = listed.nextCursor;
       if (cursor === undefined || found.size >= maxTools) break;
     }
     if (cursor !== undefined) leftOut.tools += 1;
-    return { tools: [...found.values()], leftOut, close: () => client.close() };
+    return { tools: [...found.values()], isOdd: hasOdd, leftOut, close: () => client.close() };
   } catch (error) {
     const { ended } = transport;
     await client.close().catch(() => {});

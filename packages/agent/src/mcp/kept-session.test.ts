@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterEach, expect, test } from 'vitest';
 import { setupSteps } from '../reporting/setup-steps.ts';
 import { connectToService } from '../service/connection.ts';
@@ -25,7 +25,8 @@ afterEach(() => {
  */
 async function startServer() {
   const sessions = new Map<string, { initialized: boolean; calls: number }>();
-  const state = { opened: 0, refuses: false, forget: () => sessions.clear(), openSessions: () => sessions.size };
+  const tools: object[] = [{ name: 'ping', inputSchema: { type: 'object' } }];
+  const state = { tools, opened: 0, refuses: false, forget: () => sessions.clear(), openSessions: () => sessions.size };
   server = http.createServer(async (request, response) => {
     let raw = '';
     for await (const part of request) raw += String(part);
@@ -58,7 +59,7 @@ async function startServer() {
     if (message.method === 'notifications/initialized') session.initialized = true;
     if (message.id === undefined) return response.writeHead(202).end();
     if (!session.initialized) return json(400, { error: { code: -32_000, message: 'not initialized' } });
-    if (message.method === 'tools/list') return answer({ tools: [{ name: 'ping', inputSchema: { type: 'object' } }] });
+    if (message.method === 'tools/list') return answer({ tools: state.tools });
     session.calls += 1;
     return answer({ content: [{ type: 'text', text: `pong ${session.calls}` }] });
   });
@@ -78,7 +79,14 @@ async function pingOf(client: 'oz' | 'a harness') {
     const { tools } = await connectServer('t', transport, { signal: never, timeoutMs: 20_000 });
     return { state, ping: async () => (await tools[0]?.call({}, never))?.text ?? '' };
   }
-  const mcp = runMcp({ connection, workspace: '/', env: {}, network: 'none', startTimeoutMs: 20_000 });
+  const mcp = runMcp({
+    connection,
+    workspace: '/',
+    env: {},
+    network: 'none',
+    startTimeoutMs: 20_000,
+    agentProgram: [''],
+  });
   await mcp.start([{ name: 't', gateway_path: '/mcp' }], { use: 'agent', step: setupSteps(() => {}), signal: never });
   return { state, ping: async () => (await mcp.tools[0]?.call({}, never))?.text ?? '' };
 }
@@ -109,4 +117,20 @@ test('a call fails with the answer of the server if the server opens no new sess
   expect(await ping()).toMatch(/HTTP status 404.*Session not found/);
   state.refuses = false;
   expect(await ping()).toBe('pong 1');
+});
+
+test('the loopback repairs the list of tools of an odd server for a strict client', async () => {
+  const { state, connection } = await startServer();
+  state.tools = [{ name: 'untyped', inputSchema: {} }, { name: 'ping', inputSchema: { type: 'object' } }, {}];
+  loopback = await startMcpLoopback(connection);
+  const client = new Client({ name: 'strict', version: '1' });
+  const listFrom = async (url: string) => {
+    await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+    const names = (await client.listTools()).tools.map(({ name }) => name);
+    await client.close();
+    return names;
+  };
+  await expect(listFrom(loopback.urlOf('/mcp'))).rejects.toThrow();
+  await client.close();
+  expect(await listFrom(loopback.urlOf('/mcp', { repairsTools: true }))).toEqual(['untyped', 'ping']);
 });

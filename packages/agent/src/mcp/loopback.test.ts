@@ -29,7 +29,7 @@ afterEach(() => {
 });
 
 test('the MCP loopback forwards requests to the gateway with the run token, and the harness does not see the token', async () => {
-  const [first, second] = ['/api/v1/gateway/mcp/a', '/api/v1/gateway/mcp/b%20c'].map(loopback.urlOf);
+  const [first, second] = ['/api/v1/gateway/mcp/a', '/api/v1/gateway/mcp/b%20c'].map((path) => loopback.urlOf(path));
   expect(`${first} ${second}`).not.toContain(token);
   const headers = { 'mcp-session-id': 's0', cookie: 'x', authorization: 'Bearer mine' };
   const answer = await fetch(second ?? '', { method: 'POST', body: '{}', headers });

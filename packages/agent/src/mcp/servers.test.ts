@@ -1,4 +1,6 @@
 import { fileURLToPath } from 'node:url';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import { afterEach, describe, expect, test } from 'vitest';
 import { eventually, isRunning, testFolder } from '../../test/agent.ts';
@@ -8,6 +10,7 @@ import { connectToService } from '../service/connection.ts';
 import { type RunMcp, runMcp } from './servers.ts';
 
 const hostile = fileURLToPath(new URL('../../test/hostile-mcp-server.mjs', import.meta.url));
+const agentProgram = [process.execPath, fileURLToPath(new URL('../main.ts', import.meta.url))] as const;
 const server = (mode: string, name = 'bad') => ({ name, command: process.execPath, args: [hostile, mode] });
 
 /** An MCP server that is a shell script. */
@@ -22,7 +25,7 @@ function open(startTimeoutMs = 20_000, network: NetworkAccess = 'open') {
   const events: AgentEventBody[] = [];
   const connection = connectToService({ serverRoot: 'http://127.0.0.1:1', token: 'ryr_secret-of-the-run' });
   const env = { PATH: process.env.PATH, HOME: workspace, RUNYARD_AGENT_SOCKET: workspace };
-  const opened = runMcp({ connection, workspace, env, network, startTimeoutMs });
+  const opened = runMcp({ connection, workspace, env, network, startTimeoutMs, agentProgram });
   mcp = opened;
   const step = setupSteps((event) => events.push(event));
   const start = (servers: Parameters<RunMcp['start']>[0], use: 'agent' | 'harness' = 'agent') =>
@@ -218,4 +221,25 @@ test('the agent starts the MCP servers of an external harness only as a test, an
   await start([server('echo')], 'harness');
   expect(mcp.tools).toEqual([]);
   expect(mcp.forHarness).toEqual([{ name: 'bad', command: process.execPath, args: [hostile, 'echo'], env: {} }]);
+});
+
+test('an external harness gets an odd server behind the command mcp-server, which repairs the list of tools', async () => {
+  const { mcp, start } = open();
+  await start([server('odd')], 'harness');
+  const [command, ...first] = agentProgram;
+  expect(mcp.forHarness).toEqual([
+    { name: 'bad', command, args: [...first, 'mcp-server', process.execPath, hostile, 'odd'], env: {} },
+  ]);
+  const [given] = mcp.forHarness;
+  if (given === undefined || !('command' in given)) throw new Error('no command');
+  const client = new Client({ name: 'strict', version: '1' });
+  await client.connect(new StdioClientTransport({ command: given.command, args: [...given.args] }));
+  const { tools } = await client.listTools();
+  expect(tools.map(({ name }) => name)).toEqual(['untyped', 'create-attachment', 'label', 'described']);
+  expect(tools.find(({ name }) => name === 'create-attachment')).toMatchObject({
+    inputSchema: { type: 'object', properties: { content: {}, source_url: {} } },
+    description: expect.stringContaining('at least one of these sets'),
+  });
+  expect(await client.callTool({ name: 'label', arguments: {} })).toMatchObject({ content: [{ type: 'text' }] });
+  await client.close();
 });

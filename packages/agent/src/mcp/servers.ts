@@ -16,6 +16,8 @@ export interface RunMcpOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The hosts that servers in the sandbox can reach. */
   readonly network: NetworkAccess;
+  /** Command that starts this program. */
+  readonly agentProgram: readonly [command: string, ...args: string[]];
   /** Timeout for the start of one server, including the list of its tools. */
   readonly startTimeoutMs: number;
 }
@@ -123,9 +125,15 @@ export function runMcp(options: RunMcpOptions): RunMcp {
       }
       if (servers.some(({ gateway_path }) => gateway_path !== undefined))
         loopback = await (await import('./loopback.ts')).startMcpLoopback(options.connection);
-      forHarness = servers.map(({ name, command, args = [], env = {}, gateway_path = '' }) =>
-        command === undefined ? { name, url: loopback?.urlOf(gateway_path) ?? '' } : { name, command, args, env },
-      );
+      const [program, ...first] = options.agentProgram;
+      forHarness = servers.map(({ name, command, args = [], env = {}, gateway_path = '' }, index) => {
+        const isOdd = ready[index]?.isOdd === true;
+        if (command === undefined) return { name, url: loopback?.urlOf(gateway_path, { repairsTools: isOdd }) ?? '' };
+        // Programs of the harness talk directly to a usual server.
+        return isOdd
+          ? { name, command: program, args: [...first, 'mcp-server', command, ...args], env }
+          : { name, command, args, env };
+      });
     },
     get tools() {
       return connected.flatMap(({ tools }) => tools);

@@ -15,7 +15,7 @@ export interface ProviderSchema {
  */
 const notAtTop = ['anyOf', 'oneOf', 'allOf', 'not', 'if', 'then', 'else', 'enum', 'const', '$ref'];
 
-const isObject = (value: unknown): value is Schema =>
+export const isObject = (value: unknown): value is Schema =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const objectsIn = (value: unknown): readonly Schema[] => (Array.isArray(value) ? value.filter(isObject) : []);
@@ -84,6 +84,21 @@ function withItems(value: unknown, depth = 0): unknown {
   if (value.type === 'array' && value.items === undefined && value.prefixItems === undefined) copy.items = {};
   return copy;
 }
+
+/** Returns whether the schema, or a part of it, is an array without items. */
+function hasArrayWithoutItems(value: unknown, depth = 0): boolean {
+  if (depth > 64 || typeof value !== 'object' || value === null) return false;
+  const { type, items, prefixItems } = value as Schema;
+  if (type === 'array' && items === undefined && prefixItems === undefined) return true;
+  return Object.values(value).some((part) => hasArrayWithoutItems(part, depth + 1));
+}
+
+/** Returns whether strict clients or model providers refuse a tool with this input schema. */
+export const hasOddSchema = (schema: unknown): boolean =>
+  !isObject(schema) ||
+  schema.type !== 'object' ||
+  notAtTop.some((keyword) => schema[keyword] !== undefined) ||
+  hasArrayWithoutItems(schema);
 
 /**
  * Returns a tool's input schema in the form that all model providers accept. Alternatives at the top level become optional members of one
