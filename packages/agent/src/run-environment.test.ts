@@ -145,7 +145,7 @@ describe('git in the sandbox', () => {
     await start(
       {
         ...sh(
-          'test ! -e owned && test ! -e hello/owned && cat hello/large.bin hello/README && find hello/x hello/y hello/z hello/.git/hooks',
+          'test ! -e owned && test ! -e hello/owned && cat hello/large.bin hello/README && find hello/x hello/y hello/z hello/.git/hooks && ! grep -r owned hello/.git/hooks',
         ),
         repositories,
       },
@@ -156,7 +156,10 @@ describe('git in the sandbox', () => {
     expect(outputs()[0]).toContain('git-lfs.github.com/spec/v1');
     expect(outputs()[0]).toContain('hostile');
     expect(outputs()[0]).toMatch(/\nhello\/x\nhello\/y\nhello\/z\nhello\/\.git\/hooks\n/);
-    expect(outputs()[0], 'only samples').not.toMatch(/hooks\/[\w-]+\n/);
+    expect(outputs()[0], 'only samples, and hooks of Git LFS if the machine has it').not.toMatch(
+      /hooks\/(?!post-checkout|post-commit|post-merge|pre-push)[\w-]+\n/,
+    );
+    expect(outputs()[0]).not.toContain('touch owned');
     expect(git.requests.every(({ url }) => url.startsWith('/acme/hello.git/'))).toBe(true);
   });
 });

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { answerInTurn } from '@runyard/system/answer-in-turn';
-import type { ServiceConnection } from '../service/connection.ts';
+import { readBody, type ServiceConnection } from '../service/connection.ts';
 
 export interface GitProxyOptions {
   readonly connection: ServiceConnection;
@@ -12,10 +12,16 @@ export interface GitProxyOptions {
 }
 
 /**
- * Matches the end of the path in a request of git (gitprotocol-http). The proxy forwards no other path. With `..` in the path, a
+ * Matches the end of the path in a request of git (gitprotocol-http) or Git LFS (docs/api of git-lfs). The proxy forwards no other path. With `..` in the path, a
  * request with the run token could reach another endpoint, because a server in front of the service may normalise the path.
  */
-const gitRequest = /^\/(?:info\/refs\?service=git-(?:upload|receive)-pack|git-(?:upload|receive)-pack)$/;
+const requests: Readonly<Record<string, RegExp>> = {
+  GET: /^\/info\/(?:refs\?service=git-(?:upload|receive)-pack|lfs\/objects\/[0-9a-f]{64}\?size=\d{1,15})$/,
+  POST: /^\/(?:git-(?:upload|receive)-pack|info\/lfs\/objects\/batch)$/,
+  PUT: /^\/info\/lfs\/objects\/[0-9a-f]{64}\?size=\d{1,15}$/,
+};
+/** Maximum size of the answer to a batch request of Git LFS, which is read whole. */
+const maxBatchBytes = 1024 * 1024;
 /**
  * A code host may pack a large repository for minutes before it answers. The time is longer than the timeout of the gateway, so that the
  * gateway reports a timeout.
@@ -37,7 +43,7 @@ export async function startGitProxy(options: GitProxyOptions): Promise<Record<st
   const { connection, repositories, signal } = options;
   const secret = `/${randomBytes(16).toString('hex')}`;
   const open = (request: IncomingMessage, response: ServerResponse) =>
-    passOn(request, response, { connection, repositories, secret }).catch(() => {
+    passOn(request, response, { connection, repositories, secret, base: url }).catch(() => {
       if (response.headersSent) response.destroy();
       else response.writeHead(502, { connection: 'close' }).end('The service cannot be reached.\n');
     });
@@ -69,14 +75,22 @@ const pick = (headers: IncomingHttpHeaders, names: readonly string[]): Record<st
 async function passOn(
   request: IncomingMessage,
   response: ServerResponse,
-  of: { readonly connection: ServiceConnection; readonly repositories: AgentTask['repositories']; secret: string },
+  of: {
+    readonly connection: ServiceConnection;
+    readonly repositories: AgentTask['repositories'];
+    readonly secret: string;
+    /** Address of this proxy, with the secret. */
+    readonly base: string;
+  },
 ): Promise<void> {
   const { method, url = '' } = request;
   const path = url.startsWith(`${of.secret}/`) ? url.slice(of.secret.length) : '';
+  const isKnown = method === 'GET' || method === 'POST' || method === 'PUT';
   const isOfRun = of.repositories.some(
-    ({ gateway_path }) => path.startsWith(gateway_path) && gitRequest.test(path.slice(gateway_path.length)),
+    ({ gateway_path }) =>
+      isKnown && path.startsWith(gateway_path) && requests[method]?.test(path.slice(gateway_path.length)) === true,
   );
-  if (!isOfRun || (method !== 'GET' && method !== 'POST')) {
+  if (!isOfRun || !isKnown) {
     response.writeHead(404, { connection: 'close' }).end('Only the repositories of the run are here.\n');
     return;
   }
@@ -87,22 +101,36 @@ async function passOn(
     path,
     // A GET is forwarded without its body. If `content-length` were forwarded, the service would read the agent's next request as this
     // body.
-    headers: pick(request.headers, method === 'POST' ? postHeaders : getHeaders),
-    ...(method === 'POST' ? { body: request } : {}),
+    headers: pick(request.headers, method === 'GET' ? getHeaders : postHeaders),
+    ...(method === 'GET' ? {} : { body: request }),
     signal: disconnect.signal,
     idleTimeoutMs,
   });
   answer.once('error', () => response.destroy());
+  if (path.endsWith('/lfs/objects/batch') && answer.statusCode === 200) {
+    const text = withAddresses(await readBody(answer, maxBatchBytes), of.base);
+    response.writeHead(200, { 'content-type': 'application/vnd.git-lfs+json' }).end(text);
+    return;
+  }
   response.writeHead(answer.statusCode ?? 502, pick(answer.headers, answerHeaders));
   answer.pipe(response);
 }
 
+/** Completes the addresses of objects in the answer to a batch request. The gateway names only their paths. */
+function withAddresses(answer: Buffer, base: string): string {
+  return JSON.stringify(JSON.parse(answer.toString('utf8')), (name, value: unknown) =>
+    name === 'href' ? `${base}${String(value)}` : value,
+  );
+}
+
 function gitVariables(url: string, repositories: AgentTask['repositories']): Record<string, string> {
-  const config = repositories.flatMap(({ owner, repo, gateway_path }): [string, string][] => {
-    const key = `url.${url}${gateway_path}.insteadOf`;
+  const config = repositories.flatMap((repository): [string, string][] => {
+    const key = `url.${url}${repository.gateway_path}.insteadOf`;
+    const { hostname, pathname } = new URL(publicUrl(repository));
     return [
-      [key, publicUrl({ owner, repo })],
-      [key, `git@github.com:${owner}/${repo}.git`],
+      [key, publicUrl(repository)],
+      [key, `git@${hostname}:${pathname.slice(1)}`],
+      [key, `ssh://git@${hostname}${pathname}`],
     ];
   });
   return {
@@ -117,6 +145,10 @@ function gitVariables(url: string, repositories: AgentTask['repositories']): Rec
   };
 }
 
-/** Returns the public URL of a repository. The clone of the repository has this URL as its origin. */
-export const publicUrl = ({ owner, repo }: { readonly owner: string; readonly repo: string }): string =>
-  `https://github.com/${owner}/${repo}.git`;
+/** Returns the address of a repository on its code host. The clone of the repository has this address as its origin. */
+export const publicUrl = ({
+  owner,
+  repo,
+  url,
+}: Pick<AgentTask['repositories'][number], 'owner' | 'repo' | 'url'>): string =>
+  url ?? `https://github.com/${owner}/${repo}.git`;

@@ -8,8 +8,11 @@ import { runCommand } from '../commands/run-command.ts';
 import { baseRef } from '../handoff/git-repositories.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import { SetupFailure } from '../setup-failure.ts';
+import { cloneSteps } from './clone-steps.ts';
 import { publicUrl } from './git-proxy.ts';
+import { type AfterClone, fetchLfsFiles } from './lfs.ts';
 import { cloneFromMirror, keepMirror, type MirrorOptions, type MirrorOutcome } from './mirror.ts';
+import { cloneSubmodules } from './submodules.ts';
 import type { WorkerCache } from './worker-cache.ts';
 
 export interface CloneOptions {
@@ -53,31 +56,34 @@ export async function cloneRepositories(
   repositories: AgentTask['repositories'],
   options: CloneOptions,
 ): Promise<boolean> {
-  const folders = folderNames(repositories);
+  const cloned = repositories.filter(({ checkout }) => checkout !== false);
+  const folders = folderNames(cloned);
   let areExpected = true;
-  for (const [index, repository] of repositories.entries()) {
-    const commit = await clone(repository, folders[index] ?? repository.repo, options);
+  for (const [index, repository] of cloned.entries()) {
+    const commit = await clone(repository, folders[index] ?? repository.repo, { ...options, repositories });
     areExpected &&= commit !== undefined && commit === repository.head?.commit;
   }
   return areExpected;
 }
 
 /**
- * Returns the name of a folder for each repository: the name of the repository, or `owner-repo` if another repository already has this
- * name.
+ * Returns a folder of the workspace for each repository: its `path`, or the name of the repository, or `owner-repo` if another repository
+ * already has this folder.
  */
 function folderNames(repositories: AgentTask['repositories']): string[] {
-  const lower = repositories.map(({ repo }) => repo.toLowerCase());
-  return repositories.map(({ owner, repo }, index) =>
-    lower.indexOf(repo.toLowerCase()) !== index || repo.toLowerCase() === 'attachments' ? `${owner}-${repo}` : repo,
-  );
+  const named = repositories.map(({ repo, path }) => (path ?? repo).toLowerCase().split('/')[0]);
+  return repositories.map(({ owner, repo, path }, index) => {
+    if (path !== undefined) return path;
+    const isTaken = named.some((name, at) => name === repo.toLowerCase() && (at < index || repositories[at]?.path));
+    return isTaken || repo.toLowerCase() === 'attachments' ? `${owner}-${repo}` : repo;
+  });
 }
 
 /** Returns the cloned commit; undefined if the repository is empty. */
 async function clone(
   repository: AgentTask['repositories'][number],
   folder: string,
-  options: CloneOptions,
+  options: CloneOptions & { readonly repositories: AgentTask['repositories'] },
 ): Promise<string | undefined> {
   const { owner, repo } = repository;
   const { workspace, signal, tries = 3, firstRetryMs = 1_000 } = options;
@@ -85,41 +91,29 @@ async function clone(
   return await options.step('clone', `${owner}/${repo}`, async (result) => {
     const target = join(workspace, folder);
     const mirror = mirrorOptions(repository, options, env);
+    const complete = async (mirrored: string | undefined): Promise<string | undefined> => {
+      const commit = await finish(target, mirrored, mirror, options);
+      const notes =
+        commit === undefined
+          ? [await whyEmpty(target, env, signal)]
+          : await addParts(repository, options.repositories, { target, env: withoutSkip(env), signal });
+      if (notes.length > 0) result.name = `${owner}/${repo}: ${notes.join('; ')}`;
+      return commit;
+    };
     const mirrored = await useMirror(repository, target, mirror, options);
     if (mirrored.kind === 'cloned') {
       result.exit_code = 0;
-      return await finish(target, mirrored.commit, mirror, options);
+      return await complete(mirrored.commit);
     }
-    const nameEmpty = async (commit: string | undefined): Promise<string | undefined> => {
-      if (commit === undefined) result.name = `${owner}/${repo}: ${await whyEmpty(target, env, signal)}`;
-      return commit;
-    };
     if (mirrored.kind === 'unusable')
       result.output_tail = lastPart(
         `The copy of an earlier run on this worker was not used: ${mirrored.reason}\n`,
         maxSetupOutputBytes,
       );
     for (let attempt = 1; ; attempt++) {
-      const cloned = await runCommand({
-        argv: [
-          'git',
-          ...harmless,
-          'clone',
-          '--quiet',
-          '--depth',
-          '1',
-          '--no-tags',
-          '--',
-          publicUrl({ owner, repo }),
-          target,
-        ],
-        cwd: workspace,
-        env,
-        signal,
-      });
-      signal.throwIfAborted();
+      const cloned = await runGit(cloneSteps(repository, publicUrl(repository), target), { workspace, env, signal });
       result.exit_code = cloned.exitCode;
-      if (cloned.exitCode === 0) return await nameEmpty(await finish(target, undefined, mirror, options));
+      if (cloned.exitCode === 0) return await complete(undefined);
       const output = lastPart(cloned.output, maxSetupOutputBytes);
       if (attempt < tries && temporaryFailure.test(output)) {
         await rm(target, { recursive: true, force: true });
@@ -134,6 +128,36 @@ async function clone(
   });
 }
 
+/** Runs git commands one after another, until one fails. Returns the end of the last one. */
+async function runGit(
+  steps: readonly (readonly string[])[],
+  { workspace, env, signal }: Pick<CloneOptions, 'workspace' | 'env' | 'signal'>,
+): Promise<{ readonly exitCode: number; readonly output: string }> {
+  let done: { readonly exitCode: number; readonly output: string } = { exitCode: 0, output: '' };
+  for (const args of steps) {
+    done = await runCommand({ argv: ['git', ...harmless, ...args], cwd: workspace, env, signal });
+    signal.throwIfAborted();
+    if (done.exitCode !== 0) break;
+  }
+  return done;
+}
+
+/** Without this variable, Git LFS fetches files instead of leaving their pointers. */
+const withoutSkip = ({ GIT_LFS_SKIP_SMUDGE: _, ...env }: CloneOptions['env']) => env;
+
+/** Adds submodules and files of Git LFS to a clone. Returns texts about the parts that are missing. */
+async function addParts(
+  repository: AgentTask['repositories'][number],
+  repositories: AgentTask['repositories'],
+  clone: AfterClone,
+): Promise<string[]> {
+  const notes = [
+    repository.submodules === true ? await cloneSubmodules(repository, repositories, harmless, clone) : undefined,
+    await fetchLfsFiles(repository, clone),
+  ];
+  return notes.filter((note) => note !== undefined);
+}
+
 function mirrorOptions(
   { mirror: name, head }: AgentTask['repositories'][number],
   { cache, signal }: CloneOptions,
@@ -145,13 +169,14 @@ function mirrorOptions(
 
 /** Clones from the mirror. Removes the folder if the mirror could not be used. */
 async function useMirror(
-  { owner, repo, head }: AgentTask['repositories'][number],
+  repository: AgentTask['repositories'][number],
   target: string,
   mirror: MirrorOptions | undefined,
   { refresh }: CloneOptions,
 ): Promise<MirrorOutcome> {
+  const { head } = repository;
   if (mirror === undefined || head === undefined || refresh) return { kind: 'none' };
-  const cloned = await cloneFromMirror(target, { url: publicUrl({ owner, repo }), branch: head.branch }, mirror);
+  const cloned = await cloneFromMirror(target, { url: publicUrl(repository), branch: head.branch }, mirror);
   if (cloned.kind !== 'cloned') await rm(target, { recursive: true, force: true });
   return cloned;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Repository } from '../environments/environments.ts';
+import { Repository } from '../environments/repositories.ts';
 import { NonBlank, Text } from '../wire/primitives.ts';
 
 const BranchName = z.string().regex(/^[!-)+-9;->@-Z\]_-}\u00a1-\ud7ff\ue000-\uffff]{1,200}$/u, {

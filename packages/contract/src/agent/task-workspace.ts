@@ -1,5 +1,6 @@
 /** Members of a task from which the agent creates its workspace and conversation. */
 import { z } from 'zod';
+import { EnvironmentRepository } from '../environments/repositories.ts';
 
 /** Conversation of earlier executions, whose sandboxes are gone. */
 export const TaskConversation = z
@@ -80,26 +81,26 @@ export const TaskWorkspace = z
       'Workspace and home of an earlier execution of the run or of its conversation; they replace cloning and setup. `changes` comes after cloning and setup. Absent: the execution starts from scratch',
   });
 
-export const TaskRepository = z
-  .object({
-    owner: z.string().describe('Owner on the code host'),
-    repo: z.string().describe('Name of the repository'),
-    gateway_path: z.string().describe('Path of the gateway below the server root, to clone from'),
-    head: z
-      .object({
-        commit: z.string().describe('Commit that the default branch had when the code host was asked, 40 hex digits'),
-        branch: z.string().describe('Name of the default branch'),
-      })
-      .meta({ id: 'TaskRepositoryHead', description: 'Default branch of a repository' })
-      .optional(),
-    mirror: z
-      .string()
-      .optional()
-      .describe(
-        "Name of the repository's mirror in the worker's cache. It is present only if the code host has just let this run read the repository",
-      ),
-  })
-  .meta({ id: 'TaskRepository', description: 'A repository to clone' });
+export const TaskRepository = EnvironmentRepository.extend({
+  url: z
+    .url()
+    .optional()
+    .describe('Address of the repository on the code host, without a credential. Absent: on github.com'),
+  gateway_path: z.string().describe('Path of the gateway below the server root, to clone from'),
+  head: z
+    .object({
+      commit: z.string().describe('Commit to check out, as the code host named it when it was asked, 40 hex digits'),
+      branch: z.string().describe('Name of the default branch; if the repository has a `ref`: this ref'),
+    })
+    .meta({ id: 'TaskRepositoryHead', description: 'Commit to check out' })
+    .optional(),
+  mirror: z
+    .string()
+    .optional()
+    .describe(
+      "Name of the repository's mirror in the worker's cache. It is present only if the code host has just let this run read the repository",
+    ),
+}).meta({ id: 'TaskRepository', description: 'A repository to clone' });
 
 /** A workspace that an earlier run with the same setup may have stored on the worker. */
 export const TaskPreparedWorkspace = z

@@ -8,20 +8,13 @@ import { SecretReferences } from '../secrets/secrets.ts';
 import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
 import { Scope, UserProfile } from '../wire/profiles.ts';
 import { ProviderTools } from './provider-tools.ts';
-
-/** Name of a repository or of the repository's owner. The name cannot be a path or consist only of dots. */
-export const RepositoryName = z
-  .string()
-  .regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, { error: 'must be 1 to 100 characters of [A-Za-z0-9_.-], not only dots' });
-
-/** A repository on the code host. */
-export const Repository = z
-  .object({
-    owner: RepositoryName.describe('Owner of the repository on the code host'),
-    repo: RepositoryName.describe('Name of the repository'),
-  })
-  .meta({ id: 'Repository', description: 'A repository on the code host' });
-export type Repository = z.infer<typeof Repository>;
+import {
+  EnvironmentRepository,
+  folderInWorkspace,
+  haveOwnFolders,
+  maxRepositories,
+  NamedRepository,
+} from './repositories.ts';
 
 /** Pattern of the characters that a branch name or a wildcard pattern may have. */
 const branchPattern = /^[!-9;->@-Z\]_-}\u00a1-\ud7ff\ue000-\uffff]{1,200}$/u;
@@ -38,14 +31,6 @@ const ProtectedBranches = z
     id: 'ProtectedBranches',
     description: `Branches that runs cannot push to, at most ${maxProtectedBranches}: names, or patterns in which \`*\` stands for any characters. \`HEAD\` is the default branch of each repository. Absent: \`["HEAD"]\`. Empty: none is protected. \`["*"]\`: runs push nothing. Branches that hold the definition of a factory are always protected`,
   });
-
-/**
- * A relative path without a part `..`. The pattern has no look-ahead, because programs that generate requests from the OpenAPI document do
- * not support look-ahead.
- */
-const pathPart =
-  '(?:[^/.\\u0000-\\u001f\\u007f-\\u009f][^/\\u0000-\\u001f\\u007f-\\u009f]*|\\.(?:[^/.\\u0000-\\u001f\\u007f-\\u009f][^/\\u0000-\\u001f\\u007f-\\u009f]*|\\.[^/\\u0000-\\u001f\\u007f-\\u009f]+)?)';
-const folderInWorkspace = new RegExp(`^${pathPart}(?:/+${pathPart})*/*$`, 'u');
 
 /** Limits of the sandboxes of an environment. The minimum of each limit is also the minimum of the worker's setting for this limit. */
 export const EnvironmentLimits = z
@@ -70,10 +55,10 @@ export const EnvironmentConfig = z
       'Container image of the sandbox, such as `node:24`. Runs wait for a worker with RUNYARD_SANDBOX=docker, and keep the image that the environment had when they were created',
     ),
     github_repos: z
-      .array(Repository)
-      .max(20)
+      .array(EnvironmentRepository)
+      .max(maxRepositories)
       .optional()
-      .describe('Repositories to clone into the workspace, at most 20'),
+      .describe(`Repositories to clone into the workspace, at most ${maxRepositories}`),
     protected_branches: ProtectedBranches.optional(),
     setup_commands: z
       .array(NonBlank)
@@ -178,6 +163,12 @@ export const ListEnvironmentsResponse = z
 /** The configuration of an environment, with a name. */
 const NamedEnvironmentConfig = EnvironmentConfig.extend({
   name: NonBlank.max(200).describe('Name of the environment, at most 200 characters'),
+  github_repos: z
+    .array(NamedRepository)
+    .max(maxRepositories)
+    .refine(haveOwnFolders, { error: 'each `path` must be a folder of its own, not inside of another one' })
+    .optional()
+    .describe(`Repositories to clone into the workspace, at most ${maxRepositories}`),
   providers: z
     .record(z.string(), z.unknown())
     .refine((providers) => Object.keys(providers).length === 0, {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Repository } from '../environments/environments.ts';
+import { Repository } from '../environments/repositories.ts';
 import { AmbientAgentConfig, MCPServerConfig } from '../runs/config.ts';
 import { SecretReferences } from '../secrets/secrets.ts';
 import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';

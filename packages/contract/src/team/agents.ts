@@ -3,7 +3,7 @@
  * format.
  */
 import { z } from 'zod';
-import { RepositoryName } from '../environments/environments.ts';
+import { RepositoryName } from '../environments/repositories.ts';
 import { Timestamp } from '../wire/primitives.ts';
 
 /** `owner/repo`. */

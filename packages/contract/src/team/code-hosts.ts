@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RepositoryName } from '../environments/environments.ts';
+import { RepositoryName } from '../environments/repositories.ts';
 import { NonBlank, Timestamp, Uuid } from '../wire/primitives.ts';
 import { UserProfile } from '../wire/profiles.ts';
 

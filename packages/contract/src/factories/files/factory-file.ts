@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RepositoryName } from '../../environments/environments.ts';
+import { RepositoryName } from '../../environments/repositories.ts';
 import { maxFactoryRepositories } from '../../limits.ts';
 import { NonBlank, Text } from '../../wire/primitives.ts';
 import { checkModelOrHarness, executionDefaults, McpServers, SecretNames } from './execution.ts';

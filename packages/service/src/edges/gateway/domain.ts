@@ -115,6 +115,8 @@ export const gatewayDomain = (deps: GatewayDomainDeps): Edge => {
       });
       await registerGitGateway(app, {
         codeHostUrl: settings.RUNYARD_CODE_HOST_URL,
+        allowedNetworks: settings.RUNYARD_ALLOW_PRIVATE_NETWORKS,
+        resolve: systemNames.resolve,
         authenticateRunToken,
         repositoriesOf: (executionId) => readRepositories(db, executionId),
         credentialFor: async (session, repository) => {

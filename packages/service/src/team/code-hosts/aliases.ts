@@ -1,8 +1,7 @@
-import { askCodeHost } from './ask.ts';
 import { basicAuthorization } from './credential.ts';
 import { type AboutRepository, askAbout, type Unanswered } from './default-branch.ts';
-import { lineText, NotGit, readPktLines, writePktLines } from './pkt-line.ts';
-import { withPath } from './url.ts';
+import { lineText, NotGit, readPktLines } from './pkt-line.ts';
+import { listRefs } from './refs.ts';
 
 /** `aliases`: maps a branch that is only another name (a symbolic ref) to the real branch. */
 export type Aliases = { readonly kind: 'aliases'; readonly aliases: ReadonlyMap<string, string> } | Unanswered;
@@ -24,19 +23,12 @@ export async function readAliases(about: AboutRepository, branches: readonly str
   const asked = await askAbout(about, 2, maxCapabilityBytes);
   if (asked.kind !== 'answer') return asked;
   if (!speaksVersion2(asked.bytes)) return { kind: 'aliases', aliases: new Map() };
-  const prefixes = branches.map((branch) => `ref-prefix refs/heads/${branch}`);
-  const body = writePktLines(['command=ls-refs', 'delimiter', 'symrefs', ...prefixes, 'flush']);
-  const answer = await askCodeHost({
-    url: withPath(asked.base, '/git-upload-pack'),
-    method: 'POST',
-    headers: {
-      'git-protocol': 'version=2',
-      'content-type': 'application/x-git-upload-pack-request',
-      'content-length': String(body.length),
-      accept: 'application/x-git-upload-pack-result',
-      ...(about.chosen.kind === 'credential' && { authorization: basicAuthorization(about.chosen.credential) }),
-    },
-    body,
+  const { chosen } = about;
+  const answer = await listRefs({
+    base: asked.base,
+    authorization: chosen.kind === 'credential' ? basicAuthorization(chosen.credential) : undefined,
+    option: 'symrefs',
+    prefixes: branches.map((branch) => `refs/heads/${branch}`),
     signal: asked.signal,
     maxBytes: maxListBytes,
   }).catch(() => null);

@@ -1,13 +1,18 @@
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import { basicAuthorization, type ChosenCredential } from './credential.ts';
-import { askForRefs, refusalOf } from './refs.ts';
+import { lineText, NotGit, readPktLines } from './pkt-line.ts';
+import { askForRefs, listRefs, refusalOf } from './refs.ts';
 
-/** The default branch of a repository, and the commit of this branch. */
+/** The commit that a clone of a repository checks out. */
 interface Head {
   /** Id of the commit: 40 hexadecimal digits. */
   readonly commit: string;
+  /** The default branch, or the `ref` that was asked for. */
   readonly branch: string;
 }
+
+/** A repository, with the branch, tag or commit to check out. Without `ref`: the default branch. */
+export type RepositoryAtRef = Repository & { readonly ref?: string | undefined };
 
 /** Name of the branch. It has a form that git cannot read as an option or a revision in any argument. */
 const plainBranch = /^refs\/heads\/([A-Za-z0-9_][A-Za-z0-9_./+@#-]{0,199})$/;
@@ -28,13 +33,14 @@ export function headOf(advertisement: string): Head | null {
 export type RepositoryAnswer =
   | {
       readonly kind: 'readable';
-      readonly repository: Repository;
+      /** The object that was asked about. */
+      readonly repository: RepositoryAtRef;
       readonly url: string;
       /** Id of the stored credential; null if none is stored. */
       readonly credentialId: string | null;
       /** The credential belongs to a person. */
       readonly isPersonal?: true;
-      /** null if the repository is empty, or if its default branch is unknown. */
+      /** null if the repository is empty, if it has no such ref, or if its default branch is unknown. */
       readonly head: Head | null;
     }
   /** `reason`: a sentence for people. */
@@ -56,7 +62,7 @@ const headBytes = 8 * 1024;
 
 /** Asks the code host for the branches of each repository. This is also the first request of `git clone`. */
 export async function askRepositories(
-  repositories: readonly Repository[],
+  repositories: readonly RepositoryAtRef[],
   access: Access,
 ): Promise<RepositoryAnswer[]> {
   const signal = AbortSignal.timeout(limitMs);
@@ -70,7 +76,7 @@ export async function askRepositories(
   );
 }
 
-async function ask(repository: Repository, access: Access, signal: AbortSignal): Promise<RepositoryAnswer> {
+async function ask(repository: RepositoryAtRef, access: Access, signal: AbortSignal): Promise<RepositoryAnswer> {
   const refuse = (reason: string) => ({ kind: 'refused', repository, reason }) as const;
   const chosen = await access.credentialFor(repository);
   if (chosen.kind === 'unusable') return refuse(chosen.message);
@@ -91,9 +97,45 @@ async function ask(repository: Repository, access: Access, signal: AbortSignal):
       url: url.href,
       credentialId,
       ...owned,
-      head: headOf(bytes.toString('utf8')),
+      head:
+        repository.ref === undefined
+          ? headOf(bytes.toString('utf8'))
+          : await headOfRef(repository.ref, { base: asked.base, authorization, signal }),
     };
   }
   const refused = refusalOf(status, chosen, repository);
   return refused === null ? { kind: 'unknown', repository } : refuse(refused);
+}
+
+/** Maximum size of a list of the refs whose names begin with one name. */
+const maxListBytes = 256 * 1024;
+
+/** Returns the commit of a branch, a tag or a commit id; null if the code host names none. */
+async function headOfRef(
+  ref: string,
+  about: { readonly base: URL; readonly authorization: string | undefined; readonly signal: AbortSignal },
+): Promise<Head | null> {
+  if (/^[0-9a-f]{40}$/.test(ref)) return { commit: ref, branch: ref };
+  const prefixes = [`refs/heads/${ref}`, `refs/tags/${ref}`];
+  const listed = await listRefs({ ...about, option: 'peel', prefixes, maxBytes: maxListBytes }).catch(() => null);
+  if (listed === null || listed.status !== 200 || listed.isCut) return null;
+  const commits = commitsOf(listed.bytes);
+  const commit = prefixes.map((name) => commits.get(name)).find((id) => id !== undefined);
+  return commit === undefined ? null : { commit, branch: ref };
+}
+
+/** Reads the answer to `ls-refs` (gitprotocol-v2): lines `ID REF`, for annotated tags with `peeled:COMMIT`. Maps each ref to its commit. */
+function commitsOf(list: Buffer): ReadonlyMap<string, string> {
+  const commits = new Map<string, string>();
+  try {
+    for (const line of readPktLines(list)) {
+      if (typeof line === 'string') continue;
+      const [, id, ref, peeled] = /^([0-9a-f]{40}) (\S+)(?:.* peeled:([0-9a-f]{40}))?/.exec(lineText(line)) ?? [];
+      if (id !== undefined && ref !== undefined) commits.set(ref, peeled ?? id);
+    }
+  } catch (error) {
+    // The host does not speak version 2 of the protocol, or answers something else.
+    if (!(error instanceof NotGit)) throw error;
+  }
+  return commits;
 }

@@ -1,5 +1,5 @@
 /** Chooses the credential with which a run may read a repository, and asks the code host which repositories the run can read. */
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import type { CodeHostCredentialKind } from '@runyard/contract/team/code-hosts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
@@ -13,7 +13,7 @@ import {
   uuid,
 } from '../../platform/store/database/statement.ts';
 import type { RunActor } from '../access/actor.ts';
-import { askRepositories, type RepositoryAnswer } from './ask-repositories.ts';
+import { askRepositories, type RepositoryAnswer, type RepositoryAtRef } from './ask-repositories.ts';
 import type { ChosenCredential } from './credential.ts';
 import { apiOf, type CodeHostApi, openInstallationTokens } from './installation-tokens.ts';
 import { sealPurpose } from './records.ts';
@@ -26,7 +26,7 @@ export interface CodeHosts {
    * Asks the code host for repositories, with the credentials of this user. The answers are in the order of the repositories. The requests
    * take 10 s at most.
    */
-  ask(user: CodeHostUser, repositories: readonly Repository[]): Promise<RepositoryAnswer[]>;
+  ask(user: CodeHostUser, repositories: readonly RepositoryAtRef[]): Promise<RepositoryAnswer[]>;
   /**
    * Returns those of the repositories that the person or service account cannot read: neither with its personal credentials, nor with those
    * of the team, nor without a credential. A repository counts as not readable if the code host does not answer.
@@ -142,7 +142,7 @@ export function openCodeHosts({ db, vault, template, apiUrl, now = Date.now }: C
     return withheld === undefined ? chosen : { kind: 'none', withheld };
   };
 
-  const ask = (user: CodeHostUser, repositories: readonly Repository[]) =>
+  const ask = (user: CodeHostUser, repositories: readonly RepositoryAtRef[]) =>
     askRepositories(repositories, { urlOf, credentialFor: (repository) => credentialFor(user, repository) });
 
   return {

@@ -1,4 +1,4 @@
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import { basicAuthorization, type UsableCredential } from './credential.ts';
 import { lineText, NotGit, readPktLines } from './pkt-line.ts';
 import { askForRefs, refusalOf } from './refs.ts';

@@ -1,7 +1,7 @@
 /** Requests tokens for the installations of GitHub Apps. A token is cached in this process until shortly before it expires. */
 
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import { askCodeHost, type HostAnswer } from './ask.ts';
 import type { ChosenCredential } from './credential.ts';
 

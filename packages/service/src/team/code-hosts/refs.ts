@@ -1,7 +1,8 @@
 /** Sends the first request of git's smart HTTP protocol: `GET info/refs`. */
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import { askCodeHost, type HostAnswer } from './ask.ts';
 import type { UsableCredential } from './credential.ts';
+import { writePktLines } from './pkt-line.ts';
 import { followed, withPath } from './url.ts';
 
 const maxRedirects = 3;
@@ -39,6 +40,42 @@ export async function askForRefs(
     }
     url = next;
   }
+}
+
+interface ListQuestion extends Pick<RefsQuestion, 'authorization' | 'signal' | 'maxBytes'> {
+  /** Clone URL, after redirects. */
+  readonly base: URL;
+  /** `symrefs` or `peel` of ls-refs. */
+  readonly option: 'symrefs' | 'peel';
+  /** The host lists the refs whose names begin with one of these texts. */
+  readonly prefixes: readonly string[];
+}
+
+/** Lists refs with the command `ls-refs` of version 2 of git's protocol (gitprotocol-v2). Rejects if the host cannot be reached. */
+export function listRefs({
+  base,
+  authorization,
+  option,
+  prefixes,
+  signal,
+  maxBytes,
+}: ListQuestion): Promise<HostAnswer> {
+  const named = prefixes.map((prefix) => `ref-prefix ${prefix}`);
+  const body = writePktLines(['command=ls-refs', 'delimiter', option, ...named, 'flush']);
+  return askCodeHost({
+    url: withPath(base, '/git-upload-pack'),
+    method: 'POST',
+    headers: {
+      'git-protocol': 'version=2',
+      'content-type': 'application/x-git-upload-pack-request',
+      'content-length': String(body.length),
+      accept: 'application/x-git-upload-pack-result',
+      ...(authorization ? { authorization } : {}),
+    },
+    body,
+    signal,
+    maxBytes,
+  });
 }
 
 /** Returns the reason if the status of an answer means that the code host refuses a repository; otherwise null. */

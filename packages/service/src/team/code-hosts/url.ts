@@ -1,4 +1,4 @@
-import type { Repository } from '@runyard/contract/environments/environments';
+import { Repository } from '@runyard/contract/environments/repositories';
 
 /** Returns the clone URL of a repository on the code host, from the setting RUNYARD_CODE_HOST_URL. */
 export function codeHostUrl(template: string, repository: Repository): URL {
@@ -6,6 +6,24 @@ export function codeHostUrl(template: string, repository: Repository): URL {
     .replaceAll('{owner}', encodeURIComponent(repository.owner))
     .replaceAll('{repo}', encodeURIComponent(repository.repo));
   return new URL(filled);
+}
+
+/**
+ * Returns the repository at an address that a person gives: of its page, or of its clone by HTTPS or SSH. Returns undefined if the address
+ * does not lead to the code host of the template.
+ */
+export function repositoryAt(template: string, address: string): Repository | undefined {
+  const scp = /^git@([^/:]+):([^:]+)$/.exec(address.trim());
+  const url = URL.parse(scp === null ? address.trim() : `ssh://git@${scp[1]}/${scp[2]}`);
+  if (url === null || !['https:', 'http:', 'ssh:'].includes(url.protocol)) return undefined;
+  const path = url.pathname.replace(/\/+$/, '').replace(/\.git$/, '');
+  const [owner, repo] = path.split('/').slice(-2);
+  const { success, data } = Repository.safeParse({ owner, repo });
+  if (!success) return undefined;
+  const known = codeHostUrl(template, data);
+  // The port of SSH is not the port of HTTPS.
+  const isSameHost = url.protocol === 'ssh:' ? url.hostname === known.hostname : url.host === known.host;
+  return isSameHost && known.pathname.replace(/\.git$/, '').endsWith(path) ? data : undefined;
 }
 
 /** Returns the host that receives the credentials of a repository: in lower case, with the port if the URL has one. */

@@ -1,16 +1,19 @@
-import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
+import type { CreateEnvironmentRequest, EnvironmentConfig } from '@runyard/contract/environments/environments';
 import { maxEnvironments } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
+import type { Settings } from '@runyard/contract/settings/settings';
+import { invalid, notFound, Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { type FindWaiting, withWaiting } from '../access/contents/waiting-after-change.ts';
 import { serve, serveOnce } from '../access/serve.ts';
 import { isUid } from '../access/teams/uid.ts';
+import { codeHostUrl, hostOf, repositoryAt } from '../code-hosts/url.ts';
 import { type ContentPolicy, refusedByPolicy } from '../content-policy/content-policy.ts';
 import { createEnvironment, deleteEnvironment, listEnvironments, readEnvironment } from './environments.ts';
 import { type RefusedSecrets, type ReplaceDeps, replaceEnvironment } from './replace.ts';
 
 export interface EnvironmentRouteDeps extends ReplaceDeps {
+  readonly settings: Pick<Settings, 'RUNYARD_CODE_HOST_URL'>;
   readonly contentPolicy?: ContentPolicy;
   readonly findWaiting: FindWaiting;
 }
@@ -18,9 +21,32 @@ export interface EnvironmentRouteDeps extends ReplaceDeps {
 const refusedSecrets = (refusal: RefusedSecrets): Refusal =>
   refusal.kind === 'forbidden' ? refuse('not_authorized', { detail: refusal.detail }) : invalid(refusal.faults);
 
+/** Returns the configuration with owner and name of each repository. Refuses addresses that do not lead to the code host. */
+function withNames({ config }: CreateEnvironmentRequest, template: string): EnvironmentConfig | Refusal {
+  const { github_repos, ...others } = config;
+  if (github_repos === undefined) return others;
+  const named = github_repos.map(({ url, owner = '', repo = '', ...more }) => {
+    const found = url === undefined ? { owner, repo } : repositoryAt(template, url);
+    return found && { ...found, ...more };
+  });
+  const host = hostOf(codeHostUrl(template, { owner: 'owner', repo: 'repo' }));
+  const faults = named.flatMap((each, index) =>
+    each === undefined
+      ? [
+          {
+            path: `config.github_repos.${index}.url`,
+            message: `must be the address of a repository on ${host} (RUNYARD_CODE_HOST_URL), such as https://${host}/owner/repo`,
+          },
+        ]
+      : [],
+  );
+  return faults.length > 0 ? invalid(faults) : { ...others, github_repos: named.filter((each) => each !== undefined) };
+}
+
 /** Routes that list, create, read, replace and delete environments. */
 export function environmentRoutes(deps: EnvironmentRouteDeps): readonly ServedRoute[] {
   const { db, vault, contentPolicy, lastRuns, checkSecrets, findWaiting } = deps;
+  const template = deps.settings.RUNYARD_CODE_HOST_URL;
   const readRuns = lastRuns.ofEnvironments;
   /** Asks the content policy about the setup commands, outside of transactions; returns null if it allows them. */
   const refuseCommands = async (teamId: string, { setup_commands }: EnvironmentConfig): Promise<Refusal | null> => {
@@ -35,14 +61,18 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): readonly ServedRo
     })),
 
     serveOnce(routes.createEnvironment, {
-      check: async ({ principal, body: { config } }) => {
+      check: async ({ principal, body }) => {
+        const config = withNames(body, template);
+        if (config instanceof Refusal) return config;
         const refused = await refuseCommands(principal.teamId, config);
         if (refused) return refused;
         const secrets = await checkSecrets(db, vault, principal, config.secrets ?? [], []);
         return secrets && refusedSecrets(secrets);
       },
       work: async (tx, { principal, body }) => {
-        const made = await createEnvironment(tx, principal, body.config, readRuns);
+        const config = withNames(body, template);
+        if (config instanceof Refusal) return config;
+        const made = await createEnvironment(tx, principal, config, readRuns);
         if (made !== 'too_many') return made;
         return refuse('conflict', { detail: `A team has at most ${maxEnvironments} environments; delete one.` });
       },
@@ -56,9 +86,11 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): readonly ServedRo
     serve(routes.updateEnvironment, async ({ params, body, principal }) => {
       const { uid } = params;
       if (!isUid(uid)) return notFound('environment');
-      const refused = await refuseCommands(principal.teamId, body.config);
+      const config = withNames(body, template);
+      if (config instanceof Refusal) return config;
+      const refused = await refuseCommands(principal.teamId, config);
       if (refused) return refused;
-      const outcome = await replaceEnvironment(deps, principal, uid, body.config);
+      const outcome = await replaceEnvironment(deps, principal, uid, config);
       switch (outcome.kind) {
         case 'replaced':
           return await withWaiting(outcome.environment, findWaiting(db, principal, 'environment', uid));

@@ -1,4 +1,4 @@
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 /** Path of the git gateway below the server root. */
 export const gitGatewayPath = '/api/v1/gateway/git';
 

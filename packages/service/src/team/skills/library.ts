@@ -1,5 +1,5 @@
 /** Reads the skills of repositories from the code host, and caches them in this process. */
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import type { CodeHosts } from '../code-hosts/code-hosts.ts';
 import type { ChosenCredential } from '../code-hosts/credential.ts';
 import { makeCache } from './cache.ts';

@@ -1,4 +1,4 @@
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import { maxListedRepositories } from '@runyard/contract/limits';
 import type { AgentItem, AgentSortField, AgentVariant } from '@runyard/contract/team/agents';
 import { isAtLeast } from '@runyard/contract/wire/access';

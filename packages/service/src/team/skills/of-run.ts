@@ -5,7 +5,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import { maxSkillBytes } from '@runyard/contract/limits';
 import { type DefinedSkill, definedSkillSpec, parseDefinedSkill } from '@runyard/definitions/defined-skill';
 import { createByteMask } from '@runyard/system/redaction/mask-bytes';

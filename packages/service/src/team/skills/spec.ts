@@ -1,4 +1,4 @@
-import { Repository } from '@runyard/contract/environments/environments';
+import { Repository } from '@runyard/contract/environments/repositories';
 
 /** A skill as a request names it. */
 export interface SkillSpec {

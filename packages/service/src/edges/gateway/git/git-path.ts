@@ -1,4 +1,4 @@
-import { Repository } from '@runyard/contract/environments/environments';
+import { Repository } from '@runyard/contract/environments/repositories';
 import { gitGatewayPath } from '../../../team/environments/git-path.ts';
 
 /** A request of git's smart HTTP protocol (gitprotocol-http); other requests to a code host are refused. */

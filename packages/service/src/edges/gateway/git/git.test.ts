@@ -70,6 +70,8 @@ async function start(options: FakeGitHostOptions = {}, changes: Partial<GitGatew
   app = Fastify({ forceCloseConnections: true });
   await registerGitGateway(app, {
     codeHostUrl: host.template,
+    allowedNetworks: [],
+    resolve: async () => [],
     authenticateRunToken: async (given) => (given === token ? session : null),
     repositoriesOf: async () => [{ owner: 'acme', repo: 'site' }],
     credentialFor: async () => ({ kind: 'none' }),

@@ -1,4 +1,4 @@
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import { maxGitRequestsAtOnce, maxPushBytes } from '@runyard/contract/limits';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { closedSignal } from '../../../platform/bodies/answered-client.ts';
@@ -15,9 +15,12 @@ import type { GatewayLog } from '../models/gateway.ts';
 import { passOn } from '../models/pass-on.ts';
 import { type GitRequest, gitRequestOf } from './git-path.ts';
 import { type CodeHostAnswer, openCodeHost } from './git-upstream.ts';
+import { answerLfs } from './lfs.ts';
+import type { LfsHostDeps } from './lfs-host.ts';
+import { type LfsRequest, lfsRequestOf } from './lfs-request.ts';
 import { type AnsweredPush, admitPush, type PushRecord } from './push.ts';
 
-export interface GitGatewayDeps {
+export interface GitGatewayDeps extends LfsHostDeps {
   /** Value of RUNYARD_CODE_HOST_URL. */
   readonly codeHostUrl: string;
   authenticateRunToken(token: string): Promise<RunSession | null>;
@@ -28,7 +31,7 @@ export interface GitGatewayDeps {
   readonly pushes: PushRecord;
   readonly bodies: BodyBudget;
   readonly log: GatewayLog;
-  /** Largest push. Default: 2 GB. */
+  /** Largest push, and largest file of Git LFS. Default: 2 GB. */
   readonly maxPushBytes?: number;
   /** Maximum of concurrent requests of one execution in this process. Default: `maxGitRequestsAtOnce`. */
   readonly maxInFlight?: number;
@@ -39,7 +42,7 @@ export interface GitGatewayDeps {
 interface Admitted {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
-  readonly wanted: GitRequest;
+  readonly wanted: GitRequest | LfsRequest;
   readonly holder: RunSession;
   readonly chosen: UsableCredential;
   readonly ownHeaders: Readonly<Record<string, string>>;
@@ -52,7 +55,7 @@ const tell = (reply: FastifyReply, status: number, message: string): FastifyRepl
 const answerHeaders = ['content-type', 'content-length', 'content-encoding', 'cache-control', 'expires', 'pragma'];
 
 /**
- * Registers the git gateway: `/api/v1/gateway/git/{owner}/{repo}.git/…`, smart HTTP in both directions, for the repositories
+ * Registers the git gateway: `/api/v1/gateway/git/{owner}/{repo}.git/…`, smart HTTP and Git LFS in both directions, for the repositories
  * of the run's environment. The run token is the bearer key or the password. The credential of the code host never leaves the service.
  */
 export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayDeps): Promise<void> {
@@ -67,7 +70,7 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
     scope.removeAllContentTypeParsers();
     // Packs are streamed: no body is read here.
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
-    scope.route({ method: ['GET', 'POST'], url: `${gitGatewayPath}/*`, logLevel: 'silent', handler });
+    scope.route({ method: ['GET', 'POST', 'PUT'], url: `${gitGatewayPath}/*`, logLevel: 'silent', handler });
   });
 
   async function handler(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -86,8 +89,10 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
     reply.raw.once('close', leave);
     if (reply.raw.destroyed) leave();
     const [path = '', query = ''] = (request.raw.url ?? '').split('?');
-    const wanted = gitRequestOf(request.method, path, new URLSearchParams(query));
-    if (wanted === undefined) return tell(reply, 404, 'The gateway speaks smart HTTP only: clone, fetch and push.');
+    const parameters = new URLSearchParams(query);
+    const wanted = gitRequestOf(request.method, path, parameters) ?? lfsRequestOf(request.method, path, parameters);
+    if (wanted === undefined)
+      return tell(reply, 404, 'The gateway speaks smart HTTP and Git LFS only: clone, fetch and push.');
     const { owner, repo } = wanted.repository;
     const allowed = await deps.repositoriesOf(holder.executionId);
     if (!allowed.some((each) => each.owner === owner && each.repo === repo)) {
@@ -99,7 +104,9 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
     const ownHeaders: Record<string, string> = {};
     for (const [name, value] of Object.entries(reply.getHeaders())) ownHeaders[name] = String(value);
     reply.hijack();
-    const work = relay({ request, reply, wanted, holder, ownHeaders, chosen }).catch((error: unknown) => {
+    const admitted = { request, reply, holder, ownHeaders, chosen };
+    const relayed = 'service' in wanted ? relay({ ...admitted, wanted }) : relayLfs({ ...admitted, wanted });
+    const work = relayed.catch((error: unknown) => {
       deps.log.error({ err: error, run_id: holder.runId }, 'the git gateway failed');
       reply.raw.destroy();
     });
@@ -107,7 +114,18 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
     return reply;
   }
 
-  async function relay(admitted: Admitted): Promise<void> {
+  async function relayLfs(admitted: Admitted & { readonly wanted: LfsRequest }): Promise<void> {
+    const { reply, wanted, holder: session, chosen } = admitted;
+    const credential = chosen.kind === 'credential' ? chosen.credential : undefined;
+    const host = { base: codeHostUrl(deps.codeHostUrl, wanted.repository), credential };
+    const limit = deps.maxPushBytes ?? maxPushBytes;
+    const signal = AbortSignal.any([closedSignal(reply.raw), inFlight.signal]);
+    const { status, why } = await answerLfs({ ...deps, limit }, { ...admitted, session, host, signal });
+    const repository = `${wanted.repository.owner}/${wanted.repository.repo}`;
+    deps.log.info({ run_id: session.runId, repository, step: wanted.kind, status, why }, 'Git LFS request');
+  }
+
+  async function relay(admitted: Admitted & { readonly wanted: GitRequest }): Promise<void> {
     const { reply, wanted, holder, chosen } = admitted;
     const credential = chosen.kind === 'credential' ? chosen.credential : undefined;
     const fields = {

@@ -1,7 +1,7 @@
 /** Reads the beginning of a push before any byte is forwarded, and decides whether the push is allowed. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Readable, Transform } from 'node:stream';
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import { maxBranchesOfPush } from '@runyard/contract/limits';
 import { AttemptOver } from '../../../runs/executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../../runs/executions/run-tokens/sessions.ts';

@@ -1,6 +1,6 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { allowedHostsOf } from '@runyard/contract/egress/network';
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { EnvironmentRepository, Repository } from '@runyard/contract/environments/repositories';
 import { runnerOf } from '@runyard/contract/runs/runner';
 import { type ErrorDetail, errorSlug } from '@runyard/contract/wire/errors';
 import type { Signer } from '../../../platform/secrets/signer.ts';
@@ -66,10 +66,7 @@ const version = 2;
 
 export interface NamedObjects {
   /** Returns the head commit and the name of the mirror of a repository; an empty object if they are unknown at the moment. */
-  mirrorOf(repository: {
-    readonly owner: string;
-    readonly repo: string;
-  }): Pick<AgentTask['repositories'][number], 'head' | 'mirror'>;
+  mirrorOf(repository: EnvironmentRepository): Pick<AgentTask['repositories'][number], 'head' | 'mirror'>;
   readonly prepared: Pick<AgentTask, 'prepared_workspace'>;
 }
 
@@ -92,22 +89,21 @@ export function nameKeptObjects(
   const nameOf = (purpose: string, parts: unknown): string =>
     signing.nameOf(`worker cache ${purpose}`, JSON.stringify(parts));
   const readable = answers.filter((answer) => answer.kind === 'readable');
-  const clonable = readable.flatMap(({ repository, url, credentialId, head }) =>
-    head === null ? [] : [{ ...repository, url, credentialId, head }],
-  );
+  const clonable = readable.flatMap(({ head, ...readable }) => (head === null ? [] : [{ ...readable, head }]));
   const config = row.environment_config ?? {};
   const isWhole = clonable.length === (config.github_repos ?? []).length;
   const mayHaveSecrets = !isEmpty(row.config.secrets) || !isEmpty(Reflect.get(config, 'secrets'));
   const allowedHosts = allowedHostsOf(config.network).sort();
   const hasSetup = clonable.length > 0 || !isEmpty(config.setup_commands);
   return {
-    mirrorOf: ({ owner, repo }) => {
-      const repository = clonable.find((each) => each.owner === owner && each.repo === repo);
-      if (repository === undefined) return {};
-      return {
-        head: repository.head,
-        mirror: nameOf('mirror', [version, teamId, repository.url, repository.credentialId]),
-      };
+    mirrorOf: (repository) => {
+      const found = clonable.find((each) => each.repository === repository);
+      if (found === undefined) return {};
+      const { owner, repo, lfs, submodules, path, ...others } = repository;
+      // A mirror has the latest commit of the default branch, with all files.
+      const isUsual = Object.keys(others).length === 0;
+      const mirror = nameOf('mirror', [version, teamId, found.url, found.credentialId]);
+      return { head: found.head, ...(isUsual ? { mirror } : {}) };
     },
     prepared:
       isWhole && hasSetup && !mayHaveSecrets && row.environment_uid !== null
@@ -119,7 +115,7 @@ export function nameKeptObjects(
                 [row.executor_kind, row.executor_uid],
                 row.environment_uid,
                 setupContents(row),
-                clonable.map(({ owner, repo, url, credentialId, head }) => [owner, repo, url, credentialId, head]),
+                clonable.map(({ repository, url, credentialId, head }) => [repository, url, credentialId, head]),
                 config.setup_commands ?? [],
                 Object.entries(config.variables ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)),
                 ...(allowedHosts.length > 0 ? [allowedHosts] : []),

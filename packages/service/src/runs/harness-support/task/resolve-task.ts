@@ -227,11 +227,11 @@ export async function resolveTask(
     author,
     ...(childRuns ? { child_runs: childRuns } : {}),
     ...(row.parent_id ? { parent_run: { run_id: row.parent_id, title: row.parent_title ?? '' } } : {}),
-    repositories: repositories.map(({ owner, repo }) => ({
-      owner,
-      repo,
-      gateway_path: gatewayPathOf({ owner, repo }),
-      ...namedObjects?.mirrorOf({ owner, repo }),
+    repositories: repositories.map((repository) => ({
+      ...repository,
+      url: deps.codeHosts.urlOf(repository).href,
+      gateway_path: gatewayPathOf(repository),
+      ...namedObjects?.mirrorOf(repository),
     })),
     ...(granted.secrets.length > 0 ? { secrets: granted.secrets } : {}),
     ...(granted.redact.length > 0 ? { redact: granted.redact } : {}),

@@ -1,5 +1,5 @@
 import type { OpenPullRequest, OpenPullRequestResponse } from '@runyard/contract/agent/pull-requests';
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import { maxPullRequestsOfRun } from '@runyard/contract/limits';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer } from '../../../platform/store/database/statement.ts';

@@ -1,5 +1,5 @@
 /** Records the pushes of a run in a table, in the run's timeline, and in the audit log of the run's team. */
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import { maxBranchesOfPush, maxPushedBranches, maxRefusedPushesShown } from '@runyard/contract/limits';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, text } from '../../../platform/store/database/statement.ts';

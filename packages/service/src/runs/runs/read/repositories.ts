@@ -1,4 +1,4 @@
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, json, nullable } from '../../../platform/store/database/statement.ts';
 import { configOfRun } from '../../../team/environments/config-of-run.ts';

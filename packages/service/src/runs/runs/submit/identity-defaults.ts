@@ -1,4 +1,4 @@
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import { workerName } from '@runyard/contract/workers/worker-name';
 import { type Fault, notUsable } from '../../../platform/fault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';

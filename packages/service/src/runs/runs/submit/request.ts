@@ -2,7 +2,7 @@
 
 import { randomUUIDv7 } from 'node:crypto';
 import { builtinHarness } from '@runyard/contract/agent/harness-presets/builtin';
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { RunSourceType } from '@runyard/contract/runs/states';

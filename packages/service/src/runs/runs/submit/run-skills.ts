@@ -1,4 +1,4 @@
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import { maxSkillsOfRun } from '@runyard/contract/limits';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';

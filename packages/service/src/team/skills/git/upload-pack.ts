@@ -3,7 +3,7 @@
  * program. So an answer can be cut at an exact number of bytes, and no argument, variable or file of another program contains the
  * credential.
  */
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import { maxRepositoryPackBytes } from '@runyard/contract/limits';
 import { askCodeHost, type HostAnswer } from '../../code-hosts/ask.ts';
 import { basicAuthorization, type UsableCredential } from '../../code-hosts/credential.ts';

@@ -2,7 +2,7 @@
  * Reads which branches are sources of factories. A sync applies the files of such a branch with the rights of the person who
  * configured the source. So no run may push to such a branch.
  */
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
 

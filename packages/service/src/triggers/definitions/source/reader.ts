@@ -1,5 +1,5 @@
 /** Reads definitions from the code host. Limits how many are read at the same time. */
-import type { Repository } from '@runyard/contract/environments/environments';
+import type { Repository } from '@runyard/contract/environments/repositories';
 import type { FactorySyncFault } from '@runyard/contract/factories/factory-sources';
 import { readDefinition } from '@runyard/definitions/read-definition';
 import { storedFiles } from '@runyard/definitions/stored-files';

@@ -1,5 +1,5 @@
 /** Sets and removes the sources of factories. */
-import { Repository } from '@runyard/contract/environments/environments';
+import { Repository } from '@runyard/contract/environments/repositories';
 import type { FactorySync, SetFactorySourceRequest } from '@runyard/contract/factories/factory-sources';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { type Author, recordChange } from '../../../team/access/audit/record.ts';
