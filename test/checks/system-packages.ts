@@ -54,6 +54,7 @@ const wanted: readonly WantedPackage[] = [
       isOnPath('chromium-headless-shell') ||
       (isOnPath('chromium') && !(canInstall() && isKnown('chromium-headless-shell'))),
   },
+  { name: 'git-lfs', isThere: () => isOnPath('git-lfs') },
   { name: 'nginx-light', otherwise: 'nginx', isThere: () => existsSync('/usr/sbin/nginx') || isOnPath('nginx') },
   { name: 'caddy', isThere: () => isOnPath('caddy') },
   { name: 'python3-venv', isThere: canInstallPython },

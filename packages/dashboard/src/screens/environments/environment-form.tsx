@@ -47,9 +47,19 @@ const member = <N extends string, V>(name: N, value: V | undefined): { readonly 
 const unlessNone = <V extends object>(value: V, before: unknown): V | undefined =>
   Object.keys(value).length === 0 && before === undefined ? undefined : value;
 
-function repositoryOf(text: string): { owner: string; repo: string } {
-  const [owner = '', ...rest] = text.trim().split('/');
-  return { owner, repo: rest.join('/') };
+type Repositories = NonNullable<Environment['config']['github_repos']>;
+
+const textOfRepository = ({ owner, repo, ref }: Repositories[number]): string =>
+  `${owner}/${repo}${ref === undefined ? '' : `@${ref}`}`;
+
+/** Reads `owner/repo`, `owner/repo@ref` or an address. The other members of a repository stay as they were. */
+function repositoryOf(text: string, before: Repositories): NonNullable<Config['github_repos']>[number] {
+  const given = text.trim();
+  if (/^(?:[a-z]+:\/\/|git@)/.test(given)) return { url: given };
+  const [, owner = given, repo = '', ref] = /^([^/]*)\/([^@]*)(?:@(.*))?$/.exec(given) ?? [];
+  const same = before.filter((each) => each.owner === owner && each.repo === repo);
+  const { ref: _ref, ...known } = same.find((each) => textOfRepository(each) === given) ?? same[0] ?? {};
+  return { ...known, owner, repo, ...(ref === undefined ? {} : { ref }) };
 }
 
 /** Creates an environment, or changes the given environment. Does not change members that the form does not show. */
@@ -61,7 +71,7 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
   const config = environment?.config;
   const [isBusy, setBusy] = useState(false);
   const [repos, setRepos] = useState<readonly string[]>(
-    config?.github_repos?.map(({ owner, repo }) => `${owner}/${repo}`) ?? (config ? [] : ['']),
+    config?.github_repos?.map(textOfRepository) ?? (config ? [] : ['']),
   );
   const [setup, setSetup] = useState<readonly string[]>(config?.setup_commands ?? (config ? [] : ['']));
   const [hosts, setHosts] = useState<readonly string[]>(config?.network?.allowed_hosts ?? []);
@@ -91,7 +101,13 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
     const next: Config = {
       ...others,
       name: String(data.get('name')).trim(),
-      ...member('github_repos', unlessNone(filled(repos).map(repositoryOf), config?.github_repos)),
+      ...member(
+        'github_repos',
+        unlessNone(
+          filled(repos).map((text) => repositoryOf(text, config?.github_repos ?? [])),
+          config?.github_repos,
+        ),
+      ),
       ...member('setup_commands', unlessNone(filled(setup), config?.setup_commands)),
       ...member('description', textOf(data, 'description')),
       ...member('docker_image', textOf(data, 'docker_image')),
@@ -150,8 +166,8 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
           path="config.github_repos"
           values={repos}
           set={setRepos}
-          placeholder="owner/repo"
-          hint="Cloned into the workspace before the setup"
+          placeholder="owner/repo@branch"
+          hint="Cloned into the workspace before the setup. The branch, tag or commit after @ may be absent. An address of the code host works too"
         />
         <Rows
           legend="Setup commands"
