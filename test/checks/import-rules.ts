@@ -58,8 +58,8 @@ export const serviceFloors: readonly Floor[] = [
     name: 'team',
     rooms: [
       ['acceptances', 'skills'],
-      ['code-hosts', 'environments', 'mcp', 'saved-views', 'stored-secrets', 'usage'],
-      ['models'],
+      ['environments', 'mcp', 'saved-views', 'stored-secrets', 'usage'],
+      ['code-hosts', 'models'],
       ['access', 'content-policy', 'redaction'],
     ],
   },
