@@ -3,6 +3,7 @@ import { afterAll } from 'vitest';
 import type { FakeGitHost } from './fakes/git-host.ts';
 import { describeArtifacts } from './runs/artifacts.ts';
 import { describeEndToEnd } from './runs/end-to-end.ts';
+import { describeExamples } from './runs/examples.ts';
 import { describeGeneratedClients } from './runs/generated-clients.ts';
 import { describePrivateRepositories, startPrivateHost } from './runs/private-repositories.ts';
 import { describeSchedulesCommandLine } from './runs/schedules-command-line.ts';
@@ -24,6 +25,7 @@ const options = async () => {
 describeSystem('runs', options, (system) => {
   describeEndToEnd(system);
   describeArtifacts(system);
+  describeExamples(system);
   describePrivateRepositories(
     system,
     later(() => host),
