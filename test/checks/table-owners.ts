@@ -65,6 +65,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   // Only a database trigger on `runs` writes this table.
   deleted_turns: { owner: 'executions' },
   environment_guests: { owner: 'environments' },
+  ended_members: { owner: 'access' },
   environment_invitations: { owner: 'environments' },
   environment_visitors: { owner: 'environments' },
   environments: { owner: 'environments', readers: ['harness-support', 'runs', 'executions'] },

@@ -1,4 +1,6 @@
 import { mkdtemp, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseSettings } from '@runyard/contract/settings/settings';
@@ -34,4 +36,21 @@ test('doctor reports the line and the fault of a file with which the service wou
   const signOn = await checkSignOn(contextOf({ RUNYARD_OIDC_FILE: file }));
   expect(signOn).toMatchObject([{ level: 'bad', detail: expect.stringContaining('RUNYARD_OIDC_FILE') }]);
   expect(await checkSignOn(contextOf({}))).toEqual([]);
+});
+
+test('doctor asks the identity providers what they publish', async () => {
+  const published = createServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ issuer, authorization_endpoint: `${url}/auth`, token_endpoint: `${url}/token` }));
+  });
+  await new Promise<void>((resolve) => published.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(published.address() as AddressInfo).port}`;
+  let issuer = url;
+  await writeFile(file, `providers: [{ id: acme, name: Acme, issuer: '${url}', client_id: runyard }]\n`);
+  const check = () => checkSignOn(contextOf({ RUNYARD_OIDC_FILE: file }));
+  expect(await check()).toMatchObject([{ level: 'good', detail: '1 providers answer, and rules for 0 teams' }]);
+  issuer = 'https://id.example.com/';
+  const detail = expect.stringContaining(`the file has the issuer ${url}, and the provider publishes ${issuer}`);
+  expect(await check()).toMatchObject([{ level: 'note', detail }]);
+  published.close();
 });

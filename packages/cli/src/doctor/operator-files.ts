@@ -1,7 +1,7 @@
 import { readPolicyFile } from '@runyard/service/content-policy-file';
 import { ageIfOld } from '@runyard/service/model-catalogue';
 import { readKnownModels } from '@runyard/service/operator-models';
-import { readSignOnFile } from '@runyard/service/sign-on-file';
+import { openSignOn } from '@runyard/service/sign-on';
 import type { Context } from '../context.ts';
 import type { Finding } from './finding.ts';
 
@@ -33,15 +33,24 @@ export async function checkContentPolicy(context: Pick<Context, 'settings'>): Pr
   return [{ name, level: 'good', detail: `${rules.length} rules${classifier ? ' and a classifier (not asked)' : ''}` }];
 }
 
-/** Reports faults of RUNYARD_OIDC_FILE. Sends no requests to the providers. */
+/** Reports faults of RUNYARD_OIDC_FILE, and reads what each provider publishes, as a sign-in does. */
 export async function checkSignOn(context: Pick<Context, 'settings'>): Promise<Finding[]> {
   const name = 'single sign-on';
   const file = context.settings.RUNYARD_OIDC_FILE;
   if (file === undefined) return [];
-  const read = await readSignOnFile(file);
+  const read = await openSignOn(file, { warn: () => {} });
   if (!read.ok) return [{ name, level: 'bad', detail: read.problems.join('\n') }];
-  const { providers, teams } = read.value;
-  return [
-    { name, level: 'good', detail: `${providers.length} providers (not asked), and rules for ${teams.length} teams` },
-  ];
+  const { providers, teams } = read.signOn;
+  const faults = await Promise.all(providers.map(async (each) => ({ name: each.name, reason: await each.check() })));
+  const wrong = faults.flatMap((each) => (each.reason === null ? [] : [`${each.name}: ${each.reason}`]));
+  if (wrong.length > 0)
+    return [
+      {
+        name,
+        level: 'note',
+        detail: `nobody can sign in with ${wrong.join('\n')}`,
+        fix: 'correct RUNYARD_OIDC_FILE or the provider (docs/sign-on.md), and restart the service',
+      },
+    ];
+  return [{ name, level: 'good', detail: `${providers.length} providers answer, and rules for ${teams.length} teams` }];
 }

@@ -9,6 +9,7 @@ import type { ListAgentsOfFactory } from './identities/identities.ts';
 import { identityRoutes } from './identity-routes.ts';
 import { keyRoutes } from './key-routes.ts';
 import { endManagementByHand } from './people/by-rules.ts';
+import { takeBackDays } from './people/members.ts';
 import { accessSearches } from './search.ts';
 import { confirmPeople, sealedRefreshTokens } from './sign-on/refresh.ts';
 import type { SignOnDeps } from './sign-on/sign-in.ts';
@@ -49,6 +50,11 @@ export function accessDomain(
         signOn.teams.map(({ team }) => team),
       );
       if (unknown.length > 0) log.warn({ teams: unknown }, 'RUNYARD_OIDC_FILE names teams that do not exist');
+      // Do not wait: the service works while a provider is away.
+      for (const { id, check } of signOn.providers)
+        void check().then((reason) => {
+          if (reason !== null) log.warn({ provider: id, reason }, 'people cannot sign in with an identity provider');
+        });
     },
     loops: async () => [confirmPeople(deps)],
     sealAgain: () => sealAgain(deps.db, deps.vault, sealedRefreshTokens),
@@ -57,6 +63,7 @@ export function accessDomain(
         { table: 'audit_days', isOver: `day < (now() AT TIME ZONE 'UTC')::date - 1` },
         { table: 'team_invitations', isOver: 'expires_at < now()' },
         { table: 'sign_on_uses', isOver: 'expires_at < now()' },
+        { table: 'ended_members', isOver: `ended_at < now() - interval '${takeBackDays} days'` },
       ],
       nightly: [
         {

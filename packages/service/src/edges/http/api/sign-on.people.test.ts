@@ -80,7 +80,7 @@ describe('a team that rules manage', () => {
 });
 
 describe('in the regular check at the provider', () => {
-  test('a person who has left the groups loses the team, its keys and sessions', async () => {
+  test('a person who has left the groups loses the team, its keys and sessions; the keys come back with the group within 30 days', async () => {
     const subject = newAccount(['g-makers']);
     const headers = sessionOf(await signOn(subject));
     const key = await newKeyOf(headers);
@@ -94,10 +94,54 @@ describe('in the regular check at the provider', () => {
     await expect.poll(async () => [await works(key), (await get(headers, '/session')).status]).toEqual([false, 401]);
     provider.accounts.set(subject, { name: 'P', groups: ['g-makers'] });
     sessionOf(await signOn(subject));
+    await expect.poll(() => works(key)).toBe(true);
+    expect((await get(headers, '/session')).status).toBe(401);
+  });
+
+  test('the keys of a person who comes back after 30 days stay ended', async () => {
+    const subject = newAccount(['g-makers']);
+    const key = await newKeyOf(sessionOf(await signOn(subject)));
+    provider.accounts.set(subject, { name: 'P', groups: [] });
+    await confirmAll();
+    await expect.poll(() => works(key)).toBe(false);
+    await db.query(`UPDATE ended_members SET ended_at = now() - interval '31 days'`);
+    provider.accounts.set(subject, { name: 'P', groups: ['g-makers'] });
+    sessionOf(await signOn(subject));
     expect(await works(key)).toBe(false);
   });
 
-  test('a person whom the provider refuses loses all keys and sessions at once, also a key in creation, and later the roles from rules', async () => {
+  test.each([
+    ['names no groups', {}],
+    ['names the groups elsewhere', { _claim_names: { groups: 'src1' } }],
+    ['has a claim of another type', { groups: 7 }],
+  ])(
+    'a person keeps role and keys if the answer %s, and is suspended when the time limit is reached',
+    async (_, claims) => {
+      const subject = newAccount(['g-makers']);
+      const headers = sessionOf(await signOn(subject));
+      const key = await newKeyOf(headers);
+      const [before] = await db.query('SELECT confirmed_until::text FROM sign_on_identities WHERE subject = $1', [
+        subject,
+      ]);
+      provider.accounts.set(subject, { name: 'P', groups: undefined as never });
+      provider.changeToken = (own) => signToken({ ...own, ...claims }, provider.key());
+      await confirmAll();
+      expect([await works(key), await roleIn(headers)]).toEqual([true, 'member']);
+      expect(
+        await db.query('SELECT confirmed_until::text FROM sign_on_identities WHERE subject = $1', [subject]),
+      ).toEqual([before]);
+      expect(service.logged.join('\n')).toContain('a provider does not report the groups of a person');
+      await db.query(`UPDATE sign_on_identities SET confirmed_until = now() WHERE subject = $1`, [subject]);
+      await db.query(`SELECT pg_notify('runyard_keys', '')`);
+      await expect.poll(() => works(key)).toBe(false);
+      provider.changeToken = null;
+      provider.accounts.set(subject, { name: 'P', groups: ['g-makers'] });
+      await confirmAll();
+      await expect.poll(() => works(key)).toBe(true);
+    },
+  );
+
+  test('a person whom the provider refuses is suspended at once, also with a key in creation, and gets the keys back by signing in', async () => {
     const subject = newAccount(['g-makers']);
     const own = await teamUidOf(service);
     const headers = sessionOf(await signOn(subject, { invitation: await invite(service, own, 'member') }));
@@ -108,6 +152,7 @@ describe('in the regular check at the provider', () => {
     );
     const teams = async () =>
       (await db.query('SELECT team_id FROM team_members WHERE user_id = $1', [identity?.user_id])).length;
+    const account = provider.accounts.get(subject);
     provider.accounts.delete(subject);
     await confirmAll();
     await expect.poll(async () => [await works(key), (await get(headers, '/session')).status]).toEqual([false, 401]);
@@ -121,12 +166,45 @@ describe('in the regular check at the provider', () => {
     );
     expect(await works(late)).toBe(false);
     await confirmPeople(service.deps).work(new AbortController().signal);
-    expect(await teams()).toBe(1);
-    expect(await db.query('SELECT FROM api_keys WHERE user_id = $1', [identity?.user_id])).toEqual([]);
     const [row] = await db.query('SELECT refresh_token, next_check_at FROM sign_on_identities WHERE subject = $1', [
       subject,
     ]);
     expect(row).toEqual({ refresh_token: null, next_check_at: null });
+    const audit = await db.query(`SELECT FROM audit_entries WHERE action = 'sign_on.suspend'`);
+    expect(audit.length).toBeGreaterThanOrEqual(2);
+
+    if (account !== undefined) provider.accounts.set(subject, account);
+    sessionOf(await signOn(subject));
+    await expect.poll(() => works(key)).toBe(true);
+    expect((await get(headers, '/session')).status).toBe(401);
+  });
+
+  test('a refusal that follows a lost answer suspends nobody before the time limit', async () => {
+    const subject = newAccount(['g-makers']);
+    const headers = sessionOf(await signOn(subject));
+    const key = await newKeyOf(headers);
+    const account = provider.accounts.get(subject);
+    provider.trouble = { path: /^\/token/, with: 502 };
+    await confirmAll();
+    const [soon] = await db.query(
+      `SELECT next_check_at < now() + interval '10 seconds' AS is_soon FROM sign_on_identities WHERE subject = $1`,
+      [subject],
+    );
+    expect(soon).toEqual({ is_soon: true });
+    provider.trouble = null;
+    // A provider that rotates tokens refuses the token of the lost answer in the same way.
+    provider.accounts.delete(subject);
+    await confirmAll();
+    expect([await works(key), await roleIn(headers)]).toEqual([true, 'member']);
+    const [row] = await db.query(
+      `SELECT refresh_token, next_check_at = confirmed_until AS waits FROM sign_on_identities WHERE subject = $1`,
+      [subject],
+    );
+    expect(row).toEqual({ refresh_token: null, waits: true });
+    if (account !== undefined) provider.accounts.set(subject, account);
+    sessionOf(await signOn(subject));
+    await confirmAll();
+    expect(await works(key)).toBe(true);
   });
 
   test('keys and sessions work for a limited time while the provider does not answer, and work again when it answers', async () => {

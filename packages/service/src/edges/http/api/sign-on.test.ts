@@ -75,7 +75,7 @@ describe('a rule gives its role only to a group with exactly the name in the rul
     ['a list in one text', { groups: ['g-others,g-leads'] }],
     ['a path that ends with it', { groups: ['/g-leads'] }],
     ['another claim', { groups: [], more: { group_names: ['g-leads'], roles: ['g-leads'] } }],
-    ['a thing that is no text', { groups: [{ id: 'g-leads' }, ['g-leads']] as never }],
+    ['a list in the list', { groups: [['g-leads'], { more: 'g-leads' }] as never }],
   ])('and gives no role for %s', async (_name, account) => {
     expect((await signOn(newAccount([], account))).status).toBe(403);
   });
@@ -85,7 +85,65 @@ describe('a rule gives its role only to a group with exactly the name in the rul
   });
 });
 
+test('two tabs of a browser can sign in at the same time, and each opens its own page', async () => {
+  const page = newPage();
+  const first = await begin({ next: '/runs/a' }, page);
+  const second = await begin({ next: '/runs/b' }, { ...page, ...{ cookie: first.cookie } });
+  const cookies = `${first.cookie}; ${second.cookie}`;
+  const subject = newAccount(['g-makers']);
+  for (const { url, next } of [
+    { url: first.url, next: '/runs/a' },
+    { url: second.url, next: '/runs/b' },
+  ]) {
+    const answer = await finish(cookies, await queryOf(url, subject));
+    expect([answer.status, answer.body.next]).toEqual([200, next]);
+  }
+});
+
+test('an answer for a state that did not begin in this browser does not end the sign-ins of the browser', async () => {
+  const { cookie, url } = await begin();
+  const refused = await finish(cookie, 'code=a&state=other');
+  expect([refused.status, refused.headers.getSetCookie()]).toEqual([403, []]);
+  sessionOf(await finish(cookie, await queryOf(url, newAccount(['g-makers']))));
+});
+
+test('a browser keeps the latest sign-ins only', async () => {
+  const begun: string[] = [];
+  let dropped: string[] = [];
+  for (let count = 0; count < 5; count += 1) {
+    const answer = await begin({}, { ...newPage(), ...{ cookie: begun.join('; ') } });
+    begun.push(answer.cookie);
+    dropped = answer.headers.getSetCookie().slice(1);
+  }
+  expect(dropped).toEqual([expect.stringMatching(new RegExp(`^${begun[0]?.split('=')[0]}=; .*Max-Age=0`))]);
+});
+
+test('an answer without groups signs nobody in by rules; the page and the log say why', async () => {
+  const answer = await signOn(newAccount([], { groups: undefined as never }));
+  const why = 'the answer has no claim groups';
+  expect([answer.status, answer.body.detail]).toEqual([403, expect.stringContaining(why)]);
+  expect(service.logged.join('\n')).toContain(why);
+});
+
+test('the log has the groups of a person whom no rule names', async () => {
+  expect((await signOn(newAccount(['/g-makers', 'x']))).status).toBe(403);
+  expect(service.logged.join('\n')).toMatch(/"groups":"2 groups, first \/g-makers, x"/);
+});
+
 describe('the answer of a provider', () => {
+  test('is refused with both values if its token has another issuer or client', async () => {
+    for (const [wrong, values] of [
+      [{ aud: 'other' }, ['client other', `client_id ${clientId}`]],
+      [{ iss: 'https://evil.example' }, ['issuer https://evil.example', `publishes ${provider.issuer}`]],
+    ] as const) {
+      provider.changeToken = (claims) => signToken({ ...claims, ...wrong }, provider.key());
+      const { detail } = (await signOn(newAccount(['g-leads']))).body;
+      for (const value of values) expect(detail).toContain(value);
+    }
+    provider.changeToken = (claims) => weakToken(claims, 'HS256');
+    expect((await signOn(newAccount(['g-leads']))).body.detail).toContain('signed with HS256');
+  });
+
   test('works once: neither the same answer nor its code works again in another browser', async () => {
     const subject = newAccount(['g-makers']);
     const { cookie, url } = await begin();
@@ -203,7 +261,7 @@ test('a sign-in answers 503 in time if the provider is slow, broken or unreachab
 
 test('an address that signs in too often is refused for a while, before the provider is called', async () => {
   const page = newPage();
-  const { cookie } = await begin({}, page);
+  const { cookie, url } = await begin({}, page);
   let over = await begin({}, page);
   let sent = 2;
   // Begin sign-ins until one is refused. On a slow machine, this takes more sign-ins than the limit, because the budget of the address is
@@ -213,7 +271,8 @@ test('an address that signs in too often is refused for a while, before the prov
   const before = provider.requests.length;
   expect([over.status, over.text]).toEqual([429, expect.stringContaining('Without a key, this address')]);
   expect(Number(over.headers.get('retry-after'))).toBeGreaterThan(0);
-  expect((await finish(cookie, 'code=a', page)).status).toBe(429);
+  const state = new URL(url).searchParams.get('state');
+  expect((await finish(cookie, `code=a&state=${state}`, page)).status).toBe(429);
   expect(provider.requests.length).toBe(before);
   expect((await begin()).status).toBe(200);
 });

@@ -17,6 +17,7 @@ import {
   type CookieForPage,
   cookieForSignOn,
   dropCookie,
+  dropOldSignOns,
   keepCookie,
   signOnCookieOf,
 } from '../server/session-cookie.ts';
@@ -32,9 +33,18 @@ const away = (name: string): Refusal =>
     detail: `${name} does not answer as it should. Try again; the operator of this service finds the reason in its log.`,
     headers: { 'retry-after': '5' },
   });
+const misconfigured = (name: string, reason: string): Refusal =>
+  refuse('resource_unavailable', {
+    status: 503,
+    detail: `Nobody can sign in with ${name} now: ${reason}. The operator of this service can correct it.`,
+  });
 
 function refuseSignIn(outcome: SignInRefusal, name: string): Refusal {
   if ('invitation' in outcome) return refuseAccept(outcome.invitation);
+  if (outcome.refused === 'no_groups')
+    return denied(
+      `${name} has signed you in, but does not say in which groups you are: ${outcome.why}. The operator of this service can correct it.`,
+    );
   if (outcome.refused === 'used') return denied(`The answer of ${name} was used already. ${beginAgain}`);
   return denied(
     `${name} has signed you in, but you are in no team here. Ask an administrator for an invitation, or for a group that a rule names.`,
@@ -50,7 +60,7 @@ type FinishSignOn = (
 
 /** Registers the routes. Returns the function that completes a sign-in. `query` is the query with which the provider sent the browser back. */
 export function registerSignOnRoutes(app: FastifyInstance, deps: ServiceDeps): FinishSignOn {
-  const { baseUrl, signOn, vault } = deps;
+  const { baseUrl, signOn, vault, log } = deps;
   const redirectUri = () => `${baseUrl()}${signOnPath}`;
   const { admitSignOn } = app.getDecorator<Authorizer>('authorizer');
   const exchanges = makeBuckets({ quota: maxExchangesPerSignOn, windowSeconds: signOnMinutes * 60 });
@@ -73,22 +83,24 @@ export function registerSignOnRoutes(app: FastifyInstance, deps: ServiceDeps): F
   }));
 
   addRoute(app, routes.startSignOn, async ({ body, request, reply }) => {
-    const cookie = cookieForSignOn(request, baseUrl());
+    const attempt = newAttempt(body);
+    const checks = checksOf(attempt);
+    const cookie = cookieForSignOn(request, baseUrl(), checks.state);
     if (typeof cookie === 'string') return denied(cookie);
     const provider = signOn.providers.find(({ id }) => id === body.provider);
     if (provider === undefined) return notFound('identity provider');
-    const attempt = newAttempt(body);
-    const url = await wait(request, provider.name, () => provider.authorizationUrl(checksOf(attempt), redirectUri()));
-    if (url === null) return away(provider.name);
-    reply.header(
-      'set-cookie',
-      keepCookie(cookie, sealAttempt(vault, attempt), new Date(attempt.endsAtMs).toISOString()),
-    );
+    const { name } = provider;
+    const begun = await wait(request, name, () => provider.authorizationUrl(checks, redirectUri()));
+    if (begun.kind !== 'url') return begun.isSetting ? misconfigured(name, begun.reason) : away(name);
+    const { url } = begun;
+    const kept = keepCookie(cookie, sealAttempt(vault, attempt), new Date(attempt.endsAtMs).toISOString());
+    reply.header('set-cookie', [kept, ...dropOldSignOns(request, cookie)]);
     return { url };
   });
 
   return async (query, sessionCookie, request, reply) => {
-    const cookie = cookieForSignOn(request, baseUrl());
+    const state = new URLSearchParams(query).get('state') ?? '';
+    const cookie = cookieForSignOn(request, baseUrl(), state);
     if (typeof cookie === 'string') return denied(cookie);
     const attempt = openAttempt(vault, signOnCookieOf(request, cookie) ?? '');
     const provider = signOn.providers.find(({ id }) => id === attempt?.provider);
@@ -103,17 +115,26 @@ export function registerSignOnRoutes(app: FastifyInstance, deps: ServiceDeps): F
       return provider.exchange(redirectUri(), query, checks);
     });
     // The service has not used the code, so the page can send the code again.
-    if (answer.kind === 'unavailable') return away(name);
+    if (answer.kind === 'unavailable') return answer.isSetting ? misconfigured(name, answer.reason) : away(name);
     const drop = dropCookie(cookie);
     reply.header('set-cookie', drop);
     if (answer.kind !== 'person')
       return denied(
         answer.kind === 'refused'
           ? `${name} has refused the sign-in (${answer.reason}). ${beginAgain}`
-          : `The answer of ${name} is not valid for this browser. ${beginAgain}`,
+          : `The answer of ${name} is not valid ${answer.isSetting ? `here: ${answer.reason}` : 'for this browser'}. ${beginAgain}`,
       );
     const outcome = await signInPerson(deps, provider, attempt, answer.person, originOf(request));
-    if (!('key' in outcome)) return refuseSignIn(outcome, name);
+    if (!('key' in outcome)) {
+      const { groups, subject } = answer.person;
+      const found =
+        groups.kind === 'unknown'
+          ? groups.why
+          : `${groups.names.length} groups, first ${groups.names.slice(0, 5).join(', ')}`;
+      const reason = 'invitation' in outcome ? outcome.invitation : outcome.refused;
+      log.warn({ provider: provider.id, subject, reason, groups: found.slice(0, 500) }, 'a sign-in was refused');
+      return refuseSignIn(outcome, name);
+    }
     const { key, session } = outcome;
     // Without `removeHeader`, `header` would add a second `Set-Cookie` and keep the first.
     reply.removeHeader('set-cookie').header('set-cookie', [drop, keepCookie(sessionCookie, key, session.expires_at)]);

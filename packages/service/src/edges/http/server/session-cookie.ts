@@ -1,5 +1,5 @@
 /** The cookie of a browser session, and the protection against forged requests from other sites (CSRF). */
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import { sessionCookie } from '@runyard/contract/team/browser-sessions';
 import { isLoopback } from '@runyard/system/address-rules';
 import type { FastifyRequest } from 'fastify';
@@ -93,21 +93,33 @@ export function cookieForPage(request: Request, baseUrl: string): CookieForPage 
 
 /**
  * Returns the cookie for the page that begins a sign-in with an identity provider, or the detail of a refusal. The provider sends the
- * browser back to the base URL.
+ * browser back to the base URL. `state` is the parameter of the authorization request: each sign-in has a cookie of its own, so that two
+ * tabs of a browser can sign in at the same time.
  */
-export function cookieForSignOn(request: Request, baseUrl: string): CookieForPage | string {
+export function cookieForSignOn(request: Request, baseUrl: string, state: string): CookieForPage | string {
   const cookie = cookieForPage(request, baseUrl);
   if (typeof cookie === 'string') return cookie;
   if (ownPageOf(request, baseUrl)?.origin !== URL.parse(baseUrl)?.origin)
     return `Open this service at ${baseUrl}: identity providers send the browser back there.`;
-  return { ...cookie, name: `${cookie.name}${signOnSuffix}` };
+  return { ...cookie, name: `${cookie.name}${signOnMark}${hash('sha256', state, 'base64url').slice(0, 12)}` };
 }
 
-const signOnSuffix = '-sign-on';
+const signOnMark = '-sign-on-';
+const maxSignOnCookies = 4;
 
 /** Returns the sign-in cookie that this browser sent; undefined if there is none. */
 export const signOnCookieOf = (request: Request, { name }: CookieForPage): string | undefined =>
   cookieOf(request, name);
+
+/** Returns the `Set-Cookie` headers that remove the oldest sign-ins of this browser, if it has many. Browsers send the oldest cookie first. */
+export function dropOldSignOns({ headers }: Request, { name, isSecure }: CookieForPage): string[] {
+  const [page = ''] = name.split(signOnMark);
+  const names = (headers.cookie ?? '').split(';').map((pair) => pair.trim().split('=')[0] ?? '');
+  const begun = names.filter((each) => each.startsWith(`${page}${signOnMark}`));
+  return begun
+    .slice(0, Math.max(0, begun.length + 1 - maxSignOnCookies))
+    .map((each) => dropCookie({ name: each, isSecure }));
+}
 
 const attributes = 'Path=/; HttpOnly; SameSite=Strict';
 

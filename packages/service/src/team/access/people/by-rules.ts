@@ -9,7 +9,7 @@ import { boolean, defineStatement, text, uuid } from '../../../platform/store/da
 import { type Author, recordChange } from '../audit/record.ts';
 import { teamHasRoomForMember } from '../teams/has-room.ts';
 import { insertMember } from './accept.ts';
-import { endMembership, giveRole, lockMember } from './members.ts';
+import { endMembership, giveRole, lockMember, takeBackEnd } from './members.ts';
 import { mayJoinAnother } from './own-teams.ts';
 
 const why = { managed_by: 'rules' };
@@ -88,10 +88,12 @@ async function applyRole(tx: Queryable, by: Author, person: RuledPerson, role: R
   const hasRoom = (await teamHasRoomForMember(tx, by.teamId, maxMembers)) && (await mayJoinAnother(tx, person.uid));
   if (!hasRoom) return false;
   await tx.query(insertMember, [by.teamId, person.uid, role]);
+  const joined = await lockMember(tx, by.teamId, person.uid);
+  const keys = joined === null ? 0 : await takeBackEnd(tx, by.teamId, joined.id);
   await recordChange(tx, by, {
     action: 'member.create',
     subject: { type: 'member', uid: person.uid, name: person.displayName },
-    after: { role, ...why },
+    after: { role, ...why, ...(keys > 0 ? { restored_keys: keys } : {}) },
   });
   return true;
 }

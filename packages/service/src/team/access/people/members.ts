@@ -5,6 +5,7 @@ import type { Database, Queryable } from '../../../platform/store/database/datab
 import {
   boolean,
   defineStatement,
+  integer,
   nullable,
   type RowOf,
   text,
@@ -13,7 +14,7 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import { type Author, recordChange, type State } from '../audit/record.ts';
 import { endKeysMadeBy } from '../key-management/manage.ts';
-import { keysChannel } from '../keys/key.ts';
+import { isSession, keysChannel } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
 import { lockRows } from '../teams/has-room.ts';
 import { endPoolsOf } from '../worker-pools/pools.ts';
@@ -78,15 +79,42 @@ const removeRow = defineStatement({
 
 /**
  * This statement runs after the delete of the membership, so that it sees keys that were created before the delete got its lock. The
- * person's keys of other teams cannot act in this team any more, so all processes drop their cached keys.
+ * person's keys of other teams cannot act in this team any more, so all processes drop their cached keys. The keys without sessions are
+ * kept, so that the end can be taken back.
  */
 const removeKeys = defineStatement({
   name: 'delete_keys_of_team_member',
   text: `
-    WITH ended AS (DELETE FROM api_keys WHERE team_id = $1 AND user_id = $2 RETURNING id)
+    WITH ended AS (DELETE FROM api_keys WHERE team_id = $1 AND user_id = $2 RETURNING *),
+    kept AS (
+      INSERT INTO ended_members (team_id, user_id, keys)
+      SELECT $1, $2, coalesce(jsonb_agg(to_jsonb(k)) FILTER (WHERE NOT ${isSession('k')}), '[]') FROM ended k
+      ON CONFLICT (team_id, user_id) DO UPDATE SET ended_at = now(), keys = excluded.keys)
     SELECT count(*)::integer AS keys, pg_notify('${keysChannel}', '')::text AS notified FROM ended`,
   row: {},
 });
+
+/** Days for which the end of a membership can be taken back. */
+export const takeBackDays = 30;
+
+const restoreKeys = defineStatement({
+  name: 'restore_keys_of_team_member',
+  text: `
+    WITH back AS (
+      DELETE FROM ended_members WHERE team_id = $1 AND user_id = $2 RETURNING keys, ended_at),
+    restored AS (
+      INSERT INTO api_keys SELECT key.* FROM back, jsonb_array_elements(back.keys) kept,
+        jsonb_populate_record(NULL::api_keys, kept) key
+      WHERE back.ended_at > now() - interval '${takeBackDays} days' ON CONFLICT DO NOTHING RETURNING 1)
+    SELECT (SELECT count(*) FROM restored)::integer AS keys, pg_notify('${keysChannel}', '')::text AS notified`,
+  row: { keys: integer, notified: text() },
+});
+
+/** Brings back the keys that a person had in a team before the membership ended, if this was less than 30 days ago. Returns their number. */
+export async function takeBackEnd(tx: Queryable, teamId: string, userId: string): Promise<number> {
+  const [restored] = await tx.query(restoreKeys, [teamId, userId]);
+  return restored?.keys ?? 0;
+}
 
 type MemberRow = RowOf<typeof readMember>;
 

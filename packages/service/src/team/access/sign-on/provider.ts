@@ -1,6 +1,8 @@
 /** Sends requests to an identity provider: OpenID Connect with the authorization code flow, PKCE, state and nonce. */
 import type { Logger } from 'pino';
-import { isSafeUrl, type ProviderConfig } from './sign-on-file.ts';
+import { describeFault } from './describe-fault.ts';
+import { type Groups, groupsIn } from './groups.ts';
+import { isSafeUrl, type ProviderConfig, usualScopes } from './sign-on-file.ts';
 
 type Library = typeof import('openid-client');
 type Configuration = import('openid-client').Configuration;
@@ -17,7 +19,7 @@ export interface ProvidedPerson {
   readonly subject: string;
   readonly displayName: string;
   readonly email: string | null;
-  readonly groups: readonly string[];
+  readonly groups: Groups;
   /** Absent if the provider returned no refresh token. */
   readonly refreshToken?: string;
 }
@@ -31,14 +33,21 @@ export type Answer = { readonly kind: 'person'; readonly person: ProvidedPerson 
 interface Failure {
   readonly kind: 'refused' | 'invalid' | 'unavailable';
   readonly reason: string;
+  /** The fault lasts until the operator changes a setting. `reason` then has the values that differ. */
+  readonly isSetting?: true;
 }
 
 export interface Provider {
   readonly id: string;
   readonly name: string;
   readonly issuer: string;
-  /** Returns the address at which the person signs in; null if the provider does not answer. */
-  authorizationUrl(checks: Checks, redirectUri: string): Promise<string | null>;
+  /** Returns the address at which the person signs in. */
+  authorizationUrl(
+    checks: Checks,
+    redirectUri: string,
+  ): Promise<{ readonly kind: 'url'; readonly url: string } | Failure>;
+  /** Returns the reason why people cannot sign in with what the provider publishes; null if they can. */
+  check(): Promise<string | null>;
   /** Requests the person's data with a code. The code is in the query of the address to which the provider has sent the browser back. */
   exchange(redirectUri: string, query: string, checks: Checks): Promise<Answer>;
   /** Requests the person's data again with the refresh token. */
@@ -68,7 +77,7 @@ const failedChecks = new Set([
 ]);
 
 /** Creates a provider from its entry in the file. Sends no request. */
-export function makeProvider(library: Library, config: ProviderConfig, log: Logger): Provider {
+export function makeProvider(library: Library, config: ProviderConfig, log: Pick<Logger, 'warn'>): Provider {
   const { id, name, issuer, client_secret: secret } = config;
   const isPlain = issuer.startsWith('http:');
   let known: { readonly at: number; readonly metadata: Promise<ServerMetadata> } | undefined;
@@ -129,7 +138,7 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Logg
     } catch (error) {
       const failure = failureOf(library, error);
       log.warn(
-        { provider: id, err: error, outcome: failure.kind },
+        { provider: id, err: error, outcome: failure.kind, reason: failure.reason },
         'an answer of an identity provider was not accepted',
       );
       return failure;
@@ -141,7 +150,7 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Logg
     const claims = tokens.claims();
     if (claims !== undefined && claims.sub !== subject)
       return { kind: 'invalid', reason: 'it is about another person' };
-    const hasAll = claims !== undefined && config.groups_claim in claims && 'name' in claims;
+    const hasAll = claims !== undefined && groupsIn(claims, config.groups_claim).kind === 'groups' && 'name' in claims;
     const asks = !hasAll && configuration.serverMetadata().userinfo_endpoint !== undefined;
     if (claims === undefined && !asks) return { kind: 'unavailable', reason: 'it says nothing of the person' };
     const more = asks ? await library.fetchUserInfo(configuration, tokens.access_token, subject) : {};
@@ -152,7 +161,7 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Logg
         subject,
         displayName: displayNameOf(allClaims),
         email: typeof allClaims.email === 'string' && allClaims.email.length <= 320 ? printable(allClaims.email) : null,
-        groups: groupsOf(allClaims[config.groups_claim]),
+        groups: groupsIn(allClaims, config.groups_claim),
         ...(tokens.refresh_token === undefined ? {} : { refreshToken: tokens.refresh_token }),
       },
     };
@@ -164,19 +173,33 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Logg
     issuer,
     authorizationUrl: async (checks, redirectUri) => {
       try {
-        const url = library.buildAuthorizationUrl(await configure(), {
+        const configuration = await configure();
+        const known = configuration.serverMetadata().scopes_supported;
+        // Some providers refuse a sign-in with a scope that they do not know, such as offline_access.
+        const scopes = config.scopes ?? usualScopes.filter((scope) => known?.includes(scope) !== false);
+        const url = library.buildAuthorizationUrl(configuration, {
           ...config.parameters,
-          scope: [...new Set(['openid', ...config.scopes])].join(' '),
+          scope: [...new Set(['openid', ...scopes])].join(' '),
           redirect_uri: redirectUri,
           state: checks.state,
           nonce: checks.nonce,
           code_challenge: await library.calculatePKCECodeChallenge(checks.verifier),
           code_challenge_method: 'S256',
         });
-        return isSafeUrl(url.href) ? url.href : null;
+        if (isSafeUrl(url.href)) return { kind: 'url', url: url.href };
+        return { kind: 'unavailable', reason: 'its address for sign-ins has no TLS', isSetting: true };
       } catch (error) {
-        log.warn({ provider: id, err: error }, 'an identity provider does not answer');
-        return null;
+        const failure = failureOf(library, error);
+        log.warn({ provider: id, err: error, reason: failure.reason }, 'an identity provider does not answer');
+        return failure;
+      }
+    },
+    check: async () => {
+      try {
+        const { authorization_endpoint: address = '' } = await metadata();
+        return isSafeUrl(address) ? null : 'it publishes no authorization_endpoint with TLS';
+      } catch (error) {
+        return failureOf(library, error).reason;
       }
     },
     exchange: async (redirectUri, query, { state, nonce, verifier }) =>
@@ -202,6 +225,10 @@ type ServerMetadata = import('openid-client').ServerMetadata;
 type Tokens = import('openid-client').TokenEndpointResponse & import('openid-client').TokenEndpointResponseHelpers;
 
 function failureOf(library: Library, error: unknown): Failure {
+  const code = error instanceof library.ResponseBodyError ? error.error : undefined;
+  const setting = describeFault(error, code);
+  if (setting !== undefined)
+    return { kind: code === undefined ? 'invalid' : 'unavailable', reason: setting, isSetting: true };
   if (error instanceof library.AuthorizationResponseError || error instanceof library.ResponseBodyError)
     return refusals.has(error.error)
       ? { kind: 'refused', reason: error.error }
@@ -222,10 +249,4 @@ function displayNameOf(claims: Readonly<Record<string, unknown>>): string {
   const names = [claims.name, claims.preferred_username, claims.email, claims.sub];
   const printableNames = names.map((name) => (typeof name === 'string' ? printable(name) : ''));
   return printableNames.find((name) => name !== '') ?? 'Unnamed';
-}
-
-/** Returns the groups as the provider names them; no groups if the claim has another type. */
-function groupsOf(claim: unknown): string[] {
-  const values = Array.isArray(claim) ? claim : [claim];
-  return values.filter((each) => typeof each === 'string');
 }

@@ -1,4 +1,7 @@
-/** Asks the identity providers regularly about each person, and ends the keys and sessions of people whom the providers refuse. */
+/**
+ * Asks the identity providers regularly about each person, and suspends people whom the providers do not confirm. The keys of a suspended
+ * person rest until the person signs in again.
+ */
 import type { Loop } from '../../../platform/domain.ts';
 import { defineSealedRows } from '../../../platform/secrets/seal-again.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
@@ -13,7 +16,6 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import { recordAction } from '../audit/record.ts';
 import { keysChannel } from '../keys/key.ts';
-import { applyRoles } from '../people/by-rules.ts';
 import type { Answer, Provider } from './provider.ts';
 import { confirmPerson, type KnownPerson, type SignOnDeps, sealPurpose } from './sign-in.ts';
 
@@ -34,19 +36,21 @@ const takeDue = defineStatement({
   name: 'take_people_to_confirm',
   text: `
     WITH due AS (
-      SELECT id FROM sign_on_identities WHERE next_check_at <= now() ORDER BY next_check_at LIMIT ${batchSize} FOR UPDATE SKIP LOCKED),
+      SELECT id, token_sent FROM sign_on_identities WHERE next_check_at <= now()
+      ORDER BY next_check_at LIMIT ${batchSize} FOR UPDATE SKIP LOCKED),
     taken AS (
-      UPDATE sign_on_identities i SET next_check_at = now() + interval '2 minutes' FROM due WHERE i.id = due.id
-      RETURNING i.id, i.user_id, i.issuer, i.subject, i.refresh_token)
-    SELECT taken.*, u.uid, u.display_name FROM taken JOIN users u ON u.id = taken.user_id`,
+      UPDATE sign_on_identities i SET next_check_at = now() + interval '2 minutes', token_sent = true FROM due WHERE i.id = due.id
+      RETURNING i.id, i.user_id, i.issuer, i.subject, i.refresh_token, due.token_sent)
+    SELECT taken.*, u.uid FROM taken JOIN users u ON u.id = taken.user_id`,
   row: {
     id: uuid,
     user_id: uuid,
     issuer: text(),
     subject: text(),
     refresh_token: nullable(bytes),
+    /** The token was sent before, and no answer was stored. */
+    token_sent: boolean,
     uid: text(),
-    display_name: text(),
   },
 });
 type DueRow = Awaited<ReturnType<typeof takeBatch>>[number];
@@ -60,9 +64,12 @@ const lockUnchanged = defineStatement({
   row: { is_over: boolean },
 });
 
+/** Providers that rotate refresh tokens accept the earlier token for some seconds after a lost answer, so the first repetition comes soon. */
 const askLater = defineStatement({
   name: 'ask_for_person_later',
-  text: `UPDATE sign_on_identities SET next_check_at = now() + interval '1 minute' WHERE ${isUnchanged}`,
+  text: `
+    UPDATE sign_on_identities SET next_check_at = now() + CASE WHEN $3::boolean THEN interval '5 seconds' ELSE interval '1 minute' END
+    WHERE ${isUnchanged}`,
   row: {},
 });
 
@@ -73,32 +80,22 @@ const waitForEnd = defineStatement({
   row: {},
 });
 
-/** Ends all keys of the person. A key that is being created at this moment ends too: `endAtBound` deletes it in the next round. */
-const endNow = defineStatement({
-  name: 'end_refused_person_now',
+/** Suspends the person at once, and ends the sessions. A key that is being created at this moment does not work either. */
+const suspendNow = defineStatement({
+  name: 'suspend_refused_person',
   text: `
-    WITH ended AS (
-      UPDATE sign_on_identities SET refresh_token = NULL, confirmed_until = least(confirmed_until, now()), next_check_at = now()
-      WHERE id = $1 RETURNING id)
-    SELECT pg_notify('${keysChannel}', '')::text AS notified FROM ended`,
-  row: { notified: text() },
+    WITH suspended AS (
+      UPDATE sign_on_identities SET refresh_token = NULL, confirmed_until = least(confirmed_until, now()), next_check_at = NULL
+      WHERE id = $1 RETURNING id),
+    ended AS (DELETE FROM api_keys WHERE signed_on_by IN (SELECT id FROM suspended) RETURNING 1)
+    SELECT (SELECT count(*) FROM ended)::integer AS sessions, pg_notify('${keysChannel}', '')::text AS notified FROM suspended`,
+  row: { sessions: integer, notified: text() },
 });
 
 const stopAsking = defineStatement({
   name: 'stop_asking_for_person',
   text: 'UPDATE sign_on_identities SET refresh_token = NULL, next_check_at = NULL WHERE id = $1',
   row: {},
-});
-
-/** The codes of sign-in links of these keys are deleted with the keys. */
-const deleteKeys = defineStatement({
-  name: 'delete_keys_of_refused_person',
-  text: `
-    WITH gone AS (
-      DELETE FROM api_keys k USING team_members m
-      WHERE m.user_id = $1 AND k.team_id = m.team_id AND k.user_id = m.user_id AND NOT k.is_operator RETURNING k.id)
-    SELECT count(*)::integer AS keys, pg_notify('${keysChannel}', '')::text AS notified FROM gone`,
-  row: { keys: integer, notified: text() },
 });
 
 const readTeamIds = defineStatement({
@@ -176,37 +173,33 @@ async function act(deps: SignOnDeps, provider: Provider, row: DueRow, answer: An
       case 'person':
         return await confirmPerson(tx, deps, provider, personOf(row), answer.person, null);
       case 'refused':
-        await endAccess(tx, row, answer.reason);
-        await tx.query(endNow, [row.id]);
-        return;
+        // The provider may have taken the token in a request whose answer was lost. So the refusal says nothing about the person.
+        if (row.token_sent) return void (await tx.query(waitForEnd, [row.id]));
+        await tx.query(suspendNow, [row.id]);
+        return await recordSuspension(tx, row, answer.reason);
       case 'invalid':
       case 'unavailable':
         // Without an answer, the person's keys and sessions work until `confirmed_until`; every check of a key reads this time.
-        await tx.query(askLater, [row.id, row.refresh_token]);
+        await tx.query(askLater, [row.id, row.refresh_token, !row.token_sent]);
     }
   });
 }
 
-/** Ends a person's keys, and the roles from rules, when the time limit is reached and no provider can confirm the person. */
-async function endAtBound(deps: SignOnDeps, row: DueRow): Promise<void> {
-  const { db, signOn } = deps;
+/** Stops asking about a person when the time limit is reached and no provider can confirm the person, who is then suspended. */
+async function endAtBound({ db }: SignOnDeps, row: DueRow): Promise<void> {
   await db.transaction(async (tx) => {
     const [unchanged] = await tx.query(lockUnchanged, [row.id, row.refresh_token]);
     if (!unchanged) return;
     if (!unchanged.is_over) return void (await tx.query(waitForEnd, [row.id]));
-    await endAccess(tx, row, 'not confirmed');
-    const none = new Map(signOn.teams.map(({ team }) => [team, null]));
-    await applyRoles(tx, { uid: row.uid, displayName: row.display_name }, none, { from: null });
     await tx.query(stopAsking, [row.id]);
+    await recordSuspension(tx, row, 'not confirmed');
   });
 }
 
-/** Deletes all keys and sessions of the person, and records this in the audit log of each team. */
-async function endAccess(tx: Queryable, { user_id: userId, uid }: DueRow, reason: string): Promise<void> {
-  const [ended] = await tx.query(deleteKeys, [userId]);
-  if (ended === undefined || ended.keys === 0) return;
+/** Records in the audit log of each team that the person is suspended. */
+async function recordSuspension(tx: Queryable, { user_id: userId, uid }: DueRow, reason: string): Promise<void> {
   for (const { team_id: teamId } of await tx.query(readTeamIds, [userId])) {
     const by = { teamId, creator: { kind: 'user', uid }, keyId: null, from: null } as const;
-    await recordAction(tx, by, { action: 'sign_on.end', subject: { type: 'user', uid }, before: { reason } });
+    await recordAction(tx, by, { action: 'sign_on.suspend', subject: { type: 'user', uid }, after: { reason } });
   }
 }

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
+import { boolean, defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
 import { createSignedOnSession, type NewSession } from '../key-management/browser-sessions.ts';
 import { type AcceptRefusal, acceptSignedOn, insertUser, NotAccepted } from '../people/accept.ts';
 import { applyRoles } from '../people/by-rules.ts';
@@ -58,13 +58,32 @@ const renameUser = defineStatement({
 const confirm = defineStatement({
   name: 'confirm_sign_on_identity',
   text: `
-    UPDATE sign_on_identities SET refresh_token = coalesce($2, refresh_token),
+    UPDATE sign_on_identities SET refresh_token = coalesce($2, refresh_token), token_sent = false,
       vault_key_id = CASE WHEN $2::bytea IS NULL THEN vault_key_id ELSE $3 END,
       confirmed_at = now(), confirmed_until = now() + $4 * interval '1 hour',
       next_check_at = CASE WHEN coalesce($2, refresh_token) IS NULL THEN now() + $4 * interval '1 hour'
         ELSE now() + $5 * interval '1 minute' END
     WHERE id = $1`,
   row: {},
+});
+
+/** The provider answered, but not about the groups: the time limit of the person stays. */
+const keepUnconfirmed = defineStatement({
+  name: 'keep_sign_on_identity_unconfirmed',
+  text: `
+    UPDATE sign_on_identities SET refresh_token = coalesce($2, refresh_token), token_sent = false,
+      vault_key_id = CASE WHEN $2::bytea IS NULL THEN vault_key_id ELSE $3 END,
+      next_check_at = least(now() + $4 * interval '1 minute', greatest(confirmed_until, now() + interval '1 minute'))
+    WHERE id = $1`,
+  row: {},
+});
+
+const readHasRoleByRules = defineStatement({
+  name: 'read_whether_user_has_role_by_rules',
+  text: `
+    SELECT EXISTS (SELECT FROM team_members m JOIN teams t ON t.id = m.team_id
+      WHERE m.user_id = $1 AND t.uid = ANY($2::text[])) AS found`,
+  row: { found: boolean },
 });
 
 /** Returns the purpose with which the refresh token of an identity is encrypted. */
@@ -84,7 +103,10 @@ export interface KnownPerson {
   readonly uid: string;
 }
 
-/** Stores what the provider reports about a person now: name, refresh token, and the roles in teams that rules manage. */
+/**
+ * Stores what the provider reports about a person now: name, refresh token, and the roles in teams that rules manage. Returns false if the
+ * person has a role by rules, and the provider does not report the groups: then the roles stay, and the person counts as not confirmed.
+ */
 export async function confirmPerson(
   tx: Queryable,
   { vault, log, signOn }: SignOnDeps,
@@ -92,24 +114,45 @@ export async function confirmPerson(
   { identityId, userId, uid }: KnownPerson,
   person: ProvidedPerson,
   from: RequestOrigin | null,
-): Promise<void> {
+): Promise<boolean> {
   const { displayName, email, groups, refreshToken } = person;
   await tx.query(renameUser, [userId, displayName, email]);
   const sealed = refreshToken === undefined ? null : vault.seal(sealPurpose(identityId), refreshToken);
+  if (groups.kind === 'unknown') {
+    const [byRules] = await tx.query(readHasRoleByRules, [userId, signOn.teams.map(({ team }) => team)]);
+    if (byRules?.found) {
+      log.warn(
+        { provider: provider.id, user_uid: uid, reason: groups.why },
+        'a provider does not report the groups of a person',
+      );
+      await tx.query(keepUnconfirmed, [identityId, sealed, vault.keyId, signOn.refreshMinutes]);
+      return false;
+    }
+  }
   await tx.query(confirm, [identityId, sealed, vault.keyId, signOn.unconfirmedHours, signOn.refreshMinutes]);
-  const full = await applyRoles(tx, { uid, displayName }, rolesByRules(signOn.teams, provider.id, groups), { from });
+  if (groups.kind === 'unknown') return true;
+  const full = await applyRoles(tx, { uid, displayName }, rolesByRules(signOn.teams, provider.id, groups.names), {
+    from,
+  });
   if (full.length > 0)
     log.warn(
       { user_uid: uid, teams: full },
       'rules could not add a person: the teams are full, or too many for a person',
     );
+  return true;
 }
 
 /**
- * Reasons why a person is not signed in. `used`: the provider's answer was already used; `no_team`: the person is in no team; or the
- * invitation is not valid.
+ * Reasons why a person is not signed in. `used`: the provider's answer was already used; `no_team`: the person is in no team; `no_groups`:
+ * the provider does not report the groups that the rules need; or the invitation is not valid.
  */
-export type SignInRefusal = { readonly refused: 'used' | 'no_team' } | { readonly invitation: AcceptRefusal };
+export type SignInRefusal =
+  | { readonly refused: 'used' | 'no_team' }
+  | { readonly refused: 'no_groups'; readonly why: string }
+  | { readonly invitation: AcceptRefusal };
+
+/** Thrown to undo the sign-in. */
+class NoGroups extends Error {}
 
 /** Signs the person in. If the person would be in no team, the person is not stored. */
 export async function signInPerson(
@@ -127,12 +170,17 @@ export async function signInPerson(
       const [isFirst] = await tx.query(insertUse, [hash('sha256', checksOf(attempt).state, 'buffer')]);
       if (!isFirst) return { refused: 'used' } as const;
       await tx.query(lockIdentity, [issuer, person.subject]);
-      const roles = rolesByRules(signOn.teams, provider.id, person.groups);
+      const names = person.groups.kind === 'groups' ? person.groups.names : [];
+      const roles = rolesByRules(signOn.teams, provider.id, names);
       const hasTeam = invitation !== undefined || [...roles.values()].some((role) => role !== null);
       const known = await findPerson(tx, issuer, person.subject);
-      if (known === null && !hasTeam) return { refused: 'no_team' } as const;
+      if (known === null && !hasTeam) {
+        if (person.groups.kind === 'unknown' && roles.size > 0) throw new NoGroups(person.groups.why);
+        return { refused: 'no_team' } as const;
+      }
       const found = known ?? (await makePerson(tx, issuer, person));
-      await confirmPerson(tx, deps, provider, found, person, from);
+      const isConfirmed = await confirmPerson(tx, deps, provider, found, person, from);
+      if (!isConfirmed && person.groups.kind === 'unknown') throw new NoGroups(person.groups.why);
       if (invitation !== undefined) {
         const { isManagedByRules } = signOn;
         const { uid } = found;
@@ -143,6 +191,7 @@ export async function signInPerson(
     });
   } catch (error) {
     if (error instanceof NotAccepted) return { invitation: error.reason };
+    if (error instanceof NoGroups) return { refused: 'no_groups', why: error.message };
     throw error;
   }
 }

@@ -25,6 +25,9 @@ const ownParameters = new Set([
   'state',
 ]);
 
+/** Scopes of a provider without `scopes` in the file, as far as the provider publishes them. `openid` is always added. */
+export const usualScopes: readonly string[] = ['profile', 'email', 'offline_access'];
+
 /** Returns whether tokens may be sent to the URL, which must use TLS or lead to this machine. */
 export function isSafeUrl(text: string): boolean {
   const url = URL.parse(text);
@@ -43,7 +46,7 @@ const Provider = z
     scopes: z
       .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/))
       .max(30)
-      .default(['profile', 'email', 'offline_access']),
+      .optional(),
     parameters: z.record(z.string(), z.string().max(500)).default({}),
     groups_claim: z.string().min(1).max(200).default('groups'),
     timeout_seconds: z.number().min(1).max(60).default(10),

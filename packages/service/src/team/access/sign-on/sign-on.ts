@@ -32,7 +32,7 @@ const none: SignOn = {
 /** Reads the file of RUNYARD_OIDC_FILE; without a file, single sign-on is off. Sends nothing to the providers. */
 export async function openSignOn(
   file: string | undefined,
-  log: Logger,
+  log: Pick<Logger, 'warn'>,
 ): Promise<{ readonly ok: true; readonly signOn: SignOn } | { readonly ok: false; readonly problems: string[] }> {
   if (file === undefined) return { ok: true, signOn: none };
   const read = await readSignOnFile(file);
