@@ -98,13 +98,17 @@ async function passOn(
 }
 
 function gitVariables(url: string, repositories: AgentTask['repositories']): Record<string, string> {
-  const config = repositories.flatMap(({ owner, repo, gateway_path }): [string, string][] => {
+  // Git compares only sizes and times of changes, so that it does not read all files again in a copy of a prepared workspace, where the
+  // files have other inodes and owners.
+  const compare: [string, string] = ['core.checkStat', 'minimal'];
+  const urls = repositories.flatMap(({ owner, repo, gateway_path }): [string, string][] => {
     const key = `url.${url}${gateway_path}.insteadOf`;
     return [
       [key, publicUrl({ owner, repo })],
       [key, `git@github.com:${owner}/${repo}.git`],
     ];
   });
+  const config = [...urls, compare];
   return {
     GIT_TERMINAL_PROMPT: '0',
     GIT_CONFIG_COUNT: String(config.length),

@@ -25,6 +25,7 @@ async function prepare(more: Record<string, string> = {}) {
     task,
     cache: {
       get: async () => undefined,
+      workspace: async () => ({ status: 501 }),
       put: async (_name, content) => {
         for await (const _ of content);
         isKept = true;
