@@ -1,7 +1,8 @@
-import { readdir } from 'node:fs/promises';
+import { access, constants, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { isVariableName } from '@runyard/contract/wire/variable-names';
+import { backoffMs, delay } from '@runyard/system/backoff';
 import { isAnyMarked } from '../commands/processes.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import { archivedFolders } from '../workspace-archive/archived-folders.ts';
@@ -121,7 +122,10 @@ export async function preparedWorkspace(options: PreparedOptions): Promise<Prepa
     if (status === 200) return undefined;
     if (status === 409) return 'a file of the workspace or home is open for writing';
     if (status === 413) return reason;
-    if (status !== noCopies) return 'the worker could not copy the workspace';
+    if (status !== noCopies) {
+      await untilWritable(workspace, signal);
+      return 'the worker could not copy the workspace';
+    }
     const { packFolders } = await import('../workspace-archive/pack.ts');
     // No limit is set here, because the worker limits the size.
     const archive = packFolders(folders, { env, maxBytes: Number.MAX_SAFE_INTEGER, signal });
@@ -144,6 +148,20 @@ export async function preparedWorkspace(options: PreparedOptions): Promise<Prepa
       });
     },
   };
+}
+
+/**
+ * Waits until the folder is writable. If the worker was killed while it copied the disk, the copy goes on, and the disk is read-only until
+ * it has ended.
+ */
+async function untilWritable(folder: string, signal: AbortSignal): Promise<void> {
+  const isReadOnly = () =>
+    access(folder, constants.W_OK).then(
+      () => false,
+      (error: NodeJS.ErrnoException) => error.code === 'EROFS',
+    );
+  for (let attempt = 1; await isReadOnly(); attempt++)
+    await delay(backoffMs({ firstMs: 50, longestMs: 1_000 }, attempt), signal);
 }
 
 function hasUnknownVariable(
