@@ -1,10 +1,10 @@
 /**
  * Tests prepared workspaces and mirrors of repositories in a whole system: a run stores them on its worker, and later runs use them.
  */
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from './fakes/git-host.ts';
 import { describeSystem } from './support/describe-system.ts';
 import type { System } from './support/system.ts';
@@ -66,6 +66,20 @@ async function runIn(system: System, environment_id: string, script: string, con
   };
 }
 
+/** Overwrites the first blocks of all disks that the worker keeps, or empties the folders if it has no disks. */
+async function damageWorkspaces(system: System): Promise<void> {
+  const line = (await system.logs()).split('\n').find((each) => each.includes('"sandboxes live here"')) ?? '{}';
+  const folder = path.join(JSON.parse(line).folder, 'kept');
+  const names = await readdir(folder);
+  expect(names.length).toBeGreaterThan(0);
+  for (const name of names) {
+    const disk = await open(path.join(folder, name, 'disk'), 'r+').catch(() => undefined);
+    await disk?.write(Buffer.alloc(65_536, 7), 0, 65_536, 0);
+    await disk?.close();
+    if (disk === undefined) await rm(path.join(folder, name, 'about.json'));
+  }
+}
+
 const reused = expect.stringMatching(/^workspace: reused as an earlier run prepared it \([\d.]+ MB\)$/);
 const kept = 'workspace: kept for later runs in this environment';
 
@@ -105,6 +119,18 @@ describeSystem('a worker with a cache', options, (system) => {
     expect(third.steps).toEqual([reused]);
     expect(madeAt.exec(third.output)?.[1]).toBe(madeAt.exec(refreshed.output)?.[1]);
   }, 240_000);
+
+  test("does not change git's index of a prepared workspace, so that git reads no file again", async () => {
+    // Git reads files again that are as new as the index, in every workspace.
+    const older = 'find site -path site/.git -prune -o -type f -exec touch -h -d "1 hour ago" {} +';
+    const uid = await environment(system, { setup_commands: [older, 'git -C site status --short'] });
+    const look =
+      'cp site/.git/index /tmp/index; git -C site status --short; cmp /tmp/index site/.git/index && echo same';
+    expect((await runIn(system, uid, look)).steps.at(-1)).toBe(kept);
+    const later = await runIn(system, uid, `${look}; echo x >> site/README.md; git -C site status --short`);
+    expect(later, later.output).toMatchObject({ state: 'SUCCEEDED', steps: [reused] });
+    expect(later.output).toContain('same\\n M README.md');
+  });
 
   test('fetches only new objects after a commit, and gives stored objects only to requests with a valid run token', async () => {
     await host?.commit('acme', 'site', { 'README.md': 'second\n' });
@@ -152,10 +178,11 @@ describeSystem('a worker with a cache', options, (system) => {
       const bytes = await readFile(file);
       await writeFile(file, bytes.fill(7, 40));
     }
+    await damageWorkspaces(system);
     const again = await runIn(system, uid, 'cat made site/README.md');
     expect(again, again.output).toMatchObject({ state: 'SUCCEEDED' });
     expect(again.steps.at(-1)).toBe(kept);
-    expect(again.steps[1]).toBe(
+    expect(again.steps).toContain(
       'clone: acme/site The copy of an earlier run on this worker was not used: the mirror is damaged\n',
     );
     expect(again.output).toContain('made\\nsecond');
@@ -168,5 +195,38 @@ describeSystem('a worker with a cache', options, (system) => {
     const run = await runIn(system, preparedUid, 'true');
     isRevoked = false;
     expect(run).toMatchObject({ state: 'FAILED', error: 'external_authentication_required', steps: [], fetches: 0 });
+  });
+});
+
+/** Id of the user `nobody`. */
+const plainUser = 65534;
+
+/** A worker that is not root has no disks for its sandboxes, and copies folders. */
+const asPlainUser = async () => {
+  host = await startFakeGitHost();
+  await host.commit('acme', 'site', hostile, { 'link-out': '/etc', 'link-up': '../../..' });
+  return { env: { RUNYARD_CODE_HOST_URL: host.template }, workerUser: plainUser };
+};
+
+describe.runIf(process.getuid?.() === 0)('as root', () => {
+  describeSystem('a worker of a plain user', asPlainUser, (system) => {
+    test('gives later runs copies of the prepared workspace, and prepares it again if the kept one is damaged', async () => {
+      const uid = await environment(system, { setup_commands: ['date +%s%N > made; mkdir -m 500 ~/locked'] });
+      const look = 'cat made; cat site/README.md; readlink site/link-out; ls -ld ~/locked; git -C site status --short';
+      const first = await runIn(system, uid, `${look}; echo changed > made; echo changed > site/README.md`);
+      expect(first, first.output).toMatchObject({ state: 'SUCCEEDED' });
+      expect(first.steps.at(-1), await system.logs()).toBe(kept);
+      for (const _ of ['second', 'third']) {
+        const later = await runIn(system, uid, `${look}; echo changed > made; echo changed > site/README.md`);
+        expect(later, later.output).toMatchObject({ state: 'SUCCEEDED', steps: [reused], fetches: 0 });
+        expect(/\d{19}/.exec(later.output)?.[0]).toBe(/\d{19}/.exec(first.output)?.[0]);
+        for (const text of ['first', '/etc', 'dr-x------']) expect(later.output).toContain(text);
+        expect(later.output).not.toContain('changed\\n');
+      }
+      await damageWorkspaces(system);
+      const again = await runIn(system, uid, 'cat made');
+      expect(again.steps.at(-1)).toBe(kept);
+      expect((await runIn(system, uid, 'true')).steps).toEqual([reused]);
+    }, 240_000);
   });
 });

@@ -1,7 +1,7 @@
 /** Starts a whole system in the way users run it: service and worker as processes, with a real database and real sandboxes. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -41,6 +41,8 @@ export interface SystemOptions {
   readonly fromSources?: true;
   /** Names of the workers to start. Default: one worker. */
   readonly workers?: readonly string[];
+  /** User and group id as which workers run. Default: those of this process. */
+  readonly workerUser?: number;
 }
 
 export interface System {
@@ -124,9 +126,17 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   const workers = new Map<string, ChildProcess>();
   const defaultWorker = options.workers?.[0] ?? 'runyard-test';
 
-  const scriptOf = async (program: Program) => (options.fromSources ? sourceOf(program) : await programFile(program));
+  // Another user cannot read the bundle, which is in a folder of this user.
+  const scriptOf = async (program: Program) =>
+    options.fromSources || (program === 'worker' && options.workerUser !== undefined)
+      ? sourceOf(program)
+      : await programFile(program);
   const scripts = { service: await scriptOf('service'), worker: await scriptOf('worker') };
+  /** Data folder of a worker. The default worker shares the folder of the service, if it is the same user. */
+  const folderOf = (name: string) =>
+    name === defaultWorker && options.workerUser === undefined ? dataDir : path.join(dataDir, name);
   const start = (program: Program, env: Record<string, string>) => {
+    const user = program === 'worker' ? options.workerUser : undefined;
     const ofProduction = program === 'service' ? serviceNodeFlags : [];
     const ofBundle = scripts[program] === sourceOf(program) ? ofProduction : quickStartFlags;
     const flags = (program === 'service' ? options.serviceNodeFlags : undefined) ?? ofBundle;
@@ -134,6 +144,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
       env: { ...common, ...env },
       stdio: ['pipe', log, log],
       cwd: root,
+      ...(user === undefined ? {} : { uid: user, gid: user }),
     });
   };
 
@@ -179,10 +190,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     },
     startWorker: (name = defaultWorker) => {
       const env = { RUNYARD_BASE_URL: base, RUNYARD_API_KEY: key, RUNYARD_WORKER_NAME: name };
-      workers.set(
-        name,
-        start('worker', name === defaultWorker ? env : { ...env, RUNYARD_DATA_DIR: path.join(dataDir, name) }),
-      );
+      workers.set(name, start('worker', { ...env, RUNYARD_DATA_DIR: folderOf(name) }));
     },
     call,
     createRun: async (prompt, more = {}) =>
@@ -210,8 +218,8 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     stop: async () => {
       for (const child of [...workers.values(), service]) if (child) await stopProgram(child);
       // End sandboxes that a killed worker has left for the next worker.
-      const dataDirs = [...workers.keys()].map((name) => (name === defaultWorker ? dataDir : path.join(dataDir, name)));
-      for (const folder of dataDirs) await endSandboxes(folder);
+      // A worker of another user has ended its sandboxes when it stopped.
+      if (options.workerUser === undefined) for (const name of workers.keys()) await endSandboxes(folderOf(name));
       // Find other folders with sandboxes in the log: if other users cannot enter the data folder, a worker that runs as root puts its
       // sandboxes elsewhere and logs the place.
       const lines = (await system.logs()).split('\n').filter((line) => line.includes('"sandboxes live here"'));
@@ -226,10 +234,20 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   };
   try {
     if (options.dataDir === undefined && options.databaseUrl === undefined) await giveDatabase(dataDir);
-    if (options.dataDir === undefined && options.workers?.length !== 0)
+    if (options.dataDir === undefined && options.workers?.length !== 0 && options.workerUser === undefined)
       await giveRuntime(dataDir, runtimeName(options));
     await system.startService();
-    for (const name of options.workers ?? [defaultWorker]) system.startWorker(name);
+    const names = options.workers ?? [defaultWorker];
+    if (options.workerUser !== undefined) {
+      // The user must be able to enter the folder.
+      await chmod(dataDir, 0o711);
+      for (const name of names) {
+        await mkdir(folderOf(name));
+        await giveRuntime(folderOf(name), runtimeName(options));
+        execFileSync('chown', ['-R', `${options.workerUser}:${options.workerUser}`, folderOf(name)]);
+      }
+    }
+    for (const name of names) system.startWorker(name);
     if (workers.size > 0) {
       const connected = async () => (await system.logs()).includes('worker connected');
       await eventually('connection of the worker', connected, startLimitMs);

@@ -9,7 +9,9 @@ import { productVersion } from '@runyard/system/product-version';
 import type { Logger } from 'pino';
 import { adoptLeft, openBackend } from './backends/open.ts';
 import { sweepLeftovers } from './backends/sweep.ts';
+import { openBudget } from './cache/budget.ts';
 import { openCache } from './cache/cache.ts';
+import { openKeptWorkspaces } from './cache/kept-workspaces.ts';
 import { serveCache } from './cache/serve.ts';
 import { keySource, readApiKey } from './connection/api-key.ts';
 import { connect } from './connection/connection.ts';
@@ -17,11 +19,12 @@ import { openInstanceToken } from './connection/instance-token.ts';
 import { createOutbox } from './connection/outbox.ts';
 import { makeEgress } from './egress/egress.ts';
 import { createExecutions } from './executions/executions.ts';
+import { folderCopies } from './sandboxes/bubblewrap/copy-folders.ts';
 import { sandboxLimits } from './sandboxes/limits.ts';
 import { supervisorLabel } from './sandboxes/markers.ts';
 import { lockDataFolder } from './state/data-folder-lock.ts';
 import { removeTree } from './state/remove-tree.ts';
-import { chooseStateRoot, removeAbandonedRoots } from './state/state-root.ts';
+import { chooseStateRoot, removeAbandonedRoots, type StateRoot } from './state/state-root.ts';
 import { openSupervisors, type Supervisors } from './supervisor-client/supervisors.ts';
 import { keepWaitingFile } from './waiting-file.ts';
 
@@ -111,6 +114,20 @@ async function statusOf(folder: string): Promise<WorkerStatus | undefined> {
   return { type: 'worker_status', data: { disk: { free_bytes: bavail * bsize, total_bytes: blocks * bsize } } };
 }
 
+/** Opens and serves what runs leave to later runs. */
+async function openStore(
+  folder: string,
+  maxBytes: number,
+  { folder: stateRoot }: StateRoot,
+  socket: string,
+  log: Logger,
+) {
+  const budget = openBudget(maxBytes);
+  const cache = await openCache({ folder, budget });
+  const workspaces = await openKeptWorkspaces({ stateRoot, budget, folders: folderCopies });
+  return await serveCache({ cache, workspaces }, socket, log);
+}
+
 /** Starts a worker in this process. Must be called on the main thread. Rejects with `WorkerRefused` if the worker cannot run here. */
 export async function startWorker(settings: Settings, context: WorkerContext): Promise<Worker> {
   const { log } = context;
@@ -152,9 +169,9 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     const limits = sandboxLimits(settings);
     const cacheBytes = settings.RUNYARD_WORKER_CACHE_MB * 1024 * 1024;
     const cacheFolder = path.join(lock.folder, 'cache');
-    if (cacheBytes === 0) await removeTree(cacheFolder);
-    const cache = cacheBytes === 0 ? undefined : await openCache({ folder: cacheFolder, maxBytes: cacheBytes });
-    const served = cache === undefined ? undefined : await serveCache(cache, opened.cacheSocket);
+    if (cacheBytes === 0) for (const each of [cacheFolder, path.join(state.folder, 'kept')]) await removeTree(each);
+    const served =
+      cacheBytes === 0 ? undefined : await openStore(cacheFolder, cacheBytes, state, opened.cacheSocket, log);
     const backend = await openBackend(settings.RUNYARD_SANDBOX, {
       limits,
       warmSandboxes: settings.RUNYARD_WARM_SANDBOXES,
@@ -163,7 +180,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       instanceId: lock.instanceId,
       agentEntry: context.agentEntry ?? defaultAgentEntry,
       serviceRoot,
-      cacheSocket: cache && opened.cacheSocket,
+      cacheSocket: served && opened.cacheSocket,
       supervisors: adoptSeconds > 0 ? opened : undefined,
       docker: settings,
       kubernetes: settings,

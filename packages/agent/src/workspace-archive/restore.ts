@@ -28,9 +28,12 @@ const maxCutOff = 5;
 export async function restoreWorkspace(archive: Archive, options: RestoreOptions): Promise<string | undefined> {
   const size = (archive.size_bytes / 1e6).toFixed(1);
   const ofRun = archive.run_id === undefined ? '' : ` of the run ${archive.run_id}`;
-  const name = `restored as it was after turn ${archive.turn} of execution ${archive.execution_number}${ofRun} (${size} MB)`;
+  const of = `as it was after turn ${archive.turn} of execution ${archive.execution_number}${ofRun} (${size} MB)`;
   try {
-    await options.step('workspace', name, () => fillRepeatedly(archive, options));
+    await options.step('workspace', `restoring the workspace ${of}`, async (result) => {
+      await fillRepeatedly(archive, options);
+      result.name = `restored ${of}`;
+    });
     return undefined;
   } catch (error) {
     options.signal.throwIfAborted();

@@ -124,7 +124,10 @@ function withAddresses(answer: Buffer, base: string): string {
 }
 
 function gitVariables(url: string, repositories: AgentTask['repositories']): Record<string, string> {
-  const config = repositories.flatMap((repository): [string, string][] => {
+  // Git compares only sizes and times of changes, so that it does not read all files again in a copy of a prepared workspace, where the
+  // files have other inodes and owners.
+  const compare: [string, string] = ['core.checkStat', 'minimal'];
+  const urls = repositories.flatMap((repository): [string, string][] => {
     const key = `url.${url}${repository.gateway_path}.insteadOf`;
     const { hostname, pathname } = new URL(publicUrl(repository));
     return [
@@ -133,6 +136,7 @@ function gitVariables(url: string, repositories: AgentTask['repositories']): Rec
       [key, `ssh://git@${hostname}${pathname}`],
     ];
   });
+  const config = [...urls, compare];
   return {
     GIT_TERMINAL_PROMPT: '0',
     GIT_CONFIG_COUNT: String(config.length),

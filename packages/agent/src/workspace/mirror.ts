@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -78,6 +79,14 @@ export async function keepMirror(clone: string, commit: string, options: MirrorO
 
 async function* mirrorOf(clone: string, commit: string, options: MirrorOptions): AsyncGenerator<Buffer> {
   const { gitOptions, env, signal } = options;
+  // A clone from the code host has all objects of its commit in one pack. Packing a large repository again would take minutes.
+  const folder = join(clone, '.git/objects/pack');
+  const [pack, ...others] = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.pack'));
+  if (pack !== undefined && others.length === 0) {
+    yield Buffer.from(`${commit}\n`);
+    yield* createReadStream(join(folder, pack), { signal });
+    return;
+  }
   const child = spawn('git', [...gitOptions, 'pack-objects', '--revs', '--stdout', '--quiet', '--shallow'], {
     cwd: clone,
     env,

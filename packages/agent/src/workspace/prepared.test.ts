@@ -1,8 +1,10 @@
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { rehearsalTask } from '@runyard/contract/agent/rehearsal-task';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { testFolder } from '../../test/agent.ts';
 import type { StepResult } from '../reporting/setup-steps.ts';
 import { preparedWorkspace } from './prepared.ts';
@@ -18,13 +20,14 @@ afterEach(() => void vi.unstubAllEnvs());
 const task: AgentTask = { ...rehearsalTask, attachments: [], prepared_workspace: { name: 'n' } };
 const proxyVariables = { HTTPS_PROXY: 'http://127.0.0.1:1', no_proxy: 'localhost' };
 
-async function prepare(more: Record<string, string> = {}) {
+async function prepare(more: Record<string, string> = {}, keepStatus = 501) {
   const names: string[] = [];
   let isKept = false;
   const prepared = await preparedWorkspace({
     task,
     cache: {
       get: async () => undefined,
+      workspace: async () => ({ status: keepStatus }),
       put: async (_name, content) => {
         for await (const _ of content);
         isKept = true;
@@ -68,4 +71,26 @@ test('the setup step says why the workspace was not stored', async () => {
     expect.stringMatching(/^not kept for later runs: the setup left files in \/tmp, .*: [a-d], [a-d], [a-d], …$/),
   ]);
   expect(isKept()).toBe(false);
+});
+
+/** Mounts a file system on the folder, or changes it. Returns false if this process may not mount. */
+const mount = (folder: string, ...options: string[]): boolean =>
+  spawnSync('mount', ['-t', 'tmpfs', '-o', options.join(), 'tmpfs', folder]).status === 0;
+
+test('the setup goes on only when the disk is writable again, if the worker was killed while it copied the disk', async ({
+  skip,
+}) => {
+  const { prepared, names } = await prepare({}, 503);
+  const workspace = join(top, 'w');
+  if (!mount(workspace, 'ro')) return skip('only root can mount');
+  onTestFinished(() => void spawnSync('umount', [workspace]));
+  let isOver = false;
+  const keeping = prepared?.keep(true).then(() => {
+    isOver = true;
+  });
+  await expect(writeFile(join(workspace, 'a'), '')).rejects.toThrow('EROFS');
+  expect(isOver).toBe(false);
+  expect(mount(workspace, 'remount', 'rw')).toBe(true);
+  await keeping;
+  expect(names).toEqual(['not kept for later runs: the worker could not copy the workspace']);
 });

@@ -1,7 +1,8 @@
-import { readdir } from 'node:fs/promises';
+import { access, constants, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { isVariableName } from '@runyard/contract/wire/variable-names';
+import { backoffMs, delay } from '@runyard/system/backoff';
 import { isAnyMarked } from '../commands/processes.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import { archivedFolders } from '../workspace-archive/archived-folders.ts';
@@ -36,6 +37,8 @@ export interface PreparedWorkspace {
  */
 const cacheInTemporary = /^(?:node-compile-cache|v8-compile-cache-\d+|tsx-\d+|jiti|hsperfdata_\w+|uv-[0-9a-f]+\.lock)$/;
 const maxNamedFiles = 3;
+/** The answer of a worker that cannot copy the folders of this sandbox. */
+const noCopies = 501;
 
 /** Variables that every sandbox has, in addition to the variables that no environment or secret can set. */
 const ofSandbox = new Set(['PATH', 'USER', 'LANG', 'TERM', 'PWD', 'SHLVL', '_']);
@@ -66,42 +69,99 @@ export async function preparedWorkspace(options: PreparedOptions): Promise<Prepa
     return `the setup left files in /tmp, which cannot be kept: ${named}`;
   };
 
+  const megabytes = (bytes = 0): string => `${(bytes / 1e6).toFixed(1)} MB`;
+  const empty = async (): Promise<void> => {
+    signal.throwIfAborted();
+    for (const { path } of folders) await clearFolder(path);
+  };
+
+  /** Lets the worker fill the folders. Returns undefined if the worker only stores archives. */
+  const useCopy = async (): Promise<boolean | undefined> => {
+    const found = await cache.workspace('find', name, signal).catch(() => undefined);
+    signal.throwIfAborted();
+    if (found === undefined || found.status === noCopies) return undefined;
+    if (found.status !== 200) return false;
+    const size = megabytes(found.bytes);
+    return await step('workspace', `copying what an earlier run prepared (${size})`, async (result) => {
+      const used = await cache.workspace('use', name, signal).catch(() => undefined);
+      if (used?.status === 200) {
+        // The path of the working folder now leads to another folder.
+        if (process.cwd() === workspace) process.chdir(workspace);
+        result.name = `reused as an earlier run prepared it (${size})`;
+        return true;
+      }
+      await empty();
+      result.name = 'what an earlier run prepared could not be used';
+      return false;
+    });
+  };
+
+  const unpackArchive = async (): Promise<boolean> => {
+    const cached = await cache.get(name, signal).catch(() => undefined);
+    signal.throwIfAborted();
+    if (cached === undefined) return false;
+    const size = megabytes(cached.bytes);
+    try {
+      await step('workspace', `unpacking what an earlier run prepared (${size})`, async (result) => {
+        const { unpackFolders } = await import('../workspace-archive/unpack.ts');
+        await unpackFolders(cached.content, folders, { sha256: cached.sha256, env, signal });
+        result.name = `reused as an earlier run prepared it (${size})`;
+      });
+      return true;
+    } catch {
+      await empty();
+      return false;
+    } finally {
+      cached.content.destroy();
+    }
+  };
+
+  /** Stores the folders. Returns why they could not be stored. */
+  const store = async (): Promise<string | undefined> => {
+    const { status, reason } = await cache.workspace('keep', name, signal).catch(() => ({ status: 503, reason: '' }));
+    if (status === 200) return undefined;
+    if (status === 409) return 'a file of the workspace or home is open for writing';
+    if (status === 413) return reason;
+    if (status !== noCopies) {
+      await untilWritable(workspace, signal);
+      return 'the worker could not copy the workspace';
+    }
+    const { packFolders } = await import('../workspace-archive/pack.ts');
+    // No limit is set here, because the worker limits the size.
+    const archive = packFolders(folders, { env, maxBytes: Number.MAX_SAFE_INTEGER, signal });
+    if (await cache.put(name, archive, signal)) return undefined;
+    return 'the worker has no room for it (RUNYARD_WORKER_CACHE_MB)';
+  };
+
   return {
     async restore() {
       if (task.agent_config.refresh_environment) return false;
-      const cached = await cache.get(name, signal).catch(() => undefined);
-      signal.throwIfAborted();
-      if (cached === undefined) return false;
-      const size = (cached.bytes / 1e6).toFixed(1);
-      try {
-        await step('workspace', `reused as an earlier run prepared it (${size} MB)`, async () => {
-          const { unpackFolders } = await import('../workspace-archive/unpack.ts');
-          await unpackFolders(cached.content, folders, { sha256: cached.sha256, env, signal });
-        });
-        return true;
-      } catch {
-        signal.throwIfAborted();
-        for (const { path } of folders) await clearFolder(path);
-        return false;
-      } finally {
-        cached.content.destroy();
-      }
+      return (await useCopy()) ?? (await unpackArchive());
     },
 
     async keep(hasExpectedCommits) {
-      await step('workspace', 'kept for later runs in this environment', async (result) => {
-        const against = await reasonAgainst(hasExpectedCommits);
-        if (against === undefined) {
-          const { packFolders } = await import('../workspace-archive/pack.ts');
-          // No limit is set here, because the worker limits the size.
-          const archive = packFolders(folders, { env, maxBytes: Number.MAX_SAFE_INTEGER, signal });
-          if (await cache.put(name, archive, signal)) return;
-        }
+      await step('workspace', 'keeping a copy for later runs in this environment', async (result) => {
+        const against = (await reasonAgainst(hasExpectedCommits)) ?? (await store());
         signal.throwIfAborted();
-        result.name = `not kept for later runs: ${against ?? 'the worker has no room for it (RUNYARD_WORKER_CACHE_MB)'}`;
+        result.name =
+          against === undefined ? 'kept for later runs in this environment' : `not kept for later runs: ${against}`;
       });
     },
   };
+}
+
+/**
+ * Waits until the folder is writable. If the worker was killed while it copied the disk, the copy goes on, and the disk is read-only until
+ * it has ended.
+ */
+async function untilWritable(folder: string, signal: AbortSignal): Promise<void> {
+  const isReadOnly = () =>
+    access(folder, constants.W_OK).then(
+      () => false,
+      (error: NodeJS.ErrnoException) => error.code === 'EROFS',
+    );
+  for (let attempt = 1; await isReadOnly(); attempt++)
+    await delay(backoffMs({ firstMs: 50, longestMs: 1_000 }, attempt), signal);
 }
 
 function hasUnknownVariable(

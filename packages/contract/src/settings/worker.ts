@@ -103,7 +103,7 @@ export const workerSettings = {
   },
   RUNYARD_WORKER_CACHE_MB: {
     read: whole(0, 10485760),
-    default: '4096',
+    default: '8192',
     description:
       'Disk space for what runs leave to later runs: copies of repositories and prepared workspaces. The objects that were not used for the longest time are removed first. 0: nothing is kept.',
     usedBy: ['worker'],

@@ -5,8 +5,21 @@ import { workerCachePath } from '@runyard/contract/workers/worker-cache';
 import type { OwnAnswers } from '../relay/relay.ts';
 import type { Cache } from './cache.ts';
 
+/** What an agent may do with a kept workspace. Each sandbox may use one, and keep one, once. */
+const workspaceActions = ['find', 'use', 'keep'] as const;
+type WorkspaceAction = (typeof workspaceActions)[number];
+
 export interface CacheAccess {
-  readonly cache: Pick<Cache, 'read' | 'write'>;
+  readonly cache: Pick<Cache, 'read' | 'write'> & {
+    /** Sends the request to the `KeptWorkspaces`, and returns the answer as it is. */
+    workspace(
+      action: WorkspaceAction,
+      name: string,
+      sandbox: string,
+    ): Promise<{ readonly status: number; readonly body: string }>;
+  };
+  /** Id of the sandbox. Absent if its workspace and home cannot be copied; then the agent stores an archive of them. */
+  readonly sandbox?: string | undefined;
   /** Path that the service's URL has before `/api/v1`. Usually empty. */
   readonly basePath: string;
   /**
@@ -25,7 +38,8 @@ const mostWrites = 24;
 const silenceMs = 60_000;
 
 /**
- * Answers GET and PUT requests for objects in the worker's cache, `/api/v1/worker-cache/{name}`. Only the agent can send such requests,
+ * Answers GET and PUT requests for objects in the worker's cache, `/api/v1/worker-cache/{name}`, and POST requests for kept workspaces,
+ * `/api/v1/worker-cache/{name}/{action}`. Only the agent can send such requests,
  * because the requests need the run token, which commands of the run do not have. The service chooses the names. Names are secret, because
  * everybody who knows the name of an object can read the object. Each team has different names.
  */
@@ -33,6 +47,8 @@ export function cacheAnswers(access: CacheAccess): OwnAnswers {
   const prefix = `${access.basePath}${workerCachePath}/`;
   let writes = 0;
   let writing = false;
+  /** The requests about the workspace that a program with a stolen run token cannot repeat after the agent. */
+  const done = new Set<WorkspaceAction>();
 
   const put = async (name: string, request: IncomingMessage): Promise<number> => {
     if (writing || writes >= mostWrites) return 429;
@@ -58,10 +74,23 @@ export function cacheAnswers(access: CacheAccess): OwnAnswers {
     await pipeline(found.content(), response).finally(() => found.close().catch(() => {}));
   };
 
+  const workspace = async (action: WorkspaceAction, name: string, response: ServerResponse): Promise<void> => {
+    const { sandbox } = access;
+    if (sandbox === undefined) return end(response, 501);
+    if (done.has(action) || done.has('keep')) return end(response, 409);
+    if (action !== 'find') done.add(action);
+    const { status, body } = await access.cache.workspace(action, name, sandbox);
+    if (action === 'use' && status === 200) done.add('keep');
+    response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+  };
+
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const name = (request.url ?? '').slice(prefix.length);
+    const [name = '', action] = (request.url ?? '').slice(prefix.length).split('/');
     if (!isBearer(request, access.runToken())) return end(response, 401);
     if (!/^[A-Za-z0-9_-]{43}$/.test(name)) return end(response, 404);
+    const known = workspaceActions.find((each) => each === action);
+    if (action !== undefined && (known === undefined || request.method !== 'POST')) return end(response, 404);
+    if (known !== undefined) return await workspace(known, name, response);
     if (request.method === 'GET') return await get(name, response);
     if (request.method === 'PUT') return end(response, await put(name, request));
     return end(response, 405);

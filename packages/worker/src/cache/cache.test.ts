@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openBudget } from './budget.ts';
 import { type Cache, openCache } from './cache.ts';
 
 let folder: string;
@@ -10,7 +11,8 @@ beforeEach(async () => {
 });
 afterEach(async () => await rm(path.dirname(folder), { recursive: true, force: true }));
 
-const open = (maxBytes = 100_000, now?: () => number) => openCache({ folder, maxBytes, ...(now ? { now } : {}) });
+const open = (maxBytes = 100_000, now?: () => number) =>
+  openCache({ folder, budget: openBudget(maxBytes), ...(now ? { now } : {}) });
 async function* bytes(...parts: (string | Buffer)[]) {
   for (const part of parts) yield Buffer.from(part);
 }

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
+import { type Budget, longestMs } from './budget.ts';
 
 /** One object of the cache, open for reading. The caller must read `content` to its end or call `close`. */
 export interface CachedObject {
@@ -29,8 +30,8 @@ export interface Cache {
 export interface CacheOptions {
   /** Folder of the cache in the data folder. The caller holds the lock of the data folder, because only one process may open the cache. */
   readonly folder: string;
-  /** Maximum number of bytes of all objects together, including objects that are being written. */
-  readonly maxBytes: number;
+  /** The space of all objects together, including objects that are being written. */
+  readonly budget: Budget;
   /** Returns the current Unix time in milliseconds. */
   readonly now?: () => number;
 }
@@ -39,13 +40,7 @@ export interface CacheOptions {
 const headerBytes = 32;
 /** One object may use at most a quarter of the cache, so that it cannot displace all other objects. */
 const largestPart = 4;
-const longestMs = 7 * 24 * 60 * 60_000;
 const temporaryPrefix = 'new-';
-
-interface Entry {
-  readonly bytes: number;
-  usedAt: number;
-}
 
 /**
  * Returns the file name of an object. The file name is a hash of the object's name, because a process that knows the name can read the
@@ -58,45 +53,21 @@ const fileOf = (name: string): string => createHash('sha256').update(name).diges
  * when it is complete and on the disk. So if the worker is killed while it writes an object, the cache still has the earlier object of
  * this name, if there was one.
  */
-export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptions): Promise<Cache> {
+export async function openCache({ folder, budget, now = Date.now }: CacheOptions): Promise<Cache> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const entries = new Map<string, Entry>();
-  let used = 0;
-
-  const forget = async (file: string): Promise<void> => {
-    const bytes = entries.get(file)?.bytes ?? 0;
-    entries.delete(file);
-    await rm(path.join(folder, file), { force: true });
-    used -= bytes;
-  };
-
-  /**
-   * Reserves `bytes` more of the cache's space. If the space is full, first removes the least recently used objects. If this is not
-   * enough, returns false and reserves nothing.
-   */
-  const reserve = async (bytes: number): Promise<boolean> => {
-    used += bytes;
-    while (used > maxBytes) {
-      const [oldest] = [...entries].sort(([, a], [, b]) => a.usedAt - b.usedAt);
-      if (oldest === undefined) {
-        used -= bytes;
-        return false;
-      }
-      await forget(oldest[0]);
-    }
-    return true;
-  };
+  const entryOf = (file: string, bytes: number, usedAt: number) => ({
+    bytes,
+    usedAt,
+    remove: () => rm(path.join(folder, file), { force: true }),
+  });
 
   for (const file of await readdir(folder)) {
     const found = await stat(path.join(folder, file)).catch(() => undefined);
     if (!/^[0-9a-f]{64}$/.test(file) || !found?.isFile() || found.size < headerBytes)
       await rm(path.join(folder, file), { recursive: true, force: true });
-    else {
-      entries.set(file, { bytes: found.size, usedAt: found.atimeMs });
-      used += found.size;
-    }
+    else budget.add(file, entryOf(file, found.size, found.atimeMs));
   }
-  await reserve(0);
+  await budget.reserve(0);
 
   /**
    * Writes the source into the file and returns the size of the file, or `too_large`. After each reservation, calls `took` with the
@@ -107,7 +78,7 @@ export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptio
     let written = 0;
     const add = async (chunk: Uint8Array): Promise<boolean> => {
       const { byteLength: bytes } = chunk;
-      if (written + bytes > maxBytes / largestPart || !(await reserve(bytes))) return false;
+      if (written + bytes > budget.maxBytes / largestPart || !(await budget.reserve(bytes))) return false;
       took(bytes);
       await writeAll(file, chunk, written);
       written += bytes;
@@ -128,11 +99,11 @@ export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptio
   return {
     async read(name) {
       const id = fileOf(name);
-      const entry = entries.get(id);
+      const entry = budget.get(id);
       if (entry === undefined) return undefined;
       const file = await open(path.join(folder, id)).catch(() => undefined);
       if (file === undefined) {
-        await forget(id);
+        await budget.forget(id);
         return undefined;
       }
       const found = await headerOf(file).catch(async (error) => {
@@ -141,7 +112,7 @@ export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptio
       });
       if (found.sha256 === undefined || found.size !== entry.bytes || now() - found.mtime.getTime() > longestMs) {
         await file.close();
-        await forget(id);
+        await budget.forget(id);
         return undefined;
       }
       entry.usedAt = now();
@@ -168,11 +139,10 @@ export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptio
         if (size === 'too_large') return size;
         // The rename replaces an earlier object of this name in one step, so readers never see a part of an object.
         await rename(temporary, path.join(folder, id));
-        used += size - (entries.get(id)?.bytes ?? 0);
-        entries.set(id, { bytes: size, usedAt: now() });
+        budget.add(id, entryOf(id, size, now()));
         return 'kept';
       } finally {
-        used -= reserved;
+        budget.release(reserved);
         await rm(temporary, { force: true });
       }
     },

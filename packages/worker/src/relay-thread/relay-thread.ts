@@ -17,6 +17,8 @@ export interface RelayOrder {
   readonly serviceRoot: string;
   /** Socket of the worker's cache. If it is absent, agents store nothing for later runs. */
   readonly cacheSocket?: string | undefined;
+  /** Id of the sandbox, if the worker can copy its workspace and home. */
+  readonly sandbox?: string | undefined;
 }
 
 /** The settings with which the thread opens the proxy of a sandbox. */

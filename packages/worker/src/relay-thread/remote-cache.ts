@@ -1,13 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { http } from '@runyard/system/node-http';
-import type { Cache, CachedObject, WriteOutcome } from '../cache/cache.ts';
+import type { CacheAccess } from '../cache/answer.ts';
+import type { CachedObject, WriteOutcome } from '../cache/cache.ts';
 
 /**
  * Opens the cache through the socket of the worker, because only one process may use the files of the cache. While no worker runs, reads
  * and writes reject.
  */
-export function remoteCache(socketPath: string): Pick<Cache, 'read' | 'write'> {
+export function remoteCache(socketPath: string): CacheAccess['cache'] {
   const send = (method: string, name: string, body?: AsyncIterable<Uint8Array>): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       const sent = http.request({ socketPath, method, path: `/${name}`, agent: false });
@@ -38,6 +40,10 @@ export function remoteCache(socketPath: string): Pick<Cache, 'read' | 'write'> {
       if (answer.statusCode === 204) return 'kept';
       if (answer.statusCode === 413) return 'too_large';
       throw new Error(`the worker's cache answered ${answer.statusCode}`);
+    },
+    async workspace(action, name, sandbox) {
+      const answer = await send('POST', `${name}/${action}/${sandbox}`);
+      return { status: answer.statusCode ?? 503, body: await text(answer) };
     },
   };
 }

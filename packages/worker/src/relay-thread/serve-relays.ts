@@ -49,12 +49,16 @@ export function serveRelays(port: MessagePort): void {
     };
   };
 
-  const open = async (id: number, { socketPath, uid, serviceRoot, cacheSocket }: RelayOrder): Promise<void> => {
+  const open = async (
+    id: number,
+    { socketPath, uid, serviceRoot, cacheSocket, sandbox }: RelayOrder,
+  ): Promise<void> => {
     const upstream = upstreamTo(serviceRoot);
     const { basePath } = upstream;
     const runToken = (): string => relays.get(id)?.token ?? '';
     const own = [memoryAnswers(basePath, memoryOf(id))];
-    if (cacheSocket !== undefined) own.push(cacheAnswers({ cache: remoteCache(cacheSocket), basePath, runToken }));
+    if (cacheSocket !== undefined)
+      own.push(cacheAnswers({ cache: remoteCache(cacheSocket), sandbox, basePath, runToken }));
     relays.set(id, { ...(await openRelay(socketPath, upstream, uid, own)), token: '' });
   };
 

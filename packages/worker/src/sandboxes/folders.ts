@@ -3,6 +3,7 @@ import path from 'node:path';
 import { mountImage, unmountBelow, unmountImage } from '../state/disk-image.ts';
 import { makeFolder } from '../state/make-folder.ts';
 import { removeTree } from '../state/remove-tree.ts';
+import { sandboxPlaces } from '../state/sandbox-places.ts';
 
 /**
  * Folders of the machine for one sandbox. `top` contains `workspace` and `home`. The user of the sandbox owns `workspace` and `home`, and
@@ -13,9 +14,6 @@ export interface SandboxFolders {
   readonly workspace: string;
   readonly home: string;
 }
-
-/** Returns the file of a sandbox's disk image. */
-const imageOf = (stateRoot: string, id: string): string => path.join(stateRoot, 'disks', `${id}.img`);
 
 export interface FolderOptions {
   /** Owner of the folders. Default: the user of this process. */
@@ -30,15 +28,14 @@ export async function makeFolders(
   id: string,
   { uid, diskMb }: FolderOptions,
 ): Promise<SandboxFolders> {
-  const top = path.join(stateRoot, 's', id);
+  const { image, ...folders } = sandboxPlaces(stateRoot, id);
+  const { top } = folders;
   await makeFolder(path.dirname(top), 0o711);
   await mkdir(top, { mode: 0o711 });
   if (diskMb !== undefined) {
-    const image = imageOf(stateRoot, id);
     await makeFolder(path.dirname(image), 0o700);
     await mountImage(image, top, diskMb);
   }
-  const folders = { top, workspace: path.join(top, 'workspace'), home: path.join(top, 'home') };
   await chmod(top, 0o711);
   for (const folder of [folders.workspace, folders.home]) {
     await mkdir(folder, { mode: 0o700 });
@@ -52,12 +49,13 @@ export async function makeFolders(
  * longer exists.
  */
 export async function removeFolders(stateRoot: string, id: string): Promise<void> {
-  await unmountImage(imageOf(stateRoot, id), path.join(stateRoot, 's', id));
+  const { image, top } = sandboxPlaces(stateRoot, id);
+  await unmountImage(image, top);
   const trash = path.join(stateRoot, 'trash');
   const place = path.join(trash, `${id}-${process.hrtime.bigint()}`);
   try {
     await makeFolder(trash, 0o700);
-    await rename(path.join(stateRoot, 's', id), place);
+    await rename(top, place);
   } catch (error) {
     // The folders were never made, or the state root was removed.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
@@ -75,7 +73,7 @@ export async function removeLeftovers(stateRoot: string, kept: ReadonlySet<strin
   await unmountBelow(stateRoot, new Set([...kept].map((id) => path.join(parent, id))));
   const left = (await readdir(parent).catch(() => [])).filter((id) => !kept.has(id));
   for (const id of left) await removeFolders(stateRoot, id);
-  const images = new Set([...kept].map((id) => path.basename(imageOf(stateRoot, id))));
+  const images = new Set([...kept].map((id) => path.basename(sandboxPlaces(stateRoot, id).image)));
   for (const image of await readdir(path.join(stateRoot, 'disks')).catch(() => []))
     if (!images.has(image)) await rm(path.join(stateRoot, 'disks', image), { force: true });
   for (const name of await readdir(path.join(stateRoot, 'trash')).catch(() => [])) {

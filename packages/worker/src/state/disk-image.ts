@@ -3,7 +3,7 @@
  * and memory-mapped files.
  */
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, open, readFile, rm, rmdir, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readFile, rm, rmdir, stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { type DiskTemplate, readTemplate, writeTemplate } from './disk-template.ts';
@@ -44,15 +44,24 @@ export async function mountImage(file: string, folder: string, limitMb: number):
       await handle.close();
     }
     if (template === undefined) await makeFileSystem(file, size);
-    // discard: the machine gets the space of deleted files back. barrier=0: writes do not wait for the disk of the machine.
-    const mode = 'loop,nosuid,nodev,noatime,discard,noinit_itable,barrier=0';
-    // `-t` and `-i` save time: `mount` does not have to detect the kind of the file system and does not search for a helper program.
-    await setMounted(folder, true, ['mount', '-i', '-n', '-t', 'ext4', '-o', mode, '--', file, folder]);
+    await mountFile(file, folder);
     await rmdir(path.join(folder, 'lost+found'));
   } catch (error) {
     await unmountImage(file, folder);
     throw error;
   }
+}
+
+/** Options of each mount of a disk. */
+export const diskOptions = 'nosuid,nodev,noatime';
+
+/** Mounts a file with a file system on the folder. Sandboxes that have a part of this folder get the mounts that are made in it later. */
+export async function mountFile(file: string, folder: string): Promise<void> {
+  // discard: the machine gets the space of deleted files back. barrier=0: writes do not wait for the disk of the machine.
+  const mode = `loop,${diskOptions},discard,noinit_itable,barrier=0`;
+  // `-t` and `-i` save time: `mount` does not have to detect the kind of the file system and does not search for a helper program.
+  const command = ['mount', '-i', '-n', '-t', 'ext4', '-o', mode, '--make-shared', '--', file, folder];
+  await setMounted(folder, true, command);
 }
 
 /** Creates a file system with `mkfs.ext4`, and keeps the template of its size. */
@@ -74,7 +83,7 @@ export async function unmountImage(file: string, folder: string): Promise<void> 
 }
 
 /** Returns true if the folder exists and is a mount point. */
-async function isMounted(folder: string): Promise<boolean> {
+export async function isMounted(folder: string): Promise<boolean> {
   const [own, above] = await Promise.all([folder, path.dirname(folder)].map((at) => stat(at).catch(() => undefined)));
   return own !== undefined && own.dev !== above?.dev;
 }
@@ -97,21 +106,29 @@ async function setMounted(folder: string, wanted: boolean, command: readonly str
   throw error;
 }
 
-/** Unmounts all images that a killed process left below the folder, except images that are mounted on folders in `kept`. */
+/** Unmounts everything that a killed process left mounted below the folder, except on folders in `kept` and on folders directly in them. */
 export async function unmountBelow(folder: string, kept: ReadonlySet<string> = new Set()): Promise<void> {
   const mounts = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
-  for (const line of mounts.split('\n')) {
+  // Begins with the newest mounts, because a mount ends together with the mount that contains its folder.
+  for (const line of mounts.split('\n').reverse()) {
     // proc(5): field 5 is the mount point; a space in it is written as \040.
     const point = line
       .split(' ')[4]
       ?.replace(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));
-    if (point?.startsWith(`${folder}/`) && !kept.has(point)) await unmount(point);
+    if (point === undefined || kept.has(point) || kept.has(path.dirname(point))) continue;
+    if (point.startsWith(`${folder}/`)) await unmount(point);
   }
 }
 
 /** Unmounts lazily, because a sandbox that is just starting may have a copy of all mounts of the machine for a moment. */
-async function unmount(point: string): Promise<void> {
+export async function unmount(point: string): Promise<void> {
   await setMounted(point, false, ['umount', '-l', '--', point]);
+}
+
+/** Returns the bytes in use on the file system that is mounted on the folder, including data that the kernel has not written yet. */
+export async function usedOnFileSystem(folder: string): Promise<number> {
+  const { blocks, bfree, bsize } = await statfs(folder);
+  return (blocks - bfree) * bsize;
 }
 
 /** Tests whether images work below the folder. */

@@ -16,6 +16,7 @@ export const agentContents = (
   { serviceRoot, cacheSocket }: RelayTargets,
 ): SandboxContents => ({
   runtime,
-  relay: (socketPath, uid, memory) => relays.openRelay({ socketPath, uid, serviceRoot, cacheSocket }, memory),
+  relay: (socketPath, uid, memory, sandbox) =>
+    relays.openRelay({ socketPath, uid, serviceRoot, cacheSocket, sandbox }, memory),
   proxy: (order, report) => relays.openProxy(order, report),
 });

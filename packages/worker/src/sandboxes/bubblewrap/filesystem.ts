@@ -135,14 +135,20 @@ async function copyOf(source: string, name: string): Promise<[string, string][]>
  * of `harnessDir`, and the generated /etc. The list is complete: other files of the machine do not exist inside the sandbox.
  */
 export async function sharedFilesystem(etc: SandboxEtc, harnessDir?: string): Promise<string[]> {
-  const options = ['--ro-bind', '/usr', '/usr'];
+  const options = await machinePrograms();
   if (harnessDir !== undefined) options.push('--ro-bind-try', harnessDir, harnessFolderInside);
+  options.push('--ro-bind', etc.folder, '/etc');
+  for (const name of etc.places) options.push('--ro-bind-try', path.join(hostEtc, name), `/etc/${name}`);
+  return [...options, '--symlink', '/tmp', '/var/tmp', '--symlink', '/run', '/var/run'];
+}
+
+/** Returns bwrap's options for the machine's programs and libraries. */
+export async function machinePrograms(): Promise<string[]> {
+  const options = ['--ro-bind', '/usr', '/usr'];
   for (const name of ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32']) {
     const found = await lstat(`/${name}`).catch(() => undefined);
     if (found?.isSymbolicLink()) options.push('--symlink', await readlink(`/${name}`), `/${name}`);
     else if (found !== undefined) options.push('--ro-bind', `/${name}`, `/${name}`);
   }
-  options.push('--ro-bind', etc.folder, '/etc');
-  for (const name of etc.places) options.push('--ro-bind-try', path.join(hostEtc, name), `/etc/${name}`);
-  return [...options, '--symlink', '/tmp', '/var/tmp', '--symlink', '/run', '/var/run'];
+  return options;
 }

@@ -4,8 +4,9 @@ import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import type { SandboxEgress } from '../../egress/egress.ts';
 import type { SandboxMemory } from '../../relay/memory-answers.ts';
 import type { ProxyOrder, SandboxProxy, SandboxRelay } from '../../relay-thread/relay-thread.ts';
+import { usedOnFileSystem } from '../../state/disk-image.ts';
 import { type Cgroup, openCgroup } from '../cgroups/group.ts';
-import { usedInFolders, usedOnFileSystem } from '../disk/measure.ts';
+import { usedInFolders } from '../disk/measure.ts';
 import { processesBelow, processesBeside } from '../disk/unlinked-files.ts';
 import { watchDisk } from '../disk-watch.ts';
 import { makeFolders, removeFolders, type SandboxFolders } from '../folders.ts';
@@ -37,11 +38,15 @@ export interface SandboxContents {
   /** Folder of the machine that the sandbox sees as /opt/runyard. */
   readonly runtime?: string;
   readonly writableCache?: SandboxView['writableCache'];
-  /** Opens the relay on a socket. The relay reads `memory` to answer requests of the agent. Absent: the sandbox cannot connect to anything. */
+  /**
+   * Opens the relay on a socket. The relay reads `memory` to answer requests of the agent. `sandbox` is the id of the sandbox if the worker
+   * can copy its workspace and home. Absent: the sandbox cannot connect to anything.
+   */
   readonly relay?: (
     socketPath: string,
     uid: number | undefined,
     memory: () => Promise<SandboxMemory>,
+    sandbox?: string,
   ) => Promise<SandboxRelay>;
   /** Opens the proxy. Absent: the sandbox cannot reach hosts. */
   readonly proxy?: (order: ProxyOrder, report: (denied: DeniedConnections) => void) => Promise<SandboxProxy>;
@@ -139,10 +144,13 @@ export async function prepareSandbox(
       ...(ground.disks.ok ? { diskMb: limits.diskMb } : {}),
     });
     [relay, cgroup] = await Promise.all([
-      contents.relay?.(path.join(folders.top, 'relay.sock'), uid, async () => ({
-        oom_kills: (await cgroup?.oomKills()) ?? 0,
-        memory_mb: limits.memoryMb,
-      })),
+      contents.relay?.(
+        path.join(folders.top, 'relay.sock'),
+        uid,
+        async () => ({ oom_kills: (await cgroup?.oomKills()) ?? 0, memory_mb: limits.memoryMb }),
+        // A sandbox with a disk gets a copy by mounts that are made while it runs, and gVisor does not see these.
+        gvisor === undefined && ground.disks.ok === ground.ownUsers ? id : undefined,
+      ),
       ground.cgroups &&
         openCgroup(ground.cgroups, id, {
           memoryMb: limits.memoryMb,
@@ -216,7 +224,7 @@ export async function prepareSandbox(
     watch = watchDisk({
       measure: async (signal) =>
         ground.disks.ok
-          ? await usedOnFileSystem(hostFolders.top)
+          ? await usedOnFileSystem(hostFolders.workspace)
           : await usedInFolders(
               [hostFolders.workspace, hostFolders.home],
               async () => {

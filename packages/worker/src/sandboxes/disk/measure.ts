@@ -1,14 +1,8 @@
 import { execFile } from 'node:child_process';
-import { stat, statfs } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { unlinkedBytes } from './unlinked-files.ts';
 
 const environment = { PATH: '/usr/bin:/bin', LC_ALL: 'C' };
-
-/** Returns the bytes in use on the file system that is mounted on the folder. */
-export async function usedOnFileSystem(folder: string): Promise<number> {
-  const { blocks, bfree, bsize } = await statfs(folder);
-  return (blocks - bfree) * bsize;
-}
 
 /**
  * Returns the bytes that the folders take on disk, including deleted files that a process of `pids` still has open. Rejects if a part

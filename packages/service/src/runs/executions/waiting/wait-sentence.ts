@@ -44,9 +44,10 @@ export interface WaitFacts {
   readonly can_cancel: boolean;
 }
 
+/** Words before the name of a step. The names of `workspace` steps are whole sentences. */
 const stepWords: Readonly<Record<string, string>> = {
   image: 'pulling the image',
-  workspace: 'restoring the workspace',
+  workspace: '',
   attachments: 'writing the attachments',
   clone: 'cloning',
   setup_command: 'setup command',
@@ -108,7 +109,7 @@ function boundSentence({ team_live, team_limit, depth, least_depth, workers }: W
 
 function setupSentence({ worker_id, has_sandbox, step_kind, step_name }: WaitFacts): string {
   if (step_kind !== null)
-    return `The agent prepares the sandbox: ${stepWords[step_kind] ?? step_kind} ${step_name ?? ''}`.trimEnd();
+    return `The agent prepares the sandbox: ${`${stepWords[step_kind] ?? step_kind} ${step_name ?? ''}`.trim()}`;
   if (has_sandbox) return 'The sandbox is ready, and the agent starts in it.';
   return `The worker ${worker_id ?? ''} starts the sandbox.`;
 }
