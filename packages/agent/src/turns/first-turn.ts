@@ -19,8 +19,21 @@ export async function runFirstTurn(
   options: TurnsOptions,
   runner: TurnRunner,
 ): Promise<HarnessOutcome> {
-  const { client, secrets, workspace, ownFolders, env, network, stop, reporter, approvals, harness, saver, mcp } =
-    options;
+  const {
+    client,
+    secrets,
+    workspace,
+    ownFolders,
+    isSeparate,
+    env,
+    network,
+    stop,
+    reporter,
+    approvals,
+    harness,
+    saver,
+    mcp,
+  } = options;
   const { name, modelId, capabilities } = harnessProfile(task);
   const step = setupSteps(reporter.emit);
   options.addToEnv(withProxyForJava(variablesOf(task), options.proxyVariables));
@@ -43,10 +56,12 @@ export async function runFirstTurn(
     client,
     workspace,
     ownFolders,
+    isSeparate,
+    marker: options.marker,
     env,
     network,
     proxyVariables: options.proxyVariables,
-    variables: secrets.variablesOf(task),
+    secrets,
     step,
     signal: stop.signal,
   });

@@ -28,7 +28,11 @@ export interface TurnsOptions {
   readonly workspace: string;
   /** True: the working folder and the home were created for this run. */
   readonly ownFolders: boolean;
+  /** True: processes, network and writable file systems of the sandbox belong to this run alone. */
+  readonly isSeparate: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** `NAME=value` of `env` that marks every process of the run. */
+  readonly marker: string;
   readonly network: NetworkAccess;
   /**
    * The variables of `env` that contain the address of the proxy through which programs reach the allowed hosts. Empty if there is no

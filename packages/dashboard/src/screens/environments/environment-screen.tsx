@@ -156,8 +156,8 @@ export function EnvironmentScreen() {
           <Fact name="Secrets">
             <Lines
               of={(config.secrets ?? []).map(
-                ({ name, variable = name, as }) =>
-                  `${name}${variable === name ? '' : ` in ${variable}`}${as === 'file' ? ', as a file' : ''}`,
+                ({ name, variable = name, as, phase }) =>
+                  `${name}${variable === name ? '' : ` in ${variable}`}${as === 'file' ? ', as a file' : ''}${phase === 'setup' ? ', only for the setup' : ''}`,
               )}
             />
           </Fact>

@@ -7,7 +7,7 @@ import type { SandboxEgress } from '../../egress/egress.ts';
 import type { SandboxProxy, SandboxRelay } from '../../relay-thread/relay-thread.ts';
 import { agentProgram, readableAgentProgram } from '../../runtime/agent-program.ts';
 import { containerInit } from '../../runtime/container-init.ts';
-import { baseEnvironment, madeForRun } from '../base-environment.ts';
+import { baseEnvironment, madeForSandbox } from '../base-environment.ts';
 import { inside } from '../bubblewrap/arguments.ts';
 import { takeIdentity } from '../bubblewrap/identities.ts';
 import type { SandboxContents } from '../bubblewrap/prepare.ts';
@@ -39,7 +39,7 @@ function agentEnvironment(env: Readonly<Record<string, string>>): Record<string,
     ...baseEnvironment(inside.runtime, inside.home, harnessFolderInside),
     RUNYARD_RELAY_SOCKET: inside.relaySocket,
     RUNYARD_RUN_TOKEN_FD: String(runTokenDescriptor),
-    ...madeForRun,
+    ...madeForSandbox,
     ...env,
   };
 }

@@ -163,7 +163,7 @@ export async function resolveTask(
     secrets,
     [...mcp.values, ...ofHosts, ...inFiles].filter(({ value }) => isFindable(value)),
   );
-  const namedObjects = isSetUp ? undefined : nameKeptObjects(deps.signing, session.teamId, row, answers);
+  const namedObjects = isSetUp ? undefined : nameKeptObjects(deps.signing, session.teamId, row, answers, granted);
   const skills = await skillsOfTask(deps, session, user, row, granted.values);
   if (skills.kind !== 'skills') return skills;
   const verdict = await deps.contentPolicy?.check(session.teamId, textsOf(row, skills.skills, isSetUp));
@@ -234,9 +234,9 @@ export async function resolveTask(
       ...namedObjects?.mirrorOf({ owner, repo }),
     })),
     ...(granted.secrets.length > 0 ? { secrets: granted.secrets } : {}),
+    ...(granted.setupSecrets.length > 0 ? { setup_secrets: granted.setupSecrets } : {}),
     ...(granted.redact.length > 0 ? { redact: granted.redact } : {}),
-    // If the run has secrets, offer no prepared workspace, because the setup could write a secret into a file of this workspace.
-    ...(granted.secrets.length === 0 ? namedObjects?.prepared : {}),
+    ...namedObjects?.prepared,
   };
   return { kind: 'task', task };
 }
