@@ -89,6 +89,8 @@ export const filesInPart: readonly string[] = [
   'test/dashboard/run.test.ts',
   // `bin/test` unpacks no file of nine gigabytes.
   'packages/agent/src/run-setup-secrets.test.ts',
+  // `bin/test` starts services only in sandboxes of bubblewrap.
+  'test/services.test.ts',
   // `bin/test` links the installed packages instead of an installation by npm.
   'test/newcomer.test.ts',
 ];

@@ -90,7 +90,7 @@ export async function runAgent(options: AgentRunOptions): Promise<{ exitCode: nu
     if (error instanceof Superseded || stop.reason === 'superseded') return { exitCode: 0 };
     throw error;
   } finally {
-    await Promise.race([harness.driver?.kill(), delay(killTimeoutMs)]);
+    await Promise.race([Promise.all([harness.driver?.kill(), parts.services.stop()]), delay(killTimeoutMs)]);
     await Promise.race([parts.mcp.close(), delay(killTimeoutMs)]);
     killMarked(parts.marker);
     parts.socket.close();

@@ -9,6 +9,7 @@ import type { RunMcp } from '../mcp/servers.ts';
 import type { Reporter } from '../reporting/reporter.ts';
 import type { OrchestratingRunTree } from '../run-tree/tree.ts';
 import type { ServiceClient } from '../service/client.ts';
+import type { RunServices } from '../services/services.ts';
 import type { Stopping } from '../stopping.ts';
 import type { DeferredSaver } from '../workspace-archive/deferred-saver.ts';
 
@@ -50,6 +51,7 @@ export interface TurnsOptions {
   readonly approvals: Approvals;
   readonly harness: ExecutionHarness;
   readonly mcp: Pick<RunMcp, 'start' | 'leftOut'>;
+  readonly services: RunServices;
   readonly saver: DeferredSaver;
   readonly changes: Pick<ChangesReporter, 'ask'>;
   /** Begins to take checkpoints if the task asks for them. */

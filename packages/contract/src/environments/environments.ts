@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { EnvironmentNetwork } from '../egress/network.ts';
-import { maxProtectedBranches } from '../limits.ts';
+import { maxProtectedBranches, maxServices } from '../limits.ts';
 import { WaitingAfterChange } from '../runs/acceptances.ts';
 import { SandboxVariables } from '../runs/sandbox-variables.ts';
 import { RunState } from '../runs/states.ts';
@@ -8,6 +8,7 @@ import { SecretReferences } from '../secrets/secrets.ts';
 import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
 import { Scope, UserProfile } from '../wire/profiles.ts';
 import { ProviderTools } from './provider-tools.ts';
+import { EnvironmentServices } from './services.ts';
 
 /** Name of a repository or of the repository's owner. The name cannot be a path or consist only of dots. */
 export const RepositoryName = z
@@ -82,6 +83,9 @@ export const EnvironmentConfig = z
       .describe(
         'Shell commands to run in the workspace before the agent begins, in their order, at most 50; the first that fails ends the run',
       ),
+    services: EnvironmentServices.optional().describe(
+      `Programs beside the agent, such as a database, at most ${maxServices}. They start one after another when the setup has ended, and end with the sandbox. They get no secrets. A worker with RUNYARD_SANDBOX=none refuses them`,
+    ),
     variables: SandboxVariables.optional().describe(
       'Environment variables of setup commands and of the agent, at most 100, each at most 32,768 characters. Everyone in the team can read them: no secrets',
     ),

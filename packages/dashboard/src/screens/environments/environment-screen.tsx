@@ -141,6 +141,14 @@ export function EnvironmentScreen() {
               </ol>
             )}
           </Fact>
+          <Fact name="Services">
+            <Lines
+              of={(config.services ?? []).map(
+                ({ name, command, port, ready }) =>
+                  `${name}${port === undefined ? '' : ` on port ${port}`}: ${command}${ready === undefined ? '' : `, ready after ${ready}`}`,
+              )}
+            />
+          </Fact>
           <Fact name="Container image">{config.docker_image && <code>{visibleText(config.docker_image)}</code>}</Fact>
           <Fact name="Folder">{config.working_directory && <code>{visibleText(config.working_directory)}</code>}</Fact>
           <Fact name="May reach">

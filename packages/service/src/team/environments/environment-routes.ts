@@ -1,4 +1,5 @@
 import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
+import { commandsOfServices } from '@runyard/contract/environments/services';
 import { maxEnvironments } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
@@ -22,9 +23,10 @@ const refusedSecrets = (refusal: RefusedSecrets): Refusal =>
 export function environmentRoutes(deps: EnvironmentRouteDeps): readonly ServedRoute[] {
   const { db, vault, contentPolicy, lastRuns, checkSecrets, findWaiting } = deps;
   const readRuns = lastRuns.ofEnvironments;
-  /** Asks the content policy about the setup commands, outside of transactions; returns null if it allows them. */
-  const refuseCommands = async (teamId: string, { setup_commands }: EnvironmentConfig): Promise<Refusal | null> => {
-    const texts = (setup_commands ?? []).map((text) => ({ kind: 'setup_command' as const, text }));
+  /** Asks the content policy about the commands of setup and services, outside of transactions; returns null if it allows them. */
+  const refuseCommands = async (teamId: string, config: EnvironmentConfig): Promise<Refusal | null> => {
+    const commands = [...(config.setup_commands ?? []), ...commandsOfServices(config)];
+    const texts = commands.map((text) => ({ kind: 'setup_command' as const, text }));
     const verdict = await contentPolicy?.check(teamId, texts);
     return verdict && verdict.kind !== 'allowed' ? refusedByPolicy(verdict) : null;
   };

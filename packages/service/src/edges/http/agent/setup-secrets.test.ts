@@ -171,7 +171,7 @@ describe('a child run', async () => {
 
   test.each<[string, object]>([
     ['as a secret of its agent', { secrets: [{ name: 'NPM_TOKEN' }] }],
-    ['as a secret of an MCP server', { mcp_servers: { m: { command: 'env', env: { T: '${NPM_TOKEN}' } } } }],
+    ['as a secret of an MCP server', { mcp_servers: { m: { command: 'env', env: { T: `$${'{NPM_TOKEN}'}` } } } }],
     [
       'for setup commands that it chose itself',
       {

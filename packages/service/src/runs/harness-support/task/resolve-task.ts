@@ -1,5 +1,6 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { findHarness } from '@runyard/contract/agent/harness-presets/presets';
+import { commandsOfServices, servicesOf } from '@runyard/contract/environments/services';
 import { isFindable } from '@runyard/contract/secrets/secrets';
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { ErrorDetail } from '@runyard/contract/wire/errors';
@@ -220,7 +221,7 @@ export async function resolveTask(
       ? {
           environment: {
             ...(row.environment_uid === null ? {} : { uid: row.environment_uid }),
-            config: row.environment_config,
+            config: { ...row.environment_config, services: servicesOf(row.environment_config) },
           },
         }
       : {}),
@@ -251,7 +252,9 @@ function textsOf(row: TaskRow, skills: readonly RunSkill[], isSetUp: boolean): P
     row.config.base_prompt ?? '',
     ...skills.map(({ description, body }) => `${description}\n${body}`),
   ];
-  const commands = isSetUp ? [] : (row.environment_config?.setup_commands ?? []);
+  const { setup_commands: setup = [] } = row.environment_config ?? {};
+  // Services start in each sandbox, also if its files are restored.
+  const commands = [...(isSetUp ? [] : setup), ...commandsOfServices(row.environment_config ?? {})];
   return [
     ...prompts.map((text) => ({ kind: 'prompt' as const, text })),
     ...commands.map((text) => ({ kind: 'setup_command' as const, text })),
