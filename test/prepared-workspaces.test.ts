@@ -169,6 +169,66 @@ describeSystem('a worker with a cache', options, (system) => {
     }
   }, 240_000);
 
+  test('stores a workspace whose setup got a secret, if the setup left the secret nowhere', async () => {
+    const value = 'npm_setup-token-of-prepared-0123';
+    await system.call('PUT', '/secrets/NPM_TOKEN', { value, scope: 'team' });
+    const secrets = [{ name: 'NPM_TOKEN', phase: 'setup' }];
+    const setup = 'echo "$NPM_TOKEN" | wc -c > size; date +%s%N > made';
+    const uid = await environment(system, { secrets, setup_commands: [setup] });
+    const look = [
+      'cat size; echo "[$NPM_TOKEN]"; grep -rls setup-token-of-prepare[d] . ~ /tmp /dev/shm /run | wc -l',
+      'cat /proc/[0-9]*/environ 2>/dev/null | grep -c setup-token-of-prepare[d] || cat made',
+    ].join('\n');
+    const first = await runIn(system, uid, look);
+    expect(first, first.output).toMatchObject({ state: 'SUCCEEDED' });
+    expect(first.steps.slice(-2)).toEqual([
+      expect.stringMatching(/^workspace: searched \d+ files? of the setup for NPM_TOKEN$/),
+      kept,
+    ]);
+    expect(first.output).toContain('33\\n[]\\n0\\n0\\n');
+    const second = await runIn(system, uid, look);
+    expect(second.steps).toEqual([reused]);
+    expect(second.output).toContain('33\\n[]\\n0\\n0\\n');
+
+    // Another value of the secret, and a secret that the agent gets, are another setup.
+    await system.call('PUT', '/secrets/NPM_TOKEN', { value: `${value}-newer`, scope: 'team' });
+    expect((await runIn(system, uid, 'true')).steps).toContain(kept);
+    const ofAgent = await environment(system, { secrets: [{ name: 'NPM_TOKEN' }], setup_commands: ['true'] });
+    expect((await runIn(system, ofAgent, 'true')).steps.at(-1)).toMatch(
+      /not kept for later runs: the agent gets secrets \(NPM_TOKEN\)/,
+    );
+  }, 240_000);
+
+  test.each([
+    ['echo "$NPM_TOKEN" > /tmp/left', 'in /tmp/left'],
+    ['echo "$NPM_TOKEN" | base64 > /dev/shm/left', 'in /dev/shm/left'],
+    ['mkdir -p ~/.config/x; echo "$NPM_TOKEN" > ~/.config/x/auth', '/.config/x/auth'],
+  ])('does not start the agent, and stores nothing, after a setup with %s', async (command, place) => {
+    await system.call('PUT', '/secrets/NPM_TOKEN', { value: 'npm_setup-token-left-0123', scope: 'team' });
+    const uid = await environment(system, {
+      secrets: [{ name: 'NPM_TOKEN', phase: 'setup' }],
+      setup_commands: [command],
+    });
+    const runId = await system.createRun('```sh\ntrue\n```', { config: { environment_id: uid } });
+    const run = await system.untilEnded(runId);
+    expect(run).toMatchObject({
+      state: 'FAILED',
+      status_message: { error_code: 'environment_setup_failed', message: expect.stringContaining(place) },
+    });
+    expect(run.status_message).not.toHaveProperty('session_debug_until');
+  });
+
+  test('ends all processes of a setup that got a secret', async () => {
+    const uid = await environment(system, {
+      secrets: [{ name: 'NPM_TOKEN', phase: 'setup' }],
+      setup_commands: ['setsid env -i sleep 98765 > /dev/null 2>&1 & sleep 98764 > /dev/null 2>&1 &'],
+    });
+    const run = await runIn(system, uid, 'cat /proc/[0-9]*/cmdline | tr "\\0" "\\n" | grep -c "9876[45]" || true');
+    expect(run, run.output).toMatchObject({ state: 'SUCCEEDED' });
+    expect(run.output).toContain('"0\\n"');
+    expect(run.steps.at(-2)).toMatch(/; ended 2 processes of the setup$/);
+  });
+
   test('prepares the workspace again if the stored one is damaged', async () => {
     const uid = await environment(system, { setup_commands: ['echo made > made'] });
     await runIn(system, uid, 'true');

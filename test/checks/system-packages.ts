@@ -46,6 +46,7 @@ const wanted: readonly WantedPackage[] = [
   { name: 'busybox-static', isThere: () => existsSync('/bin/busybox') },
   { name: 'musl', isThere: () => globSync('/lib/ld-musl-*').length > 0 },
   { name: 'postgresql', isThere: () => newestPostgres() !== null },
+  { name: 'redis-server', isThere: () => isOnPath('redis-server') },
   {
     // This browser without windows needs a third of the processor time of `chromium`.
     name: 'chromium-headless-shell',

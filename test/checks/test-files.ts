@@ -87,6 +87,10 @@ export const filesInPart: readonly string[] = [
   'test/dashboard/keyboard.test.ts',
   // `bin/test` tests the main parts of the page of a run.
   'test/dashboard/run.test.ts',
+  // `bin/test` unpacks no file of nine gigabytes.
+  'packages/agent/src/run-setup-secrets.test.ts',
+  // `bin/test` starts services only in sandboxes of bubblewrap.
+  'test/services.test.ts',
   // `bin/test` links the installed packages instead of an installation by npm.
   'test/newcomer.test.ts',
 ];

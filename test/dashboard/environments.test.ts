@@ -61,6 +61,12 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
     await button('Add secret').click();
     await page.getByLabel('secret 1', { exact: true }).fill('NPM_TOKEN');
     await page.getByLabel('form of secret 1').selectOption('file');
+    await page.getByLabel('programs that get secret 1').selectOption('setup');
+    await button('Add service').click();
+    await page.getByLabel('name of service 1').fill('redis');
+    await page.getByLabel('command of service 1').fill('exec redis-server');
+    await page.getByLabel('port of service 1').fill('6379');
+    await page.getByLabel('check of service 1').fill('redis-cli ping');
     await button('Add branch').click();
     await page.getByLabel('branch 2', { exact: true }).fill('release/*');
     await page.getByLabel('Memory, MB').fill('12');
@@ -76,7 +82,8 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
       ...made?.config,
       description: 'The <i>billing</i> service',
       variables: { LEVEL: '2' },
-      secrets: [{ name: 'NPM_TOKEN', as: 'file' }],
+      secrets: [{ name: 'NPM_TOKEN', as: 'file', phase: 'setup' }],
+      services: [{ name: 'redis', command: 'exec redis-server', port: 6379, ready: 'redis-cli ping' }],
       protected_branches: ['HEAD', 'release/*'],
       limits: { memory_mb: 2048 },
       failure_session_retention_minutes: 5,
@@ -88,6 +95,8 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
     await button(/^Edit/).waitFor();
     await expect.poll(() => page.getByLabel('What it is for').count()).toBe(0);
     expect((await environments())[0]?.config).toEqual(changed);
+    for (const text of ['redis on port 6379: exec redis-server, ready after redis-cli ping', 'only for the setup'])
+      await page.getByText(text).waitFor();
     await browser().picture('environment');
 
     await button(/^Test the setup/).click();

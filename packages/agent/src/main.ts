@@ -61,6 +61,7 @@ const ownVariables = [
   'RUNYARD_RELAY_SOCKET',
   'RUNYARD_EGRESS_SOCKET',
   'RUNYARD_RUN_FOLDERS',
+  'RUNYARD_SEPARATE_SANDBOX',
   'RUNYARD_AGENT_HOME',
   'RUNYARD_CA_CERTIFICATES',
   'NODE_OPTIONS',
@@ -124,6 +125,7 @@ async function run(argv: readonly string[], token: string): Promise<number> {
       secrets,
       workspace: folders.workspace,
       ownFolders: folders.own,
+      isSeparate: variables.RUNYARD_SEPARATE_SANDBOX === '1',
       env: { ...process.env, HOME: folders.home },
       egressSocket: variables.RUNYARD_EGRESS_SOCKET || undefined,
       onStarted: (terminate) => {

@@ -16,6 +16,7 @@ import { startReporter } from './reporting/reporter.ts';
 import { type OrchestratingRunTree, runTree } from './run-tree/tree.ts';
 import type { ServiceClient } from './service/client.ts';
 import { Superseded } from './service/errors.ts';
+import { deferredServices } from './services/deferred-services.ts';
 import { stopping } from './stopping.ts';
 import type { TurnPosition } from './turns/turns-options.ts';
 import { deferredSaver } from './workspace-archive/deferred-saver.ts';
@@ -137,8 +138,10 @@ export async function openRunParts(options: RunPartsOptions) {
     network,
     startTimeoutMs: options.harnessStartMs,
   });
+  const services = deferredServices();
   const harness = executionHarness({
     mcp,
+    services: services.processes,
     client,
     secrets,
     reporter,
@@ -184,6 +187,7 @@ export async function openRunParts(options: RunPartsOptions) {
     beginCheckpoints,
     approvals,
     mcp,
+    services,
     harness,
   };
 }

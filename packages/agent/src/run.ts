@@ -18,6 +18,8 @@ export interface AgentRunOptions {
   workspace: string;
   /** True: the working folder and the home were created for this run. So the agent may send their contents. */
   ownFolders: boolean;
+  /** True: processes, network and writable file systems of the sandbox belong to this run alone. */
+  isSeparate: boolean;
   /** Environment of all processes that the run starts. It contains no credential. */
   env: Readonly<Record<string, string | undefined>>;
   /** Unix socket of the worker's proxy; absent if there is no proxy. */
@@ -47,7 +49,7 @@ const killTimeoutMs = 2_000;
 
 /** Runs one execution from its task to the last report and returns the exit code. Rejects only if the agent itself has a fault. */
 export async function runAgent(options: AgentRunOptions): Promise<{ exitCode: number }> {
-  const { client, task, secrets, workspace, ownFolders, onStarted } = options;
+  const { client, task, secrets, workspace, ownFolders, isSeparate, onStarted } = options;
   const timing = { ...defaultTiming, ...options.timing };
   const { harnessGraceMs, interruptGraceMs, inboxWaitMs, harnessStartMs } = timing;
   const { env, egressSocket } = options;
@@ -70,6 +72,7 @@ export async function runAgent(options: AgentRunOptions): Promise<{ exitCode: nu
       secrets,
       workspace,
       ownFolders,
+      isSeparate,
       reporting: reporting.signal,
       sideReports: parts.pullRequests.reported,
       harnessGraceMs,
@@ -87,7 +90,7 @@ export async function runAgent(options: AgentRunOptions): Promise<{ exitCode: nu
     if (error instanceof Superseded || stop.reason === 'superseded') return { exitCode: 0 };
     throw error;
   } finally {
-    await Promise.race([harness.driver?.kill(), delay(killTimeoutMs)]);
+    await Promise.race([Promise.all([harness.driver?.kill(), parts.services.stop()]), delay(killTimeoutMs)]);
     await Promise.race([parts.mcp.close(), delay(killTimeoutMs)]);
     killMarked(parts.marker);
     parts.socket.close();

@@ -17,14 +17,14 @@ afterEach(async () => {
 /** Starts a service with this task and an agent process that runs it. */
 export async function start(
   task: Partial<AgentTask>,
-  options: { socketPath?: string; prepare?: (fake: FakeHarnessSupport) => void } = {},
+  options: { socketPath?: string; env?: Record<string, string>; prepare?: (fake: FakeHarnessSupport) => void } = {},
 ): Promise<void> {
   fake = await startFakeHarnessSupport({
     task,
     ...(options.socketPath === undefined ? {} : { socketPath: options.socketPath }),
   });
   options.prepare?.(fake);
-  agent = startTestAgent(fake);
+  agent = startTestAgent(fake, options.env === undefined ? {} : { env: options.env });
 }
 
 /** Returns a task whose prompt is a runbook of these scripts. */

@@ -161,6 +161,8 @@ export const maxSecretBytes = 16 * 1024;
  */
 export const minSecretLength = 8;
 export const minSecretCharacters = 4;
+/** Maximum number of services of an environment. */
+export const maxServices = 10;
 /** Maximum number of secrets that a run or an environment names. */
 export const maxSecretsOfRun = 50;
 /** Maximum number of service accounts whose runs may use a secret. */

@@ -97,6 +97,11 @@ describe('readDefinition refuses, with file, line and column,', () => {
       agent('harness:\n  type: codex\n  auth:\n    source: managedSecret\n'),
       'agents/foreman/agent.md:6:5: harness.auth needs secretName, because source is managedSecret',
     ],
+    [
+      'a secret twice, once for the setup',
+      factory('secrets: [A, {name: A, phase: setup}]\n'),
+      'factory.yaml:8:10: secrets must not name a secret twice',
+    ],
     ['a secret twice', factory('secrets: [A, A]\n'), 'factory.yaml:8:10: secrets must not name a secret twice'],
     [
       'a repository twice',

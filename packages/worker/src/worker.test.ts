@@ -161,6 +161,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
       'RUNYARD_RUN_FOLDERS',
       'RUNYARD_RUN_TOKEN_FD',
       'RUNYARD_SANDBOX_OWNER',
+      'RUNYARD_SEPARATE_SANDBOX',
       'TASK_ID',
       'TERM',
       'USER',

@@ -48,6 +48,33 @@ export const listVisible = (): number[] =>
     .map(Number)
     .filter((pid) => Number.isInteger(pid) && pid !== process.pid && pid !== 1);
 
+/**
+ * Lists these processes and all their descendants. Reads the parents of processes, because a program can overwrite its environment: those of
+ * PostgreSQL do so to show their state.
+ */
+export function listDescendants(pids: readonly number[]): number[] {
+  if (pids.length === 0) return [];
+  const children = new Map<number, number[]>();
+  for (const name of listProc()) {
+    const parent = parentOf(name);
+    if (parent !== undefined) children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
+  }
+  const found = new Set(pids);
+  for (const pid of found) for (const child of children.get(pid) ?? []) found.add(child);
+  return [...found];
+}
+
+/** Returns the parent of a process (proc_pid_stat(5)). The name of the program, in parentheses, may contain spaces and parentheses. */
+function parentOf(name: string): number | undefined {
+  if (!/^\d+$/.test(name)) return undefined;
+  try {
+    const stat = fs.readFileSync(`/proc/${name}/stat`, 'latin1');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Kills every process that `listMarked` lists. Returns the number of killed processes. */
 export const killMarked = (marker: string): number => killProcesses(listMarked(marker));
 

@@ -5,12 +5,16 @@ import { createRedactor, type Redactor } from '@runyard/system/redaction/redacto
 import { fs } from '../builtin-modules.ts';
 import type { ServiceClient } from '../service/client.ts';
 
+type Variables = Readonly<Record<string, string>>;
+
 export interface GrantedSecrets {
   /**
    * Returns the environment variables with the task's secrets. The first call also writes the files of secrets that a program gets as a
    * file.
    */
-  variablesOf(task: Pick<AgentTask, 'secrets'>): Readonly<Record<string, string>>;
+  variablesOf(task: Pick<AgentTask, 'secrets'>): Variables;
+  /** Writes the files of the secrets for setup commands. Returns the variables of these commands, and a function that removes the files. */
+  ofSetup(task: Pick<AgentTask, 'setup_secrets'>): { readonly variables: Variables; readonly remove: () => void };
   /** Returns the value with each secret in its strings replaced. Before `begin`, returns the value unchanged. */
   redact<T>(value: T): T;
   /** Begins to redact the values of a task. */
@@ -25,29 +29,37 @@ export interface GrantedSecrets {
  */
 export function grantedSecrets(temporaryFolder: string): GrantedSecrets {
   let redactor: Redactor | undefined;
-  let folder: string | undefined;
-  let variables: Record<string, string> | undefined;
+  const folders = new Set<string>();
+  let ofAgent: Variables | undefined;
 
-  const fileOf = (name: string, value: string): string => {
-    folder ??= fs.mkdtempSync(join(temporaryFolder, 'runyard-secrets-'));
-    const file = join(folder, name);
-    fs.writeFileSync(file, value, { mode: 0o600, flag: 'wx' });
-    return file;
-  };
+  /** Returns the variables with the values, or with the paths of files in a new folder. */
+  function toVariables(secrets: NonNullable<AgentTask['secrets']>): { variables: Variables; remove: () => void } {
+    let folder: string | undefined;
+    const fileOf = (name: string, value: string): string => {
+      folder ??= fs.mkdtempSync(join(temporaryFolder, 'runyard-secrets-'));
+      folders.add(folder);
+      const file = join(folder, name);
+      fs.writeFileSync(file, value, { mode: 0o600, flag: 'wx' });
+      return file;
+    };
+    const variables = Object.fromEntries(
+      secrets.map(({ variable, as, value }) => [variable, as === 'file' ? fileOf(variable, value) : value]),
+    );
+    return { variables, remove: () => void (folder && fs.rmSync(folder, { recursive: true, force: true })) };
+  }
 
   return {
     variablesOf({ secrets = [] }) {
-      variables ??= Object.fromEntries(
-        secrets.map(({ variable, as, value }) => [variable, as === 'file' ? fileOf(variable, value) : value]),
-      );
-      return variables;
+      ofAgent ??= toVariables(secrets).variables;
+      return ofAgent;
     },
+    ofSetup: ({ setup_secrets: secrets = [] }) => toVariables(secrets),
     redact: (value) => (redactor === undefined ? value : (redactor.value(value) as typeof value)),
     begin({ redact = [] }) {
       if (redact.length > 0) redactor ??= createRedactor(redact);
     },
     remove() {
-      if (folder !== undefined) fs.rmSync(folder, { recursive: true, force: true });
+      for (const folder of folders) fs.rmSync(folder, { recursive: true, force: true });
     },
   };
 }

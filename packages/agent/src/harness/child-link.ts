@@ -8,6 +8,8 @@ import { withDiffTexts } from './diff-text.ts';
 export interface ChildLinkOptions extends ChildHarnessOptions {
   /** True: all visible processes belong to this run, because the sandbox has separate processes. */
   readonly hasOwnProcesses?: boolean;
+  /** Returns processes of the run that the harness did not start. */
+  readonly spared?: () => readonly number[];
 }
 
 /** Starts an ACP agent as a child process and connects the protocol's SDK to it. */
@@ -45,7 +47,7 @@ export function startChildLink(options: ChildLinkOptions): AgentLink {
     beginTurn: () => {
       before = new Set(list());
     },
-    endStrays: () => void killProcesses(list(), before),
+    endStrays: () => void killProcesses(list(), new Set([...before, ...(options.spared?.() ?? [])])),
     kill: async () => {
       await kill();
       connection.close();

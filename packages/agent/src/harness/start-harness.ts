@@ -42,6 +42,8 @@ export interface HarnessOptions {
   mcp: Pick<RunMcp, 'tools' | 'forHarness'>;
   turnCheck: TurnCheck;
   approvals: Approvals;
+  /** Returns the processes of the services. */
+  services: () => readonly number[];
   /** Counts the commands that the runbook has run. */
   progress: Pick<TurnProgress, 'doneBlocks'>;
   /** Removes the secrets of the run from text for a model. */
@@ -158,7 +160,7 @@ async function childStarter(options: HarnessOptions): Promise<HarnessStarter> {
   const { startChildLink } = await import('./child-link.ts');
   return (events) => {
     try {
-      return startChildLink({ ...program, cwd: folder, marker, events, hasOwnProcesses });
+      return startChildLink({ ...program, cwd: folder, marker, events, hasOwnProcesses, spared: options.services });
     } catch (error) {
       // `spawn` throws an error if the kernel refuses the arguments.
       const reason = error instanceof Error ? error.message : String(error);

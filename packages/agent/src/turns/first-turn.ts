@@ -19,8 +19,21 @@ export async function runFirstTurn(
   options: TurnsOptions,
   runner: TurnRunner,
 ): Promise<HarnessOutcome> {
-  const { client, secrets, workspace, ownFolders, env, network, stop, reporter, approvals, harness, saver, mcp } =
-    options;
+  const {
+    client,
+    secrets,
+    workspace,
+    ownFolders,
+    isSeparate,
+    env,
+    network,
+    stop,
+    reporter,
+    approvals,
+    harness,
+    saver,
+    mcp,
+  } = options;
   const { name, modelId, capabilities } = harnessProfile(task);
   const step = setupSteps(reporter.emit);
   options.addToEnv(withProxyForJava(variablesOf(task), options.proxyVariables));
@@ -43,10 +56,12 @@ export async function runFirstTurn(
     client,
     workspace,
     ownFolders,
+    isSeparate,
+    marker: options.marker,
     env,
     network,
     proxyVariables: options.proxyVariables,
-    variables: secrets.variablesOf(task),
+    secrets,
     step,
     signal: stop.signal,
   });
@@ -58,6 +73,8 @@ export async function runFirstTurn(
       reason: task.loss.message,
       ...(restored && task.loss.kept_at !== undefined ? { files_of: task.loss.kept_at } : { files: 'lost' }),
     });
+  const { services = [] } = task.environment?.config ?? {};
+  await options.services.start(services, env, { workspace, isSeparate, step, signal: stop.signal });
   const { mcp_servers: servers = [] } = task;
   if (capabilities.mcpServers === 'unused') {
     const reason = `${capabilities.ownProcess ? `the harness ${name}` : 'a runbook'} uses no MCP servers`;
@@ -121,12 +138,14 @@ function withProxyForJava(
 }
 
 /**
- * Returns true if the harness can start while the workspace is still being prepared. The harness must wait in three cases: setup
- * commands may install the harness, a restored home contains the state of the harness, and the setup may create the working directory.
+ * Returns true if the harness can start while the workspace is still being prepared. The harness must wait in four cases: setup
+ * commands may install the harness, a restored home contains the state of the harness, the setup may create the working directory, and the
+ * agent begins only when all services are ready.
  */
 function canStartEarly(task: AgentTask): boolean {
   if (setupCommands(task).length > 0 || task.workspace !== undefined) return false;
-  if (task.environment?.config.working_directory !== undefined) return false;
+  const { working_directory: folder, services = [] } = task.environment?.config ?? {};
+  if (folder !== undefined || services.length > 0) return false;
   // A harness in a separate process must also wait for repositories and skills, because it reads their files when it starts.
   return (task.repositories.length === 0 && task.skills === undefined) || !harnessProfile(task).capabilities.ownProcess;
 }

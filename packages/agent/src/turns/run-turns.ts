@@ -63,6 +63,7 @@ export async function runTurns(options: TurnsOptions): Promise<void> {
   let outcome = await resolved.then(firstTurn).catch(outcomeOfError);
   for (;;) {
     stop.signal.throwIfAborted();
+    await options.services.report();
     await options.sideReports();
     if ((await finishTurn(turnReport(outcome, position.turn), options)) === 'leave') return await leave();
     void saver.save(position.turn);

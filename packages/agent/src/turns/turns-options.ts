@@ -9,6 +9,7 @@ import type { RunMcp } from '../mcp/servers.ts';
 import type { Reporter } from '../reporting/reporter.ts';
 import type { OrchestratingRunTree } from '../run-tree/tree.ts';
 import type { ServiceClient } from '../service/client.ts';
+import type { RunServices } from '../services/services.ts';
 import type { Stopping } from '../stopping.ts';
 import type { DeferredSaver } from '../workspace-archive/deferred-saver.ts';
 
@@ -28,7 +29,11 @@ export interface TurnsOptions {
   readonly workspace: string;
   /** True: the working folder and the home were created for this run. */
   readonly ownFolders: boolean;
+  /** True: processes, network and writable file systems of the sandbox belong to this run alone. */
+  readonly isSeparate: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** `NAME=value` of `env` that marks every process of the run. */
+  readonly marker: string;
   readonly network: NetworkAccess;
   /**
    * The variables of `env` that contain the address of the proxy through which programs reach the allowed hosts. Empty if there is no
@@ -46,6 +51,7 @@ export interface TurnsOptions {
   readonly approvals: Approvals;
   readonly harness: ExecutionHarness;
   readonly mcp: Pick<RunMcp, 'start' | 'leftOut'>;
+  readonly services: RunServices;
   readonly saver: DeferredSaver;
   readonly changes: Pick<ChangesReporter, 'ask'>;
   /** Begins to take checkpoints if the task asks for them. */

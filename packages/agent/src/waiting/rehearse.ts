@@ -35,7 +35,15 @@ export async function rehearse(options: Rehearsal): Promise<void> {
   if (options.relaySocket !== undefined) await askRelay(options);
   const client = serviceClient({ connection: playedService(options.serverRoot) });
   const secrets = grantedSecrets(temporaryFolder);
-  await runAgent({ client, task: client.resolvePrompt(), secrets, workspace, ownFolders: true, env });
+  await runAgent({
+    client,
+    task: client.resolvePrompt(),
+    secrets,
+    workspace,
+    ownFolders: true,
+    isSeparate: false,
+    env,
+  });
 }
 
 /** Sends a request that the relay answers itself, without the service. The request needs no token. */

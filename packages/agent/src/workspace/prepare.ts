@@ -1,5 +1,6 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { NetworkAccess } from '../egress/forwarder.ts';
+import type { GrantedSecrets } from '../granted-secrets/granted-secrets.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { archivedFolders, foreignFolders } from '../workspace-archive/archived-folders.ts';
@@ -14,12 +15,16 @@ export interface PrepareOptions {
   workspace: string;
   /** True: the working folder and the home were created for this run. An archive must not be restored into other folders. */
   ownFolders: boolean;
+  /** True: processes, network and writable file systems of the sandbox belong to this run alone. */
+  isSeparate: boolean;
   env: Readonly<Record<string, string | undefined>>;
+  /** `NAME=value` of `env` that marks every process of the run. */
+  marker: string;
   network: NetworkAccess;
   /** The variables of `env` that contain the address of the proxy through which programs reach the allowed hosts. */
   proxyVariables: Readonly<Record<string, string>>;
-  /** Secrets for the setup commands. The clone of repositories does not get these secrets. */
-  variables: Readonly<Record<string, string>>;
+  /** Secrets of the run. The clone of repositories does not get them. */
+  secrets: Pick<GrantedSecrets, 'variablesOf' | 'ofSetup'>;
   step: SetupSteps;
   signal: AbortSignal;
 }
@@ -103,23 +108,14 @@ async function applyChanges(patches: readonly StoredPatch[], options: PrepareOpt
   return await applyPatches(patches, options);
 }
 
-async function setUp({
-  task,
-  client,
-  workspace,
-  ownFolders,
-  env,
-  network,
-  proxyVariables,
-  variables,
-  step,
-  signal,
-}: PrepareOptions): Promise<void> {
+async function setUp(options: PrepareOptions): Promise<void> {
+  const { task, client, workspace, ownFolders, env, network, secrets, step, signal } = options;
   const commands = setupCommands(task);
   if (task.repositories.length === 0 && commands.length === 0) return;
   const { workerCache } = await import('./worker-cache.ts');
   const cache = ownFolders ? workerCache(client.connection) : undefined;
-  const prepared = cache && (await openPrepared({ task, cache, workspace, env, proxyVariables, step, signal }));
+  const opened = cache && (await openPrepared({ ...options, cache }));
+  const prepared = typeof opened === 'object' ? opened : undefined;
   if (await prepared?.restore()) return;
   let areExpected = true;
   if (task.repositories.length > 0) {
@@ -129,13 +125,32 @@ async function setUp({
   }
   if (commands.length > 0) {
     const { runSetupCommands } = await import('./setup-commands.ts');
-    await runSetupCommands(commands, { workspace, network, env: { ...env, ...variables }, step, signal });
+    const check = await watchSetupSecrets(options);
+    const ofSetup = secrets.ofSetup(task);
+    const variables = { ...env, ...secrets.variablesOf(task), ...ofSetup.variables };
+    try {
+      await runSetupCommands(commands, { workspace, network, env: variables, step, signal });
+    } finally {
+      ofSetup.remove();
+    }
+    await check();
   }
   await prepared?.keep(areExpected);
+  if (typeof opened === 'string') await step('workspace', `not kept for later runs: ${opened}`, async () => {});
 }
 
-async function openPrepared(options: PreparedOptions): Promise<PreparedWorkspace | undefined> {
-  if (options.task.prepared_workspace === undefined) return undefined;
+/** Returns the check after the setup commands. Without secrets of the setup, the check does nothing. */
+async function watchSetupSecrets(options: PrepareOptions): Promise<() => Promise<void>> {
+  const { task, workspace, env } = options;
+  const { setup_secrets: secrets = [] } = task;
+  if (secrets.length === 0) return async () => {};
+  const { watchSetup } = await import('./setup-secrets.ts');
+  return watchSetup({ ...options, secrets, folders: [workspace, env.HOME ?? workspace] });
+}
+
+/** Returns the prepared workspace of the task, or the reason why there is none; undefined if the service gives neither. */
+async function openPrepared(options: PreparedOptions): Promise<PreparedWorkspace | string | undefined> {
+  if (options.task.prepared_workspace === undefined) return options.task.not_prepared;
   const { preparedWorkspace } = await import('./prepared.ts');
   return await preparedWorkspace(options);
 }

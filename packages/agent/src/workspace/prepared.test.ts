@@ -7,7 +7,7 @@ import { rehearsalTask } from '@runyard/contract/agent/rehearsal-task';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { testFolder } from '../../test/agent.ts';
 import type { StepResult } from '../reporting/setup-steps.ts';
-import { preparedWorkspace } from './prepared.ts';
+import { type PreparedWorkspace, preparedWorkspace } from './prepared.ts';
 
 let top: string;
 beforeEach(() => {
@@ -45,13 +45,13 @@ async function prepare(more: Record<string, string> = {}, keepStatus = 501) {
     },
     signal: new AbortController().signal,
   });
-  return { prepared, names, isKept: () => isKept };
+  return { prepared, keep: async () => await (prepared as PreparedWorkspace).keep(true), names, isKept: () => isKept };
 }
 
 test('the worker stores a prepared workspace if the setup used the proxy for allowed hosts', async () => {
-  const { prepared, names, isKept } = await prepare(proxyVariables);
+  const { keep, names, isKept } = await prepare(proxyVariables);
   mkdirSync(join(top, 'tmp/node-compile-cache'));
-  await prepared?.keep(true);
+  await keep();
   expect(names).toEqual(['kept for later runs in this environment']);
   expect(isKept()).toBe(true);
 });
@@ -59,14 +59,17 @@ test('the worker stores a prepared workspace if the setup used the proxy for all
 test.each([{ HTTPS_PROXY: 'http://user:secret@proxy' }, { TOKEN: 'x' }])(
   'the worker does not store a prepared workspace if the setup had the variable %j, whose origin is unknown',
   async (variables) => {
-    expect((await prepare({ ...proxyVariables, ...variables })).prepared).toBeUndefined();
+    const { prepared } = await prepare({ ...proxyVariables, ...variables });
+    expect(prepared).toBe(
+      `the sandbox has the variable ${Object.keys(variables)[0]}, which is not from the environment`,
+    );
   },
 );
 
 test('the setup step says why the workspace was not stored', async () => {
-  const { prepared, names, isKept } = await prepare();
+  const { keep, names, isKept } = await prepare();
   for (const name of ['a', 'b', 'c', 'd']) writeFileSync(join(top, 'tmp', name), '');
-  await prepared?.keep(true);
+  await keep();
   expect(names).toEqual([
     expect.stringMatching(/^not kept for later runs: the setup left files in \/tmp, .*: [a-d], [a-d], [a-d], …$/),
   ]);
@@ -80,12 +83,12 @@ const mount = (folder: string, ...options: string[]): boolean =>
 test('the setup goes on only when the disk is writable again, if the worker was killed while it copied the disk', async ({
   skip,
 }) => {
-  const { prepared, names } = await prepare({}, 503);
+  const { keep, names } = await prepare({}, 503);
   const workspace = join(top, 'w');
   if (!mount(workspace, 'ro')) return skip('only root can mount');
   onTestFinished(() => void spawnSync('umount', [workspace]));
   let isOver = false;
-  const keeping = prepared?.keep(true).then(() => {
+  const keeping = keep().then(() => {
     isOver = true;
   });
   await expect(writeFile(join(workspace, 'a'), '')).rejects.toThrow('EROFS');

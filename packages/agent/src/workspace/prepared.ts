@@ -44,18 +44,20 @@ const noCopies = 501;
 const ofSandbox = new Set(['PATH', 'USER', 'LANG', 'TERM', 'PWD', 'SHLVL', '_']);
 
 /**
- * Returns the prepared workspace of a task; undefined if the result of the setup must not be reused. The result of the setup may be
- * reused only if it depends on nothing but the repositories, the setup commands and the variables of the environment. Existing files,
- * attachments, or a variable of unknown origin, which may be a secret of this run, prevents the reuse.
+ * Returns the prepared workspace of a task, or the reason why the result of the setup must not be reused. The result of the setup may be
+ * reused only if it depends on nothing but the repositories, the setup commands, and the variables and secrets of the setup. Existing
+ * files, attachments, or a variable of unknown origin, which may be a secret of this run, prevents the reuse.
  */
-export async function preparedWorkspace(options: PreparedOptions): Promise<PreparedWorkspace | undefined> {
+export async function preparedWorkspace(options: PreparedOptions): Promise<PreparedWorkspace | string> {
   const { task, cache, workspace, env, proxyVariables, step, signal } = options;
   const name = task.prepared_workspace?.name;
   // Include the whole home, because package managers store installed packages in folders that the archive of a run omits.
   const folders = archivedFolders(workspace, env.HOME).map(({ path }) => ({ path, excluded: [] }));
-  if (name === undefined || folders.length !== 2 || task.attachments.length > 0) return undefined;
-  if (hasUnknownVariable(task, env, proxyVariables)) return undefined;
-  for (const { path } of folders) if ((await readdir(path)).length > 0) return undefined;
+  if (task.attachments.length > 0) return 'the run has attachments';
+  if (name === undefined || folders.length !== 2) return 'the home folder is inside the workspace';
+  const unknown = findUnknownVariable(task, env, proxyVariables);
+  if (unknown !== undefined) return `the sandbox has the variable ${unknown}, which is not from the environment`;
+  for (const { path } of folders) if ((await readdir(path)).length > 0) return `${path} had files before the setup`;
   const temporaryFiles = await readdir(tmpdir());
 
   const reasonAgainst = async (hasExpectedCommits: boolean): Promise<string | undefined> => {
@@ -164,18 +166,16 @@ async function untilWritable(folder: string, signal: AbortSignal): Promise<void>
     await delay(backoffMs({ firstMs: 50, longestMs: 1_000 }, attempt), signal);
 }
 
-function hasUnknownVariable(
+/** Returns the name of a variable of unknown origin; undefined if there is none. */
+function findUnknownVariable(
   { environment }: AgentTask,
   env: Readonly<Record<string, string | undefined>>,
   ofAgent: Readonly<Record<string, string>>,
-): boolean {
+): string | undefined {
   const own = environment?.config.variables ?? {};
-  return Object.entries(env).some(
-    ([name, value]) =>
-      value !== undefined &&
-      isVariableName(name) &&
-      !ofSandbox.has(name) &&
-      own[name] !== value &&
-      ofAgent[name] !== value,
-  );
+  return Object.keys(env).find((name) => {
+    const value = env[name];
+    if (value === undefined || !isVariableName(name) || ofSandbox.has(name)) return false;
+    return own[name] !== value && ofAgent[name] !== value;
+  });
 }

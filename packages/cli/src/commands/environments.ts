@@ -158,7 +158,8 @@ const environmentFile = 'JSON file with the member config, - for standard input'
 const environmentExample = `
 For example:
   {"config": {"name": "Web", "github_repos": [{"owner": "octocat", "repo": "Hello-World"}],
-   "setup_commands": ["cp Hello-World/README greeting.txt"]}}
+   "setup_commands": ["cp Hello-World/README greeting.txt"],
+   "services": [{"name": "redis", "command": "exec redis-server", "port": 6379}]}}
 The API reference has all members of config.`;
 
 /** Declares the command `environments`. */

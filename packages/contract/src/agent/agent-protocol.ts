@@ -193,14 +193,23 @@ export const AgentTask = z
     parent_run: TaskParentRun.optional(),
     repositories: z.array(TaskRepository).describe('Repositories to clone'),
     secrets: z.array(TaskSecret).readonly().optional().describe('Secrets that the run was granted'),
+    setup_secrets: z
+      .array(TaskSecret)
+      .readonly()
+      .optional()
+      .describe('Secrets that only the setup commands get; absent: there are none'),
     redact: z
       .array(z.string())
       .readonly()
       .optional()
       .describe(
-        'Values that the agent removes from its reports: the values of `secrets`, and earlier values of the run',
+        'Values that the agent removes from its reports: the values of `secrets` and `setup_secrets`, and earlier values of the run',
       ),
     prepared_workspace: TaskPreparedWorkspace.optional(),
+    not_prepared: z
+      .string()
+      .optional()
+      .describe('Why the worker keeps no prepared workspace of this run, although the run has a setup'),
   })
   .meta({ id: 'AgentTask', description: 'Task of the agent, with everything that it needs to begin' });
 export type AgentTask = z.infer<typeof AgentTask>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { EnvironmentNetwork } from '../egress/network.ts';
-import { maxProtectedBranches } from '../limits.ts';
+import { maxProtectedBranches, maxServices } from '../limits.ts';
 import { WaitingAfterChange } from '../runs/acceptances.ts';
 import { SandboxVariables } from '../runs/sandbox-variables.ts';
 import { RunState } from '../runs/states.ts';
@@ -15,6 +15,7 @@ import {
   maxRepositories,
   NamedRepository,
 } from './repositories.ts';
+import { EnvironmentServices } from './services.ts';
 
 /** Pattern of the characters that a branch name or a wildcard pattern may have. */
 const branchPattern = /^[!-9;->@-Z\]_-}\u00a1-\ud7ff\ue000-\uffff]{1,200}$/u;
@@ -67,6 +68,9 @@ export const EnvironmentConfig = z
       .describe(
         'Shell commands to run in the workspace before the agent begins, in their order, at most 50; the first that fails ends the run',
       ),
+    services: EnvironmentServices.optional().describe(
+      `Programs beside the agent, such as a database, at most ${maxServices}. They start one after another when the setup has ended, and end with the sandbox. They get no secrets. A worker with RUNYARD_SANDBOX=none refuses them`,
+    ),
     variables: SandboxVariables.optional().describe(
       'Environment variables of setup commands and of the agent, at most 100, each at most 32,768 characters. Everyone in the team can read them: no secrets',
     ),

@@ -58,6 +58,7 @@ import {
   maxSecretBytes,
   maxSecrets,
   maxSecretsOfRun,
+  maxServices,
   maxSkillBytes,
   maxSkillFiles,
   maxSkillsOfRepository,
@@ -256,6 +257,7 @@ export const limits: readonly Limit[] = [
     above: 'the others are left out',
   },
   { of: 'value of a secret', most: size(maxSecretBytes), above: invalid },
+  { of: 'services of an environment', most: `${maxServices}`, above: invalid },
   { of: 'secrets that a run or an environment names', most: `${maxSecretsOfRun}`, above: invalid },
   {
     of: 'people who open an environment by its link',

@@ -28,7 +28,7 @@ export const AgentStartedEvent = z
   });
 
 const SetupStepKind = z
-  .enum(['workspace', 'attachments', 'skill', 'clone', 'setup_command', 'mcp_server', 'harness'])
+  .enum(['workspace', 'attachments', 'skill', 'clone', 'setup_command', 'service', 'mcp_server', 'harness'])
   .meta({ id: 'SetupStepKind', description: 'The thing that a setup step prepares' });
 
 const setupStep = {

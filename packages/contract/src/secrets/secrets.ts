@@ -26,12 +26,20 @@ export const SecretForm = z.enum(['variable', 'file']).meta({
     'variable: the environment variable holds the value. file: the environment variable holds the path of a file with the value; the file is not stored with the workspace',
 });
 
+/** Part of a run in which programs of the sandbox get a secret. */
+export const SecretPhase = z.enum(['setup']).meta({
+  id: 'SecretPhase',
+  description:
+    'setup: only the setup commands get the secret. Before the agent begins, Runyard ends the processes that the setup left, and searches the files that the setup wrote: if one contains the value, the run fails',
+});
+
 /** The name of a secret that the runs of a configuration or an environment get. */
 export const SecretReference = z
   .looseObject({
     name: NonBlank.describe('Name of the secret'),
     variable: SecretVariable.optional().describe('Environment variable in the sandbox; absent: the name of the secret'),
     as: SecretForm.optional(),
+    phase: SecretPhase.optional(),
   })
   .meta({ id: 'SecretReference', description: 'A secret that the sandbox of a run gets' });
 export type SecretReference = z.infer<typeof SecretReference>;

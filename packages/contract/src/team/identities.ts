@@ -3,6 +3,7 @@ import { FactoryAgentType } from '../factories/factories.ts';
 import { maxMcpServersOfRun, maxSecretsOfRun, maxSkillsOfRun } from '../limits.ts';
 import { WaitingAfterChange } from '../runs/acceptances.ts';
 import { HarnessConfig, MCPServerConfig } from '../runs/config.ts';
+import { SecretPhase } from '../secrets/secrets.ts';
 import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
 
 const Name = NonBlank.max(200).describe('Name for people, at most 200 characters');
@@ -24,7 +25,10 @@ const Skills = z
   .max(maxSkillsOfRun)
   .describe(`Skills of its runs without skills, as owner/repo:skill-name, at most ${maxSkillsOfRun}`);
 const Secret = z
-  .object({ name: NonBlank.describe('Name of the secret, and of the environment variable in the sandbox') })
+  .object({
+    name: NonBlank.describe('Name of the secret, and of the environment variable in the sandbox'),
+    phase: SecretPhase.optional(),
+  })
   .meta({ id: 'AgentIdentitySecret', description: 'A secret of the team that runs as an identity get' });
 const Secrets = z
   .array(Secret)

@@ -5,6 +5,12 @@
 export const madeForRun = { RUNYARD_RUN_FOLDERS: 'own' } as const;
 
 /**
+ * These variables also tell the agent that processes, network and all writable file systems belong to this run. So the agent may end all
+ * processes that it sees.
+ */
+export const madeForSandbox = { ...madeForRun, RUNYARD_SEPARATE_SANDBOX: '1' } as const;
+
+/**
  * Returns the environment variables that the agent and its programs expect. `runtime`, `home` and `harnessDir` are paths inside of the
  * sandbox.
  */

@@ -18,11 +18,22 @@ const ResourceName = z.string().regex(resourceNamePattern, { error: resourceName
 export const AgentName = ResourceName;
 
 export const SecretName = NonBlank.max(200);
-/** Names of secrets without duplicates. */
+const SetupSecret = strictObject({
+  name: SecretName.describe('Name of the secret'),
+  phase: z.literal('setup').describe('`setup`: only setup commands get the secret'),
+});
+const SecretEntry = z.union([SecretName, SetupSecret]);
+export type SecretEntry = z.infer<typeof SecretEntry>;
+/** Returns the name of a secret in a definition file. */
+export const nameOfSecret = (secret: SecretEntry): string => (typeof secret === 'string' ? secret : secret.name);
+
+/** Names of secrets without duplicates. An object names a secret that only setup commands get. */
 export const SecretNames = z
-  .array(SecretName)
+  .array(SecretEntry)
   .max(100)
-  .refine((names) => new Set(names).size === names.length, { error: 'must not name a secret twice' })
+  .refine((secrets) => new Set(secrets.map(nameOfSecret)).size === secrets.length, {
+    error: 'must not name a secret twice',
+  })
   .meta({ uniqueItems: true });
 
 /** Skills of repositories without duplicates. */

@@ -49,7 +49,7 @@ export function IdentityDialog({ identity, close }: { identity?: AgentIdentity; 
           worker_host: text('worker_host'),
           prompt: text('prompt'),
           skills: filled(skills),
-          secrets: filled(secrets).map((name) => ({ name })),
+          secrets: filled(secrets).map((name) => identity?.secrets.find((each) => each.name === name) ?? { name }),
           on_behalf_of_enabled: data.get('on_behalf_of_enabled') !== null,
         };
         if (identity === undefined) await client.createAgentIdentity({ body, headers: { ...headers } });

@@ -1,6 +1,7 @@
 import { networkPresetNames } from '@runyard/contract/egress/presets';
 import type { CreateEnvironmentRequest, Environment } from '@runyard/contract/environments/environments';
 import { meaningOf, providerTools } from '@runyard/contract/environments/provider-tool-names';
+import type { EnvironmentService } from '@runyard/contract/environments/services';
 import type { SecretReference } from '@runyard/contract/secrets/secrets';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -14,6 +15,7 @@ import { RoleButton } from '../../parts/role-button.tsx';
 import { Rows } from '../../parts/rows.tsx';
 import styles from './environments.module.css';
 import { namedSecrets, SecretRows } from './secret-rows.tsx';
+import { filledServices, ServiceRows } from './service-rows.tsx';
 
 type Config = CreateEnvironmentRequest['config'];
 
@@ -74,6 +76,7 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
     config?.github_repos?.map(textOfRepository) ?? (config ? [] : ['']),
   );
   const [setup, setSetup] = useState<readonly string[]>(config?.setup_commands ?? (config ? [] : ['']));
+  const [services, setServices] = useState<readonly EnvironmentService[]>(config?.services ?? []);
   const [hosts, setHosts] = useState<readonly string[]>(config?.network?.allowed_hosts ?? []);
 
   const [variables, setVariables] = useState<readonly Pair[]>(
@@ -109,6 +112,7 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
         ),
       ),
       ...member('setup_commands', unlessNone(filled(setup), config?.setup_commands)),
+      ...member('services', unlessNone(filledServices(services), config?.services)),
       ...member('description', textOf(data, 'description')),
       ...member('docker_image', textOf(data, 'docker_image')),
       ...member('working_directory', textOf(data, 'working_directory')),
@@ -179,6 +183,7 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
           placeholder="npm ci"
           hint="Run in this order; the first that fails ends the run. One may have several lines"
         />
+        <ServiceRows path="config.services" services={services} set={setServices} />
         <Pairs
           legend="Variables"
           what="variable"

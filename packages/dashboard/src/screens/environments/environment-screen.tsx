@@ -141,6 +141,14 @@ export function EnvironmentScreen() {
               </ol>
             )}
           </Fact>
+          <Fact name="Services">
+            <Lines
+              of={(config.services ?? []).map(
+                ({ name, command, port, ready }) =>
+                  `${name}${port === undefined ? '' : ` on port ${port}`}: ${command}${ready === undefined ? '' : `, ready after ${ready}`}`,
+              )}
+            />
+          </Fact>
           <Fact name="Container image">{config.docker_image && <code>{visibleText(config.docker_image)}</code>}</Fact>
           <Fact name="Folder">{config.working_directory && <code>{visibleText(config.working_directory)}</code>}</Fact>
           <Fact name="May reach">
@@ -156,8 +164,8 @@ export function EnvironmentScreen() {
           <Fact name="Secrets">
             <Lines
               of={(config.secrets ?? []).map(
-                ({ name, variable = name, as }) =>
-                  `${name}${variable === name ? '' : ` in ${variable}`}${as === 'file' ? ', as a file' : ''}`,
+                ({ name, variable = name, as, phase }) =>
+                  `${name}${variable === name ? '' : ` in ${variable}`}${as === 'file' ? ', as a file' : ''}${phase === 'setup' ? ', only for the setup' : ''}`,
               )}
             />
           </Fact>

@@ -67,17 +67,18 @@ function SecretRow({
 }) {
   const id = useId();
   const fault = useFault(`${path}.*`);
-  const { variable: _variable, as: _form, ...others } = secret;
-  const set = ({ name, variable, as }: SecretReference) =>
+  const { variable: _variable, as: _form, phase: _phase, ...others } = secret;
+  const set = ({ name, variable, as, phase }: SecretReference) =>
     change({
       ...others,
       name,
       ...(variable === undefined || variable === '' ? {} : { variable }),
       ...(as === 'file' ? { as } : {}),
+      ...(phase === 'setup' ? { phase } : {}),
     });
   return (
     <>
-      <div className={styles.triple}>
+      <div className={styles.quadruple}>
         <input
           id={id}
           className="in mono"
@@ -108,6 +109,15 @@ function SecretRow({
         >
           <option value="variable">its value</option>
           <option value="file">path of a file</option>
+        </select>
+        <select
+          className="in"
+          aria-label={`programs that get secret ${number}`}
+          value={secret.phase ?? 'run'}
+          onChange={({ target }) => set({ ...secret, phase: target.value === 'setup' ? 'setup' : undefined })}
+        >
+          <option value="run">setup and agent</option>
+          <option value="setup">only the setup</option>
         </select>
         <button type="button" className="btn ghost icon" aria-label={`Remove secret ${number}`} onClick={remove}>
           <Icon name="x" small />

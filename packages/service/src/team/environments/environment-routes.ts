@@ -1,4 +1,5 @@
 import type { CreateEnvironmentRequest, EnvironmentConfig } from '@runyard/contract/environments/environments';
+import { commandsOfServices } from '@runyard/contract/environments/services';
 import { maxEnvironments } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { Settings } from '@runyard/contract/settings/settings';
@@ -48,9 +49,10 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): readonly ServedRo
   const { db, vault, contentPolicy, lastRuns, checkSecrets, findWaiting } = deps;
   const template = deps.settings.RUNYARD_CODE_HOST_URL;
   const readRuns = lastRuns.ofEnvironments;
-  /** Asks the content policy about the setup commands, outside of transactions; returns null if it allows them. */
-  const refuseCommands = async (teamId: string, { setup_commands }: EnvironmentConfig): Promise<Refusal | null> => {
-    const texts = (setup_commands ?? []).map((text) => ({ kind: 'setup_command' as const, text }));
+  /** Asks the content policy about the commands of setup and services, outside of transactions; returns null if it allows them. */
+  const refuseCommands = async (teamId: string, config: EnvironmentConfig): Promise<Refusal | null> => {
+    const commands = [...(config.setup_commands ?? []), ...commandsOfServices(config)];
+    const texts = commands.map((text) => ({ kind: 'setup_command' as const, text }));
     const verdict = await contentPolicy?.check(teamId, texts);
     return verdict && verdict.kind !== 'allowed' ? refusedByPolicy(verdict) : null;
   };

@@ -175,8 +175,8 @@ export async function readEnvironment(
 }
 
 /**
- * Returns a configuration as the audit log shows it. The result has only a fingerprint of the setup commands, because people write
- * passwords into commands, and the log is kept longer than the environment.
+ * Returns a configuration as the audit log shows it. The result has only fingerprints of the setup commands and services, because people
+ * write passwords into commands, and the log is kept longer than the environment.
  */
 function stateOf({
   name,
@@ -185,6 +185,7 @@ function stateOf({
   github_repos,
   protected_branches,
   setup_commands,
+  services,
   secrets,
   variables,
   working_directory,
@@ -192,10 +193,7 @@ function stateOf({
   provider_tools,
 }: EnvironmentConfig): State {
   const allowedHosts = allowedHostsOf(network);
-  const print = createHash('sha256')
-    .update(JSON.stringify(setup_commands ?? []))
-    .digest('hex')
-    .slice(0, 16);
+  const print = (commands: unknown) => createHash('sha256').update(JSON.stringify(commands)).digest('hex').slice(0, 16);
   return {
     name,
     description,
@@ -207,7 +205,10 @@ function stateOf({
     ...(allowedHosts.length > 0 ? { allowed_hosts: allowedHosts } : {}),
     variables: variables && Object.keys(variables),
     secrets: secrets?.map((secret) => secret.name),
-    ...(setup_commands?.length ? { setup_commands: `${setup_commands.length}, sha256 ${print}` } : {}),
+    ...(setup_commands?.length ? { setup_commands: `${setup_commands.length}, sha256 ${print(setup_commands)}` } : {}),
+    ...(services?.length
+      ? { services: `${services.map((service) => service.name).join(', ')}, sha256 ${print(services)}` }
+      : {}),
   };
 }
 

@@ -18,6 +18,7 @@ import type { RunActor } from '../access/actor.ts';
 import type { RunContent } from '../access/contents/content.ts';
 import {
   decideRight,
+  isForAgent,
   isInSandbox,
   principalsOf,
   type RightToSecret,
@@ -44,6 +45,7 @@ interface NamedSecret {
   readonly name: string;
   readonly variable?: string | undefined;
   readonly as?: RightToSecret['as'] | undefined;
+  readonly phase?: RightToSecret['phase'] | undefined;
   /** Path of the member that names the secret, for messages; absent: the path of the whole list is used. */
   readonly path?: string;
 }
@@ -126,7 +128,9 @@ const readById = defineStatement({
 type SecretRow = RowOf<typeof readNamed>;
 
 /** Compare only these members of a reference; other members are ignored. */
-const named = ({ name, variable, as }: SecretReference): NamedSecret => ({ name, variable, as });
+const named = ({ name, variable, as, phase }: SecretReference): NamedSecret => ({ name, variable, as, phase });
+const isOfSetup = ({ phase }: NamedSecret): boolean => phase === 'setup';
+const isOfAgent = ({ phase }: NamedSecret): boolean => phase === undefined;
 
 const variableOf = ({ variable, name }: NamedSecret): string => variable ?? name;
 
@@ -159,19 +163,23 @@ export async function findUsableSecrets(
   // A child run compares secrets by id: its parent may have the team's secret with the name of a personal secret.
   const idsIn = (isWanted: (right: RightToSecret) => boolean) =>
     user.within?.secrets.filter(isWanted).map(({ id }) => id);
-  const [inSandbox, inHeaders] = [idsIn(isInSandbox), idsIn((right) => !isInSandbox(right))];
+  const [forAgent, inSandbox] = [idsIn(isForAgent), idsIn(isInSandbox)];
+  const inHeaders = idsIn((right) => !isInSandbox(right));
+  const ofRunNamed = ofRun.map(named);
+  const ofEnvironmentNamed = ofEnvironment.filter((reference) => !own.has(variableOf(reference))).map(named);
   const sources: readonly {
     readonly path: string;
     readonly references: readonly NamedSecret[];
     readonly statement: typeof readNamed;
     readonly among: readonly string[] | undefined;
   }[] = [
-    { path: 'config.secrets', references: ofRun.map(named), statement: readNamed, among: inSandbox },
+    { path: 'config.secrets', references: ofRunNamed.filter(isOfAgent), statement: readNamed, among: forAgent },
+    { path: 'config.secrets', references: ofRunNamed.filter(isOfSetup), statement: readNamed, among: inSandbox },
     {
       path: 'config.mcp_servers',
       references: ofServers.filter(isInSandbox),
       statement: readNamed,
-      among: inSandbox,
+      among: forAgent,
     },
     {
       path: 'config.mcp_servers',
@@ -181,7 +189,13 @@ export async function findUsableSecrets(
     },
     {
       path: 'config.environment_id',
-      references: ofEnvironment.filter((reference) => !own.has(variableOf(reference))).map(named),
+      references: ofEnvironmentNamed.filter(isOfAgent),
+      statement: readOfTeam,
+      among: forAgent,
+    },
+    {
+      path: 'config.environment_id',
+      references: ofEnvironmentNamed.filter(isOfSetup),
       statement: readOfTeam,
       among: inSandbox,
     },
@@ -248,6 +262,7 @@ const toRight = ({ id, is_personal }: SecretRow, reference: NamedSecret): RightT
   name: reference.name,
   variable: variableOf(reference),
   as: reference.as ?? 'variable',
+  ...(reference.phase === undefined ? {} : { phase: reference.phase }),
   ...(is_personal ? { personal: true } : {}),
 });
 

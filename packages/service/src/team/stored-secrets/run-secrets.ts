@@ -57,8 +57,8 @@ const markUsed = defineStatement({
 export interface RunSecret {
   readonly name: string;
   /**
-   * `granted`: a stored secret with this name; `configured`: another value in the sandbox; `withheld`: a value that never reaches the
-   * sandbox.
+   * `granted`: a stored secret with this name, which the agent gets; `configured`: another value in the sandbox, such as a secret of the
+   * setup; `withheld`: a value that never reaches the sandbox.
    */
   readonly kind: 'granted' | 'configured' | 'withheld';
   readonly value: string;
@@ -69,10 +69,11 @@ export const copyOf = ({
   name,
   value,
   as,
-}: Pick<RightToSecret, 'name' | 'as'> & { readonly value: string }): RunSecret => ({
+  phase,
+}: Pick<RightToSecret, 'name' | 'as' | 'phase'> & { readonly value: string }): RunSecret => ({
   name,
   value,
-  kind: isInSandbox({ as }) ? 'granted' : 'withheld',
+  kind: !isInSandbox({ as }) ? 'withheld' : phase === 'setup' ? 'configured' : 'granted',
 });
 
 /**

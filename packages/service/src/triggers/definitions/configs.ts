@@ -2,6 +2,7 @@
 
 import { builtinHarness } from '@runyard/contract/agent/harness-presets/builtin';
 import type { CreateFactoryRequest, FactoryAgent } from '@runyard/contract/factories/factories';
+import { nameOfSecret, type SecretEntry } from '@runyard/contract/factories/files/execution';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type {
   DefinedAgent,
@@ -24,7 +25,7 @@ export interface Execution {
     | undefined;
   readonly environmentId?: string | null | undefined;
   readonly runner?: string | null | undefined;
-  readonly secrets?: readonly string[] | undefined;
+  readonly secrets?: readonly SecretEntry[] | undefined;
   readonly skills?: readonly string[] | undefined;
   readonly mcpServers?: Readonly<Record<string, { readonly warpId: string }>> | undefined;
   readonly workerHost?: string | null | undefined;
@@ -48,7 +49,7 @@ export function toConfig(
     ...(harness ? { harness: toHarness(harness) } : {}),
     ...(environmentId ? { environment_id: environmentId } : {}),
     ...(defined ? toRunner(defined) : {}),
-    ...(secrets ? { secrets: [...new Set([...(ofAll.secrets ?? []), ...secrets])].map((name) => ({ name })) } : {}),
+    ...(secrets ? { secrets: toReferences([...(ofAll.secrets ?? []), ...secrets]) } : {}),
     ...(skills ? { skills: [...skills] } : {}),
     ...(servers
       ? { mcp_servers: Object.fromEntries(servers.map(([name, { warpId }]) => [name, { warp_id: warpId }])) }
@@ -56,6 +57,13 @@ export function toConfig(
     ...(workerHost === undefined ? {} : { worker_host: workerHost ?? '' }),
   };
 }
+
+/** Returns a reference to each secret. Of two entries with one name, the later entry counts. */
+const toReferences = (secrets: readonly SecretEntry[]) => [
+  ...new Map(
+    secrets.map((secret) => [nameOfSecret(secret), typeof secret === 'string' ? { name: secret } : { ...secret }]),
+  ).values(),
+];
 
 const toHarness = ({ type, reasoningLevel }: NonNullable<Execution['harness']>) => ({
   ...(type ? { type } : {}),

@@ -56,7 +56,7 @@ export const listAgentsOfFactory: ListAgentsOfFactory = async (db, teamId, wante
         ...(config.model_id === undefined ? {} : { base_model: config.model_id }),
         ...(config.environment_id === undefined ? {} : { environment_id: config.environment_id }),
         skills,
-        secrets: secrets.map((name) => ({ name })),
+        secrets: (config.secrets ?? []).map(({ name, phase }) => ({ name, ...(phase ? { phase } : {}) })),
         ...defaultsOf(config),
         on_behalf_of_enabled: false,
         ...membersWithoutEffect,

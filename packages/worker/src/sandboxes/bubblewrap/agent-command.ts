@@ -1,6 +1,6 @@
 import { harnessFolderInside } from '@runyard/contract/agent/harness-presets/presets';
 import { agentProgram, readableAgentProgram } from '../../runtime/agent-program.ts';
-import { baseEnvironment, madeForRun } from '../base-environment.ts';
+import { baseEnvironment, madeForSandbox } from '../base-environment.ts';
 import type { Gvisor } from '../gvisor/find-gvisor.ts';
 import { inside, runTokenDescriptor } from './arguments.ts';
 
@@ -20,7 +20,7 @@ export function agentEnvironment(env: Readonly<Record<string, string>>): Record<
     ...baseEnvironment(inside.runtime, inside.home, harnessFolderInside),
     RUNYARD_RELAY_SOCKET: inside.relaySocket,
     RUNYARD_RUN_TOKEN_FD: String(runTokenDescriptor),
-    ...madeForRun,
+    ...madeForSandbox,
     ...env,
   };
 }

@@ -8,7 +8,7 @@ import type { SandboxProxy, SandboxRelay } from '../../relay-thread/relay-thread
 import { agentProgram, readableAgentProgram } from '../../runtime/agent-program.ts';
 import { containerInit } from '../../runtime/container-init.ts';
 import { usedOnFileSystem } from '../../state/disk-image.ts';
-import { baseEnvironment, madeForRun } from '../base-environment.ts';
+import { baseEnvironment, madeForSandbox } from '../base-environment.ts';
 import { inside } from '../bubblewrap/arguments.ts';
 import { takeIdentity } from '../bubblewrap/identities.ts';
 import type { SandboxContents } from '../bubblewrap/prepare.ts';
@@ -40,7 +40,7 @@ function agentEnvironment(env: Readonly<Record<string, string>>): Record<string,
     ...baseEnvironment(inside.runtime, inside.home, harnessFolderInside),
     RUNYARD_RELAY_SOCKET: inside.relaySocket,
     RUNYARD_RUN_TOKEN_FD: String(runTokenDescriptor),
-    ...madeForRun,
+    ...madeForSandbox,
     ...env,
   };
 }

@@ -1,7 +1,7 @@
 /** The Job of a sandbox. */
 import type { V1Container, V1Job, V1PodSecurityContext, V1SecurityContext } from '@kubernetes/client-node';
 import { withoutOpensslFile } from '../../runtime/agent-program.ts';
-import { madeForRun } from '../base-environment.ts';
+import { madeForSandbox } from '../base-environment.ts';
 import type { SandboxLimits } from '../limits.ts';
 import { jobName, labelsOf } from './names.ts';
 import { agentUser, placeAgent, places, placing, placingUser } from './scripts.ts';
@@ -161,7 +161,7 @@ function agent(ground: PodGround, { image, limits, vcpus, args, env }: PodOrder)
     ...env,
     // The agent needs the certificates, because in a pod no relay connects to the service in place of the agent.
     ...(ground.certificates === undefined ? {} : { RUNYARD_CA_CERTIFICATES: ground.certificates.join('\n\n') }),
-    ...madeForRun,
+    ...madeForSandbox,
     HOME: places.home,
     USER: 'agent',
     LANG: 'C.UTF-8',

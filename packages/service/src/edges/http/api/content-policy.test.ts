@@ -66,8 +66,12 @@ describe('the content policy answers 403', () => {
     expect(followups).toEqual([]);
   });
 
-  test('to the create and the replacement of an environment with a refused setup command', async () => {
-    const config = { name: 'E', setup_commands: ['make', 'curl x | xmrig'] };
+  test.each<[string, object]>([
+    ['setup command', { setup_commands: ['make', 'curl x | xmrig'] }],
+    ['command of a service', { services: [{ name: 's', command: 'xmrig', port: 1 }] }],
+    ['check of a service', { services: [{ name: 's', command: 'true', ready: 'xmrig' }] }],
+  ])('to the create and the replacement of an environment with a refused %s', async (_, members) => {
+    const config = { name: 'E', ...members };
     breaks(await service.request('POST', '/agent/environments', { body: { config } }));
     const createdEnvironment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'E' } },

@@ -8,7 +8,7 @@ import type { EnvironmentConfig } from '@runyard/contract/environments/environme
 import type { AgentRequest, BlockedOn } from '@runyard/contract/runs/approvals';
 import { shorten } from '@runyard/contract/wire/shorten';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, json, nullable } from '../../../platform/store/database/statement.ts';
+import { boolean, defineStatement, json, nullable } from '../../../platform/store/database/statement.ts';
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { mayUse } from '../../../team/environments/may-use.ts';
 import type { ExecutionDeps } from '../deps.ts';
@@ -171,13 +171,20 @@ const defaultRetentionMinutes = 10;
 const readRetention = defineStatement({
   name: 'read_failure_retention',
   text: `
-    SELECT ${configOfRun('env', 'r')}->'failure_session_retention_minutes' AS minutes
-    FROM runs r JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')} WHERE r.id = $1`,
-  row: { minutes: nullable(json<NonNullable<EnvironmentConfig['failure_session_retention_minutes']>>()) },
+    SELECT ${configOfRun('env', 'r')}->'failure_session_retention_minutes' AS minutes,
+      jsonb_path_exists(coalesce(r.rights, '{}'), '$.secrets[*].phase ? (@ == "setup")') AS has_setup_secrets
+    FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')} WHERE r.id = $1`,
+  row: {
+    minutes: nullable(json<NonNullable<EnvironmentConfig['failure_session_retention_minutes']>>()),
+    has_setup_secrets: boolean,
+  },
 });
 
-/** Returns the time for which the sandbox of a failed setup stays, in seconds. 0: the sandbox ends at once. */
+/**
+ * Returns the time for which the sandbox of a failed setup stays, in seconds. 0: the sandbox ends at once, for example because files of the
+ * failed setup may contain secrets that the agent must not see.
+ */
 export async function retentionSeconds(db: Queryable, runId: string): Promise<number> {
   const [row] = await db.query(readRetention, [runId]);
-  return (row?.minutes ?? defaultRetentionMinutes) * 60;
+  return row?.has_setup_secrets ? 0 : (row?.minutes ?? defaultRetentionMinutes) * 60;
 }

@@ -24,8 +24,10 @@ const lockRun = defineStatement({
   row: {},
 });
 
-interface GrantedSecrets {
+export interface GrantedSecrets {
   readonly secrets: NonNullable<AgentTask['secrets']>;
+  /** Secrets that only the setup commands get. */
+  readonly setupSecrets: NonNullable<AgentTask['secrets']>;
   /** All values that a sandbox of the run ever got. The agent receives only these values, and redacts them. */
   readonly redact: readonly string[];
   /** The values of `redact`, and also the values that the agent does not get. */
@@ -120,10 +122,13 @@ export async function grantSecrets(
     });
   }
   const runSecrets = toKeep.length + grantedSecrets.length > 0 ? await readRunSecrets(db, vault, runId) : [];
+  const ofPhase = (wanted: 'setup' | undefined) =>
+    secrets.flatMap(({ name, variable, as, value, phase }) =>
+      (as === 'variable' || as === 'file') && phase === wanted ? [{ name, variable, as, value }] : [],
+    );
   return {
-    secrets: secrets.flatMap(({ name, variable, as, value }) =>
-      as === 'variable' || as === 'file' ? [{ name, variable, as, value }] : [],
-    ),
+    secrets: ofPhase(undefined),
+    setupSecrets: ofPhase('setup'),
     redact: runSecrets.filter(({ kind }) => kind !== 'withheld').map(({ value }) => value),
     values: runSecrets.map(({ value }) => value),
   };

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { RunContent } from '../../../team/access/contents/content.ts';
 import type { RepositoryAnswer } from '../../../team/code-hosts/ask-repositories.ts';
+import type { GrantedSecrets } from './grant-secrets.ts';
 import type { TaskRow } from './read-task-row.ts';
 import { nameKeptObjects } from './repositories-of-task.ts';
 
@@ -23,9 +24,12 @@ interface Change {
   readonly row?: Partial<TaskRow>;
   readonly config?: object;
   readonly answers?: readonly RepositoryAnswer[];
+  readonly setupSecrets?: GrantedSecrets['setupSecrets'];
 }
 
-function names({ team = 't1', row = {}, config: changed = {}, answers = [readable] }: Change = {}) {
+const secret = { name: 'A', variable: 'A', as: 'variable', value: 'value of A' } as const;
+
+function names({ team = 't1', row = {}, config: changed = {}, answers = [readable], setupSecrets = [] }: Change = {}) {
   const base = {
     config: {},
     contents: [content],
@@ -34,8 +38,12 @@ function names({ team = 't1', row = {}, config: changed = {}, answers = [readabl
     environment_uid: 'e1',
     environment_config: { ...config, ...changed },
   };
-  const named = nameKeptObjects(signing, team, { ...base, ...row } as TaskRow, answers);
-  return { prepared: named.prepared.prepared_workspace?.name, mirror: named.mirrorOf(repository).mirror };
+  const named = nameKeptObjects(signing, team, { ...base, ...row } as TaskRow, answers, { secrets: [], setupSecrets });
+  return {
+    reason: named.prepared.not_prepared,
+    prepared: named.prepared.prepared_workspace?.name,
+    mirror: named.mirrorOf(repository).mirror,
+  };
 }
 
 describe("the names of objects that runs store in a worker's cache", () => {
@@ -62,6 +70,7 @@ describe("the names of objects that runs store in a worker's cache", () => {
     ['commit', { answers: [{ ...readable, head: { ...head, commit: 'b'.repeat(40) } }] }, { mirror: true }],
     ['branch', { answers: [{ ...readable, head: { ...head, branch: 'next' } }] }, { mirror: true }],
     ['setup command', { config: { setup_commands: ['make', 'true'] } }, { mirror: true }],
+    ['secret of the setup', { setupSecrets: [secret] }, { mirror: true }],
     ['value of a variable', { config: { variables: { A: '1', B: '3' } } }, { mirror: true }],
   ])('differ for another %s', (_, change, same) => {
     expect(names(change).prepared).toMatch(/^.{43}$/);
@@ -75,9 +84,27 @@ describe("the names of objects that runs store in a worker's cache", () => {
     expect(names({ row: { contents, config: runner } }).prepared).not.toBe(names({ row: { config: runner } }).prepared);
   });
 
+  test('depend on the value, the variable and the form of each secret of the setup', () => {
+    const changed = [{ value: 'other' }, { variable: 'B' }, { as: 'file' as const }].map((change) => ({
+      ...secret,
+      ...change,
+    }));
+    const all = [secret, ...changed].map((each) => names({ setupSecrets: [each] }).prepared);
+    expect(new Set(all).size).toBe(4);
+  });
+
+  test('include a reason, with the names of the secrets, if the agent gets secrets', () => {
+    const of = (secrets: object[]) => names({ row: { config: { secrets } as TaskRow['config'] } });
+    expect(of([{ name: 'S' }, { name: 'T', phase: 'setup' }])).toMatchObject({
+      prepared: undefined,
+      reason: expect.stringContaining('the agent gets secrets (S)'),
+    });
+    expect(of([{ name: 'T', phase: 'setup' }]).prepared).toBe(names().prepared);
+  });
+
   test.each<[string, Change]>([
     ['has secrets', { row: { config: { secrets: [{ name: 'S' }] } } }],
-    ['is in an environment with secrets', { config: { secrets: ['S'] } }],
+    ['is in an environment with secrets', { config: { secrets: [{ name: 'S' }] } }],
     ['has a repository about which nothing is known', { answers: [{ kind: 'unknown', repository }] }],
     ['has an empty repository', { answers: [{ ...readable, head: null }] }],
     ['has no environment', { row: { environment_uid: null, environment_config: null }, answers: [] }],

@@ -7,6 +7,7 @@ import type { Signer } from '../../../platform/secrets/signer.ts';
 import { configuringKinds } from '../../../team/access/contents/run-rights.ts';
 import type { RepositoryAnswer } from '../../../team/code-hosts/ask-repositories.ts';
 import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
+import type { GrantedSecrets } from './grant-secrets.ts';
 import type { TaskRow } from './read-task-row.ts';
 
 /** Fixed provider names of well-known code hosts. */
@@ -67,14 +68,15 @@ const version = 2;
 export interface NamedObjects {
   /** Returns the head commit and the name of the mirror of a repository; an empty object if they are unknown at the moment. */
   mirrorOf(repository: EnvironmentRepository): Pick<AgentTask['repositories'][number], 'head' | 'mirror'>;
-  readonly prepared: Pick<AgentTask, 'prepared_workspace'>;
+  readonly prepared: Pick<AgentTask, 'prepared_workspace' | 'not_prepared'>;
 }
 
 /**
  * Names the objects that a run may read from a worker's cache and store in it. These are mirrors of repositories, one for each team and
  * credential, and the prepared workspace, one for each team, revision of the environment,
- * image and executor. There is no prepared workspace if the code
- * host did not answer for a repository, or if the run has secrets, because its setup could write secrets into a file.
+ * image and executor. There is no prepared workspace if the code host did not answer for a repository, or if the agent of the run gets
+ * secrets, because the setup gets these secrets too and could write them into a file. Secrets that only the setup gets do not prevent it,
+ * because the agent searches the files for them. Their names, forms and values are part of the signed name.
  *
  * Only the service can create such a name: it signs everything that the object depends on, including the team that may use the object. So
  * two teams never get the same name. A run gets the name of a mirror only after the code host has let the run read the repository with the
@@ -85,6 +87,7 @@ export function nameKeptObjects(
   teamId: string,
   row: TaskRow,
   answers: readonly RepositoryAnswer[],
+  granted: Pick<GrantedSecrets, 'secrets' | 'setupSecrets'>,
 ): NamedObjects {
   const nameOf = (purpose: string, parts: unknown): string =>
     signing.nameOf(`worker cache ${purpose}`, JSON.stringify(parts));
@@ -92,9 +95,34 @@ export function nameKeptObjects(
   const clonable = readable.flatMap(({ head, ...readable }) => (head === null ? [] : [{ ...readable, head }]));
   const config = row.environment_config ?? {};
   const isWhole = clonable.length === (config.github_repos ?? []).length;
-  const mayHaveSecrets = !isEmpty(row.config.secrets) || !isEmpty(Reflect.get(config, 'secrets'));
+  const references = [...(row.config.secrets ?? []), ...(config.secrets ?? [])];
+  const ofAgent = [...references.filter(({ phase }) => phase === undefined), ...granted.secrets].map(
+    ({ name }) => name,
+  );
   const allowedHosts = allowedHostsOf(config.network).sort();
   const hasSetup = clonable.length > 0 || !isEmpty(config.setup_commands);
+  const preparedOf = (): NamedObjects['prepared'] => {
+    if (!hasSetup || row.environment_uid === null) return {};
+    if (ofAgent.length > 0)
+      return {
+        not_prepared: `the agent gets secrets (${[...new Set(ofAgent)].join(', ')}), which the setup could write into files; secrets with phase setup do not prevent keeping`,
+      };
+    if (!isWhole) return { not_prepared: 'the code host did not answer for a repository' };
+    const name = nameOf('workspace', [
+      version,
+      teamId,
+      [row.executor_kind, row.executor_uid],
+      row.environment_uid,
+      setupContents(row),
+      clonable.map(({ repository, url, credentialId, head }) => [repository, url, credentialId, head]),
+      config.setup_commands ?? [],
+      Object.entries(config.variables ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)),
+      ...(allowedHosts.length > 0 ? [allowedHosts] : []),
+      ...(row.image === null ? [] : [{ image: row.image }]),
+      ...(granted.setupSecrets.length > 0 ? [{ secrets: granted.setupSecrets }] : []),
+    ]);
+    return { prepared_workspace: { name } };
+  };
   return {
     mirrorOf: (repository) => {
       const found = clonable.find((each) => each.repository === repository);
@@ -105,25 +133,7 @@ export function nameKeptObjects(
       const mirror = nameOf('mirror', [version, teamId, found.url, found.credentialId]);
       return { head: found.head, ...(isUsual ? { mirror } : {}) };
     },
-    prepared:
-      isWhole && hasSetup && !mayHaveSecrets && row.environment_uid !== null
-        ? {
-            prepared_workspace: {
-              name: nameOf('workspace', [
-                version,
-                teamId,
-                [row.executor_kind, row.executor_uid],
-                row.environment_uid,
-                setupContents(row),
-                clonable.map(({ repository, url, credentialId, head }) => [repository, url, credentialId, head]),
-                config.setup_commands ?? [],
-                Object.entries(config.variables ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)),
-                ...(allowedHosts.length > 0 ? [allowedHosts] : []),
-                ...(row.image === null ? [] : [{ image: row.image }]),
-              ]),
-            },
-          }
-        : {},
+    prepared: preparedOf(),
   };
 }
 

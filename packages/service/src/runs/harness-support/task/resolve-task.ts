@@ -1,5 +1,6 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { findHarness } from '@runyard/contract/agent/harness-presets/presets';
+import { commandsOfServices, servicesOf } from '@runyard/contract/environments/services';
 import { isFindable } from '@runyard/contract/secrets/secrets';
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { ErrorDetail } from '@runyard/contract/wire/errors';
@@ -163,7 +164,7 @@ export async function resolveTask(
     secrets,
     [...mcp.values, ...ofHosts, ...inFiles].filter(({ value }) => isFindable(value)),
   );
-  const namedObjects = isSetUp ? undefined : nameKeptObjects(deps.signing, session.teamId, row, answers);
+  const namedObjects = isSetUp ? undefined : nameKeptObjects(deps.signing, session.teamId, row, answers, granted);
   const skills = await skillsOfTask(deps, session, user, row, granted.values);
   if (skills.kind !== 'skills') return skills;
   const verdict = await deps.contentPolicy?.check(session.teamId, textsOf(row, skills.skills, isSetUp));
@@ -220,7 +221,7 @@ export async function resolveTask(
       ? {
           environment: {
             ...(row.environment_uid === null ? {} : { uid: row.environment_uid }),
-            config: row.environment_config,
+            config: { ...row.environment_config, services: servicesOf(row.environment_config) },
           },
         }
       : {}),
@@ -234,9 +235,9 @@ export async function resolveTask(
       ...namedObjects?.mirrorOf(repository),
     })),
     ...(granted.secrets.length > 0 ? { secrets: granted.secrets } : {}),
+    ...(granted.setupSecrets.length > 0 ? { setup_secrets: granted.setupSecrets } : {}),
     ...(granted.redact.length > 0 ? { redact: granted.redact } : {}),
-    // If the run has secrets, offer no prepared workspace, because the setup could write a secret into a file of this workspace.
-    ...(granted.secrets.length === 0 ? namedObjects?.prepared : {}),
+    ...namedObjects?.prepared,
   };
   return { kind: 'task', task };
 }
@@ -251,7 +252,9 @@ function textsOf(row: TaskRow, skills: readonly RunSkill[], isSetUp: boolean): P
     row.config.base_prompt ?? '',
     ...skills.map(({ description, body }) => `${description}\n${body}`),
   ];
-  const commands = isSetUp ? [] : (row.environment_config?.setup_commands ?? []);
+  const { setup_commands: setup = [] } = row.environment_config ?? {};
+  // Services start in each sandbox, also if its files are restored.
+  const commands = [...(isSetUp ? [] : setup), ...commandsOfServices(row.environment_config ?? {})];
   return [
     ...prompts.map((text) => ({ kind: 'prompt' as const, text })),
     ...commands.map((text) => ({ kind: 'setup_command' as const, text })),

@@ -163,6 +163,18 @@ function narrowedBudget({ config, seconds_left }: ParentRow, own: AmbientAgentCo
 }
 
 /**
+ * Returns the rights that the child can get from its parent. An agent must not read secrets that only setup commands get. So a child has
+ * these secrets only if it has the same setup as its parent, whose agent did not choose the setup.
+ */
+function rightsForChild(parent: ParentRow, child: AmbientAgentConfig): RunRights | null {
+  const hasSameSetup =
+    child.environment_id === parent.config.environment_id &&
+    isDeepStrictEqual(child.runner_config, parent.config.runner_config);
+  if (hasSameSetup || parent.rights === null) return parent.rights;
+  return { ...parent.rights, secrets: parent.rights.secrets.filter(({ phase }) => phase === undefined) };
+}
+
+/**
  * Returns the name of a secret that the child would get although no sandbox of the parent got it; undefined if there is none. Secrets of
  * the parent's environment need no check, because a person chose this environment for both runs.
  */
@@ -171,14 +183,21 @@ async function findUngranted(
   { runId, teamId, executor }: RunSession,
   parent: AmbientAgentConfig,
   child: AmbientAgentConfig,
+  within: RunRights | null,
 ): Promise<string | undefined> {
   const { environment_id } = child;
   const other = environment_id !== undefined && environment_id !== parent.environment_id;
   const environment = other ? await findNamedEnvironment(db, { teamId, creator: executor }, environment_id) : undefined;
-  const ofEnvironment = environment?.kind === 'own' && !environment.isGuest ? (environment.config.secrets ?? []) : [];
+  // The child lacks the secrets of another environment's setup (`rightsForChild`), and its `withheld` names them.
+  const ofEnvironment =
+    environment?.kind === 'own' && !environment.isGuest
+      ? (environment.config.secrets ?? []).filter(({ phase }) => phase === undefined)
+      : [];
   // Headers need no check here: servers that the parent does not have were already refused.
   const ofPrograms = secretsOfServers(child.mcp_servers ?? {}).filter(isInSandbox);
-  const wanted = [...(child.secrets ?? []), ...ofEnvironment, ...ofPrograms].map(({ name }) => name);
+  const ofSetup = within?.secrets.filter(({ phase }) => phase === 'setup').map(({ name }) => name) ?? [];
+  const own = (child.secrets ?? []).filter(({ name, phase }) => phase === undefined || !ofSetup.includes(name));
+  const wanted = [...own, ...ofEnvironment, ...ofPrograms].map(({ name }) => name);
   if (wanted.length === 0) return undefined;
   const granted = new Set(await readGrantedNames(db, runId));
   return wanted.find((name) => !granted.has(name));
@@ -223,7 +242,8 @@ async function childRequest(
     return { kind: 'forbidden', detail };
   }
   const config = inherited(parent, child);
-  const ungranted = await findUngranted(deps.db, session, parent.config, config);
+  const within = rightsForChild(parent, config);
+  const ungranted = await findUngranted(deps.db, session, parent.config, config, within);
   if (ungranted !== undefined) {
     const detail = `config.secrets: a child run may have only secrets that this run has, and this run does not have ${ungranted}. Leave it out, or have a person create this run with it.`;
     return { kind: 'forbidden', detail };
@@ -233,7 +253,7 @@ async function childRequest(
     config: child.config?.mcp_servers === undefined ? config : { ...config, mcp_servers: servers.servers },
     parent_run_id: session.runId,
   };
-  return { kind: 'ok', request, creator: { kind: parent.kind, uid: parent.uid }, within: parent.rights };
+  return { kind: 'ok', request, creator: { kind: parent.kind, uid: parent.uid }, within };
 }
 
 type Servers = NonNullable<AmbientAgentConfig['mcp_servers']>;

@@ -63,6 +63,8 @@ export interface RightToSecret {
   readonly name: string;
   readonly variable: string;
   readonly as: 'variable' | 'file' | ServerSecretForm;
+  /** `setup`: only setup commands get the secret. Absent: setup commands and the agent get it. */
+  readonly phase?: 'setup';
   /** True if the secret belongs to the executor; absent if it belongs to the team. */
   readonly personal?: true;
 }
@@ -102,6 +104,10 @@ export const configuringKinds: readonly RunContent['kind'][] = [
 
 /** Returns whether the sandbox of the run gets the value of the secret. */
 export const isInSandbox = ({ as }: Pick<RightToSecret, 'as'>): boolean => as !== 'mcp_header';
+
+/** Returns whether the run may pass the secret to a child run that chooses the programs of its sandbox. */
+export const isForAgent = (right: Pick<RightToSecret, 'as' | 'phase'>): boolean =>
+  isInSandbox(right) && right.phase === undefined;
 
 /** A withheld right, with a reason for people. */
 export type ExplainedWithheld = Withheld & { readonly reason: string };

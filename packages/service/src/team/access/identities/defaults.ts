@@ -7,7 +7,10 @@ import type { Fault } from '../../../platform/fault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 
 /** Defaults for runs, with the members of a run's configuration. */
-export type IdentityConfig = Pick<AmbientAgentConfig, 'base_prompt' | 'harness' | 'mcp_servers' | 'worker_host'>;
+export type IdentityConfig = Pick<AmbientAgentConfig, 'base_prompt' | 'harness' | 'mcp_servers' | 'worker_host'> & {
+  /** Names of those secrets of the identity that only setup commands get. */
+  readonly setup_secrets?: readonly string[];
+};
 
 /** Members that runs of an identity get if their requests omit them. */
 export interface Defaults {
@@ -49,9 +52,16 @@ export const defaultsOf = ({ base_prompt, harness, mcp_servers, worker_host }: I
   ...(worker_host === undefined ? {} : { worker_host }),
 });
 
+/** Returns the secrets of an identity as answers and configurations of runs name them. */
+export const secretsOfIdentity = ({
+  secrets,
+  config,
+}: Pick<Defaults, 'secrets' | 'config'>): AgentIdentity['secrets'] =>
+  secrets.map((name) => ({ name, ...(config.setup_secrets?.includes(name) ? { phase: 'setup' as const } : {}) }));
+
 type RequestedConfig = Pick<
   UpdateAgentIdentityRequest,
-  'prompt' | 'harness' | 'base_harness' | 'mcp_servers' | 'worker_host'
+  'prompt' | 'harness' | 'base_harness' | 'mcp_servers' | 'worker_host' | 'secrets'
 >;
 
 /**
@@ -65,11 +75,14 @@ export function configAfter(request: RequestedConfig, before: IdentityConfig): I
   const servers = request.mcp_servers ?? before.mcp_servers ?? {};
   const prompt = givenText(request.prompt, before.base_prompt ?? null);
   const host = givenText(request.worker_host?.trim(), before.worker_host ?? null);
+  const ofSetup = request.secrets?.filter(({ phase }) => phase === 'setup').map(({ name }) => name);
+  const setupSecrets = ofSetup ?? before.setup_secrets ?? [];
   return {
     ...(prompt === null ? {} : { base_prompt: prompt }),
     ...(Object.keys(harness).length === 0 ? {} : { harness }),
     ...(Object.keys(servers).length === 0 ? {} : { mcp_servers: servers }),
     ...(host === null ? {} : { worker_host: host }),
+    ...(setupSecrets.length === 0 ? {} : { setup_secrets: setupSecrets }),
   };
 }
 

@@ -35,6 +35,7 @@ import {
   harnessFaults,
   type IdentityConfig,
   membersWithoutEffect,
+  secretsOfIdentity,
   textOrNone,
 } from './defaults.ts';
 
@@ -128,7 +129,7 @@ async function toIdentity(
     ...(base_model === null ? {} : { base_model }),
     ...(environment_id === null ? {} : { environment_id }),
     skills,
-    secrets: secrets.map((name) => ({ name })),
+    secrets: secretsOfIdentity({ secrets, config }),
     ...defaultsOf(config),
     ...membersWithoutEffect,
     available: (await check(db, teamId, { base_model, environment_id, skills, secrets, config })).length === 0,

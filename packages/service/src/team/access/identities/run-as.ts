@@ -15,7 +15,7 @@ import {
 import type { RunActor } from '../actor.ts';
 import type { ContentRevision } from '../contents/content.ts';
 import { isSuspended } from '../keys/key.ts';
-import type { Defaults, IdentityConfig } from './defaults.ts';
+import { type Defaults, type IdentityConfig, secretsOfIdentity } from './defaults.ts';
 
 const readRunner = defineStatement({
   name: 'read_agent_identity_to_run_as',
@@ -64,12 +64,15 @@ function withDefaults(
   { config = {}, skill }: Pick<RunAgentRequest, 'config' | 'skill'>,
   identity: Defaults,
 ): AmbientAgentConfig {
-  const { base_model: model, environment_id: environment, skills, secrets } = identity;
-  const { harness, mcp_servers, ...others } = identity.config;
+  const { base_model: model, environment_id: environment, skills } = identity;
+  const { harness, mcp_servers, setup_secrets: ofSetup = [], ...others } = identity.config;
   const namesModel = config.model_id !== undefined || config.harness?.model_id !== undefined;
   const namesSkill = skill !== undefined || config.skill_spec !== undefined || config.skills !== undefined;
-  const own = config.secrets ?? [];
-  const added = secrets.filter((name) => !own.some((each) => each.name === name)).map((name) => ({ name }));
+  // A request cannot give the agent a secret that the identity gives only to setup commands.
+  const own = (config.secrets ?? []).map((secret) =>
+    ofSetup.includes(secret.name) ? { ...secret, phase: 'setup' as const } : secret,
+  );
+  const added = secretsOfIdentity(identity).filter(({ name }) => !own.some((each) => each.name === name));
   const { model_id: _model, ...harnessAlone } = harness ?? {};
   return {
     ...others,
@@ -79,7 +82,7 @@ function withDefaults(
     ...(model === null || namesModel ? {} : { model_id: model }),
     ...(environment === null || config.environment_id !== undefined ? {} : { environment_id: environment }),
     ...(skills.length === 0 || namesSkill ? {} : { skills }),
-    ...(added.length === 0 ? {} : { secrets: [...own, ...added] }),
+    ...(own.length + added.length === 0 ? {} : { secrets: [...own, ...added] }),
   };
 }
 

@@ -1,0 +1,197 @@
+/** Tests secrets with the phase "setup": agents, children and files of the run do not get them. */
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import { redacted } from '@runyard/system/redaction/redactor';
+import { describe, expect, it, test } from 'vitest';
+import { children, testChildRuns } from '../../../../test/child-runs.ts';
+import { newPerson, teamUidOf } from '../../../../test/people.ts';
+import { openTestService } from '../../../../test/service.ts';
+
+const service = await openTestService();
+const { run } = testChildRuns(service);
+await service.deps.db.query('UPDATE teams SET max_concurrent_executions = 10000');
+
+const value = 'npm_kT9-setup-token';
+const put = async (name: string, secret: string, scope = 'team', key = service.key) => {
+  const answer = await service.request('PUT', `/secrets/${name}`, { key, body: { value: secret, scope } });
+  expect(answer.status, answer.text).toBe(200);
+};
+await put('NPM_TOKEN', value);
+await put('DEPLOY', 'deploy-value-4711');
+
+const ofSetup = { name: 'NPM_TOKEN', phase: 'setup' };
+const newEnvironment = async (members: object) => {
+  const body = { config: { name: 'E', setup_commands: ['npm ci'], ...members } };
+  const answer = await service.request<{ uid: string }>('POST', '/agent/environments', { body });
+  expect(answer.status, answer.text).toBe(201);
+  return answer.body.uid;
+};
+const taskOf = async (runToken: string) => {
+  const answer = await service.request<AgentTask>('POST', '/harness-support/resolve-prompt', {
+    key: runToken,
+    body: {},
+  });
+  expect(answer.status, answer.text).toBe(200);
+  return answer.body;
+};
+const secretsOf = ({ secrets = [], setup_secrets: setup = [] }: AgentTask) => ({
+  agent: secrets.map(({ name }) => name),
+  setup: setup.map(({ name }) => name),
+});
+
+describe('a secret with the phase setup', () => {
+  test.each([
+    ['environment', async () => ({ environment_id: await newEnvironment({ secrets: [ofSetup, { name: 'DEPLOY' }] }) })],
+    [
+      'configuration of the run',
+      async () => ({ environment_id: await newEnvironment({}), secrets: [ofSetup, { name: 'DEPLOY' }] }),
+    ],
+  ])('of the %s is given to setup commands and not to the agent', async (_, config) => {
+    const { runToken } = await service.startExecution({ prompt: 'a', config: await config() });
+    const task = await taskOf(runToken);
+    expect(secretsOf(task)).toEqual({ agent: ['DEPLOY'], setup: ['NPM_TOKEN'] });
+    expect(task.redact).toContain(value);
+    expect(task).toMatchObject({ not_prepared: expect.stringContaining('(DEPLOY)') });
+  });
+
+  it('does not prevent the workspace from being kept, and the name of the kept workspace depends on its value', async () => {
+    const environment_id = await newEnvironment({ secrets: [ofSetup] });
+    const nameNow = async () => {
+      const { runToken } = await service.startExecution({ prompt: 'a', config: { environment_id } });
+      return (await taskOf(runToken)).prepared_workspace?.name;
+    };
+    const [first, second] = [await nameNow(), await nameNow()];
+    expect(first).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    expect(second).toBe(first);
+    await put('NPM_TOKEN', 'npm_kT9-a-newer-token');
+    expect(await nameNow()).not.toBe(first);
+    await put('NPM_TOKEN', value);
+    expect(await nameNow()).toBe(first);
+  });
+
+  it('is removed from the reports of the agent', async () => {
+    const { runId, runToken } = await service.startExecution({
+      prompt: 'a',
+      config: { environment_id: await newEnvironment({ secrets: [ofSetup] }) },
+    });
+    await taskOf(runToken);
+    const step = { step_id: 's', kind: 'setup_command', name: 'npm ci' };
+    const events = [
+      { type: 'setup_step_started', ...step },
+      { type: 'setup_step_finished', ...step, duration_ms: 1, exit_code: 0, output_tail: `${value} ${btoa(value)}` },
+    ].map((event, index) => ({ seq: index + 1, occurred_at: '2026-01-02T03:04:05.000Z', ...event }));
+    const sent = await service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
+    expect(sent.status, sent.text).toBe(200);
+    const timeline = await service.request('GET', `/agent/runs/${runId}/timeline`);
+    expect(timeline.text).toContain(redacted);
+    expect(timeline.text).not.toContain(value);
+  });
+
+  it('ends the sandbox of a failed setup at once, because its files may contain the value', async () => {
+    const environment_id = await newEnvironment({ secrets: [ofSetup], failure_session_retention_minutes: 30 });
+    const { runId, runToken } = await service.startExecution({ prompt: 'a', config: { environment_id } });
+    await taskOf(runToken);
+    const error = { code: 'environment_setup_failed', message: 'It failed.' };
+    const report = { turn: 1, success: false, summary: 'It failed.', error };
+    const answer = await service.request('POST', '/harness-support/finish-task', { key: runToken, body: report });
+    expect(answer.body).toMatchObject({ next: 'leave' });
+    expect((await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body.status_message).not.toHaveProperty(
+      'session_debug_until',
+    );
+  });
+
+  it('of an identity stays a secret of the setup, even if a key of the identity names it for the agent', async () => {
+    const identity = await service.request<{ uid: string; secrets: object[] }>('POST', '/agent/identities', {
+      body: { name: 'Nightly', secrets: [ofSetup, { name: 'DEPLOY' }] },
+    });
+    expect(identity.body.secrets).toEqual([ofSetup, { name: 'DEPLOY' }]);
+    const key = await service.request<{ key: string }>('POST', '/keys', {
+      body: { name: 'K', kind: 'agent', agent_uid: identity.body.uid },
+    });
+    const environment_id = await newEnvironment({});
+    for (const secrets of [undefined, [{ name: 'NPM_TOKEN' }]]) {
+      const body = { prompt: 'a', config: { environment_id, ...(secrets ? { secrets } : {}) } };
+      const created = await service.request<{ run_id: string }>('POST', '/agent/runs', { key: key.body.key, body });
+      expect(created.status, created.text).toBe(200);
+      const item = await service.request<RunItem>('GET', `/agent/runs/${created.body.run_id}`);
+      const named = item.body.agent_config?.secrets ?? [];
+      expect(named).toEqual(expect.arrayContaining([ofSetup, { name: 'DEPLOY' }]));
+      expect(named).toHaveLength(2);
+    }
+    const path = `/agent/identities/${identity.body.uid}`;
+    const renamed = await service.request('PUT', path, { body: { name: 'Later' } });
+    expect(renamed.body).toMatchObject({ secrets: [ofSetup, { name: 'DEPLOY' }] });
+    const changed = await service.request('PUT', path, { body: { secrets: [{ name: 'NPM_TOKEN' }] } });
+    expect(changed.body).toMatchObject({ secrets: [{ name: 'NPM_TOKEN' }] });
+  });
+
+  test('who removes the phase is an author of the environment', async () => {
+    const team = await teamUidOf(service);
+    const [owner, colleague] = [await newPerson(service, team, 'member'), await newPerson(service, team, 'member')];
+    await put('MINE', 'my-own-value-99', 'personal', owner.key);
+    const config = { name: 'E', setup_commands: ['true'], secrets: [ofSetup] };
+    const made = await service.request<{ uid: string }>('POST', '/agent/environments', {
+      key: owner.key,
+      body: { config },
+    });
+    const body = { config: { ...config, secrets: [{ name: 'NPM_TOKEN' }] } };
+    const edit = await service.request('PUT', `/agent/environments/${made.body.uid}`, { key: colleague.key, body });
+    expect(edit.status, edit.text).toBe(200);
+    const asked = { prompt: 'a', config: { environment_id: made.body.uid, secrets: [{ name: 'MINE' }] } };
+    const problem = await service.problem(403, 'POST', '/agent/runs', { key: owner.key, body: asked });
+    expect(problem.detail).toContain(`accept environment ${made.body.uid}`);
+  });
+});
+
+describe('a child run', async () => {
+  const environment_id = await newEnvironment({ secrets: [ofSetup, { name: 'DEPLOY' }] });
+  const other = await newEnvironment({ secrets: [ofSetup] });
+  const overrides = ['environment_id'];
+  const parent = await service.startExecution({
+    prompt: 'a',
+    mode: 'orchestrate',
+    config: { environment_id, child_runs: { enabled: true, overrides } },
+  });
+  await taskOf(parent.runToken);
+  const child = async (config: object) => {
+    const body = { prompt: 'A part.', config };
+    const answer = await service.request<{ run_id: string }>('POST', children, { key: parent.runToken, body });
+    expect(answer.status, answer.text).toBe(200);
+    const item = await run(answer.body.run_id);
+    const [row] = await service.deps.db.query<{ secrets: { name: string; phase?: string }[] }>(
+      "SELECT rights->'secrets' AS secrets FROM runs WHERE id = $1",
+      [answer.body.run_id],
+    );
+    return { withheld: item.withheld, secrets: row?.secrets.map(({ name, phase }) => `${name} ${phase}`) };
+  };
+
+  test('with the setup of its parent gets the secrets of this setup', async () => {
+    expect((await child({})).secrets).toEqual(['DEPLOY undefined', 'NPM_TOKEN setup']);
+  });
+
+  test.each<[string, object]>([
+    ['as a secret of its agent', { secrets: [{ name: 'NPM_TOKEN' }] }],
+    ['as a secret of an MCP server', { mcp_servers: { m: { command: 'env', env: { T: `$${'{NPM_TOKEN}'}` } } } }],
+    [
+      'for setup commands that it chose itself',
+      {
+        secrets: [ofSetup],
+        runner_config: { docker_image: 'node:24', setup_commands: ['echo $NPM_TOKEN | rev > here'] },
+      },
+    ],
+    ['for another environment', { secrets: [ofSetup], environment_id: other }],
+  ])('is refused if it names a secret of the setup of its parent %s', async (_, config) => {
+    const body = { prompt: 'A part.', config };
+    const problem = await service.problem(403, 'POST', children, { key: parent.runToken, body });
+    expect(problem.detail).toContain('NPM_TOKEN');
+  });
+
+  test('with setup commands or an environment of its own gets no secret of the setup', async () => {
+    const runner_config = { docker_image: 'node:24', setup_commands: ['echo $NPM_TOKEN | rev > here'] };
+    for (const config of [{ runner_config }, { environment_id: other }]) {
+      const { secrets, withheld } = await child(config);
+      expect(secrets).not.toContain('NPM_TOKEN setup');
+      expect(withheld).toEqual([expect.objectContaining({ right: 'secret', name: 'NPM_TOKEN' })]);
+    }
+  });
+});
