@@ -43,7 +43,7 @@ export function drive(mode: string, options: DriveOptions = {}) {
     for (const waiter of waiters) waiter();
   };
   const approvals = createApprovals({ emit, flush: async () => {} });
-  approvals.begin(options.approvalPolicy, undefined);
+  approvals.begin({ policy: options.approvalPolicy }, undefined);
   const started = driveHarness({
     profile: harnessProfile({ harness: { type: 'acp' }, agent_config: {} }),
     start: (events) =>

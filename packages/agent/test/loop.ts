@@ -91,7 +91,7 @@ function engine(
     },
     flush: async () => {},
   });
-  approvals.begin(policy, undefined);
+  approvals.begin({ policy }, undefined);
   const play = modelEngine({
     approvals,
     model: found.model,

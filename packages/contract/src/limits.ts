@@ -211,6 +211,9 @@ export const maxWebhookDeliveriesPerMinute = 60;
 export const maxWorkerConnections = 250;
 /** Maximum number of service accounts that a run allows to answer its requests. */
 export const maxApprovers = 20;
+export const maxApprovalRules = 50;
+/** Actions that the gateway and the proxy hold for an approval in one run. */
+export const maxHeldActions = 500;
 /** Maximum number of different names under which the self-hosted workers of a team have connected. */
 export const maxWorkerPools = 500;
 /** Maximum number of people and service accounts, in addition to the owner, whose keys may connect workers to one pool. */

@@ -38,7 +38,7 @@ test('the policies auto-approve and auto-deny decide about a permission without 
     ['auto-deny', 'deny'],
   ] as const) {
     const { approvals, events, signal } = open();
-    approvals.begin(policy, undefined);
+    approvals.begin({ policy }, undefined);
     approvals.startTurn('s1');
     expect(await approvals.ask(permission(), signal)).toEqual({ decision, by: 'policy' });
     expect(events).toEqual([
@@ -53,7 +53,7 @@ test('the policy ask asks a person, and the agent continues only after the servi
     stored = resolve;
   });
   const { approvals, events, types, asked, signal } = open(() => flushed);
-  approvals.begin('ask', undefined);
+  approvals.begin({ policy: 'ask' }, undefined);
   let verdict: unknown;
   const asking = approvals.ask(permission('rm x'), signal).then((given) => {
     verdict = given;
@@ -77,7 +77,7 @@ test('the policy ask asks a person, and the agent continues only after the servi
 
 test('the policy ask asks a person about several requests one after another', async () => {
   const { approvals, types, asked, signal } = open();
-  approvals.begin('ask', undefined);
+  approvals.begin({ policy: 'ask' }, undefined);
   const both = [approvals.ask(permission('one'), signal), approvals.ask(permission('two'), signal)];
   const first = await asked();
   for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate);
@@ -91,7 +91,7 @@ test('the policy ask asks a person about several requests one after another', as
 
 test('if the harness accepts no message as an answer, the message of a person denies the request and becomes the next turn', async () => {
   const { approvals, types, asked, signal } = open();
-  approvals.begin('ask', undefined);
+  approvals.begin({ policy: 'ask' }, undefined);
   const asking = approvals.ask({ ...permission(), messageIsTurn: true }, signal);
   const words = followUp(await asked(), { message: 'rather list it' });
   expect(approvals.answer(words)).toBe(false);
@@ -102,7 +102,7 @@ test('if the harness accepts no message as an answer, the message of a person de
 
 test('an abort of the turn ends the wait for a person, and the harness gets an answer that arrives later as text', async () => {
   const { approvals, abort, asked, signal, types } = open();
-  approvals.begin('ask', undefined);
+  approvals.begin({ policy: 'ask' }, undefined);
   const asking = approvals.ask(permission('make it'), signal);
   const id = await asked();
   abort.abort(new Error('the wait is over'));
@@ -125,7 +125,7 @@ test('an approval that a person gave to an earlier sandbox is valid once, and on
     follow_up_id: 'f1',
     decision: 'approve' as const,
   };
-  approvals.begin('ask', earlier);
+  approvals.begin({ policy: 'ask' }, earlier);
   approvals.startTurn('s1');
   expect(events).toEqual([
     expect.objectContaining({ type: 'decided', request_id: 'q1', decision: 'approve', by: 'person' }),
@@ -141,7 +141,7 @@ test('an approval that a person gave to an earlier sandbox is valid once, and on
 
 test('the policy auto-deny denies a question, and the policy auto-approve asks a person', async () => {
   const denying = open();
-  denying.approvals.begin('auto-deny', undefined);
+  denying.approvals.begin({ policy: 'auto-deny' }, undefined);
   expect(await denying.approvals.ask(question, denying.signal)).toEqual({ decision: 'deny', by: 'policy' });
   const { approvals, asked, signal } = open();
   const asking = approvals.ask(question, signal);
@@ -157,7 +157,7 @@ test('the fingerprint of an action does not depend on the order of the members o
 
 test('a request shows a long action whole, and actions that differ only in their last character have different fingerprints', async () => {
   const { approvals, events, asked, signal } = open();
-  approvals.begin('ask', undefined);
+  approvals.begin({ policy: 'ask' }, undefined);
   const command = `${'echo a\n'.repeat(4_000)}rm -rf b`;
   const asking = approvals.ask(permission(command), signal);
   approvals.answer(followUp(await asked(), { decision: 'approve' }));
@@ -186,7 +186,7 @@ test.each([
   ],
 ])('denies an action that %s instead of asking, and gives the reason', async (_, request, reason) => {
   const { approvals, events, signal } = open();
-  approvals.begin('ask', undefined);
+  approvals.begin({ policy: 'ask' }, undefined);
   const verdict = await approvals.ask(request, signal);
   expect(verdict).toEqual({ decision: 'deny', by: 'policy', message: expect.stringContaining(reason) });
   expect(events).toEqual([expect.objectContaining({ type: 'decided', decision: 'deny', message: verdict.message })]);

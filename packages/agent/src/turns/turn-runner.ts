@@ -63,6 +63,7 @@ export function turnRunner(options: TurnsOptions): TurnRunner {
       if (interruptedTurn === position.turn) driver.interrupt(options.interruptGraceMs);
       return await ended.finally(() => {
         isRunning = false;
+        approvals.endTurn();
       });
     },
     addOpeningNotice: (name, data) => void openingNotices.push([name, data]),

@@ -46,6 +46,9 @@ export const harnessRoutes = {
         .describe('Longest wait in milliseconds, at most 60,000; 0: answers at once'),
       after: z.int().min(0).default(0).meta({ description: 'Position of the last follow-up that the agent has' }),
       interrupted: z.int().min(0).default(0).meta({ description: 'Turn whose interrupt the agent has' }),
+      held: z.int().min(0).optional().meta({
+        description: 'Number of the last held action that the agent received; absent: it does not ask about them',
+      }),
       changes: z.int().min(0).optional().meta({
         description:
           'Number of the last request for changed files that the agent received; absent: it does not report changed files',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { maxAttachments, maxMetadataKeys, maxPreparedOfFollowup, maxPromptBytes } from '../limits.ts';
 import { NonBlank, Text, Uuid } from '../wire/primitives.ts';
-import { Decision } from './approvals.ts';
+import { AllowFor, Decision } from './approvals.ts';
 import { RequestedAgentConfig, SkillSpec } from './config.ts';
 import { RunState } from './states.ts';
 
@@ -232,6 +232,7 @@ export const RunFollowupRequest = z
       description:
         'Answers what the run asks (`blocked_on`); a message may come with it. Without a decision, the message is the answer',
     }),
+    allow_for: AllowFor.optional(),
     request_id: Text.max(200).optional().meta({
       description: 'blocked_on.request_id that this answers. 400 if the run now asks another question, or none',
     }),

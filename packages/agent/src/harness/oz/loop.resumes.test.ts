@@ -52,7 +52,7 @@ type Decision = Omit<NonNullable<AgentTask['decision']>, 'request' | 'follow_up_
 
 function goOn(provider: string, was: { request: Asked; memory: string }, decision: Decision) {
   const after = sandbox(provider, was.memory);
-  after.approvals.begin('ask', { request: was.request, follow_up_id: 'f1', ...decision });
+  after.approvals.begin({ policy: 'ask' }, { request: was.request, follow_up_id: 'f1', ...decision });
   after.approvals.startTurn('s2');
   return after;
 }

@@ -19,6 +19,7 @@ import type { RunSkill } from '../../../team/skills/of-run.ts';
 import { readEarlierConversation } from '../../conversations/earlier-conversation.ts';
 import type { EnterRead } from '../../conversations/read.ts';
 import type { ExecutionTiming } from '../../executions/deps.ts';
+import { readAllowedForRun } from '../../executions/held-actions.ts';
 import { claimForAgent } from '../../executions/lease/agent-lease.ts';
 import { noteClones, readPersonalClones } from '../../executions/run-tokens/personal-clones.ts';
 import { readCodeHostUser, readPresentContents } from '../../executions/run-tokens/present-rights.ts';
@@ -183,6 +184,7 @@ export async function resolveTask(
       })
     : {};
   if (earlier === 'busy') return { kind: 'busy', detail: 'Too many long conversations are being read.' };
+  const allowed = row.config.approval_policy === 'ask' ? await readAllowedForRun(db, session.runId) : [];
   const isRunbook = findHarness(row.harness)?.isBuiltIn === true && model === undefined;
   const firstPrompt = row.prompt.trim() === '' ? promptOfSkill(skills.skills, isRunbook) : row.prompt;
   const { prompt, mode, answer } = firstTurnOf({ ...row, prompt: firstPrompt }, followups);
@@ -203,6 +205,7 @@ export async function resolveTask(
     ...lossOf(row, restorable, earlier.record),
     ...(row.ended_as === null ? {} : { ended_as: row.ended_as }),
     ...(answer ? { decision: decisionOf(answer) } : {}),
+    ...(allowed.length > 0 ? { allowed: [...allowed] } : {}),
     ...membersOfSkills(skills.skills, mcp.config),
     ...(mcp.servers.length === 0 ? {} : { mcp_servers: [...mcp.servers] }),
     attachments: await attachmentsOfTask(db, session, row, { isRestored, beginsAnew: ofRun?.kind === 'changes' }),
