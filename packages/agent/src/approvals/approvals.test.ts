@@ -1,5 +1,6 @@
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
-import { expect, test } from 'vitest';
+import type { AgentRequest } from '@runyard/contract/runs/approvals';
+import { describe, expect, test } from 'vitest';
 import { refusalText } from '../harness/oz/ask-first.ts';
 import type { FollowUp } from '../service/inbox.ts';
 import { fingerprint } from './approval-request.ts';
@@ -191,4 +192,83 @@ test.each([
   expect(verdict).toEqual({ decision: 'deny', by: 'policy', message: expect.stringContaining(reason) });
   expect(events).toEqual([expect.objectContaining({ type: 'decided', decision: 'deny', message: verdict.message })]);
   expect(refusalText(verdict)).toBe(`refused: ${verdict.message}`);
+});
+
+describe('with rules', () => {
+  const rules = [{ command: 'terraform apply' }, { push: '*' }];
+  const openWithRules = (policy: 'ask' | 'auto-deny' = 'ask', allowed: AgentRequest[] = []) => {
+    const opened = open();
+    opened.approvals.begin({ policy, rules, workspace: '/work', allowed }, undefined);
+    opened.approvals.startTurn('s1');
+    return opened;
+  };
+
+  test('the policy ask asks only about actions that match, and the policy auto-deny denies only these', async () => {
+    const { approvals, asked, signal } = openWithRules();
+    expect(await approvals.ask(permission('ls'), signal)).toEqual({ decision: 'approve', by: 'policy' });
+    const asking = approvals.ask(permission('terraform apply'), signal);
+    approvals.answer(followUp(await asked(), { decision: 'deny' }));
+    expect((await asking).by).toBe('person');
+    const denying = openWithRules('auto-deny');
+    expect((await denying.approvals.ask(permission('ls'), denying.signal)).decision).toBe('approve');
+    expect((await denying.approvals.ask(permission('terraform apply'), denying.signal)).decision).toBe('deny');
+  });
+
+  test('an approval for the rest of the run allows what the rule matches, in this sandbox and in the next one', async () => {
+    const { approvals, events, asked, signal } = openWithRules();
+    const asking = approvals.ask(permission('terraform apply -auto-approve'), signal);
+    approvals.answer(followUp(await asked(), { decision: 'approve', allow_for: 'run' }));
+    await asking;
+    const request = events.flatMap((event) => (event.type === 'blocked' ? [event.request] : []))[0] as AgentRequest;
+    expect(request.rest_of_run).toBe('commands with the words terraform apply');
+    expect((await approvals.ask(permission('terraform apply'), signal)).decision).toBe('approve');
+    const next = openWithRules('ask', [request]);
+    expect((await next.approvals.ask(permission('terraform apply'), next.signal)).decision).toBe('approve');
+    expect(next.types()).toEqual(['decided']);
+  });
+
+  test('without rules, an approval for the rest of the run allows only the same action', async () => {
+    const { approvals, asked, signal } = open();
+    approvals.begin({ policy: 'ask' }, undefined);
+    const asking = approvals.ask(permission('rm a'), signal);
+    approvals.answer(followUp(await asked(), { decision: 'approve', allow_for: 'run' }));
+    await asking;
+    expect((await approvals.ask(permission('rm a'), signal)).decision).toBe('approve');
+    const other = approvals.ask(permission('rm b'), signal);
+    approvals.answer(followUp(await asked(), { decision: 'deny' }));
+    expect((await other).decision).toBe('deny');
+  });
+
+  const heldRequest = {
+    request_id: 'h1',
+    kind: 'permission' as const,
+    title: 'git push to acme/site',
+    action: { name: 'git push', category: 'command' as const, input: { repository: 'acme/site' } },
+  };
+
+  test('asks about a held action once, whatever the policy, and ends the question with the turn', async () => {
+    const { approvals, types, asked, events } = open();
+    approvals.begin({ policy: 'auto-approve' }, undefined);
+    approvals.askHeld(heldRequest);
+    expect(types(), 'no turn is in progress').toEqual([]);
+    approvals.startTurn('s1');
+    approvals.askHeld(heldRequest);
+    approvals.askHeld(heldRequest);
+    expect(await asked()).toBe('h1');
+    approvals.endTurn();
+    await expect.poll(() => approvals.isAwaited(followUp('h1'))).toBe(false);
+    expect(events).toHaveLength(1);
+    expect(approvals.turnMessage(followUp('h1', { decision: 'approve' }))).toContain('do it now');
+  });
+
+  test('a late approval of a held action becomes a turn, because no program waits for it', async () => {
+    const { approvals, types, asked } = open();
+    approvals.begin({ policy: 'auto-approve' }, undefined);
+    approvals.startTurn('s1');
+    approvals.askHeld(heldRequest);
+    const late = followUp(await asked(), { decision: 'approve', late: true });
+    expect(approvals.answer(late)).toBe(false);
+    expect(types()).toEqual(['blocked']);
+    expect(approvals.turnMessage(late)).toMatch(/git push.*do it now/s);
+  });
 });

@@ -50,6 +50,19 @@ describe('POST child-runs answers', () => {
     expect(await policyOf(undefined, undefined)).toBeUndefined();
   });
 
+  test('200, and the child has the approval rules of its parent besides its own, or asks about everything as its parent does', async () => {
+    const rulesOf = async (parent: object, own: object) => {
+      const { runToken } = await orchestrator({ config: { approval_policy: 'ask', ...parent } });
+      const item = await run(await startChild(runToken, { config: own }));
+      return (item.agent_config as { approval_rules?: object[] }).approval_rules;
+    };
+    const [push, host] = [{ push: '*' }, { host: 'api.example.com' }];
+    const asks = { approval_policy: 'ask' };
+    expect(await rulesOf({ approval_rules: [push] }, { approval_policy: 'auto-approve' })).toEqual([push]);
+    expect(await rulesOf({ approval_rules: [push] }, { ...asks, approval_rules: [host] })).toEqual([push, host]);
+    expect(await rulesOf({}, { ...asks, approval_rules: [host] })).toBeUndefined();
+  });
+
   test('200 with the same run to requests with the same Idempotency-Key, also concurrently; 409 with another body', async () => {
     const { runToken: key } = await orchestrator({ config: { child_runs: { enabled: true, max_live: 1 } } });
     const headers = { 'idempotency-key': randomUUIDv7() };
