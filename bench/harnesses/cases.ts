@@ -179,7 +179,7 @@ async function ask(ground: Ground, config: object = {}): Promise<string> {
       id,
       ({ state }) => state !== 'QUEUED' && state !== 'INPROGRESS' && state !== 'PENDING' && state !== 'CLAIMED',
     );
-    must(run.state === 'BLOCKED', `it did not ask: ${run.state}`);
+    must(run.state === 'BLOCKED', `it did not ask: ${run.state} ${run.status_message?.message}`);
     titles.push(run.blocked_on?.title ?? '');
     const answer = { decision: 'approve', request_id: run.blocked_on?.request_id };
     await ground.system.call('POST', `/agent/runs/${id}/followups`, answer);
