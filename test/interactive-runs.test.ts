@@ -9,6 +9,7 @@ import { describeApprovals } from './interactive-runs/approvals.ts';
 import { describeContinuations } from './interactive-runs/continuations.ts';
 import { describeFollowUps } from './interactive-runs/followups.ts';
 import { describeHeldPushes } from './interactive-runs/held-pushes.ts';
+import { describePlanMode } from './interactive-runs/plan-mode.ts';
 import { describeSystemWithModels, endsWithWorker, later } from './support/describe-system.ts';
 
 let host: FakeGitHost | undefined;
@@ -35,6 +36,7 @@ describeSystemWithModels('interactive runs', options, (system, models) => {
     system,
     later(() => host),
   );
+  describePlanMode(system);
   describeContinuations(
     system,
     later(() => host),

@@ -190,6 +190,20 @@ async function ask(ground: Ground, config: object = {}): Promise<string> {
   return 'asks for each';
 }
 
+/** Starts a plan whose model runs a command that writes a file. */
+async function plan(ground: Ground): Promise<string> {
+  const id = await begin(ground, [{ shell: 'echo planned > made' }], { mode: 'plan' });
+  const run = await untilEnded(ground, id);
+  const text = await textOf(ground, id);
+  if (run.state === 'FAILED') {
+    must(run.status_message?.message.includes('made was changed') === true, `${run.status_message?.message}`);
+    return text.includes('mode_not_set') ? 'stopped, without a mode of its own' : 'stopped';
+  }
+  must(run.state === 'SUCCEEDED', `${run.state}: ${run.status_message?.message}`);
+  must(/denied|failed/.test(text), 'the command ran, and the turn was not stopped');
+  return 'refused by the program';
+}
+
 const askConfig = ({ preset }: Ground) => ({
   approval_policy: 'ask',
   model_id: 'openai/gpt-5.2',
@@ -279,6 +293,7 @@ export const cases: readonly Case[] = [
   { name: 'continuation, new sandbox', test: continuation },
   { name: 'approval `ask`', test: (ground) => ask(ground) },
   { name: '`ask`, settings of the project allow all', test: askInProject },
+  { name: 'mode `plan`, a command that writes', test: plan },
   { name: 'MCP tool over stdio', test: mcpTool },
   { name: 'image', test: image },
   { name: 'prompt like a command', test: oddPrompt },

@@ -18,6 +18,7 @@ import type { ServiceClient } from './service/client.ts';
 import { Superseded } from './service/errors.ts';
 import { stopping } from './stopping.ts';
 import type { TurnPosition } from './turns/turns-options.ts';
+import { planGuard } from './workspace/plan-guard.ts';
 import { deferredSaver } from './workspace-archive/deferred-saver.ts';
 
 export interface RunPartsOptions {
@@ -154,6 +155,7 @@ export async function openRunParts(options: RunPartsOptions) {
     handoff: handoff.add,
     treeOf,
     approvals,
+    planGuard: planGuard(workspace, env.HOME),
     progress,
     notice,
     turn: () => position.turn,

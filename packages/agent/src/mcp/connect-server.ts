@@ -39,6 +39,8 @@ export interface McpTool {
   readonly description: string;
   /** JSON schema of an object. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** True: the server marks the tool as read-only (`readOnlyHint`). */
+  readonly onlyReads: boolean;
   /** Calls the tool. If the server fails, resolves with a failed result. Rejects only if `signal` aborts. */
   call(input: unknown, signal: AbortSignal): Promise<McpResult>;
 }
@@ -108,7 +110,7 @@ export async function connectServer(
     for (let page = 1; page <= maxPages; page += 1) {
       const params = cursor === undefined ? {} : { cursor };
       const listed = await client.request({ method: 'tools/list', params }, options);
-      for (const { name: tool, description = '', inputSchema } of listed.tools) {
+      for (const { name: tool, description = '', inputSchema, annotations } of listed.tools) {
         const name = toolName(server, tool);
         const size = JSON.stringify(inputSchema).length;
         if (found.has(name) || found.size >= maxTools || size > maxSchemaLength || schemas + size > maxSchemas) {
@@ -122,6 +124,7 @@ export async function connectServer(
           tool,
           description: firstPart(description, maxDescriptionLength),
           inputSchema: { ...inputSchema, type: 'object' },
+          onlyReads: annotations?.readOnlyHint === true,
           call: (input, over) => call(tool, input, over),
         });
       }

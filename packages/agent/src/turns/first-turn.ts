@@ -76,9 +76,11 @@ export async function runFirstTurn(
   stop.signal.throwIfAborted();
   // Pass the decision only after the setup has succeeded. The decision is about the task, and must not apply to messages that a person
   // sends after a failed setup.
+  options.position.mode = task.mode;
   approvals.begin(policyOfTask(task, workspace), task.decision);
   return await runner.run(driver, {
     message: firstMessage(task),
+    mode: task.mode,
     prompt: (loaded) => promptContent(task, attachments, { restored, loaded }),
     attachments,
     onStarted: () => reporter.emit({ type: 'agent_started', harness: name, model_id: modelId }),

@@ -61,7 +61,7 @@ export const RunMetadata = z
 export const RunMode = z.enum(['normal', 'plan', 'orchestrate']).meta({
   id: 'RunMode',
   description:
-    'How an agent works on a prompt. `normal`: it does what is asked. `plan`: it changes nothing and answers with a plan. `orchestrate`: it may start child runs',
+    'How an agent works on a prompt. `normal`: it does what is asked. `plan`: it answers with a plan; a turn that changes the workspace is stopped, and FAILED. `orchestrate`: it may start child runs',
 });
 export type RunMode = z.infer<typeof RunMode>;
 

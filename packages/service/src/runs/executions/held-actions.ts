@@ -240,5 +240,5 @@ const readAllowed = defineStatement({
 /** Returns the requests of the run that a person approved for the rest of the run. */
 export async function readAllowedForRun(db: Queryable, runId: string): Promise<readonly AgentRequest[]> {
   const rows = await db.query(readAllowed, [runId]);
-  return rows.map(({ request: { resume: _, ...request } }) => request);
+  return rows.map(({ request: { resume: _, held: _held, mode: _mode, ...request } }) => request);
 }

@@ -14,6 +14,7 @@ import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { mayUse } from '../../../team/environments/may-use.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { queueChannel, runChannel } from '../notices.ts';
+import { isPlanning } from '../plan-mode.ts';
 import { fromNow } from '../time.ts';
 import { appendQuestionOfFailedRun } from '../timeline/timeline.ts';
 import { block } from '../transitions/transitions.ts';
@@ -26,6 +27,8 @@ export type OpenRequest = AgentRequest & {
   readonly asked_at: string;
   /** The part of the service that holds the action until the answer. Only the service sets this member. */
   readonly held?: HeldBy;
+  /** Present if the agent asked in a turn with this mode. The answer continues the turn, so it has the same mode. */
+  readonly mode?: 'plan';
 };
 
 const maxSentence = 400;
@@ -76,7 +79,8 @@ export async function blockRun(
     readonly idleSeconds: number | null;
   },
 ): Promise<boolean> {
-  const { runId, executionId, request } = input;
+  const { runId, executionId } = input;
+  const request = { ...input.request, ...((await isPlanning(tx, executionId)) ? { mode: 'plan' as const } : {}) };
   const message = noticeOf(request);
   const payload = { message, request: blockedOn(request) };
   const isBlocked = await block(tx, {

@@ -269,7 +269,7 @@ function firstTurnOf(row: TaskRow, followups: readonly JoinedFollowup[]) {
   const parts = (isContinued ? messages : [row.prompt, ...messages]).filter((part) => part.trim() !== '');
   // The mode "plan" of a run applies only to the run's own prompt. A follow-up that asks for a plan has this mode itself.
   const modeOfRun = isContinued && row.mode === 'plan' ? null : row.mode;
-  const mode = followups.findLast((followup) => followup.mode !== null)?.mode ?? modeOfRun;
+  const mode = followups.findLast((followup) => followup.mode !== null)?.mode ?? answer?.request?.mode ?? modeOfRun;
   return { prompt: parts.join('\n\n') || (answer ? '' : 'Continue.'), mode, answer };
 }
 
@@ -296,7 +296,7 @@ async function attachmentsOfTask(
 /** Returns the request that the agent made to a person in an earlier sandbox, and the answer to this request. */
 function decisionOf({ id, message, decision, request }: JoinedFollowup): AgentTask['decision'] {
   if (request === null) return undefined;
-  const { asked_at: _, ...withoutTime } = request;
+  const { asked_at: _, held: _held, mode: _mode, ...withoutTime } = request;
   return {
     request: withoutTime,
     follow_up_id: id,

@@ -8,6 +8,7 @@ import { defineStatement, integer, text } from '../../../platform/store/database
 import { recordChange } from '../../../team/access/audit/record.ts';
 import { type ServiceSecrets, withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import { takeApproval } from '../../executions/held-actions.ts';
+import { isPlanning, planChangesNothing } from '../../executions/plan-mode.ts';
 import { lockWorkingAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { appendTimelineEvent } from '../../executions/timeline/timeline.ts';
@@ -129,7 +130,9 @@ export async function beginPush(
       const reason = `the run has pushed ${maxPushedBranches} times, as often as a run can`;
       return { kind: 'refused', refusals: new Map(commands.map(({ ref }) => [ref, reason])) };
     }
-    let refusals = decidePush({ ...push, own: await readOwn(tx, session.runId, push) });
+    let refusals: Refusals = (await isPlanning(tx, session.executionId))
+      ? new Map(commands.map(({ ref }) => [ref, planChangesNothing]))
+      : decidePush({ ...push, own: await readOwn(tx, session.runId, push) });
     const held = refusals.size === 0 ? heldPushOf(rules, push) : undefined;
     if (held !== undefined) {
       const taken = await takeApproval(tx, session, policy, withoutSecrets(service, session, held));

@@ -25,6 +25,7 @@ import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
 import { parseSkillSpec } from '../../../team/skills/spec.ts';
 import { readGrantedNames } from '../../../team/stored-secrets/run-secrets.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
+import { isPlanning } from '../../executions/plan-mode.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { allowedSeconds, workedSeconds } from '../../executions/time.ts';
 import { readRepositories } from '../read/repositories.ts';
@@ -230,6 +231,8 @@ async function childRequest(
   }
   const request = {
     ...child,
+    // A turn that changes nothing starts only children that change nothing.
+    ...((await isPlanning(deps.db, session.executionId)) ? { mode: 'plan' as const } : {}),
     config: child.config?.mcp_servers === undefined ? config : { ...config, mcp_servers: servers.servers },
     parent_run_id: session.runId,
   };
