@@ -200,7 +200,7 @@ async function plan(ground: Ground): Promise<string> {
     return text.includes('mode_not_set') ? 'stopped, without a mode of its own' : 'stopped';
   }
   must(run.state === 'SUCCEEDED', `${run.state}: ${run.status_message?.message}`);
-  must(/denied|failed/.test(text), 'the command ran, and the turn was not stopped');
+  must(!text.includes('"state":"completed"'), 'the command ran, and the turn was not stopped');
   return 'refused by the program';
 }
 

@@ -38,7 +38,7 @@ async function attempt(ground: Ground, test: (ground: Ground) => Promise<string>
     return await test(ground);
   } catch (error) {
     failed += 1;
-    return `**fails**: ${error instanceof Error ? error.message.split('\n')[0]?.slice(0, 400) : String(error)}`;
+    return `**fails**: ${error instanceof Error ? error.message.split('\n')[0]?.slice(0, 200) : String(error)}`;
   } finally {
     ground.models.forgive();
   }

@@ -33,6 +33,8 @@ export const maxCreatorFilters = 20;
 export const maxRunDepth = 5;
 /** Maximum number of live runs in one tree of runs (a run and all runs below it). */
 export const maxLiveInTree = 100;
+/** Number of live children of a run whose configuration does not set `child_runs.max_live`. */
+export const usualLiveChildren = 8;
 /** Maximum number of runs that agents may start in one tree of runs. Deleted runs do not count. */
 export const maxRunsInTree = 10_000;
 /** Maximum number of bytes of a message from one run to another. */

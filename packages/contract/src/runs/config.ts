@@ -91,7 +91,12 @@ export type ChildOverride = z.infer<typeof ChildOverride>;
 export const ChildRunsConfig = z
   .looseObject({
     enabled: z.boolean().describe('True: the agent may start child runs'),
-    max_live: z.int().min(1).max(32).optional().describe('How many child runs may be live at once, 1 to 32; default 8'),
+    max_live: z
+      .int()
+      .min(1)
+      .max(32)
+      .optional()
+      .describe('How many child runs may be live at once, 1 to 32; default 8. Further ones wait QUEUED'),
     overrides: z.array(ChildOverride).max(3).optional().meta({
       description:
         'Members that a child may set itself, default none. Without them worker_host and environment_id are inherited; with child_runs a child may start runs too',
