@@ -75,6 +75,24 @@ describe.skipIf(sandboxProblem !== null)('a sandbox', () => {
     const conversation = await system.call<object>('GET', `/agent/runs/${id}/conversation`);
     return { output: JSON.stringify(conversation), state, timeline };
   }
+  test('that asks a person before it connects to a host continues with the answer, and reaches no host after a denial', async () => {
+    const config = { name: 'Asked', network: { allowed_hosts: [allowed.authority] } };
+    const { uid } = await system.call<{ uid: string }>('POST', '/agent/environments', { config }, 201);
+    const script = `${proxied} ${fetchOf(`${allowed.url}/asked`)}; ${fetchOf(`${allowed.url}/again`)}`;
+    const rules = { approval_policy: 'ask', approval_rules: [{ host: allowed.authority }] };
+    const id = await system.createRun(`\`\`\`sh\n${script}\n\`\`\``, { config: { environment_id: uid, ...rules } });
+    for (const decision of ['approve', 'deny']) {
+      const { blocked_on: asked } = await system.until(id, ({ state }) => state === 'BLOCKED');
+      expect(asked).toMatchObject({ title: `one connection to ${allowed.authority}`, enforced_by: 'proxy' });
+      const body = { decision, request_id: asked?.request_id };
+      await system.call('POST', `/agent/runs/${id}/followups`, body, 200);
+    }
+    await system.until(id, hasEnded);
+    const conversation = JSON.stringify(await system.call('GET', `/agent/runs/${id}/conversation`));
+    expect(conversation).toContain('200 answer of allowed');
+    expect(seen.filter((each) => /asked|again/.test(each))).toEqual(['allowed /asked']);
+  });
+
   const denied = (timeline: readonly TimelineEvent[]) =>
     timeline.filter(({ event_type }) => event_type === 'connection_denied').map(({ payload }) => payload ?? {});
 

@@ -8,6 +8,8 @@ import { defaultScript } from './fakes/models/turns.ts';
 import { describeApprovals } from './interactive-runs/approvals.ts';
 import { describeContinuations } from './interactive-runs/continuations.ts';
 import { describeFollowUps } from './interactive-runs/followups.ts';
+import { describeHeldPushes } from './interactive-runs/held-pushes.ts';
+import { describePlanMode } from './interactive-runs/plan-mode.ts';
 import { describeSystemWithModels, endsWithWorker, later } from './support/describe-system.ts';
 
 let host: FakeGitHost | undefined;
@@ -30,6 +32,11 @@ describeSystemWithModels('interactive runs', options, (system, models) => {
 
   describeFollowUps(system, models);
   describeApprovals(system, models);
+  describeHeldPushes(
+    system,
+    later(() => host),
+  );
+  describePlanMode(system);
   describeContinuations(
     system,
     later(() => host),

@@ -181,7 +181,7 @@ async function ask(ground: Ground, config: object = {}): Promise<string> {
       id,
       ({ state }) => state !== 'QUEUED' && state !== 'INPROGRESS' && state !== 'PENDING' && state !== 'CLAIMED',
     );
-    must(run.state === 'BLOCKED', `it did not ask: ${run.state}`);
+    must(run.state === 'BLOCKED', `it did not ask: ${run.state} ${run.status_message?.message}`);
     titles.push(run.blocked_on?.title ?? '');
     const answer = { decision: 'approve', request_id: run.blocked_on?.request_id };
     await ground.system.call('POST', `/agent/runs/${id}/followups`, answer);
@@ -190,6 +190,20 @@ async function ask(ground: Ground, config: object = {}): Promise<string> {
   must((await untilEnded(ground, id)).state === 'SUCCEEDED', 'the run failed');
   must(!(await textOf(ground, id)).includes('ran_without_question'), 'an action ran without a question');
   return 'asks for each';
+}
+
+/** Starts a plan whose model runs a command that writes a file. */
+async function plan(ground: Ground): Promise<string> {
+  const id = await begin(ground, [{ shell: 'echo planned > made' }], { mode: 'plan' });
+  const run = await untilEnded(ground, id);
+  const text = await textOf(ground, id);
+  if (run.state === 'FAILED') {
+    must(run.status_message?.message.includes('made was changed') === true, `${run.status_message?.message}`);
+    return text.includes('mode_not_set') ? 'stopped, without a mode of its own' : 'stopped';
+  }
+  must(run.state === 'SUCCEEDED', `${run.state}: ${run.status_message?.message}`);
+  must(!text.includes('"state":"completed"'), 'the command ran, and the turn was not stopped');
+  return 'refused by the program';
 }
 
 const askConfig = ({ preset }: Ground) => ({
@@ -294,6 +308,7 @@ export const cases: readonly Case[] = [
   { name: 'continuation, new sandbox', test: continuation },
   { name: 'approval `ask`', test: (ground) => ask(ground) },
   { name: '`ask`, settings of the project allow all', test: askInProject },
+  { name: 'mode `plan`, a command that writes', test: plan },
   { name: 'MCP tool over stdio', test: mcpTool },
   { name: 'MCP server with odd tools', test: oddMcpTools },
   { name: 'image', test: image },

@@ -93,6 +93,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   },
   idempotency_keys: { owner: 'idempotency' },
   installation: { owner: 'installation' },
+  held_actions: { owner: 'executions' },
   mcp_servers: { owner: 'mcp' },
   model_outages: { owner: 'models' },
   model_requests: { owner: 'usage' },

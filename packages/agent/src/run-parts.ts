@@ -19,6 +19,7 @@ import { Superseded } from './service/errors.ts';
 import { deferredServices } from './services/deferred-services.ts';
 import { stopping } from './stopping.ts';
 import type { TurnPosition } from './turns/turns-options.ts';
+import { planGuard } from './workspace/plan-guard.ts';
 import { deferredSaver } from './workspace-archive/deferred-saver.ts';
 
 export interface RunPartsOptions {
@@ -158,6 +159,7 @@ export async function openRunParts(options: RunPartsOptions) {
     handoff: handoff.add,
     treeOf,
     approvals,
+    planGuard: planGuard(workspace, env.HOME),
     progress,
     notice,
     turn: () => position.turn,

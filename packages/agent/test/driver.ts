@@ -10,6 +10,7 @@ import { type Driver, driveHarness } from '../src/harness/driver.ts';
 import { harnessProfile } from '../src/harness/profile.ts';
 import { imageLimits, type PromptImage } from '../src/images/images.ts';
 import type { HarnessMcpServer } from '../src/mcp/servers.ts';
+import { planGuard } from '../src/workspace/plan-guard.ts';
 import { testFolder } from './agent.ts';
 
 const fixture = fileURLToPath(new URL('./scripted-agent.mjs', import.meta.url));
@@ -26,6 +27,8 @@ export interface DriveOptions {
   startTimeoutMs?: number;
   ready?: () => Promise<void>;
   home?: string;
+  /** True: the turns have the mode `plan`. */
+  isPlan?: boolean;
   /** The prompt. Default: a sentence. */
   prompt?: string;
 }
@@ -43,7 +46,7 @@ export function drive(mode: string, options: DriveOptions = {}) {
     for (const waiter of waiters) waiter();
   };
   const approvals = createApprovals({ emit, flush: async () => {} });
-  approvals.begin(options.approvalPolicy, undefined);
+  approvals.begin({ policy: options.approvalPolicy }, undefined);
   const started = driveHarness({
     profile: harnessProfile({ harness: { type: 'acp' }, agent_config: {} }),
     start: (events) =>
@@ -60,12 +63,14 @@ export function drive(mode: string, options: DriveOptions = {}) {
     mcp: { forHarness: options.mcpServers ?? [] },
     imageLimits: imageLimits(undefined),
     approvals,
+    planGuard: planGuard(cwd, undefined),
     startTimeoutMs: options.startTimeoutMs ?? 20_000,
   });
   driver = started;
-  const run = (images: readonly PromptImage[] = [], load?: string) =>
+  const run = (images: readonly PromptImage[] = [], load?: string, isPlan = options.isPlan ?? false) =>
     started.run({
       cwd,
+      isPlan,
       stepId: 'step',
       prompt: (loaded) => [{ type: 'text', text: loaded ? 'Go on.' : (options.prompt ?? 'Do it.') }],
       load,

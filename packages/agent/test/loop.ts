@@ -91,7 +91,7 @@ function engine(
     },
     flush: async () => {},
   });
-  approvals.begin(policy, undefined);
+  approvals.begin({ policy }, undefined);
   const play = modelEngine({
     approvals,
     model: found.model,
@@ -110,9 +110,14 @@ function engine(
   };
   let stop = new AbortController();
   /** Runs a turn. `answer` is a text before the prompt: the decision about a request of an earlier sandbox. */
-  const turn = (prompt: string, images: TurnImage[] = [], files: string[] = [], answer = '') => {
+  const turn = (
+    prompt: string,
+    images: TurnImage[] = [],
+    files: string[] = [],
+    { answer = '', isPlan = false }: { answer?: string; isPlan?: boolean } = {},
+  ) => {
     stop = new AbortController();
-    return play({ prompt, promptWithAnswer: answer + prompt, files, images, voice, signal: stop.signal });
+    return play({ prompt, isPlan, promptWithAnswer: answer + prompt, files, images, voice, signal: stop.signal });
   };
   return { turn, approvals, decided, spoken, texts, thoughts, abort: () => stop.abort(), until };
 }

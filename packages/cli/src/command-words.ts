@@ -54,6 +54,7 @@ const options: readonly (readonly [member: string, option: string])[] = [
   ['config.harness.command', '--harness-command'],
   ['config.harness', '--harness'],
   ['config.approval_policy', '--approval'],
+  ['config.approval_rules', '--ask'],
   ['config.idle_timeout_minutes', '--idle'],
   ['config.max_cost_usd', '--max-cost'],
   ['config.max_turns', '--max-turns'],

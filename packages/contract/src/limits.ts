@@ -33,6 +33,8 @@ export const maxCreatorFilters = 20;
 export const maxRunDepth = 5;
 /** Maximum number of live runs in one tree of runs (a run and all runs below it). */
 export const maxLiveInTree = 100;
+/** Number of live children of a run whose configuration does not set `child_runs.max_live`. */
+export const usualLiveChildren = 8;
 /** Maximum number of runs that agents may start in one tree of runs. Deleted runs do not count. */
 export const maxRunsInTree = 10_000;
 /** Maximum number of bytes of a message from one run to another. */
@@ -213,6 +215,9 @@ export const maxWebhookDeliveriesPerMinute = 60;
 export const maxWorkerConnections = 250;
 /** Maximum number of service accounts that a run allows to answer its requests. */
 export const maxApprovers = 20;
+export const maxApprovalRules = 50;
+/** Actions that the gateway and the proxy hold for an approval in one run. */
+export const maxHeldActions = 500;
 /** Maximum number of different names under which the self-hosted workers of a team have connected. */
 export const maxWorkerPools = 500;
 /** Maximum number of people and service accounts, in addition to the owner, whose keys may connect workers to one pool. */

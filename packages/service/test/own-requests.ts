@@ -47,6 +47,7 @@ export const bodies: Readonly<Record<string, unknown>> = {
   putSecret: { value: 'a secret value', scope: 'personal' },
   createKey: { name: 'K', kind: 'personal' },
   reportEvents: { events: [] },
+  holdConnection: { host: 'example.com', port: 443 },
   reportArtifact: { artifact_type: 'PLAN', data: {} },
   openPullRequest: { repository: { owner: 'acme', repo: 'site' }, head: 'change', title: 'a' },
   finishTask: { success: true, summary: '' },

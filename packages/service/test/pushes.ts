@@ -19,12 +19,12 @@ export async function openPushes() {
   });
   const first = await host.commit('acme', 'site', { 'README.md': 'first' });
 
-  async function startRun(config: object = {}) {
+  async function startRun(config: object = {}, run: object = {}, members: object = {}) {
     const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'E', github_repos: [{ owner: 'acme', repo: 'site' }], ...config } },
     });
     expect(environment.status, environment.text).toBe(201);
-    const runId = await service.newRun({ config: { environment_id: environment.body.uid } });
+    const runId = await service.newRun({ ...members, config: { environment_id: environment.body.uid, ...run } });
     return await service.claimRun(runId);
   }
 
@@ -33,8 +33,8 @@ export async function openPushes() {
   const git = (runToken: string, cwd: string, ...args: string[]) => runGit({ runToken, home: folder, cwd }, args);
 
   /** Starts a run, and clones the repository with the token of this run. */
-  async function clone(config: object = {}) {
-    const started = await startRun(config);
+  async function clone(config: object = {}, run: object = {}, members: object = {}) {
+    const started = await startRun(config, run, members);
     const work = await mkdtemp(path.join(folder, 'work-'));
     const inWork = (...args: string[]) => git(started.runToken, work, ...args);
     expect(await inWork('clone', '--quiet', siteUrl, '.')).toEqual({ code: 0, text: '' });

@@ -6,6 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import type { OperatorRules } from '@runyard/contract/settings/egress';
+import { type AskedHosts, askAboutHosts } from '../src/egress/asked-hosts.ts';
 import { deniedLog } from '../src/egress/denied-log.ts';
 import { egressAddresses, egressPolicy } from '../src/egress/policy.ts';
 import { openProxy, type ProxyLimits } from '../src/egress/proxy.ts';
@@ -19,6 +20,7 @@ export interface TestProxyOptions {
   /** Private networks that the operator allows. */
   readonly networks?: readonly string[];
   readonly limits?: Partial<ProxyLimits>;
+  readonly asked?: AskedHosts;
 }
 
 export interface TestProxy extends AsyncDisposable {
@@ -63,6 +65,7 @@ export async function startTestProxy(server: Server, options: TestProxyOptions):
       dialled.push(`${host}:${port}`);
       return connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', allowHalfOpen: true });
     },
+    ...(options.asked ? { ask: askAboutHosts(options.asked) } : {}),
     limits: { maxBytes: 1e9, idleMs: 20_000, longestMs: 20_000, countMs: 10, headersMs: 5_000, ...options.limits },
   });
   const open = async (): Promise<Socket> => {

@@ -8,6 +8,7 @@ import type {
   NewSessionResponse,
   PromptRequest,
   PromptResponse,
+  SetSessionModeRequest,
 } from '@agentclientprotocol/sdk';
 
 /** The version of the Agent Client Protocol that the driver speaks. */
@@ -18,6 +19,8 @@ export interface AgentLink {
   initialize(params: InitializeRequest): Promise<InitializeResponse>;
   newSession(params: NewSessionRequest): Promise<NewSessionResponse>;
   loadSession(params: LoadSessionRequest): Promise<LoadSessionResponse>;
+  /** Sets a mode of the session. Absent: the harness has no modes. */
+  setMode?(params: SetSessionModeRequest): Promise<unknown>;
   prompt(params: PromptRequest): Promise<PromptResponse>;
   cancel(params: CancelNotification): void;
   /** Aborts when the connection has closed. After that, no answer can arrive. */

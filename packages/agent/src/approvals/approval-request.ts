@@ -9,13 +9,15 @@ import { createHash } from '../builtin-modules.ts';
  * A permission or a question about which the policy or a person decides. A permission request has the action with the whole input of the
  * action.
  */
-export interface ApprovalRequest extends Pick<AgentRequest, 'kind' | 'title' | 'options' | 'resume'> {
+export interface ApprovalRequest extends Pick<AgentRequest, 'kind' | 'title' | 'options' | 'resume' | 'rest_of_run'> {
   readonly action?: { readonly id: string } & Pick<NonNullable<AgentRequest['action']>, 'name' | 'category' | 'input'>;
   /**
    * True: the harness accepts only a decision as an answer, and no message. So if a person sends only a message, the agent denies the
    * request. The message of a denial becomes the next turn.
    */
   readonly messageIsTurn?: boolean;
+  /** Id of the request if the service holds the action until the answer. Then the policy does not decide, and the service writes the request. */
+  readonly held?: string;
   /** Saves the state that another sandbox needs to continue the run. The agent awaits this call before it asks a person. */
   readonly beforeAsked?: (requestId: string) => Promise<void>;
 }
@@ -51,7 +53,10 @@ export function unshowable({ kind, title, action }: ApprovalRequest): string | u
 }
 
 /** Returns a request in the form that the service stores and a person sees. */
-export function requestForPerson(id: string, { kind, title, options, action, resume }: ApprovalRequest): AgentRequest {
+export function requestForPerson(
+  id: string,
+  { kind, title, options, action, resume, rest_of_run: restOfRun }: ApprovalRequest,
+): AgentRequest {
   return {
     request_id: id,
     kind,
@@ -68,6 +73,7 @@ export function requestForPerson(id: string, { kind, title, options, action, res
           },
         }
       : {}),
+    ...(restOfRun === undefined ? {} : { rest_of_run: restOfRun }),
     ...(resume === undefined || resume.length > maxResumeLength ? {} : { resume }),
   };
 }

@@ -1,5 +1,6 @@
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
-import { expect, test } from 'vitest';
+import type { AgentRequest } from '@runyard/contract/runs/approvals';
+import { describe, expect, test } from 'vitest';
 import { refusalText } from '../harness/oz/ask-first.ts';
 import type { FollowUp } from '../service/inbox.ts';
 import { fingerprint } from './approval-request.ts';
@@ -38,7 +39,7 @@ test('the policies auto-approve and auto-deny decide about a permission without 
     ['auto-deny', 'deny'],
   ] as const) {
     const { approvals, events, signal } = open();
-    approvals.begin(policy, undefined);
+    approvals.begin({ policy }, undefined);
     approvals.startTurn('s1');
     expect(await approvals.ask(permission(), signal)).toEqual({ decision, by: 'policy' });
     expect(events).toEqual([
@@ -53,7 +54,7 @@ test('the policy ask asks a person, and the agent continues only after the servi
     stored = resolve;
   });
   const { approvals, events, types, asked, signal } = open(() => flushed);
-  approvals.begin('ask', undefined);
+  approvals.begin({ policy: 'ask' }, undefined);
   let verdict: unknown;
   const asking = approvals.ask(permission('rm x'), signal).then((given) => {
     verdict = given;
@@ -77,7 +78,7 @@ test('the policy ask asks a person, and the agent continues only after the servi
 
 test('the policy ask asks a person about several requests one after another', async () => {
   const { approvals, types, asked, signal } = open();
-  approvals.begin('ask', undefined);
+  approvals.begin({ policy: 'ask' }, undefined);
   const both = [approvals.ask(permission('one'), signal), approvals.ask(permission('two'), signal)];
   const first = await asked();
   for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate);
@@ -91,7 +92,7 @@ test('the policy ask asks a person about several requests one after another', as
 
 test('if the harness accepts no message as an answer, the message of a person denies the request and becomes the next turn', async () => {
   const { approvals, types, asked, signal } = open();
-  approvals.begin('ask', undefined);
+  approvals.begin({ policy: 'ask' }, undefined);
   const asking = approvals.ask({ ...permission(), messageIsTurn: true }, signal);
   const words = followUp(await asked(), { message: 'rather list it' });
   expect(approvals.answer(words)).toBe(false);
@@ -102,7 +103,7 @@ test('if the harness accepts no message as an answer, the message of a person de
 
 test('an abort of the turn ends the wait for a person, and the harness gets an answer that arrives later as text', async () => {
   const { approvals, abort, asked, signal, types } = open();
-  approvals.begin('ask', undefined);
+  approvals.begin({ policy: 'ask' }, undefined);
   const asking = approvals.ask(permission('make it'), signal);
   const id = await asked();
   abort.abort(new Error('the wait is over'));
@@ -125,7 +126,7 @@ test('an approval that a person gave to an earlier sandbox is valid once, and on
     follow_up_id: 'f1',
     decision: 'approve' as const,
   };
-  approvals.begin('ask', earlier);
+  approvals.begin({ policy: 'ask' }, earlier);
   approvals.startTurn('s1');
   expect(events).toEqual([
     expect.objectContaining({ type: 'decided', request_id: 'q1', decision: 'approve', by: 'person' }),
@@ -141,7 +142,7 @@ test('an approval that a person gave to an earlier sandbox is valid once, and on
 
 test('the policy auto-deny denies a question, and the policy auto-approve asks a person', async () => {
   const denying = open();
-  denying.approvals.begin('auto-deny', undefined);
+  denying.approvals.begin({ policy: 'auto-deny' }, undefined);
   expect(await denying.approvals.ask(question, denying.signal)).toEqual({ decision: 'deny', by: 'policy' });
   const { approvals, asked, signal } = open();
   const asking = approvals.ask(question, signal);
@@ -157,7 +158,7 @@ test('the fingerprint of an action does not depend on the order of the members o
 
 test('a request shows a long action whole, and actions that differ only in their last character have different fingerprints', async () => {
   const { approvals, events, asked, signal } = open();
-  approvals.begin('ask', undefined);
+  approvals.begin({ policy: 'ask' }, undefined);
   const command = `${'echo a\n'.repeat(4_000)}rm -rf b`;
   const asking = approvals.ask(permission(command), signal);
   approvals.answer(followUp(await asked(), { decision: 'approve' }));
@@ -186,9 +187,88 @@ test.each([
   ],
 ])('denies an action that %s instead of asking, and gives the reason', async (_, request, reason) => {
   const { approvals, events, signal } = open();
-  approvals.begin('ask', undefined);
+  approvals.begin({ policy: 'ask' }, undefined);
   const verdict = await approvals.ask(request, signal);
   expect(verdict).toEqual({ decision: 'deny', by: 'policy', message: expect.stringContaining(reason) });
   expect(events).toEqual([expect.objectContaining({ type: 'decided', decision: 'deny', message: verdict.message })]);
   expect(refusalText(verdict)).toBe(`refused: ${verdict.message}`);
+});
+
+describe('with rules', () => {
+  const rules = [{ command: 'terraform apply' }, { push: '*' }];
+  const openWithRules = (policy: 'ask' | 'auto-deny' = 'ask', allowed: AgentRequest[] = []) => {
+    const opened = open();
+    opened.approvals.begin({ policy, rules, workspace: '/work', allowed }, undefined);
+    opened.approvals.startTurn('s1');
+    return opened;
+  };
+
+  test('the policy ask asks only about actions that match, and the policy auto-deny denies only these', async () => {
+    const { approvals, asked, signal } = openWithRules();
+    expect(await approvals.ask(permission('ls'), signal)).toEqual({ decision: 'approve', by: 'policy' });
+    const asking = approvals.ask(permission('terraform apply'), signal);
+    approvals.answer(followUp(await asked(), { decision: 'deny' }));
+    expect((await asking).by).toBe('person');
+    const denying = openWithRules('auto-deny');
+    expect((await denying.approvals.ask(permission('ls'), denying.signal)).decision).toBe('approve');
+    expect((await denying.approvals.ask(permission('terraform apply'), denying.signal)).decision).toBe('deny');
+  });
+
+  test('an approval for the rest of the run allows what the rule matches, in this sandbox and in the next one', async () => {
+    const { approvals, events, asked, signal } = openWithRules();
+    const asking = approvals.ask(permission('terraform apply -auto-approve'), signal);
+    approvals.answer(followUp(await asked(), { decision: 'approve', allow_for: 'run' }));
+    await asking;
+    const request = events.flatMap((event) => (event.type === 'blocked' ? [event.request] : []))[0] as AgentRequest;
+    expect(request.rest_of_run).toBe('commands with the words terraform apply');
+    expect((await approvals.ask(permission('terraform apply'), signal)).decision).toBe('approve');
+    const next = openWithRules('ask', [request]);
+    expect((await next.approvals.ask(permission('terraform apply'), next.signal)).decision).toBe('approve');
+    expect(next.types()).toEqual(['decided']);
+  });
+
+  test('without rules, an approval for the rest of the run allows only the same action', async () => {
+    const { approvals, asked, signal } = open();
+    approvals.begin({ policy: 'ask' }, undefined);
+    const asking = approvals.ask(permission('rm a'), signal);
+    approvals.answer(followUp(await asked(), { decision: 'approve', allow_for: 'run' }));
+    await asking;
+    expect((await approvals.ask(permission('rm a'), signal)).decision).toBe('approve');
+    const other = approvals.ask(permission('rm b'), signal);
+    approvals.answer(followUp(await asked(), { decision: 'deny' }));
+    expect((await other).decision).toBe('deny');
+  });
+
+  const heldRequest = {
+    request_id: 'h1',
+    kind: 'permission' as const,
+    title: 'git push to acme/site',
+    action: { name: 'git push', category: 'command' as const, input: { repository: 'acme/site' } },
+  };
+
+  test('asks about a held action once, whatever the policy, and ends the question with the turn', async () => {
+    const { approvals, types, asked, events } = open();
+    approvals.begin({ policy: 'auto-approve' }, undefined);
+    approvals.askHeld(heldRequest);
+    expect(types(), 'no turn is in progress').toEqual([]);
+    approvals.startTurn('s1');
+    approvals.askHeld(heldRequest);
+    approvals.askHeld(heldRequest);
+    expect(await asked()).toBe('h1');
+    approvals.endTurn();
+    await expect.poll(() => approvals.isAwaited(followUp('h1'))).toBe(false);
+    expect(events).toHaveLength(1);
+    expect(approvals.turnMessage(followUp('h1', { decision: 'approve' }))).toContain('do it now');
+  });
+
+  test('a late approval of a held action becomes a turn, because no program waits for it', async () => {
+    const { approvals, types, asked } = open();
+    approvals.begin({ policy: 'auto-approve' }, undefined);
+    approvals.startTurn('s1');
+    approvals.askHeld(heldRequest);
+    const late = followUp(await asked(), { decision: 'approve', late: true });
+    expect(approvals.answer(late)).toBe(false);
+    expect(types()).toEqual(['blocked']);
+    expect(approvals.turnMessage(late)).toMatch(/git push.*do it now/s);
+  });
 });

@@ -1,11 +1,14 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
+import type { ApprovalRule } from '@runyard/contract/runs/approval-rules';
+import { policyOfHarness } from '@runyard/contract/runs/approval-rules';
 import type { AgentRequest, ApprovalPolicy } from '@runyard/contract/runs/approvals';
 import { actionId } from '../acp/action-id.ts';
 import { newId } from '../new-id.ts';
 import type { FollowUp } from '../service/inbox.ts';
 import { type ApprovalRequest, requestForPerson, requestTitle, unshowable, type Verdict } from './approval-request.ts';
 import { decisionText } from './decision-text.ts';
+import { matchingRule } from './matching-rule.ts';
 
 export interface ApprovalsOptions {
   emit: (event: AgentEventBody) => void;
@@ -24,9 +27,15 @@ export interface Approvals {
   /** The approval policy: `auto-approve` until `begin` sets another policy. */
   readonly policy: ApprovalPolicy;
   /** Sets the policy, and a person's decision about a request that an earlier sandbox of the run made. */
-  begin(policy: ApprovalPolicy | undefined, earlierDecision: AgentTask['decision']): void;
+  begin(policy: RunPolicy, earlierDecision: AgentTask['decision']): void;
   /** Sets the step of the conversation that later events about requests name. */
   startTurn(stepId: string): void;
+  /** Ends the waits for answers about held actions. */
+  endTurn(): void;
+  /** Asks a person about an action that the service holds. Does nothing if no turn is in progress or the request is open. */
+  askHeld(request: AgentRequest): void;
+  /** State that the harness needs to continue its present action in another sandbox, for requests about held actions. */
+  resume: string | undefined;
   /**
    * Returns a person's decision about this request of an earlier sandbox, so that the harness can continue the tool call. Only the first
    * call returns the decision. Returns `undecided` if the person only continued the run, and undefined if the decision is about another
@@ -51,6 +60,25 @@ export interface Approvals {
   turnMessage(followUp: FollowUp): string;
 }
 
+/** Decides without a person. */
+export interface RunPolicy extends Pick<AgentTask, 'allowed'> {
+  readonly policy: ApprovalPolicy | undefined;
+  /** Limits the policy to actions that match. */
+  readonly rules?: readonly ApprovalRule[] | undefined;
+  readonly workspace?: string;
+}
+
+/** Returns the policy of a run's task for the actions that the harness asks about. */
+export const policyOfTask = ({ agent_config: config, allowed }: AgentTask, workspace: string): RunPolicy => ({
+  policy: policyOfHarness(config),
+  rules: config.approval_rules,
+  workspace,
+  ...(allowed ? { allowed } : {}),
+});
+
+/** Words for an approval for the rest of the run, if no rule matched: only the same name and input are allowed again. */
+const sameAction = 'exactly this action again';
+
 interface AskedRequest {
   readonly id: string;
   readonly request: ApprovalRequest;
@@ -59,10 +87,22 @@ interface AskedRequest {
   settledBy?: string;
 }
 
+/** Returns the key under which an approval for the rest of the run is remembered. */
+const keyOf = ({ rest_of_run: words, action }: AgentRequest): string =>
+  words === undefined || words === sameAction ? (action?.fingerprint ?? '') : words;
+
 /** Creates the approvals of a run. Only this code decides by the policy whether the agent may run an action, or asks a person about it. */
 export function createApprovals(options: ApprovalsOptions): Approvals {
   const { emit, flush } = options;
   let policy: ApprovalPolicy = 'auto-approve';
+  let rules: RunPolicy['rules'];
+  let workspace = '/';
+  let resume: string | undefined;
+  let turn: AbortController | undefined;
+  /** Ids of held actions about which the agent asks. */
+  const held = new Set<string>();
+  /** What is approved for the rest of the run: words of rules, and fingerprints. */
+  const allowed = new Set<string>();
   let earlierDecision: AgentTask['decision'];
   /** The verdict of `earlierDecision`, until a harness takes it. */
   let untaken: { requestId: string; fingerprint: string | undefined; verdict: Verdict | 'undecided' } | undefined;
@@ -90,7 +130,10 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
   }
 
   /** Returns the verdict of the policy; undefined if a person has to be asked. */
-  function decideByPolicy({ kind }: ApprovalRequest): Verdict | undefined {
+  function decideByPolicy(request: ApprovalRequest): Verdict | undefined {
+    const { kind } = request;
+    if (kind === 'permission' && rules && matchingRule(rules, request, workspace) === undefined)
+      return { decision: 'approve', by: 'policy' };
     if (policy === 'auto-deny') return { decision: 'deny', by: 'policy' };
     if (policy === 'auto-approve' && kind === 'permission') return { decision: 'approve', by: 'policy' };
     return undefined;
@@ -106,10 +149,19 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     return followUpId;
   }
 
-  async function decide(request: ApprovalRequest, signal: AbortSignal): Promise<Verdict> {
+  /** Adds to a permission request the actions that an approval for the rest of the run allows. */
+  function withRestOfRun(request: ApprovalRequest): ApprovalRequest {
+    if (request.kind !== 'permission' || request.held !== undefined) return request;
+    const matched = rules && matchingRule(rules, request, workspace);
+    const words = rules === undefined && request.action !== undefined ? sameAction : matched;
+    return words === undefined ? request : { ...request, rest_of_run: words };
+  }
+
+  async function decide(asking: ApprovalRequest, signal: AbortSignal): Promise<Verdict> {
     signal.throwIfAborted();
-    const id = newId();
-    const byPolicy = decideByPolicy(request);
+    const id = asking.held ?? newId();
+    const request = withRestOfRun(asking);
+    const byPolicy = request.held === undefined ? decideByPolicy(request) : undefined;
     if (byPolicy !== undefined) {
       emitDecided(id, request, byPolicy);
       return byPolicy;
@@ -121,6 +173,11 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       return refused;
     }
     const forPerson = requestForPerson(id, request);
+    if (allowed.has(keyOf(forPerson))) {
+      const approved: Verdict = { decision: 'approve', by: 'person' };
+      emitDecided(id, request, approved);
+      return approved;
+    }
     const approvedBy = takeGranted(forPerson.action?.fingerprint);
     if (approvedBy !== undefined) {
       const approved: Verdict = { decision: 'approve', by: 'person' };
@@ -153,18 +210,33 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     }
   }
 
+  const ask: Approvals['ask'] = (request, signal) => {
+    const verdict = last.then(() => decide(request, signal));
+    last = verdict.catch(() => {});
+    return verdict;
+  };
+
   return {
     get policy() {
       return policy;
     },
+    get resume() {
+      return resume;
+    },
+    set resume(state) {
+      resume = state;
+    },
     begin(chosen, decision) {
-      policy = chosen ?? 'auto-approve';
+      policy = chosen.policy ?? 'auto-approve';
+      ({ rules, workspace = '/' } = chosen);
+      for (const request of chosen.allowed ?? []) allowed.add(keyOf(request));
       earlierDecision = decision;
       const approved = decision?.decision === 'approve' ? decision.request.action?.fingerprint : undefined;
       if (decision !== undefined && approved !== undefined) granted.set(approved, decision.follow_up_id);
     },
     startTurn(id) {
       stepId = id;
+      turn = new AbortController();
       if (earlierDecision === undefined) return;
       const { request: forPerson, decision, message, follow_up_id } = earlierDecision;
       earlierDecision = undefined;
@@ -189,18 +261,32 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       await flush();
       return verdict;
     },
-    ask(request, signal) {
-      const verdict = last.then(() => decide(request, signal));
-      last = verdict.catch(() => {});
-      return verdict;
+    ask,
+    endTurn() {
+      turn?.abort(new Error('the turn is over'));
+      turn = undefined;
+    },
+    askHeld({ request_id: id, action, ...request }) {
+      if (turn === undefined || held.has(id)) return;
+      held.add(id);
+      const more = { ...(action ? { action: { ...action, id } } : {}), ...(resume === undefined ? {} : { resume }) };
+      // A rejection says that the turn ended, or that the service could not ask: the gateway then refuses the action.
+      void ask({ ...request, ...more, held: id, messageIsTurn: true }, turn.signal)
+        .catch(() => {})
+        .finally(() => held.delete(id));
     },
     isAwaited: (followUp) => open !== undefined && followUp.answers === open.asked.id,
     answer(followUp) {
       if (open === undefined || followUp.answers !== open.asked.id) return false;
       const { asked: question, settle } = open;
       open = undefined;
+      const { id, request, forPerson } = question;
+      if (followUp.decision === 'approve' && followUp.allow_for === 'run') allowed.add(keyOf(forPerson));
+      if (followUp.late) {
+        settle({ decision: 'approve', by: 'person' });
+        return false;
+      }
       question.settledBy = followUp.id;
-      const { id, request } = question;
       const message = followUp.message.trim() === '' ? undefined : followUp.message;
       const decision = followUp.decision ?? (request.messageIsTurn ? 'deny' : 'answer');
       // An approval never becomes a turn, because after a crash the service would deliver the turn again, and the agent could run the

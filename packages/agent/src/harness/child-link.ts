@@ -38,6 +38,7 @@ export function startChildLink(options: ChildLinkOptions): AgentLink {
     initialize: (params) => connection.agent.request('initialize', params),
     newSession: (params) => connection.agent.request('session/new', params),
     loadSession: (params) => connection.agent.request('session/load', params),
+    setMode: (params) => connection.agent.request('session/set_mode', params),
     prompt: (params) => connection.agent.request('session/prompt', params),
     cancel: (params) => void connection.agent.notify('session/cancel', params).catch(() => {}),
     closed: connection.signal,

@@ -6,6 +6,7 @@ import type { Approvals } from '../approvals/approvals.ts';
 import { monotonicMs } from '../builtin-modules.ts';
 import { type ImageLimits, imageContent, type PromptImage } from '../images/images.ts';
 import type { RunMcp } from '../mcp/servers.ts';
+import type { PlanGuard } from '../workspace/plan-guard.ts';
 import { errorText } from './error-text.ts';
 import { harnessAnswers } from './harness-answers.ts';
 import { answerPermission } from './permissions.ts';
@@ -28,6 +29,8 @@ export interface DriverOptions {
   mcp: Pick<RunMcp, 'forHarness'>;
   imageLimits: ImageLimits;
   approvals: Approvals;
+  /** Finds changes of the workspace in turns with the mode `plan`. */
+  planGuard?: PlanGuard | undefined;
   /** Finds reasons for a failure that the harness does not report. Absent if the harness itself reports all reasons. */
   turnCheck?: TurnCheck | undefined;
   /** Timeout for each of `initialize`, `session/new` and `session/load`; default 60 s. */
@@ -37,6 +40,8 @@ export interface DriverOptions {
 export interface Turn {
   cwd: string;
   stepId: string;
+  /** True: the turn must change nothing (mode `plan`). The driver stops a turn that does. */
+  isPlan?: boolean;
   /** Returns the prompt. `loaded`: true if the harness already knows the conversation so far. */
   prompt: (loaded: boolean) => ContentBlock[];
   /** Session of an earlier harness process. If the harness can load this session, the first turn continues it. */
@@ -77,15 +82,40 @@ export interface Driver {
 
 /** Drives one ACP v1 agent: starts the agent, opens a session, runs turns, and converts the updates of the agent into events. */
 export function driveHarness(options: DriverOptions): Driver {
-  const { profile, emit, approvals, startTimeoutMs = 60_000 } = options;
+  const { profile, approvals, planGuard: guard, startTimeoutMs = 60_000 } = options;
   const { name: harness, capabilities } = profile;
   let stepId = '';
   let cancelled = false;
   let interrupted = false;
   let isRunning = false;
+  let isPlanning = false;
+  /** Path of the first change in a turn with the mode `plan`. */
+  let changed: string | undefined;
+  let checking: Promise<void> | undefined;
   /** Aborts when the turn is over or was cancelled: no answer of a person is needed any more. */
   let turnEnded = new AbortController();
   const replay = replayFilter();
+  const emit = (event: AgentEventBody): void => {
+    options.emit(event);
+    if (isPlanning && event.type === 'action_result') void checkPlan();
+  };
+
+  /** Stops the turn if its workspace has changed. Calls during a check cause no further check: the end of the turn checks again. */
+  function checkPlan(): Promise<void> {
+    checking ??= (async () => {
+      changed ??= await guard?.findChange();
+      if (changed !== undefined && isRunning) stopTurn(planGraceMs);
+    })().finally(() => {
+      checking = undefined;
+    });
+    return checking;
+  }
+
+  function stopTurn(graceMs: number): void {
+    askToEndTurn('the turn has the mode plan, and changed something');
+    if (capabilities.ownProcess) deadline.start(graceMs);
+  }
+
   const updates = sessionUpdates({
     emit,
     stepId: () => stepId,
@@ -104,7 +134,9 @@ export function driveHarness(options: DriverOptions): Driver {
     },
     // If `answerPermission` rejects, the turn has ended, and the harness gets the answer "cancelled".
     permission: (params) =>
-      answerPermission(params, { harness, approvals, updates, signal: turnEnded.signal }).catch(() => undefined),
+      answerPermission(params, { harness, approvals, updates, isPlanning, signal: turnEnded.signal }).catch(
+        () => undefined,
+      ),
   });
   const answers = harnessAnswers(harness, link);
   const session = startSession({ profile, link, answers, replay, mcp: options.mcp, startTimeoutMs });
@@ -125,6 +157,10 @@ export function driveHarness(options: DriverOptions): Driver {
     const promptBlocks = turn.prompt(loaded);
     const blocks = [...(capabilities.hasCommands ? plainPrompt(promptBlocks) : promptBlocks), ...images.blocks];
     await Promise.all([begun, check?.begin()]);
+    const notSet = await session.setPlanMode(turn.isPlan === true);
+    if (notSet !== undefined) updates.notice('mode_not_set', { mode: turn.isPlan ? 'plan' : 'normal', reason: notSet });
+    if (turn.isPlan) await guard?.begin();
+    isPlanning = turn.isPlan === true;
     if (cancelled) return { kind: 'cancelled' };
     if (interrupted) return { kind: 'interrupted', summary: '' };
     link.beginTurn?.();
@@ -162,15 +198,25 @@ export function driveHarness(options: DriverOptions): Driver {
       if (cancelled) turnEnded.abort(new Error('cancelled'));
       stepId = '';
       updates.startTurn();
+      changed = undefined;
       const promptOutcome = await prompt(turn).catch(outcomeOfError);
       const ended = (await check?.explain(promptOutcome)) ?? promptOutcome;
       isRunning = false;
-      if (interrupted) link.endStrays?.();
+      if (isPlanning) {
+        await checking;
+        await checkPlan();
+      }
+      // Commands that continue after a plan could change something later.
+      if (interrupted || isPlanning) link.endStrays?.();
       deadline.endTurn();
       const hasStarted = stepId !== '';
       if (deadline.exceeded !== undefined && hasStarted)
         updates.notice('harness_killed', { reason: deadline.exceeded });
-      const outcome: HarnessOutcome = cancelled ? { kind: 'cancelled' } : ended;
+      if (changed !== undefined) updates.notice('plan_changed', { path: changed });
+      const planned: HarnessOutcome =
+        changed === undefined ? ended : { kind: 'failed', summary: '', message: planBroken(changed) };
+      isPlanning = false;
+      const outcome: HarnessOutcome = cancelled ? { kind: 'cancelled' } : planned;
       turnEnded.abort(new Error('the turn is over'));
       updates.endTurn(
         outcome.kind === 'succeeded' ? 'the harness ended its turn without telling the result' : 'interrupted',
@@ -192,6 +238,12 @@ export function driveHarness(options: DriverOptions): Driver {
     kill: () => link.kill(),
   };
 }
+
+/** Time in which a harness must end a turn that changed something in the mode `plan`. */
+const planGraceMs = 2_000;
+
+const planBroken = (path: string): string =>
+  `The turn has the mode plan, which changes nothing, but ${path} was changed. The turn was stopped. Look at the change, and send a message without the mode plan if the agent shall do the work.`;
 
 /**
  * Returns the prompt in a form that the harness does not take for one of its own commands. Harnesses recognise a command by a slash at

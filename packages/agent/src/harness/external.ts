@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { AgentModel, AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { builtinHarness } from '@runyard/contract/agent/harness-presets/builtin';
 import { findPreset } from '@runyard/contract/agent/harness-presets/presets';
+import { policyOfHarness } from '@runyard/contract/runs/approval-rules';
 import { asObject } from '../acp/tool-output.ts';
 import { SetupFailure } from '../setup-failure.ts';
 import type { Forwarder } from './forwarder/forwarder.ts';
@@ -50,7 +51,7 @@ export function prepareProgram({ task, folder, env, forwarder, hasNoNetwork }: P
     );
   }
   const values = { forwarder: forwarder.url, key: forwarder.key, model: model.provider_model, folder };
-  const policy = task.agent_config.approval_policy ?? 'auto-approve';
+  const policy = policyOfHarness(task.agent_config);
   const { command, variables, files, keeping } = configureProgram(preset, model.protocol, policy, values);
   const [program = command[0], ...args] = given.length > 0 ? given : command;
   for (const [name, text] of Object.entries(files)) writeHomeFile(env.HOME ?? '', name, text, keeping.has(name));

@@ -9,7 +9,12 @@ export interface PermissionOptions {
   readonly updates: Pick<SessionUpdates, 'permission' | 'hold' | 'release'>;
   /** Aborts when the turn has ended or was cancelled, because the request then needs no answer. */
   readonly signal: AbortSignal;
+  /** True: the turn has the mode `plan`, so no tool may change files or end the harness' own mode for plans. */
+  readonly isPlanning: boolean;
 }
+
+/** Kinds of tool calls that a turn with the mode `plan` denies. */
+const changing: ReadonlySet<string> = new Set(['edit', 'delete', 'move', 'switch_mode']);
 
 /**
  * Decides about a permission request of a harness, and waits for a person without a time limit if necessary. Returns the id of the
@@ -17,12 +22,16 @@ export interface PermissionOptions {
  */
 export async function answerPermission(
   params: Readonly<Record<string, unknown>>,
-  { harness, approvals, updates, signal }: PermissionOptions,
+  { harness, approvals, updates, signal, isPlanning }: PermissionOptions,
 ): Promise<string | undefined> {
   const asked = updates.permission(params.toolCall);
   const title = asked?.title ?? `something that ${harness} does not name`;
   const action = asked ?? { id: newId(), name: 'tool', category: 'integration' as const, input: {} };
   updates.hold(action.id);
+  if (isPlanning && changing.has(asString(asObject(params.toolCall)?.kind) ?? '')) {
+    updates.release(action.id, 'deny');
+    return optionFor('deny', params.options);
+  }
   const verdict = await approvals.ask({ kind: 'permission', title, action, messageIsTurn: true }, signal);
   const decision = verdict.decision === 'approve' ? 'approve' : 'deny';
   updates.release(action.id, decision);

@@ -1,5 +1,6 @@
 import type { InitializeResponse, LoadSessionRequest, McpServer } from '@agentclientprotocol/sdk';
 import { type AgentLink, protocolVersion } from '../acp/agent-link.ts';
+import { asObject, asString } from '../acp/tool-output.ts';
 import type { HarnessMcpServer, RunMcp } from '../mcp/servers.ts';
 import { errorText } from './error-text.ts';
 import { type HarnessAnswers, HarnessFailure } from './harness-answers.ts';
@@ -8,7 +9,7 @@ import type { ReplayFilter } from './replay-filter.ts';
 
 export interface SessionOptions {
   readonly profile: HarnessProfile;
-  readonly link: Pick<AgentLink, 'initialize' | 'newSession' | 'loadSession'>;
+  readonly link: Pick<AgentLink, 'initialize' | 'newSession' | 'loadSession' | 'setMode'>;
   readonly answers: HarnessAnswers;
   readonly replay: ReplayFilter;
   readonly mcp: Pick<RunMcp, 'forHarness'>;
@@ -34,6 +35,8 @@ export interface HarnessSession {
   readonly id: string | undefined;
   /** The id of the session; undefined if another process of the harness cannot load the session. */
   readonly loadableId: string | undefined;
+  /** Sets the harness' own mode for a turn, if the harness has such a mode. Returns a reason if the harness refused it. */
+  setPlanMode(isPlan: boolean): Promise<string | undefined>;
   /** Opens the session in the first turn. Loads the session `load` if possible, and otherwise creates a new session. */
   open(turn: { readonly cwd: string; readonly load?: string | undefined }): Promise<OpenedSession>;
 }
@@ -44,6 +47,8 @@ export function startSession(options: SessionOptions): HarnessSession {
   const { name: harness, capabilities } = profile;
   let id: string | undefined;
   let canLoad = false;
+  let modes: unknown;
+  let isInPlanMode = false;
 
   const initialised = answers(
     'initialize',
@@ -63,7 +68,7 @@ export function startSession(options: SessionOptions): HarnessSession {
     if (!canLoad) return `The harness ${harness} does not load sessions any more.`;
     replay.begin(request.sessionId);
     try {
-      await answers('session/load', link.loadSession(request), startTimeoutMs);
+      modes = (await answers('session/load', link.loadSession(request), startTimeoutMs)).modes;
       replay.end();
       return undefined;
     } catch (error) {
@@ -84,7 +89,9 @@ export function startSession(options: SessionOptions): HarnessSession {
     canLoad = capabilities.loadsSessions && agent.agentCapabilities?.loadSession === true;
     const notLoaded = load === undefined ? undefined : await loadSession({ sessionId: load, cwd, mcpServers });
     if (load !== undefined && notLoaded === undefined) return { sessionId: load, skipped, loaded: true };
-    const { sessionId } = await answers('session/new', link.newSession({ cwd, mcpServers }), startTimeoutMs);
+    const created = await answers('session/new', link.newSession({ cwd, mcpServers }), startTimeoutMs);
+    const { sessionId } = created;
+    modes = created.modes;
     return { sessionId, skipped, loaded: false, notLoaded };
   }
 
@@ -96,6 +103,19 @@ export function startSession(options: SessionOptions): HarnessSession {
     get loadableId() {
       return canLoad ? id : undefined;
     },
+    async setPlanMode(isPlan) {
+      const { plan, usual } = modeIdsOf(modes);
+      const modeId = isPlan ? plan : usual;
+      if (id === undefined || plan === undefined || modeId === undefined || isPlan === isInPlanMode || !link.setMode)
+        return undefined;
+      try {
+        await answers('session/set_mode', link.setMode({ sessionId: id, modeId }), startTimeoutMs);
+        isInPlanMode = isPlan;
+        return undefined;
+      } catch (error) {
+        return errorText(error);
+      }
+    },
     async open(turn) {
       const opened: OpenedSession =
         id === undefined ? await openFirst(turn) : { sessionId: id, skipped: [], loaded: true };
@@ -103,6 +123,14 @@ export function startSession(options: SessionOptions): HarnessSession {
       return opened;
     },
   };
+}
+
+/** Returns the id of the harness' mode for plans, and of the mode in which its session began. `modes` is untrusted JSON. */
+function modeIdsOf(modes: unknown): { readonly plan?: string | undefined; readonly usual?: string | undefined } {
+  const state = asObject(modes);
+  const available = Array.isArray(state?.availableModes) ? state.availableModes : [];
+  const plan = available.find((mode) => asObject(mode)?.id === 'plan') === undefined ? undefined : 'plan';
+  return { plan, usual: asString(state?.currentModeId) };
 }
 
 /** Returns the MCP servers of a run in the format of ACP, and the servers that the harness cannot use, each with the reason. */

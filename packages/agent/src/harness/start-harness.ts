@@ -10,6 +10,7 @@ import type { RunMcp } from '../mcp/servers.ts';
 import type { RunTree } from '../run-tree/tree.ts';
 import type { ServiceConnection } from '../service/connection.ts';
 import { SetupFailure } from '../setup-failure.ts';
+import type { PlanGuard } from '../workspace/plan-guard.ts';
 import { type Driver, driveHarness } from './driver.ts';
 import type { HarnessProgram } from './external.ts';
 import type { Forwarder } from './forwarder/forwarder.ts';
@@ -44,6 +45,8 @@ export interface HarnessOptions {
   approvals: Approvals;
   /** Returns the processes of the services. */
   services: () => readonly number[];
+  /** Finds changes of the workspace in turns with the mode `plan`. */
+  planGuard: PlanGuard;
   /** Counts the commands that the runbook has run. */
   progress: Pick<TurnProgress, 'doneBlocks'>;
   /** Removes the secrets of the run from text for a model. */
@@ -82,6 +85,7 @@ export async function startHarness(options: HarnessOptions): Promise<Driver> {
     mcp: options.mcp,
     imageLimits: imageLimits(task.harness.model),
     approvals: options.approvals,
+    planGuard: options.planGuard,
     turnCheck: options.turnCheck,
     ...(options.startTimeoutMs === undefined ? {} : { startTimeoutMs: options.startTimeoutMs }),
   });

@@ -42,6 +42,8 @@ export interface McpTool {
   readonly description: string;
   /** JSON schema of an object. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** True: the server marks the tool as read-only (`readOnlyHint`). */
+  readonly onlyReads: boolean;
   /** Calls the tool. If the server fails, resolves with a failed result. Rejects only if `signal` aborts. */
   call(input: unknown, signal: AbortSignal): Promise<McpResult>;
 }
@@ -81,6 +83,7 @@ const ListedTool = z.object({
   name: z.string().min(1),
   description: z.string().optional().catch(undefined),
   inputSchema: z.unknown().optional(),
+  annotations: z.object({ readOnlyHint: z.boolean().optional() }).optional().catch(undefined),
 });
 const CallResult = z.object({
   content: z.array(z.unknown()).optional(),
@@ -155,6 +158,7 @@ export async function connectServer(
         tool: data.name,
         description: [firstPart(data.description ?? '', maxDescriptionLength), note ?? ''].join('\n').trim(),
         inputSchema: schema,
+        onlyReads: data.annotations?.readOnlyHint === true,
         call: (input, over) => call(data.name, input, over),
       });
     }

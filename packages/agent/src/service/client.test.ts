@@ -155,7 +155,7 @@ describe('requests of the client that wait long', () => {
     while (waiting < 16) await new Promise(setImmediate);
     fake.tell({ type: 'leave' });
     expect(await asked.sendEvents('{"events":[]}')).toEqual({ acknowledged: 0 });
-    expect(await asked.pollInbox(60_000, { after: 0, interrupted: 0, changes: 0 })).toEqual({
+    expect(await asked.pollInbox(60_000, { after: 0, interrupted: 0, changes: 0, held: 0 })).toEqual({
       items: [{ type: 'leave' }],
     });
     expect(await asked.finishTask({ success: true, summary: '' })).toEqual({ next: 'leave' });

@@ -47,7 +47,7 @@ export interface ServiceClient {
   /** Waits at most `waitMs` for new items of the inbox. `position` shows which items the agent already has. */
   pollInbox(
     waitMs: number,
-    position: { after: number; interrupted: number; changes: number },
+    position: { after: number; interrupted: number; changes: number; held: number },
     options?: CallOptions,
   ): Promise<AgentInbox>;
   reportArtifact(
@@ -128,10 +128,10 @@ export function serviceClient({ connection, ...retry }: ServiceClientOptions): S
     connection,
     resolvePrompt: (options = {}) => send('POST', 'resolve-prompt', '{}', inReportsLane(options)),
     sendEvents: (body, options = {}) => send('POST', 'events', body, inReportsLane(options)),
-    pollInbox: (waitMs, { after, interrupted, changes }, options = {}) =>
+    pollInbox: (waitMs, { after, interrupted, changes, held }, options = {}) =>
       send(
         'GET',
-        `inbox?wait_ms=${waitMs}&after=${after}&interrupted=${interrupted}&changes=${changes}`,
+        `inbox?wait_ms=${waitMs}&after=${after}&interrupted=${interrupted}&changes=${changes}&held=${held}`,
         undefined,
         inReportsLane({ idleTimeoutMs: waitMs + 15_000, ...options }),
       ),

@@ -1,4 +1,5 @@
 import type { InboxItem } from '@runyard/contract/agent/agent-protocol';
+import type { AgentRequest } from '@runyard/contract/runs/approvals';
 import { delay } from '@runyard/system/backoff';
 import { monotonicMs } from '../builtin-modules.ts';
 import type { ServiceClient } from './client.ts';
@@ -16,6 +17,8 @@ export interface InboxOptions {
   onInterrupt: (turn: number) => void;
   /** Called when a person looks at the changed files. */
   onChanges: () => void;
+  /** Called when the service holds an action of the run until a person decides. */
+  onHeld: (request: AgentRequest) => void;
   /** Called once for each follow-up, in order. */
   onFollowUp: (followUp: FollowUp) => void;
   waitMs?: number;
@@ -30,7 +33,7 @@ const minPollMs = 250;
  */
 export async function watchInbox(options: InboxOptions): Promise<void> {
   const { client, signal, waitMs = 25_000 } = options;
-  const position = { after: 0, interrupted: 0, changes: 0 };
+  const position = { after: 0, interrupted: 0, changes: 0, held: 0 };
   while (!signal.aborted) {
     const started = monotonicMs();
     try {
@@ -48,6 +51,10 @@ export async function watchInbox(options: InboxOptions): Promise<void> {
           case 'changes':
             position.changes = Math.max(position.changes, item.asked);
             options.onChanges();
+            break;
+          case 'held':
+            position.held = Math.max(position.held, item.number);
+            options.onHeld(item.request);
             break;
           case 'follow_up':
             if (item.position <= position.after) break;

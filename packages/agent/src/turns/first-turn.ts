@@ -1,6 +1,7 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { isVariableName } from '@runyard/contract/wire/variable-names';
 import type { HarnessOutcome } from '../acp/outcome.ts';
+import { policyOfTask } from '../approvals/approvals.ts';
 import { harnessProfile } from '../harness/profile.ts';
 import { firstMessage, promptContent } from '../harness/prompt.ts';
 import { setupSteps } from '../reporting/setup-steps.ts';
@@ -92,9 +93,11 @@ export async function runFirstTurn(
   stop.signal.throwIfAborted();
   // Pass the decision only after the setup has succeeded. The decision is about the task, and must not apply to messages that a person
   // sends after a failed setup.
-  approvals.begin(task.agent_config.approval_policy, task.decision);
+  options.position.mode = task.mode;
+  approvals.begin(policyOfTask(task, workspace), task.decision);
   return await runner.run(driver, {
     message: firstMessage(task),
+    mode: task.mode,
     prompt: (loaded) => promptContent(task, attachments, { restored, loaded }),
     attachments,
     onStarted: () => reporter.emit({ type: 'agent_started', harness: name, model_id: modelId }),

@@ -27,7 +27,10 @@ export async function runFollowUpTurn(
   reporter.emit({ type: 'follow_up_taken', follow_up_id: followUp.id });
   // The service withholds rights that the author of the follow-up lacks, but only after it knows that the text runs.
   await reporter.flush();
-  turns.treeOf(task).orchestrate(followUp.mode);
+  // An answer continues the work of the turn that asked, so it has the mode of this turn.
+  const mode = followUp.mode ?? (followUp.answers === undefined ? undefined : turns.position.mode);
+  turns.position.mode = mode;
+  turns.treeOf(task).orchestrate(mode);
   let attachments: readonly WrittenAttachment[];
   try {
     attachments = await files.written(followUp);
@@ -39,7 +42,7 @@ export async function runFollowUpTurn(
   }
   const message = approvals.turnMessage(followUp);
   const request = setupFailure === undefined ? message : debugText(task, setupFailure, message);
-  const text = promptText(task, request, followUp.mode);
+  const text = promptText(task, request, mode);
   const { decision: _, ...undecided } = task;
   const { driver, restarted } = await harness.start(setupFailure === undefined ? task : undecided);
   if (restarted !== undefined) runner.addOpeningNotice('harness_restarted', { reason: restarted.reason });
@@ -48,5 +51,5 @@ export async function runFollowUpTurn(
     const whole = restarted === undefined || loaded ? text : promptAfterRestart(task, before, text);
     return [{ type: 'text', text: whole }, ...attachedFiles(task, attachments)];
   };
-  return await runner.run(driver, { message, prompt, attachments, load: restarted?.session });
+  return await runner.run(driver, { message, mode, prompt, attachments, load: restarted?.session });
 }

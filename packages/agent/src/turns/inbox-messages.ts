@@ -41,6 +41,7 @@ export function receiveInbox({ turns, runner, followUps, files }: InboxMessagesO
     },
     onFollowUp: (followUp) => void receive(followUp),
     onChanges: turns.changes.ask,
+    onHeld: approvals.askHeld,
     onInterrupt: (turn) => runner.interrupt(turn),
     waitMs: turns.inboxWaitMs,
   });

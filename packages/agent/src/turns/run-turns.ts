@@ -1,6 +1,7 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { FinishTask } from '@runyard/contract/agent/finish-task';
 import type { HarnessOutcome } from '../acp/outcome.ts';
+import { policyOfTask } from '../approvals/approvals.ts';
 import { ServiceRefusal } from '../service/errors.ts';
 import type { FollowUp } from '../service/inbox.ts';
 import { SetupFailure } from '../setup-failure.ts';
@@ -31,7 +32,7 @@ export async function runTurns(options: TurnsOptions): Promise<void> {
 
   async function firstTurn(task: AgentTask): Promise<HarnessOutcome> {
     options.treeOf(task);
-    approvals.begin(task.agent_config.approval_policy, undefined);
+    approvals.begin(policyOfTask(task, workspace), undefined);
     receiveInbox({ turns: options, runner, followUps, files });
     return await runFirstTurn(task, options, runner);
   }

@@ -1,3 +1,4 @@
+import type { RunMode } from '@runyard/contract/runs/run-request';
 import type { HarnessOutcome } from '../acp/outcome.ts';
 import type { Driver, Turn } from '../harness/driver.ts';
 import { newId } from '../new-id.ts';
@@ -9,6 +10,7 @@ export interface TurnInput {
   /** The message of the user, as the conversation shows it. */
   readonly message: string;
   readonly prompt: Turn['prompt'];
+  readonly mode: RunMode | undefined;
   readonly attachments: readonly WrittenAttachment[];
   /**
    * Called in the first turn, before its first event. The harness gets the prompt only after the service has stored that the agent has
@@ -37,7 +39,7 @@ export function turnRunner(options: TurnsOptions): TurnRunner {
   const openingNotices: [name: string, data: unknown][] = [];
 
   return {
-    async run(driver, { message, prompt, attachments, onStarted, load }) {
+    async run(driver, { message, prompt, mode, attachments, onStarted, load }) {
       const cwd = workingFolder(workspace, await task);
       const stepId = newId();
       position.stepId = stepId;
@@ -46,6 +48,7 @@ export function turnRunner(options: TurnsOptions): TurnRunner {
         cwd,
         stepId,
         prompt,
+        isPlan: mode === 'plan',
         load,
         images: attachments.flatMap(({ image }) => image ?? []),
         onStarted: async () => {
@@ -63,6 +66,7 @@ export function turnRunner(options: TurnsOptions): TurnRunner {
       if (interruptedTurn === position.turn) driver.interrupt(options.interruptGraceMs);
       return await ended.finally(() => {
         isRunning = false;
+        approvals.endTurn();
       });
     },
     addOpeningNotice: (name, data) => void openingNotices.push([name, data]),

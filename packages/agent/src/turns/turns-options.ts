@@ -1,4 +1,5 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import type { RunMode } from '@runyard/contract/runs/run-request';
 import type { Approvals } from '../approvals/approvals.ts';
 import type { NetworkAccess } from '../egress/forwarder.ts';
 import type { GrantedSecrets } from '../granted-secrets/granted-secrets.ts';
@@ -19,6 +20,8 @@ export interface TurnPosition {
   turn: number;
   /** Id of the conversation step of the last turn that began; empty if no turn has begun. */
   stepId: string;
+  /** Mode of this turn. */
+  mode?: RunMode | undefined;
 }
 
 /** Dependencies and settings of an execution's turns. */

@@ -1,10 +1,14 @@
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
+import { Readable } from 'node:stream';
+import { waitingHeader } from '@runyard/contract/agent/agent-protocol';
 import { expect, test } from 'vitest';
 import type { ServiceConnection, ServiceRequest } from '../service/connection.ts';
 import { startGitProxy } from './git-proxy.ts';
 
 const gatewayPath = '/api/v1/gateway/git/acme/site.git';
 const seen: ServiceRequest[] = [];
+/** Answers to the next requests; each gets the number of bytes in the request's body. */
+const answers: ((bytes: number) => IncomingMessage)[] = [];
 /** A connection that records the requests and does not send them. */
 const connection: ServiceConnection = {
   serverRoot: 'http://service',
@@ -12,6 +16,12 @@ const connection: ServiceConnection = {
   relaySocket: undefined,
   open: async (sent) => {
     seen.push(sent);
+    const answer = answers.shift();
+    if (answer !== undefined) {
+      let size = 0;
+      for await (const chunk of sent.body as Readable) size += chunk.length;
+      return answer(size);
+    }
     throw new Error('not reachable');
   },
   call: async () => {
@@ -57,4 +67,25 @@ test.each([
   seen.length = 0;
   for (const method of ['GET', 'POST', 'PUT']) expect(await ask(path, method, { 'content-length': '0' })).toBe(404);
   expect(seen).toEqual([]);
+});
+
+test('sends a push again while it waits for a person, and a push above 8 MB only once', async () => {
+  const answer = (headers: object) => (bytes: number) =>
+    Object.assign(Readable.from([`${bytes}`]), { statusCode: 200, headers }) as unknown as IncomingMessage;
+  const push = (bytes: number) =>
+    new Promise<string>((resolve, reject) => {
+      const path = `${base.pathname}/git-receive-pack`;
+      const sent = request({ host: base.hostname, port: base.port, path, method: 'POST' });
+      sent.on('response', async (given) => resolve((await given.toArray()).join(''))).on('error', reject);
+      sent.end(Buffer.alloc(bytes));
+    });
+  const waits = { [waitingHeader]: 'waiting' };
+  seen.length = 0;
+  answers.push(answer(waits), answer(waits), answer({}));
+  expect(await push(1000)).toBe('1000');
+  expect(seen).toHaveLength(3);
+  answers.push(answer(waits), answer({}));
+  expect(await push(9_000_000)).toBe('9000000');
+  expect(seen).toHaveLength(4);
+  answers.length = 0;
 });

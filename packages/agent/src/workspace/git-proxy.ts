@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import { Readable } from 'node:stream';
+import { type AgentTask, waitingHeader } from '@runyard/contract/agent/agent-protocol';
 import { answerInTurn } from '@runyard/system/answer-in-turn';
 import { readBody, type ServiceConnection } from '../service/connection.ts';
 
@@ -96,16 +97,25 @@ async function passOn(
   }
   const disconnect = new AbortController();
   response.once('close', () => disconnect.abort());
-  const answer = await of.connection.open({
-    method,
-    path,
-    // A GET is forwarded without its body. If `content-length` were forwarded, the service would read the agent's next request as this
-    // body.
-    headers: pick(request.headers, method === 'GET' ? getHeaders : postHeaders),
-    ...(method === 'GET' ? {} : { body: request }),
-    signal: disconnect.signal,
-    idleTimeoutMs,
-  });
+  const isPush = method === 'POST' && path.endsWith('/git-receive-pack');
+  const body = isPush ? await replayable(request) : request;
+  const send = () =>
+    of.connection.open({
+      method,
+      path,
+      // A GET is forwarded without its body. If `content-length` were forwarded, the service would read the agent's next request as this
+      // body.
+      headers: pick(request.headers, method === 'GET' ? getHeaders : postHeaders),
+      ...(method === 'GET' ? {} : { body: body instanceof Buffer ? Readable.from([body]) : body }),
+      signal: disconnect.signal,
+      idleTimeoutMs,
+    });
+  let answer = await send();
+  // The gateway answers a held push before servers in between end the request. So the push is sent again, until a person has decided.
+  while (body instanceof Buffer && answer.headers[waitingHeader] !== undefined && !disconnect.signal.aborted) {
+    answer.resume();
+    answer = await send();
+  }
   answer.once('error', () => response.destroy());
   if (path.endsWith('/lfs/objects/batch') && answer.statusCode === 200) {
     const text = withAddresses(await readBody(answer, maxBatchBytes), of.base);
@@ -121,6 +131,27 @@ function withAddresses(answer: Buffer, base: string): string {
   return JSON.stringify(JSON.parse(answer.toString('utf8')), (name, value: unknown) =>
     name === 'href' ? `${base}${String(value)}` : value,
   );
+}
+
+/** Largest push that is kept in memory, so that it can be sent again after a person has approved it. */
+const maxReplayedBytes = 8 * 1024 * 1024;
+
+/** Reads a push into memory. Returns a stream with the whole push if it is too large for that. */
+async function replayable(request: IncomingMessage): Promise<Buffer | Readable> {
+  const chunks = request[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  const parts: Buffer[] = [];
+  let size = 0;
+  for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
+    parts.push(next.value);
+    size += next.value.length;
+    if (size > maxReplayedBytes) return Readable.from(withRest(parts, chunks), { objectMode: false });
+  }
+  return Buffer.concat(parts);
+}
+
+async function* withRest(parts: Buffer[], rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  yield* parts.splice(0);
+  for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
 }
 
 function gitVariables(url: string, repositories: AgentTask['repositories']): Record<string, string> {

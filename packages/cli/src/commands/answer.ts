@@ -17,6 +17,8 @@ import { showPast, watch } from './watch.ts';
 interface AnswerOptions {
   /** Shows the events of the run after the answer. */
   readonly follow?: true;
+  /** Approves for the rest of the run. */
+  readonly restOfRun?: true;
 }
 
 /** Sends a follow-up: an answer if the run asks a question, otherwise a new instruction. `-` reads the text from standard input. */
@@ -61,7 +63,12 @@ async function decide(
   await answered(context, client, runId, options, async () => {
     await client.sendFollowup({
       params: { runId },
-      body: { decision, request_id, ...(message === undefined ? {} : { message }) },
+      body: {
+        decision,
+        request_id,
+        ...(message === undefined ? {} : { message }),
+        ...(options.restOfRun ? { allow_for: 'run' as const } : {}),
+      },
     });
     return decisionLines(decision, asked.title).join('\n');
   });
@@ -120,6 +127,7 @@ export function declareApprove(command: Command): void {
   command
     .argument('<run>', runHelp)
     .argument('[message]', 'a message for the agent')
+    .option('--rest-of-run', 'approve also what the request offers for the rest of the run')
     .option(...watchAfter)
     .addHelpText('after', exitCodesHelp)
     .action(async (run, message, options) => {

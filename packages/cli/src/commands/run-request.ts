@@ -1,4 +1,5 @@
 import { maxPromptBytes } from '@runyard/contract/limits';
+import type { ApprovalRule } from '@runyard/contract/runs/approval-rules';
 import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
 import type { AmbientAgentConfig, RunBudget, WorkerLossPolicy } from '@runyard/contract/runs/config';
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
@@ -24,6 +25,8 @@ export interface RunOptions {
   readonly skill?: string;
   /** The policy for the agent's permission requests. */
   readonly approval?: ApprovalPolicy;
+  /** Actions that the agent asks about, in the form `KIND` or `KIND=TEXT`. */
+  readonly ask?: readonly string[];
   /** Minutes that the sandbox waits for a follow-up. */
   readonly idle?: string;
   /** Maximum cost in US dollars. */
@@ -85,8 +88,17 @@ export function configFrom(options: RunOptions): AmbientAgentConfig {
     ...limit('max_turns', '--max-turns', options.maxTurns),
     ...limit('max_duration_minutes', '--max-minutes', options.maxMinutes),
     ...(options.approval ? { approval_policy: options.approval } : {}),
+    ...(options.ask
+      ? { approval_policy: options.approval ?? 'ask', approval_rules: options.ask.map(approvalRule) }
+      : {}),
     ...(options.onWorkerLoss ? { on_worker_loss: options.onWorkerLoss } : {}),
   };
+}
+
+/** Reads a rule: `push`, `push=acme/*`, `host=api.example.com`, `tool=deploy*`, `command=terraform apply` or `write_outside=src`. */
+function approvalRule(text: string): ApprovalRule {
+  const [kind = '', ...rest] = text.split('=');
+  return { [kind.trim()]: rest.length === 0 && kind.trim() === 'push' ? '*' : rest.join('=') };
 }
 
 function harness({ harness: type, harnessCommand: line }: RunOptions): Pick<AmbientAgentConfig, 'harness'> {

@@ -151,6 +151,11 @@ export function declareRun(command: Command): void {
         'ask: the agent asks before each command and change of a file; in a terminal, it asks you here',
       ).choices(approvalPolicies),
     )
+    .option(
+      '--ask <rule>',
+      'ask only before this, and allow the rest: push, push=OWNER/REPO, host=HOST, tool=NAME, command=WORDS, write_outside=FOLDER; repeat for more',
+      collect,
+    )
     .option('--idle <minutes>', 'how long the sandbox waits for a follow-up after the run, 0 to 60', '0')
     .option('--max-cost <usd>', 'most that the run and the runs it starts may spend on models')
     .option('--max-turns <count>', 'most model answers of the run and the runs it starts')

@@ -1,5 +1,5 @@
 /** Returns texts about a request of a run, and about the ways to answer it. */
-import type { BlockedOn, Decision } from '@runyard/contract/runs/approvals';
+import type { AllowFor, BlockedOn, Decision } from '@runyard/contract/runs/approvals';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { visible } from '@runyard/contract/wire/visible';
 import type { Colours } from './colours.ts';
@@ -10,7 +10,7 @@ import { harmlessJson, harmlessLine } from './harmless.ts';
  * lines already show the whole command, so that the command is omitted here.
  */
 export function questionLines(
-  asked: Pick<BlockedOn, 'kind' | 'title' | 'options' | 'action'>,
+  asked: Pick<BlockedOn, 'kind' | 'title' | 'options' | 'action' | 'rest_of_run'>,
   { isCommandShown = false } = {},
 ): string[] {
   const what =
@@ -25,6 +25,7 @@ export function questionLines(
     below.length > 0 ? `${what}:` : what,
     ...below.map((line) => `  ${line}`),
     ...(asked.options ?? []).map((option) => `  - ${harmlessLine(option, 200)}`),
+    ...(asked.rest_of_run === undefined ? [] : [`  for the rest of the run: ${harmlessLine(asked.rest_of_run, 300)}`]),
   ];
 }
 
@@ -94,20 +95,25 @@ export function answerLines(runId: string, kind: BlockedOn['kind'], colours: Col
 }
 
 /** Returns the prompt at which a person answers. */
-export function promptOf({ kind, action }: Pick<BlockedOn, 'kind' | 'action'>): string {
+export function promptOf({
+  kind,
+  action,
+  rest_of_run: restOfRun,
+}: Pick<BlockedOn, 'kind' | 'action' | 'rest_of_run'>): string {
   if (kind === 'question') return '  Your answer: ';
-  return `  ${action?.category === 'command' ? 'Run' : 'Allow'} this? [y]es, [n]o, or say why: `;
+  return `  ${action?.category === 'command' ? 'Run' : 'Allow'} this? [y]es, ${restOfRun === undefined ? '' : '[r]est of the run, '}[n]o, or say why: `;
 }
 
 /**
- * Returns the follow-up for the text that a person has typed. For a permission request, only `y` and `yes` approve. Any other text denies
- * the request, and the text is the reason.
+ * Returns the follow-up for the text that a person has typed. For a permission request, only `y` and `yes` approve, and `r` and `rest` for the
+ * rest of the run. Any other text denies the request, and the text is the reason.
  */
 export function answerOf(
-  { kind, request_id }: Pick<BlockedOn, 'kind' | 'request_id'>,
+  { kind, request_id, rest_of_run: restOfRun }: Pick<BlockedOn, 'kind' | 'request_id' | 'rest_of_run'>,
   text: string,
-): { request_id: string; message?: string; decision?: Decision } {
+): { request_id: string; message?: string; decision?: Decision; allow_for?: AllowFor } {
   if (kind === 'question') return { request_id, message: text };
   if (/^y(es)?$/i.test(text)) return { request_id, decision: 'approve' };
+  if (restOfRun !== undefined && /^r(est)?$/i.test(text)) return { request_id, decision: 'approve', allow_for: 'run' };
   return { request_id, decision: 'deny', ...(/^no?$/i.test(text) ? {} : { message: text }) };
 }

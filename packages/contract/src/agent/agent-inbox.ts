@@ -3,7 +3,7 @@
  * schemas.
  */
 import { z } from 'zod';
-import { Decision } from '../runs/approvals.ts';
+import { AgentRequest, AllowFor, Decision } from '../runs/approvals.ts';
 import { RunMode } from '../runs/run-request.ts';
 
 const kind = <T extends string>(type: T) => z.literal(type).describe('Kind of the item');
@@ -65,6 +65,13 @@ export const FollowUpItem = z
       .optional()
       .describe('Id of the request that it answers. While that request is open, the answer is not a separate turn'),
     decision: Decision.optional(),
+    allow_for: AllowFor.optional(),
+    late: z
+      .boolean()
+      .optional()
+      .describe(
+        'True: it approves a held action that no program tries any more, so it is a turn: the harness tries again',
+      ),
     debug: z
       .boolean()
       .optional()
@@ -73,3 +80,15 @@ export const FollowUpItem = z
       ),
   })
   .meta({ id: 'FollowUpItem', description: 'A follow-up: the next turn after the present one' });
+
+export const HeldItem = z
+  .object({
+    type: kind('held'),
+    number: z.int().describe('Items of this kind have ascending numbers'),
+    request: AgentRequest,
+  })
+  .meta({
+    id: 'HeldItem',
+    description:
+      'The gateway or the proxy holds an action until a person decides: ask this request, whatever the approval policy',
+  });

@@ -10,7 +10,15 @@ import { AmbientAgentConfig } from '../runs/config.ts';
 import { RunMode } from '../runs/run-request.ts';
 import { ArtifactType, RunState } from '../runs/states.ts';
 import { SecretForm } from '../secrets/secrets.ts';
-import { CancelItem, ChangesItem, FollowUpItem, InterruptItem, LeaveItem, TaskAttachment } from './agent-inbox.ts';
+import {
+  CancelItem,
+  ChangesItem,
+  FollowUpItem,
+  HeldItem,
+  InterruptItem,
+  LeaveItem,
+  TaskAttachment,
+} from './agent-inbox.ts';
 import { TaskConversation, TaskPreparedWorkspace, TaskRepository, TaskWorkspace } from './task-workspace.ts';
 
 /**
@@ -18,6 +26,9 @@ import { TaskConversation, TaskPreparedWorkspace, TaskRepository, TaskWorkspace 
  * provider. The gateway removes a header with this name from the answers of providers.
  */
 export const gatewayErrorHeader = 'x-runyard-error-code';
+
+/** Header of the gateway's answer to a push that waits for the approval of a person. The same push can be sent again. */
+export const waitingHeader = 'x-runyard-approval';
 
 const ModelProtocol = z
   .enum(['anthropic', 'openai-responses', 'google', 'openai-compatible'])
@@ -177,6 +188,10 @@ export const AgentTask = z
       'State in which the run ended before it was continued; absent: it had not ended',
     ),
     decision: TaskDecision.optional(),
+    allowed: z
+      .array(AgentRequest)
+      .optional()
+      .describe('Requests that were approved for the rest of the run; absent: none'),
     agent_config: AmbientAgentConfig.describe('Configuration of the run without its `mcp_servers`'),
     mcp_servers: z.array(TaskMcpServer).optional().describe('MCP servers of the run; absent: none'),
     skills: z
@@ -216,7 +231,7 @@ export type AgentTask = z.infer<typeof AgentTask>;
 
 /** An item in the inbox of the agent. */
 const InboxItem = z
-  .discriminatedUnion('type', [CancelItem, LeaveItem, InterruptItem, ChangesItem, FollowUpItem])
+  .discriminatedUnion('type', [CancelItem, LeaveItem, InterruptItem, ChangesItem, HeldItem, FollowUpItem])
   .meta({ id: 'InboxItem', description: 'An item that waits for the agent' });
 export type InboxItem = z.infer<typeof InboxItem>;
 

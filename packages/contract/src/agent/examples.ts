@@ -36,6 +36,7 @@ export const harnessExamples = {
     query: { wait_ms: 1000, after: 0 },
     answer: { items: [{ type: 'follow_up', id: '1', position: 1, message: 'Again.' }] },
   },
+  holdConnection: { body: { host: 'api.example.com', port: 443 }, answer: { decision: 'allowed' } },
   finishTask: { body: { turn: 1, success: true, summary: 'Said hello.' }, answer: { next: 'wait' } },
   reportShutdown: { body: { reason: 'The task is finished' }, answer: {} },
   reportArtifact: {

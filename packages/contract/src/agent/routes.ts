@@ -6,6 +6,7 @@ import { Text, TurnNumber } from '../wire/primitives.ts';
 import type { Route } from '../wire/route.ts';
 import { AgentInbox, AgentTask, ReportArtifact, ReportArtifactResponse, ReportShutdown } from './agent-protocol.ts';
 import { FinishTask, FinishTaskResponse } from './finish-task.ts';
+import { HoldConnection, HoldConnectionResponse } from './held-connections.ts';
 import { OpenPullRequest, OpenPullRequestResponse } from './pull-requests.ts';
 
 const common = { tag: 'harness', allow: { run: 'at_work' } } as const;
@@ -46,12 +47,25 @@ export const harnessRoutes = {
         .describe('Longest wait in milliseconds, at most 60,000; 0: answers at once'),
       after: z.int().min(0).default(0).meta({ description: 'Position of the last follow-up that the agent has' }),
       interrupted: z.int().min(0).default(0).meta({ description: 'Turn whose interrupt the agent has' }),
+      held: z.int().min(0).optional().meta({
+        description: 'Number of the last held action that the agent received; absent: it does not ask about them',
+      }),
       changes: z.int().min(0).optional().meta({
         description:
           'Number of the last request for changed files that the agent received; absent: it does not report changed files',
       }),
     }),
     answer: { status: 200, description: 'The waiting items; empty after wait_ms', schema: AgentInbox },
+  },
+  holdConnection: {
+    ...common,
+    method: 'POST',
+    path: '/harness-support/connections',
+    summary: 'Ask about a connection',
+    description:
+      'The proxy of the sandbox asks before it connects to a host that an approval rule names. The answer comes after at most 50 seconds.',
+    body: HoldConnection,
+    answer: { status: 200, description: 'Decision about one connection', schema: HoldConnectionResponse },
   },
   finishTask: {
     ...common,

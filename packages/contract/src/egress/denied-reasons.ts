@@ -1,6 +1,9 @@
 /** Reasons why the proxy of a sandbox denies a connection, each with a sentence for people. */
 export const deniedReasons = {
   host_not_allowed: 'the environment does not allow this host and port in config.network',
+  not_approved:
+    'a person has to approve this connection, and has not decided yet: try again, or end the turn; the run continues with the answer',
+  approval_denied: 'a person, or the approval policy of the run, denied this connection',
   operator: 'the operator of the worker does not allow this host (RUNYARD_EGRESS)',
   private_address: 'the address is not public, and the operator of the worker does not allow it',
   invalid_host: 'this is not a host name or IP address with a port',

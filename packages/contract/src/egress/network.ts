@@ -1,15 +1,7 @@
 import { z } from 'zod';
 import { maxAllowedHosts } from '../limits.ts';
-import { hostRulePattern, readHostRule } from './host-rules.ts';
+import { AllowedHost } from './allowed-host.ts';
 import { networkPresetNames, networkPresets } from './presets.ts';
-
-const form = 'example.com, *.example.com, 203.0.113.7 or [2001:db8::1], each with or without :port';
-
-const AllowedHost = z
-  .string()
-  .max(280)
-  .regex(hostRulePattern, { error: `must be ${form}; write international names as xn--…` })
-  .refine((text) => !hostRulePattern.test(text) || readHostRule(text) !== undefined, { error: `must be ${form}` });
 
 /** Package managers whose registries an environment can allow. */
 const NetworkPreset = z

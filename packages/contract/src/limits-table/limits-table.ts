@@ -2,6 +2,7 @@
 
 import {
   maxAllowedHosts,
+  maxApprovalRules,
   maxApprovers,
   maxArtifactBytes,
   maxArtifactsPerRun,
@@ -300,6 +301,7 @@ export const limits: readonly Limit[] = [
     above: 'further messages wait, and are not read',
   },
   { of: 'service accounts in approvals_from of a run', most: `${maxApprovers}`, above: invalid },
+  { of: 'rules in approval_rules of a run', most: `${maxApprovalRules}`, above: invalid },
   {
     of: 'pools of self-hosted workers of a team',
     most: `${maxWorkerPools}`,

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { maxResumeLength } from '../limits.ts';
 import { approvalPolicies } from '../wire/choices.ts';
 import { EventId, Timestamp } from '../wire/primitives.ts';
+import { HeldBy } from './approval-rules.ts';
 import { askedInputFault } from './asked-input.ts';
 import { ActionCategory } from './conversations.ts';
 
@@ -26,6 +27,14 @@ export const Decision = z
   .meta({ id: 'Decision', description: "A person's answer to a permission request" });
 export type Decision = z.infer<typeof Decision>;
 
+/** How long an approval is valid. */
+export const AllowFor = z.enum(['once', 'run']).meta({
+  id: 'AllowFor',
+  description:
+    'How long an approval is valid. `once` (default): for exactly this action. `run`: for all actions in `blocked_on.rest_of_run`, until the run ends',
+});
+export type AllowFor = z.infer<typeof AllowFor>;
+
 /** `permission`: the agent asks whether it may do something. `question`: the agent asks for instructions. */
 export const RequestKind = z.enum(['permission', 'question']).meta({
   id: 'RequestKind',
@@ -44,6 +53,11 @@ const asked = {
     .max(20)
     .optional()
     .describe('Answers that the question suggests; other answers are allowed too'),
+  rest_of_run: z
+    .string()
+    .max(1000)
+    .optional()
+    .describe('Actions that an approval with `allow_for: run` allows for the rest of the run; absent: none'),
 };
 
 const action = {
@@ -96,6 +110,10 @@ export const BlockedOn = z
     ...asked,
     action: BlockedAction.optional().meta({ description: 'Action that the agent wants to take' }),
     asked_at: Timestamp.describe('When the agent asked, RFC 3339 in UTC'),
+    enforced_by: HeldBy.optional().meta({
+      description:
+        'The part that holds the action, and that wrote this request. Absent: the agent asks before it acts, in its own words',
+    }),
   })
   .meta({
     id: 'BlockedOn',

@@ -3,6 +3,7 @@ import { maxApprovers, maxModelFallbacks, maxSkillsOfRun } from '../limits.ts';
 import { SecretReferences } from '../secrets/secrets.ts';
 import { followupAuthors, workerLossPolicies } from '../wire/choices.ts';
 import { NonBlank, Text, Uid22 } from '../wire/primitives.ts';
+import { ApprovalRules } from './approval-rules.ts';
 import { ApprovalPolicy } from './approvals.ts';
 import { RunnerConfig } from './runner.ts';
 import { SandboxVariables } from './sandbox-variables.ts';
@@ -90,7 +91,12 @@ export type ChildOverride = z.infer<typeof ChildOverride>;
 export const ChildRunsConfig = z
   .looseObject({
     enabled: z.boolean().describe('True: the agent may start child runs'),
-    max_live: z.int().min(1).max(32).optional().describe('How many child runs may be live at once, 1 to 32; default 8'),
+    max_live: z
+      .int()
+      .min(1)
+      .max(32)
+      .optional()
+      .describe('How many child runs may be live at once, 1 to 32; default 8. Further ones wait QUEUED'),
     overrides: z.array(ChildOverride).max(3).optional().meta({
       description:
         'Members that a child may set itself, default none. Without them worker_host and environment_id are inherited; with child_runs a child may start runs too',
@@ -204,6 +210,9 @@ export const AmbientAgentConfig = z
       description: 'How long the sandbox waits for a follow-up after a turn, default 10; 0: it ends at once',
     }),
     approval_policy: ApprovalPolicy.optional(),
+    approval_rules: ApprovalRules.optional().describe(
+      'With the policies ask and auto-deny: only actions that match one of these rules are asked about or denied, and all others are allowed. Absent: all commands and changes of files',
+    ),
     approvals_from: z
       .array(Text.min(1).max(200))
       .max(maxApprovers)

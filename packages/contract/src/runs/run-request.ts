@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { maxAttachments, maxMetadataKeys, maxPreparedOfFollowup, maxPromptBytes } from '../limits.ts';
 import { NonBlank, Text, Uuid } from '../wire/primitives.ts';
-import { Decision } from './approvals.ts';
+import { AllowFor, Decision } from './approvals.ts';
 import { RequestedAgentConfig, SkillSpec } from './config.ts';
 import { RunState } from './states.ts';
 
@@ -61,7 +61,7 @@ export const RunMetadata = z
 export const RunMode = z.enum(['normal', 'plan', 'orchestrate']).meta({
   id: 'RunMode',
   description:
-    'How an agent works on a prompt. `normal`: it does what is asked. `plan`: it changes nothing and answers with a plan. `orchestrate`: it may start child runs',
+    'How an agent works on a prompt. `normal`: it does what is asked. `plan`: it answers with a plan; a turn that changes the workspace is stopped, and FAILED. `orchestrate`: it may start child runs',
 });
 export type RunMode = z.infer<typeof RunMode>;
 
@@ -232,6 +232,7 @@ export const RunFollowupRequest = z
       description:
         'Answers what the run asks (`blocked_on`); a message may come with it. Without a decision, the message is the answer',
     }),
+    allow_for: AllowFor.optional(),
     request_id: Text.max(200).optional().meta({
       description: 'blocked_on.request_id that this answers. 400 if the run now asks another question, or none',
     }),

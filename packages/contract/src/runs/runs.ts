@@ -3,6 +3,7 @@ import { ErrorCode, ErrorDetail } from '../wire/errors.ts';
 import { Timestamp, Uuid } from '../wire/primitives.ts';
 import { PageInfo, Scope, UserProfile } from '../wire/profiles.ts';
 import { RunContentItem, WithheldRight } from './acceptances.ts';
+import { DescribedApproval } from './approval-rules.ts';
 import { BlockedOn } from './approvals.ts';
 import { ArtifactItem } from './artifacts.ts';
 import { AmbientAgentConfig } from './config.ts';
@@ -163,6 +164,12 @@ export const RunItem = z
     creator: UserProfile.optional().describe('Who created the run'),
     executor: UserProfile.optional().describe('The principal whose rights the run has; it may differ from the creator'),
     agent_config: AmbientAgentConfig.optional().describe('How the run is executed, as requested'),
+    approvals: z
+      .array(DescribedApproval)
+      .optional()
+      .describe(
+        'Actions that a person has to approve, in words; absent: none. With the policy auto-deny, they are denied',
+      ),
     model_id: z
       .string()
       .optional()

@@ -3,6 +3,7 @@ import { maxEgressBytes } from '@runyard/contract/limits';
 import type { Settings } from '@runyard/contract/settings/settings';
 import { type NameResolver, systemNames } from '@runyard/system/names/resolver';
 import type { Relay } from '../relay/socket-server.ts';
+import { type AskedHosts, askAboutHosts } from './asked-hosts.ts';
 import { deniedLog } from './denied-log.ts';
 import { type EgressPolicy, egressAddresses, egressPolicy } from './policy.ts';
 import { openProxy, type ProxyLimits } from './proxy.ts';
@@ -11,6 +12,8 @@ import { openProxy, type ProxyLimits } from './proxy.ts';
 export interface EgressOrder {
   readonly hosts: readonly string[];
   readonly settings: EgressSettings;
+  /** Absent: no approval rule of the run names a host. */
+  readonly asked?: AskedHosts;
 }
 
 /** The access of one sandbox to the hosts that its environment allows. */
@@ -34,7 +37,11 @@ export interface Egress {
   /**
    * Makes the egress of an execution whose environment allows `hosts`. For denied connections, calls `report` a limited number of times.
    */
-  ofExecution(hosts: readonly string[], report: (denied: DeniedConnections) => void): ExecutionEgress;
+  ofExecution(
+    hosts: readonly string[],
+    report: (denied: DeniedConnections) => void,
+    asked?: AskedHosts,
+  ): ExecutionEgress;
 }
 
 const proxyLimits: ProxyLimits = {
@@ -51,11 +58,12 @@ export type EgressSettings = Pick<Settings, 'RUNYARD_EGRESS' | 'RUNYARD_EGRESS_P
 export function makeEgress(settings: EgressSettings, resolve: NameResolver['resolve'] = systemNames.resolve): Egress {
   const addresses = egressAddresses(settings.RUNYARD_EGRESS_PRIVATE_NETWORKS);
   return {
-    ofExecution(hosts, report) {
+    ofExecution(hosts, report, asked) {
       const policy = egressPolicy(hosts, settings.RUNYARD_EGRESS);
       const denied = deniedLog(report);
-      const options = { policy, denied, resolve, addresses, limits: proxyLimits };
-      const order = { hosts, settings };
+      const ask = asked && askAboutHosts(asked);
+      const options = { policy, denied, resolve, addresses, limits: proxyLimits, ...(ask ? { ask } : {}) };
+      const order = { hosts, settings, ...(asked ? { asked } : {}) };
       return {
         order,
         report,

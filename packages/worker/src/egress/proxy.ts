@@ -5,6 +5,7 @@ import { type Host, readAuthority } from '@runyard/contract/egress/host-name';
 import { maxEgressConnections } from '@runyard/contract/limits';
 import { http } from '@runyard/system/node-http';
 import { listenOnSocket, type Relay } from '../relay/socket-server.ts';
+import type { AskAboutHost } from './asked-hosts.ts';
 import type { DeniedLog } from './denied-log.ts';
 import { type Dialling, type DialOutcome, dial } from './dial.ts';
 import { forwardPlain, hostMatches, plainTarget, refuse } from './plain-http.ts';
@@ -21,6 +22,8 @@ export interface ProxyOptions extends Dialling {
   readonly policy: EgressPolicy;
   readonly denied: DeniedLog;
   readonly limits: ProxyLimits;
+  /** Asks the service about each connection to an allowed host. Absent: no approval rule names a host. */
+  readonly ask?: AskAboutHost;
 }
 
 type Target = Host & { readonly port: number };
@@ -53,7 +56,10 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
   async function reach(target: Target | undefined, written: string, gone: AbortSignal): Promise<DialOutcome> {
     const reason = target === undefined ? 'invalid_host' : policy.refusal(target, target.port);
     if (target === undefined || reason !== undefined) return deny(target, written, reason ?? 'invalid_host');
-    const outcome = await dial(target, target.port, options, AbortSignal.any([ended.signal, gone]));
+    const signal = AbortSignal.any([ended.signal, gone]);
+    const notApproved = await options.ask?.(target, target.port, signal);
+    if (notApproved !== undefined) return deny(target, written, notApproved);
+    const outcome = await dial(target, target.port, options, signal);
     return outcome.kind === 'denied' ? deny(target, written, outcome.reason) : outcome;
   }
 

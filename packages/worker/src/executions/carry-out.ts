@@ -9,11 +9,12 @@ import {
   type WorkerMessage,
 } from '@runyard/contract/workers/worker-protocol';
 import type { Logger } from 'pino';
+import { askedHostsOf } from '../egress/asked-hosts.ts';
 import type { Egress, ExecutionEgress } from '../egress/egress.ts';
 import { checkProgram } from '../harnesses/check-program.ts';
 import type { AdoptableSandbox } from '../sandboxes/backend-kind.ts';
 import { lowerLimits, type ReportedLimits, type SandboxLimits, shapedLimits } from '../sandboxes/limits.ts';
-import type { ImageStep, Sandbox, SandboxBackend } from '../sandboxes/sandbox.ts';
+import { type ImageStep, type Sandbox, type SandboxBackend, SandboxError } from '../sandboxes/sandbox.ts';
 import type { Execution } from './execution.ts';
 import { agentLaunch } from './launch.ts';
 import {
@@ -54,11 +55,17 @@ export async function carryOut(
   const launch = agentLaunch(assignment, options.serviceRoot);
   if (!launch.ok) return failureMessage(name, new Error(launch.problem));
   const hosts = assignment.allowed_hosts ?? [];
+  const asked = askedHostsOf(assignment.task.agent_config_snapshot);
+  if (asked.length > 0 && hosts.length > 0 && !isIsolated(backend)) return failureMessage(name, cannotHold(backend));
   const egress =
     hosts.length === 0
       ? undefined
-      : options.egress.ofExecution(hosts, (denied) =>
-          options.send({ type: 'connections_denied', data: { ...name, ...denied } }),
+      : options.egress.ofExecution(
+          hosts,
+          (denied) => options.send({ type: 'connections_denied', data: { ...name, ...denied } }),
+          asked.length === 0
+            ? undefined
+            : { hosts: asked, serviceRoot: options.serviceRoot, runToken: launch.launch.runToken },
         );
   const network = egress && networkToReport(egress, backend);
   let sandbox: Sandbox | undefined;
@@ -186,10 +193,19 @@ const limitsToReport = ({ memoryMb, processes, diskMb }: ReportedLimits): Enviro
   disk_mb: diskMb,
 });
 
+const isIsolated = (backend: SandboxBackend): boolean => backend.describe().features.includes('no-network');
+
+const cannotHold = (backend: SandboxBackend): SandboxError =>
+  new SandboxError(
+    'prepare',
+    'unsupported',
+    `An approval rule of the run names a host, and the sandboxes of this worker (${backend.describe().backend}) are not isolated from the network. Remove the rule, or use a worker with the backend bubblewrap, gvisor or docker.`,
+  );
+
 const networkToReport = ({ policy }: ExecutionEgress, backend: SandboxBackend): SandboxNetwork => ({
   allowed_hosts: policy.allowed.slice(0, maxReportedHosts),
   refused_hosts: policy.refused.slice(0, maxReportedHosts),
-  is_enforced: backend.describe().features.includes('no-network'),
+  is_enforced: isIsolated(backend),
 });
 
 function endedEarly({ name, ending }: Execution): TerminalMessage {

@@ -62,8 +62,8 @@ export function serveRelays(port: MessagePort): void {
     relays.set(id, { ...(await openRelay(socketPath, upstream, uid, own)), token: '' });
   };
 
-  const openProxy = async (id: number, { socketPath, uid, hosts, settings }: ProxyOrder): Promise<void> => {
-    const egress = makeEgress(settings).ofExecution(hosts, (denied) => post({ type: 'denied', id, denied }));
+  const openProxy = async (id: number, { socketPath, uid, hosts, settings, asked }: ProxyOrder): Promise<void> => {
+    const egress = makeEgress(settings).ofExecution(hosts, (denied) => post({ type: 'denied', id, denied }), asked);
     proxies.set(id, { egress, proxy: await egress.open(socketPath, uid) });
   };
 

@@ -7,6 +7,7 @@ import type {
   SessionUpdate,
 } from '@agentclientprotocol/sdk';
 import { protocolVersion } from '../../acp/agent-link.ts';
+import { planOnly } from '../../acp/plan-mode.ts';
 import { newId } from '../../new-id.ts';
 import { type Engine, turnVoice } from './session.ts';
 
@@ -41,6 +42,7 @@ export function ozAgent(engine: Engine, { seesImages }: { seesImages: boolean })
         const end = await engine({
           prompt: text,
           promptWithAnswer: textOf(texts),
+          isPlan: texts.some((block) => block.text.includes(planOnly)),
           files,
           images,
           voice,

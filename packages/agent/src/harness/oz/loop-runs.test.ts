@@ -77,7 +77,7 @@ async function play(tree: RunTree | undefined, signal = new AbortController().si
   });
   const voice = turnVoice(async (update) => void updates.push(update));
   const prompt = 'Do it.';
-  const end = await engine({ prompt, promptWithAnswer: prompt, files: [], images: [], voice, signal });
+  const end = await engine({ prompt, isPlan: false, promptWithAnswer: prompt, files: [], images: [], voice, signal });
   const requests = models.requests.slice(before);
   return {
     end,

@@ -71,6 +71,7 @@ describe.each(Object.keys(providers))('the loop with %s', (provider) => {
         tool: `tool${at}`,
         description: '',
         inputSchema: schemaOf(given),
+        onlyReads: false,
         call: async () => ({ text: '', images: [], failed: false }),
       }));
     const repaired = toolsWith((given) => providerSchema(given).schema);

@@ -52,7 +52,7 @@ type Decision = Omit<NonNullable<AgentTask['decision']>, 'request' | 'follow_up_
 
 function goOn(provider: string, was: { request: Asked; memory: string }, decision: Decision) {
   const after = sandbox(provider, was.memory);
-  after.approvals.begin('ask', { request: was.request, follow_up_id: 'f1', ...decision });
+  after.approvals.begin({ policy: 'ask' }, { request: was.request, follow_up_id: 'f1', ...decision });
   after.approvals.startTurn('s2');
   return after;
 }
@@ -62,7 +62,7 @@ const shell = { name: 'shell', input: { command: 'echo made > made; echo done-$(
 describe.each(Object.keys(providers))('with %s', (provider) => {
   test('the loop in the new sandbox runs an approved call before the later calls and does not repeat the earlier calls', async () => {
     const after = goOn(provider, await left(provider, shell), { decision: 'approve', message: 'mind the cat' });
-    expect(await after.turn('', [], [], 'You had asked.')).toMatchObject({ verdict: { success: true } });
+    expect(await after.turn('', [], [], { answer: 'You had asked.' })).toMatchObject({ verdict: { success: true } });
     expect(resultsTold()).toEqual([
       expect.any(String),
       expect.stringMatching(/^done-42\s+\[The user approved this with the message: mind the cat/),
@@ -75,7 +75,7 @@ describe.each(Object.keys(providers))('with %s', (provider) => {
 
   test('the loop in the new sandbox does not run a denied call and gives the model the reason of the person', async () => {
     const after = goOn(provider, await left(provider, shell), { decision: 'deny', message: 'never' });
-    await after.turn('And then rest.', [], [], 'You had asked.');
+    await after.turn('And then rest.', [], [], { answer: 'You had asked.' });
     expect(existsSync(join(workspace(), 'made'))).toBe(false);
     const { conversation, body } = models.requests.at(-1) ?? {};
     expect(conversation?.prompt).toBe('And then rest.');
@@ -94,7 +94,7 @@ test('the loop in the new sandbox gives the model the answer of a person as the 
 test('the loop in the new sandbox asks again if the person continued the run without a decision', async () => {
   const was = await left(anthropic, shell);
   const after = goOn(anthropic, was, {});
-  const playing = after.turn('', [], [], 'You had asked.');
+  const playing = after.turn('', [], [], { answer: 'You had asked.' });
   const again = await after.asked();
   expect(again.request_id).not.toBe(was.request.request_id);
   expect(again.action?.fingerprint).toBe(was.request.action?.fingerprint);
@@ -117,7 +117,7 @@ test('the loop in the new sandbox records a call as not done if the decision was
   const was = await left(anthropic, shell);
   const other = { ...was, request: { ...was.request, request_id: 'another' } };
   models.script([{ text: ['I see.'] }]);
-  await goOn(anthropic, other, { decision: 'approve' }).turn('Go on.', [], [], 'You had asked. ');
+  await goOn(anthropic, other, { decision: 'approve' }).turn('Go on.', [], [], { answer: 'You had asked. ' });
   expect(existsSync(join(workspace(), 'made'))).toBe(false);
   const requestText = JSON.stringify(models.requests.at(-1)?.body);
   expect(requestText).toContain('not done: the turn ended before the user had answered');

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openTestLoops, results } from '../../../test/loop.ts';
@@ -135,4 +135,16 @@ describe('the loop', () => {
     expect(told.length).toBeLessThan(40_000);
     expect(told).toMatch(/… .* left out …/);
   });
+});
+
+test('a turn with the mode plan offers tools that only read and the shell, and refuses a call of another tool', async () => {
+  models.script([{ toolCalls: [{ name: 'write', input: { path: 'planned', content: 'x' } }] }, { text: ['ok'] }]);
+  const { turn } = engine('anthropic');
+  await turn('Hi.', [], [], { isPlan: true });
+  const offered = models.requests.at(-1)?.conversation?.toolNames ?? [];
+  expect(offered).toEqual(expect.arrayContaining(['shell', 'read', 'search']));
+  expect(offered).not.toEqual(expect.arrayContaining(['write']));
+  expect(offered).not.toEqual(expect.arrayContaining(['edit']));
+  expect(models.requests.at(-1)?.conversation?.toolResults).toEqual([expect.stringContaining('write is refused')]);
+  expect(existsSync(join(workspace(), 'planned'))).toBe(false);
 });

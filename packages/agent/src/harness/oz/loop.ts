@@ -52,6 +52,7 @@ export function modelEngine(options: LoopOptions): Engine {
   const { messages, ...earlier } = readMemory(options.memory);
   /** The calls of the last message, as long as one of these calls waits for a person. The history has no results of these calls yet. */
   let open: OpenCalls | undefined = earlier.open;
+  let isPlanning = false;
   const access = (
     options.open ??
     (() => openModel(model, { connection: options.connection, reasoningLevel: options.reasoningLevel, stallTimeoutMs }))
@@ -66,7 +67,7 @@ export function modelEngine(options: LoopOptions): Engine {
     const request = {
       instructions: instructions({ workspace, root }, basePrompt, about.filter((part) => part !== '').join('\n\n')),
       messages,
-      tools: toolSetOf(tree, mcp),
+      tools: toolSetOf(tree, mcp, isPlanning),
       signal,
     };
     return answerOfModel(access, request, voice, retry, (text) => messages.push({ role: 'assistant', content: text }));
@@ -104,6 +105,7 @@ export function modelEngine(options: LoopOptions): Engine {
       approvals,
       signal,
       mcpTools: ofMcp(),
+      isPlanning,
     };
     const onOpen = (asked: OpenCalls) => {
       open = asked;
@@ -144,8 +146,9 @@ export function modelEngine(options: LoopOptions): Engine {
     forgetOldImages(messages, imageLimits(model).maxTogether);
   }
 
-  return async ({ prompt, promptWithAnswer, files, images, voice, signal }) => {
+  return async ({ prompt, promptWithAnswer, isPlan, files, images, voice, signal }) => {
     let acted = false;
+    isPlanning = isPlan;
     try {
       const tookUp = open !== undefined && (await takeUp(open, voice, signal));
       acted = tookUp;

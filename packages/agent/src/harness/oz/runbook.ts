@@ -198,6 +198,7 @@ async function runBlock(
     }
     await voice.update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress' });
   }
+  options.approvals.resume = blocksAsMarkdown(left);
   let said: Promise<void> = Promise.resolve();
   const marked = await markLines(block, { cwd: options.cwd, env: options.env, signal });
   const script = await scriptArgument(marked?.script ?? block.script);
@@ -219,6 +220,7 @@ async function runBlock(
     await voice.update(commandEnd(toolCallId, result));
     return succeeded(result) ? result : { ...result, failedLine: await marked?.failedLine() };
   } finally {
+    options.approvals.resume = undefined;
     await script.remove();
     await marked?.remove();
   }

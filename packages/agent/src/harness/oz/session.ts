@@ -24,6 +24,8 @@ export type Engine = (turn: {
    * about.
    */
   promptWithAnswer: string;
+  /** True: the turn has the mode `plan`. */
+  isPlan: boolean;
   /** One line for each file of the prompt: path, type, size. */
   files: readonly string[];
   images: readonly TurnImage[];

@@ -5,7 +5,7 @@ import type { StepCall } from './model-step.ts';
 import { commandEnd, commandOutput, type TurnVoice } from './session.ts';
 import { inputFault } from './tools/input-fault.ts';
 import { failedWith, type ToolContext, type ToolOutcome } from './tools/tool.ts';
-import { builtinTools } from './tools/tool-list.ts';
+import { builtinTools, mayPlan } from './tools/tool-list.ts';
 
 /**
  * Runs one tool call of the model and reports its progress. For an invalid call, returns a failed result for the model and throws no error.
@@ -17,7 +17,8 @@ export async function runToolCall(
 ): Promise<ToolOutcome> {
   const { toolCallId } = call;
   const tool = builtinTools.get(call.toolName) ?? context.mcpTools?.get(call.toolName);
-  const valid = call.invalid === undefined && tool !== undefined;
+  const isForbidden = context.isPlanning === true && tool !== undefined && !mayPlan(tool);
+  const valid = call.invalid === undefined && tool !== undefined && !isForbidden;
   const asks = valid && tool.acts !== undefined && context.approvals.policy !== 'auto-approve';
   await voice.update({
     sessionUpdate: 'tool_call',
@@ -29,7 +30,9 @@ export async function runToolCall(
     rawInput: call.input,
   });
   if (!valid) {
-    const reason = (tool && inputFault(tool, call.input)) ?? call.invalid ?? `there is no tool ${call.toolName}`;
+    const reason = isForbidden
+      ? `${tool.name} is refused: the turn has the mode plan, which changes nothing`
+      : ((tool && inputFault(tool, call.input)) ?? call.invalid ?? `there is no tool ${call.toolName}`);
     const outcome = failedWith(firstPart(reason, 4_000));
     await voice.update(textResult(toolCallId, outcome));
     return outcome;

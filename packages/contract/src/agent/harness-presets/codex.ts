@@ -1,7 +1,9 @@
 import type { HarnessPreset, PresetConfiguration } from './preset.ts';
 
+// Tried with 0.166: the policy `untrusted` was removed, and in the modes with Codex's own sandbox, a command that this sandbox cannot start
+// fails without a question.
 const neverAsks =
-  'codex cannot ask a person in the only mode that works inside a sandbox; use auto-approve, or another harness';
+  'codex cannot ask a person in the only mode that works inside a sandbox; use auto-approve, approval_rules about pushes and hosts only, or another harness';
 
 /** `segment` is the part of the forwarder's path that names the provider. */
 const responses = (segment: string): PresetConfiguration => ({

@@ -47,7 +47,8 @@ function present<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K],
 
 /** Returns a configuration with the values of the form. Other members are those of `base`. */
 function configOf(draft: Draft, base: AmbientAgentConfig = {}): AmbientAgentConfig {
-  const { model_id, environment_id, approval_policy, harness, refresh_environment, ...unlimited } = base;
+  const { model_id, environment_id, approval_policy, approval_rules, harness, refresh_environment, ...unlimited } =
+    base;
   const { max_cost_usd, max_duration_minutes, max_turns, skill_spec, ...others } = unlimited;
   return {
     ...others,
@@ -57,6 +58,8 @@ function configOf(draft: Draft, base: AmbientAgentConfig = {}): AmbientAgentConf
       model_id: draft.model,
       environment_id: draft.environment,
       approval_policy: draft.approval,
+      // The policy auto-approve takes no rules.
+      approval_rules: draft.approval === 'ask' || draft.approval === 'auto-deny' ? approval_rules : undefined,
       harness: draft.harness === (harness?.type ?? '') ? harness : { type: draft.harness },
       refresh_environment: draft.isFresh || undefined,
       max_cost_usd: numberOf(draft.cost),

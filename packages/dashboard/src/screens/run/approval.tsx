@@ -59,7 +59,7 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
     return () => clearTimeout(timer);
   }, []);
 
-  const respond = async (answer: { decision?: 'approve' | 'deny'; message?: string }) => {
+  const respond = async (answer: { decision?: 'approve' | 'deny'; allow_for?: 'run'; message?: string }) => {
     if (!isReadable || isSending || !may) return;
     setSending(true);
     setError(undefined);
@@ -175,6 +175,15 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
                   Approve <kbd>{keyText('mod+Enter')}</kbd>
                 </RoleButton>
               )}
+              {!isDenying && asked.rest_of_run !== undefined && (
+                <RoleButton
+                  needs="member"
+                  disabled={disabled}
+                  run={() => void respond({ decision: 'approve', allow_for: 'run' })}
+                >
+                  Approve for the rest of the run
+                </RoleButton>
+              )}
               <RoleButton needs="member" className={`btn ${isDenying ? 'dan' : ''}`} disabled={disabled} run={deny}>
                 {isDenying ? 'Deny' : 'Deny…'}
                 {!isDenying && <kbd>D</kbd>}
@@ -201,6 +210,14 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
               : 'Your role in this team is viewer: a member can answer.'}
           </span>
         </p>
+        {isPermission && (
+          <p className="hint">
+            {asked.enforced_by === undefined
+              ? 'Advice: the agent asks in its own words. A script or an alias can do the same without a question.'
+              : `Enforced: the ${asked.enforced_by} holds this action until you decide, and wrote this request.`}
+            {asked.rest_of_run !== undefined && ` For the rest of the run: ${visible(asked.rest_of_run)}.`}
+          </p>
+        )}
         <Problem error={error} />
       </div>
     </section>

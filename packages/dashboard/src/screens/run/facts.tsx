@@ -74,6 +74,14 @@ export function Facts({
           <Fact name="Harness">{textMember(started, 'harness') ?? config?.harness?.type}</Fact>
           <Fact name="Sandbox">{ready && <Sandbox event={ready} />}</Fact>
           <Fact name="Limits">{config && limitsOf(config)}</Fact>
+          <Fact name={config?.approval_policy === 'auto-deny' ? 'Denies' : 'Asks before'}>
+            {run.approvals?.map(({ text, enforced_by: enforcer }) => (
+              <div key={text}>
+                {visibleText(text)}{' '}
+                <span className="dim small">{enforcer ? `enforced by the ${enforcer}` : 'advice'}</span>
+              </div>
+            ))}
+          </Fact>
           <Fact name="After a turn">{config?.idle_timeout_minutes !== undefined && idleText(config)}</Fact>
           <Fact name="Environment">
             {config?.environment_id && (

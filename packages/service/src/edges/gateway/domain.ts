@@ -6,6 +6,7 @@ import type { ConfigSeal } from '../../platform/secrets/config-seal.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
+import { readApprovalRules, waitForApproval } from '../../runs/executions/held-actions.ts';
 import { readAliveInstances } from '../../runs/executions/lease/heartbeat.ts';
 import { noteClones } from '../../runs/executions/run-tokens/personal-clones.ts';
 import { readCodeHostUser } from '../../runs/executions/run-tokens/present-rights.ts';
@@ -37,7 +38,7 @@ import type { ModelRouting } from './models/route-request.ts';
 
 interface GatewayDomainDeps {
   readonly db: Database;
-  readonly executionDeps: Pick<ExecutionDeps, 'db' | 'timing' | 'secrets' | 'vault'>;
+  readonly executionDeps: Pick<ExecutionDeps, 'db' | 'notices' | 'secrets' | 'timing' | 'vault'>;
   readonly log: GatewayLog;
   readonly models: Models;
   readonly settings: Pick<Settings, 'RUNYARD_CODE_HOST_URL' | 'RUNYARD_ALLOW_PRIVATE_NETWORKS'>;
@@ -128,7 +129,9 @@ export const gatewayDomain = (deps: GatewayDomainDeps): Edge => {
           protectedBranchesOf: (executionId) => readProtectedBranches(db, executionId),
           isAnyBranchFollowed: () => isAnyBranchFollowed(db),
           followedBranchesOf: (pushed) => readFollowedBranches(db, pushed),
-          begin: (session, push) => beginPush(deps.executionDeps, session, push),
+          begin: async (session, push) =>
+            beginPush(deps.executionDeps, session, push, await readApprovalRules(db, session.runId)),
+          answered: (session, id, signal) => waitForApproval(deps.executionDeps, session.runId, id, signal),
           isAtWork: async ({ token }) => (await authenticateRunToken(token)) !== null,
           end: (session, push, numbers, report) => endPush(deps.executionDeps, session, push, numbers, report),
         },

@@ -135,7 +135,7 @@ export const serviceTools: readonly Tool[] = [
     description:
       'Answers the request of a BLOCKED run: `decision` for a permission, `message` for a question. Ask your user first: a permission lets the agent act. Agent keys may answer only where the run allows it.',
     operation: 'sendFollowup',
-    members: ['request_id', 'decision', 'message'],
+    members: ['request_id', 'decision', 'allow_for', 'message'],
     required: ['request_id'],
     effect: 'adds',
   },

@@ -1,6 +1,7 @@
 import type { BlobColumn, DeletedDetail } from '../../platform/domain.ts';
 import type { Queryable, Statement } from '../../platform/store/database/database.ts';
 import { defineStatement, json } from '../../platform/store/database/statement.ts';
+import { deleteHeldActions } from './held-actions.ts';
 
 const column = (prefix: string, name: string): BlobColumn => ({
   prefix,
@@ -46,6 +47,7 @@ const forgetBlobs = defineStatement({
 /** Marks the position up to which the events of these runs are deleted, and detaches the blobs of their executions. */
 export async function deleteExecutionDetail(tx: Queryable, runIds: readonly string[]): Promise<DeletedDetail> {
   await tx.query(markEvents, [runIds]);
+  await deleteHeldActions(tx, runIds);
   const executions = await tx.query(forgetBlobs, [runIds]);
   return { blobKeys: executions.flatMap(({ keys }) => keys.filter((key) => key !== null)), isDone: true };
 }

@@ -1,8 +1,9 @@
 import type { AgentInbox, InboxItem } from '@runyard/contract/agent/agent-protocol';
-import type { Decision } from '@runyard/contract/runs/approvals';
+import type { AgentRequest, AllowFor, Decision } from '@runyard/contract/runs/approvals';
 import type { RunMode } from '@runyard/contract/runs/run-request';
 import { defineStatement, integer, json, nullable, type RowOf, text } from '../../platform/store/database/statement.ts';
 import type { ExecutionDeps } from '../executions/deps.ts';
+import { isLateApproval, waitingHeldActions } from '../executions/held-actions.ts';
 import { renewLeaseByAgent } from '../executions/lease/agent-lease.ts';
 import { isAttempt } from '../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../executions/run-tokens/sessions.ts';
@@ -20,18 +21,22 @@ interface WaitingFollowup {
   /** Id of the request that the follow-up answers. */
   readonly answers: string | null;
   readonly decision: Decision | null;
+  readonly allow_for: AllowFor | null;
+  /** True: it approves a held action that no program tries any more. */
+  readonly late: boolean;
   /** True if the follow-up is for the sandbox of a failed setup. */
   readonly debug: boolean;
   readonly attachments: readonly AttachmentRow[];
 }
 
 /** SQL: the columns from which the inbox of the selected execution is built. They include only follow-ups after the position `after`. */
-const inboxColumns = ({ runId, after }: { readonly runId: string; readonly after: string }): string => `
+const inboxColumns = ({ runId, after, held }: Readonly<Record<'runId' | 'after' | 'held', string>>): string => `
     phase, stop_reason, interrupted_turn, finished_turns, ${askedForChanges(runId)} AS asked,
+      ${waitingHeldActions({ runId, executionId: '$1', after: held })} AS held,
       (SELECT jsonb_agg(jsonb_build_object('id', w.id, 'position', w.position, 'message', w.message, 'mode', w.mode,
-          'debug', w.is_debug, 'answers', w.answers, 'decision', w.decision,
+          'debug', w.is_debug, 'answers', w.answers, 'decision', w.decision, 'allow_for', w.allow_for, 'late', w.is_late,
           'attachments', ${attachmentsOf('a.followup_id = w.id')}) ORDER BY w.position)
-       FROM (SELECT * FROM followups f WHERE f.run_id = ${runId} AND f.execution_id IS NULL AND f.position > ${after}
+       FROM (SELECT *, ${isLateApproval('f')} AS is_late FROM followups f WHERE f.run_id = ${runId} AND f.execution_id IS NULL AND f.position > ${after}
          AND (f.is_debug OR (SELECT r.state FROM runs r WHERE r.id = ${runId}) <> 'FAILED') ORDER BY f.position LIMIT 20) w) AS followups`;
 
 const row = {
@@ -40,6 +45,7 @@ const row = {
   interrupted_turn: nullable(integer),
   finished_turns: integer,
   asked: nullable(integer),
+  held: nullable(json<readonly { readonly number: number; readonly request: AgentRequest }[]>()),
   followups: nullable(json<readonly WaitingFollowup[]>()),
 };
 
@@ -49,15 +55,15 @@ const row = {
  */
 const readInbox = defineStatement({
   name: 'read_inbox_and_renew_lease',
-  text: `${renewLeaseByAgent({ executionId: '$1', leaseSeconds: '$5', tokenHash: '$4' })}
-    RETURNING ${inboxColumns({ runId: '$2', after: '$3' })}`,
+  text: `${renewLeaseByAgent({ executionId: '$1', leaseSeconds: '$6', tokenHash: '$4' })}
+    RETURNING ${inboxColumns({ runId: '$2', after: '$3', held: '$5' })}`,
   row,
 });
 
 /** Reads the inbox and writes nothing, because the lease was renewed a moment ago and each event of the run causes such a read. */
 const readInboxAgain = defineStatement({
   name: 'read_inbox',
-  text: `SELECT ${inboxColumns({ runId: '$2', after: '$3' })}
+  text: `SELECT ${inboxColumns({ runId: '$2', after: '$3', held: '$5' })}
     FROM executions e WHERE e.id = $1 AND ${isAttempt('e', '$4')}`,
   row,
 });
@@ -71,6 +77,8 @@ interface InboxPosition {
   readonly after: number;
   /** Number of the last turn that the agent was asked to interrupt. */
   readonly interrupted: number;
+  /** Number of the last held action that the agent received; undefined: the agent does not ask about held actions. */
+  readonly held?: number | undefined;
   /** Number of the last request for changed files that the agent received; undefined: the agent does not report changed files. */
   readonly changes?: number | undefined;
 }
@@ -82,13 +90,17 @@ function itemsOf(row: RowOf<typeof readInbox>, { interrupted, changes }: InboxPo
   if (turn !== null && turn > interrupted && turn > row.finished_turns) items.push({ type: 'interrupt', turn });
   if (row.asked !== null && changes !== undefined && row.asked > changes)
     items.push({ type: 'changes', asked: row.asked });
-  for (const { mode, attachments, answers, decision, debug, ...followup } of row.followups ?? []) {
+  for (const held of row.held ?? []) items.push({ type: 'held', ...held });
+  for (const { mode, attachments, answers, decision, allow_for: allowFor, debug, late, ...followup } of row.followups ??
+    []) {
     items.push({
       type: 'follow_up',
       ...followup,
       ...(mode ? { mode } : {}),
       ...(answers ? { answers } : {}),
       ...(decision ? { decision } : {}),
+      ...(allowFor ? { allow_for: allowFor } : {}),
+      ...(late ? { late } : {}),
       ...(debug ? { debug } : {}),
       ...(attachments.length > 0 ? { attachments: attachments.map(agentAttachment) } : {}),
     });
@@ -107,7 +119,7 @@ export async function waitForInbox(
   waitMs: number,
   signal: AbortSignal,
 ): Promise<AgentInbox | 'superseded'> {
-  const values = [session.executionId, session.runId, position.after, session.tokenHash];
+  const values = [session.executionId, session.runId, position.after, session.tokenHash, position.held ?? null];
   let isFirst = true;
   const inbox = await waitForRuns(deps.notices, { runIds: () => [session.runId], waitMs, signal, restMs }, async () => {
     const [row] = isFirst

@@ -7,10 +7,11 @@ import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../executions/deps.ts';
-import { supersededAttempt } from '../executions/run-tokens/attempt.ts';
+import { AttemptOver, stoppingAttempt, supersededAttempt } from '../executions/run-tokens/attempt.ts';
 import { serveRun } from '../executions/run-tokens/sessions.ts';
 import { applyAgentEvents } from './events/apply-agent-events.ts';
 import { finishTask, finishTaskWithEvents, reportExit } from './finish/finish-task.ts';
+import { holdConnection } from './hold-connection.ts';
 import { waitForInbox } from './inbox.ts';
 import { resolveTask } from './task/resolve-task.ts';
 
@@ -83,6 +84,15 @@ export const harnessRoutes = (deps: HarnessRouteDeps): readonly ServedRoute[] =>
     serveRun(routes.readInbox, async ({ session, query, waiting }) => {
       const outcome = await waitForInbox(executionDeps, session, query, query.wait_ms, waiting());
       return outcome === 'superseded' ? supersededAttempt() : outcome;
+    }),
+
+    serveRun(routes.holdConnection, async ({ session, body, waiting }) => {
+      try {
+        return { decision: await holdConnection(executionDeps, session, body, waiting()) };
+      } catch (error) {
+        if (error instanceof AttemptOver) return error.why === 'stopping' ? stoppingAttempt() : supersededAttempt();
+        throw error;
+      }
     }),
 
     serveRun(routes.finishTask, async ({ session, body }) =>

@@ -19,13 +19,17 @@ export function mcpTools(tools: readonly McpTool[], images: ImageLimits | undefi
   return new Map(tools.map((each) => [each.name, mcpTool(each, images)]));
 }
 
-function mcpTool({ name, server, tool, description, inputSchema, call }: McpTool, limits: ImageLimits | undefined) {
+function mcpTool(
+  { name, server, tool, description, inputSchema, onlyReads, call }: McpTool,
+  limits: ImageLimits | undefined,
+) {
   return {
     ...defineTool({
       name,
       description: `Tool ${shorten(tool, 100)} of the MCP server ${shorten(server, 100)}, which describes it so: ${description}`,
       kind: 'other',
       acts: { category: 'integration' },
+      onlyReads,
       schema: z.unknown(),
       title: (input) => shorten(`${server}: ${tool} ${JSON.stringify(input) ?? ''}`, 2_000),
       run: async (input, { signal }) => {

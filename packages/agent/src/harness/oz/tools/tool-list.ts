@@ -27,15 +27,27 @@ const tools = [
 export const builtinTools: ReadonlyMap<string, BuiltinTool> = new Map(tools.map((each) => [each.name, each]));
 
 /**
+ * Returns whether a turn with the mode `plan` has the tool: it only reads, or it is the tool for commands, whose changes stop the turn.
+ */
+export const mayPlan = (tool: BuiltinTool): boolean =>
+  tool.acts === undefined || tool.onlyReads === true || tool === shellTool;
+
+/**
  * Returns the tools for the model. The tools have no `execute`, so the SDK ends a step at its tool calls. The loop then runs these calls.
  */
-export const toolSetOf = (tree: RunTree | undefined, mcpTools: ReadonlyMap<string, BuiltinTool>): ToolSet =>
+export const toolSetOf = (
+  tree: RunTree | undefined,
+  mcpTools: ReadonlyMap<string, BuiltinTool>,
+  isPlanning: boolean,
+): ToolSet =>
   Object.fromEntries(
-    [...mcpTools.values(), ...tools.filter((each) => isOffered(each, tree))].map((each) => [
-      each.name,
-      tool({
-        description: each.description,
-        inputSchema: each.inputSchema === undefined ? each.schema : jsonSchema(each.inputSchema),
-      }),
-    ]),
+    [...mcpTools.values(), ...tools.filter((each) => isOffered(each, tree))]
+      .filter((each) => !isPlanning || mayPlan(each))
+      .map((each) => [
+        each.name,
+        tool({
+          description: each.description,
+          inputSchema: each.inputSchema === undefined ? each.schema : jsonSchema(each.inputSchema),
+        }),
+      ]),
   );

@@ -26,6 +26,8 @@ export interface ToolContext {
   /** Tools of MCP servers by name. */
   mcpTools?: ReadonlyMap<string, BuiltinTool> | undefined;
   approvals: Pick<Approvals, 'policy' | 'ask'>;
+  /** True: the turn has the mode `plan`. */
+  isPlanning?: boolean;
   /**
    * Runs a function that may wait for a person. A tool call may use `waiting` only once. The function must pass `beforeAsked` to its
    * approval request. If the tool call is aborted during the wait, it has had no effect yet.
@@ -48,6 +50,8 @@ interface ToolDefinition<I> {
   kind: ToolKind;
   /** Present if the tool runs a command or changes something. The policy of the run may then require that a person approves the call. */
   acts?: { category: ActionCategory };
+  /** True: the tool changes nothing, although it acts, such as a tool of an MCP server that the server marks as read-only. */
+  onlyReads?: boolean;
   schema: z.ZodType<I>;
   /** Returns one line about the call for a person. */
   title: (input: I) => string;

@@ -59,6 +59,7 @@ const pushes: PushRecord = {
     const refusals = decidePush({ ...push, own: new Map() });
     return refusals.size > 0 ? { kind: 'refused', refusals } : { kind: 'forward', numbers: [] };
   },
+  answered: async () => undefined,
   isAtWork: async () => true,
   end: async () => {},
 };

@@ -1,3 +1,4 @@
+import { waitingHeader } from '@runyard/contract/agent/agent-protocol';
 import type { Repository } from '@runyard/contract/environments/repositories';
 import { maxGitRequestsAtOnce, maxPushBytes } from '@runyard/contract/limits';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -138,10 +139,11 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
     const base = codeHostUrl(deps.codeHostUrl, wanted.repository);
     const { raw } = admitted.request;
     const limit = deps.maxPushBytes ?? maxPushBytes;
-    const refuse = ({ status, contentType, body, why }: AnsweredPush): void => {
+    const refuse = ({ status, contentType, body, why, isWaiting }: AnsweredPush): void => {
       if (reply.raw.destroyed) return;
       deps.log.info({ ...fields, status, why }, 'push refused');
-      const headers = { ...admitted.ownHeaders, 'content-type': contentType, connection: 'close' };
+      const waiting = isWaiting ? { [waitingHeader]: 'waiting' } : {};
+      const headers = { ...admitted.ownHeaders, ...waiting, 'content-type': contentType, connection: 'close' };
       reply.raw.writeHead(status, headers).end(body);
     };
     const asked = { session: holder, repository: wanted.repository, base, chosen, request: raw, limit, signal };

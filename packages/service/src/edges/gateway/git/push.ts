@@ -23,6 +23,8 @@ export interface PushRecord extends FollowedBranches {
   protectedBranchesOf(executionId: string): Promise<readonly string[]>;
   /** Decides whether a push is allowed, and records the decision. Throws `AttemptOver`, `TooManyChanges`. */
   begin(session: RunSession, push: Push): Promise<BegunPush>;
+  /** Waits for a person's decision about a push. Returns false if the push was denied; undefined if there is no answer yet. */
+  answered(session: RunSession, id: string, signal: AbortSignal): Promise<boolean | undefined>;
   /** Returns false if the run has ended or is stopping. */
   isAtWork(session: RunSession): Promise<boolean>;
   /** Records the answer of the code host. */
@@ -49,6 +51,8 @@ export interface AnsweredPush {
   readonly body: Buffer | string;
   /** For the log. */
   readonly why: string;
+  /** True: a person has not decided about the push yet. */
+  readonly isWaiting?: boolean;
 }
 
 /** A push that is forwarded to the code host. Exactly one of its functions is called, once. */
@@ -99,6 +103,8 @@ const plain = (status: number, message: string): AnsweredPush => ({
 });
 
 const runOver = 'the run has ended or is stopping';
+const notAnswered =
+  'a person has to approve this push, and has not answered yet: run the same git push again, or end the turn; the run continues with the answer';
 const withdrawn = 'the run may not use the credential of this repository any more';
 
 /**
@@ -207,7 +213,13 @@ export async function admitPush(
     return (await isWithdrawn()) ? withdrawn : await followed.findChange();
   };
   try {
-    const begun = await pushes.begin(session, push);
+    let begun = await pushes.begin(session, push);
+    if (begun.kind === 'waiting') {
+      const isApproved = await pushes.answered(session, begun.id, signal);
+      if (isApproved === false) return await refuseAll('a person denied this push');
+      if (isApproved === true) begun = await pushes.begin(session, push);
+    }
+    if (begun.kind === 'waiting') return { ...(await refuseAll(notAnswered)), isWaiting: true };
     if (begun.kind === 'refused') return await refuse(begun.refusals, [...begun.refusals.values()].join('; '));
     return forward((report) => pushes.end(session, push, begun.numbers, report), findStop);
   } catch (error) {

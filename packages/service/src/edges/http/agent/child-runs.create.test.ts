@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { at, children, nesting, testChildRuns } from '../../../../test/child-runs.ts';
 import { openTestService } from '../../../../test/service.ts';
+import { releaseChildren } from '../../../runs/executions/queue/release-children.ts';
 
 const service = await openTestService();
 
@@ -48,6 +49,19 @@ describe('POST child-runs answers', () => {
     expect(await policyOf('auto-deny', 'ask')).toBe('auto-deny');
     expect(await policyOf(undefined, 'ask')).toBe('ask');
     expect(await policyOf(undefined, undefined)).toBeUndefined();
+  });
+
+  test('200, and the child has the approval rules of its parent besides its own, or asks about everything as its parent does', async () => {
+    const rulesOf = async (parent: object, own: object) => {
+      const { runToken } = await orchestrator({ config: { approval_policy: 'ask', ...parent } });
+      const item = await run(await startChild(runToken, { config: own }));
+      return (item.agent_config as { approval_rules?: object[] }).approval_rules;
+    };
+    const [push, host] = [{ push: '*' }, { host: 'api.example.com' }];
+    const asks = { approval_policy: 'ask' };
+    expect(await rulesOf({ approval_rules: [push] }, { approval_policy: 'auto-approve' })).toEqual([push]);
+    expect(await rulesOf({ approval_rules: [push] }, { ...asks, approval_rules: [host] })).toEqual([push, host]);
+    expect(await rulesOf({}, { ...asks, approval_rules: [host] })).toBeUndefined();
   });
 
   test('200 with the same run to requests with the same Idempotency-Key, also concurrently; 409 with another body', async () => {
@@ -113,17 +127,55 @@ describe('POST child-runs answers', () => {
     await service.problem(400, 'POST', children, { key: runToken, body: { prompt: 'a' } });
   });
 
-  test('409 for one live child too many, also concurrently, and 200 after a child has ended', async () => {
-    const { runToken: key } = await orchestrator({ config: { child_runs: { enabled: true, max_live: 2 } } });
-    const ask = () =>
-      service.request<{ run_id: string; detail: string }>('POST', children, { key, body: { prompt: 'a' } });
-    const answers = await Promise.all(Array.from({ length: 12 }, ask));
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
-    expect(answers.filter(({ status }) => status === 409)).toHaveLength(10);
-    expect(answers.find(({ status }) => status === 409)?.body.detail).toContain('Await or cancel some first');
-    const first = answers.find(({ status }) => status === 200)?.body.run_id ?? '';
-    await service.request('POST', `${children}/${first}/cancel`, { key });
-    expect((await ask()).status).toBe(200);
+  test('200 for children above max_live, also concurrently: they wait, and start in order when others have ended', async () => {
+    const lead = await orchestrator({ config: { child_runs: { enabled: true, max_live: 2 } } });
+    const { db, executionDeps } = service.deps;
+    await db.query("UPDATE executions SET pool = 'elsewhere' WHERE phase = 'queued'");
+    const start = () =>
+      service.request<{ run_id: string }>('POST', children, { key: lead.runToken, body: { prompt: 'a' } });
+    const answers = await Promise.all(Array.from({ length: 6 }, start));
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 6 }, () => 200));
+    const states = async () =>
+      (
+        await db.query<{ run_id: string; waits: boolean }>(
+          `SELECT e.run_id, e.waits_for_place AS waits FROM executions e JOIN runs r ON r.id = e.run_id
+           WHERE r.parent_run_id = $1 AND r.state = 'QUEUED' ORDER BY e.id`,
+          [lead.runId],
+        )
+      ).map(({ run_id, waits }) => `${run_id} ${waits ? 'waits' : 'may start'}`);
+    const before = await states();
+    expect(before.filter((each) => each.endsWith('may start'))).toHaveLength(2);
+    const waiting = before.find((each) => each.endsWith('waits'))?.split(' ')[0] ?? '';
+    expect(await run(waiting)).toMatchObject({
+      state: 'QUEUED',
+      status_message: { message: expect.stringContaining('child_runs.max_live') },
+    });
+    const begun = [await service.assignNext(), await service.assignNext()];
+    expect(begun.every((each) => each !== null)).toBe(true);
+    expect(await service.assignNext(), 'no third child starts').toBeNull();
+
+    await Promise.all([1, 2, 3].map(() => releaseChildren(executionDeps)));
+    expect(await service.assignNext(), 'no place is free yet').toBeNull();
+    for (const each of begun) await db.query("UPDATE runs SET state = 'SUCCEEDED' WHERE id = $1", [each?.runId]);
+    await Promise.all([1, 2, 3].map(() => releaseChildren(executionDeps)));
+    expect((await states()).filter((each) => each.endsWith('may start'))).toEqual(
+      before
+        .filter((each) => each.endsWith('waits'))
+        .slice(0, 2)
+        .map((each) => each.replace('waits', 'may start')),
+    );
+  });
+
+  test('a child that waits for a place is cancelled at once, and starts if its parent was deleted', async () => {
+    const lead = await orchestrator({ config: { child_runs: { enabled: true, max_live: 1 } } });
+    const ask = async () => await startChild(lead.runToken);
+    await ask();
+    const [second, third] = [await ask(), await ask()];
+    expect((await service.request('POST', `/agent/runs/${second}/cancel`)).status).toBe(200);
+    expect((await run(second)).state).toBe('CANCELLED');
+    await service.deps.db.query('UPDATE runs SET parent_run_id = NULL WHERE id = $1', [third]);
+    await releaseChildren(service.deps.executionDeps);
+    expect((await service.claimRun(third)).runId).toBe(third);
   });
 
   test('409 for 100 live runs in the tree', async () => {

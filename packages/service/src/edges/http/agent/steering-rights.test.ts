@@ -256,7 +256,8 @@ test('a configuration of somebody who left the team chooses no model and loosens
 
 test('the text of somebody who left the team does not loosen the approvals and limits of earlier revisions, until a person accepts it', async () => {
   const leaver = await newPerson(service, team, 'member');
-  const strict = { approval_policy: 'ask', max_turns: 3, max_cost_usd: 1 };
+  const approval_rules = [{ push: '*' }, { host: 'api.example.com' }];
+  const strict = { approval_policy: 'ask', approval_rules, max_turns: 3, max_cost_usd: 1 };
   const { create, makeDue, fires } = testSchedules(service);
   const schedule = await create({ agent_config: strict }, owner.key);
   const body = { ...aSchedule, agent_config: { approval_policy: 'auto-approve', max_turns: 50 } };

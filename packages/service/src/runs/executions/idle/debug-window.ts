@@ -5,6 +5,7 @@
  */
 
 import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
+import type { HeldBy } from '@runyard/contract/runs/approval-rules';
 import type { AgentRequest, BlockedOn } from '@runyard/contract/runs/approvals';
 import { shorten } from '@runyard/contract/wire/shorten';
 import type { Queryable } from '../../../platform/store/database/database.ts';
@@ -13,6 +14,7 @@ import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { mayUse } from '../../../team/environments/may-use.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { queueChannel, runChannel } from '../notices.ts';
+import { isPlanning } from '../plan-mode.ts';
 import { fromNow } from '../time.ts';
 import { appendQuestionOfFailedRun } from '../timeline/timeline.ts';
 import { block } from '../transitions/transitions.ts';
@@ -21,7 +23,13 @@ import { block } from '../transitions/transitions.ts';
  * The JSON of `runs.open_request` and `executions.debug_request`. It includes the parts of the request that only an agent needs, to
  * continue in another sandbox.
  */
-export type OpenRequest = AgentRequest & { readonly asked_at: string };
+export type OpenRequest = AgentRequest & {
+  readonly asked_at: string;
+  /** The part of the service that holds the action until the answer. Only the service sets this member. */
+  readonly held?: HeldBy;
+  /** Present if the agent asked in a turn with this mode. The answer continues the turn, so it has the same mode. */
+  readonly mode?: 'plan';
+};
 
 const maxSentence = 400;
 
@@ -43,13 +51,15 @@ function noticeOf({ kind, title, action }: Pick<AgentRequest, 'kind' | 'title' |
 
 /** Returns the request as the API shows it, without the parts that only the agent needs. */
 export function blockedOn(request: OpenRequest): BlockedOn {
-  const { request_id, kind, title, options, action, asked_at } = request;
+  const { request_id, kind, title, options, action, asked_at, rest_of_run: restOfRun, held } = request;
   return {
     request_id,
     kind,
     title,
     ...(options ? { options } : {}),
     ...(action ? { action: { name: action.name, category: action.category, input: action.input } } : {}),
+    ...(restOfRun === undefined ? {} : { rest_of_run: restOfRun }),
+    ...(held ? { enforced_by: held } : {}),
     asked_at,
   };
 }
@@ -69,7 +79,8 @@ export async function blockRun(
     readonly idleSeconds: number | null;
   },
 ): Promise<boolean> {
-  const { runId, executionId, request } = input;
+  const { runId, executionId } = input;
+  const request = { ...input.request, ...((await isPlanning(tx, executionId)) ? { mode: 'plan' as const } : {}) };
   const message = noticeOf(request);
   const payload = { message, request: blockedOn(request) };
   const isBlocked = await block(tx, {

@@ -64,7 +64,7 @@ export interface Assignment {
  * 0`, the planner would evaluate the last condition for all queued executions at once.
  */
 const mayGo = (e: string): string => `
-  ${e}.phase = 'queued' AND ${e}.pool = $1 AND ${e}.available_at <= clock_timestamp() AND ($9::boolean OR ${e}.image IS NULL)
+  ${e}.phase = 'queued' AND ${e}.pool = $1 AND ${e}.available_at <= clock_timestamp() AND NOT ${e}.waits_for_place AND ($9::boolean OR ${e}.image IS NULL)
   AND ${e}.depth >= $10::int
   AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = ${e}.run_id AND o.number < ${e}.number AND o.phase <> 'ended' OFFSET 0)`;
 
@@ -148,7 +148,7 @@ const assignStatement = defineStatement({
 /** Finds a queued execution whose pause before a retry is over. */
 export const queuedExecutions = defineStatement({
   name: 'find_queued_execution',
-  text: `SELECT FROM executions WHERE phase = 'queued' AND available_at <= clock_timestamp() LIMIT 1`,
+  text: `SELECT FROM executions WHERE phase = 'queued' AND available_at <= clock_timestamp() AND NOT waits_for_place LIMIT 1`,
   row: {},
 });
 

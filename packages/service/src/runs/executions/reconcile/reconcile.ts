@@ -62,7 +62,7 @@ const waitedTooLong = defineStatement({
   text: `
     SELECT e.run_id, e.id AS execution_id, e.pool, t.queue_ttl_hours AS hours
     FROM executions e JOIN teams t ON t.id = e.team_id
-    WHERE e.phase = 'queued' AND e.queued_at < clock_timestamp() - make_interval(hours => t.queue_ttl_hours) LIMIT ${sweepLimit}`,
+    WHERE e.phase = 'queued' AND NOT e.waits_for_place AND e.queued_at < clock_timestamp() - make_interval(hours => t.queue_ttl_hours) LIMIT ${sweepLimit}`,
   row: { run_id: uuid, execution_id: uuid, pool: text(), hours: integer },
 });
 

@@ -32,7 +32,7 @@ const readFacts = defineStatement({
   name: 'read_waits',
   text: `
     WITH waiting AS MATERIALIZED (
-      SELECT r.id AS run_id, r.state, e.id, e.number, e.pool, e.available_at, e.worker_id, e.sandbox, e.idle_until, e.image, e.depth,
+      SELECT r.id AS run_id, r.state, e.id, e.number, e.pool, e.available_at, e.worker_id, e.sandbox, e.idle_until, e.image, e.depth, e.waits_for_place,
         r.worker_host, r.execution_location, r.source
       FROM unnest($2::uuid[]) AS asked (id) JOIN runs r ON r.id = asked.id JOIN executions e ON e.id = r.current_execution_id
       WHERE r.team_id = $1
@@ -55,7 +55,7 @@ const readFacts = defineStatement({
           SELECT count(*) AS count FROM executions b WHERE b.connection_id = c.id AND b.phase IN ${slotPhases}) live WHERE ${servesPool('c', 'p.pool', '$1')}
       ) c
     )
-    SELECT w.run_id, w.state, w.pool, extract(epoch FROM w.available_at - clock_timestamp())::float8 AS pause_seconds,
+    SELECT w.run_id, w.state, w.pool, extract(epoch FROM w.available_at - clock_timestamp())::float8 AS pause_seconds, w.waits_for_place,
       EXISTS (SELECT FROM executions o WHERE o.run_id = w.run_id AND o.number < w.number AND o.phase <> 'ended') AS has_older,
       team.team_taken, team.team_live, team.team_limit, w.depth, coalesce(pools.least_depth, 0) AS least_depth, coalesce(pools.workers, 0) AS workers, coalesce(pools.leaving_workers, 0) AS leaving_workers,
       w.image, coalesce(pools.image_workers, 0) AS image_workers, coalesce(pools.public_workers, 0) AS public_workers, coalesce(pools.slots, 0) AS slots, coalesce(pools.slots_taken, 0) AS slots_taken, w.worker_id, w.sandbox IS NOT NULL AS has_sandbox,
@@ -71,6 +71,7 @@ const readFacts = defineStatement({
     state: text<RunState>(),
     pool: text(),
     pause_seconds: float,
+    waits_for_place: boolean,
     has_older: boolean,
     team_taken: integer,
     team_live: integer,

@@ -14,6 +14,7 @@ import { redactorOf } from '../../../team/redaction/agent-text.ts';
 import type { HeldTexts } from '../../../team/redaction/redact-events.ts';
 import { readLastStepId } from '../../conversations/stored-events.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
+import { withHeldActions } from '../../executions/held-actions.ts';
 import { blockRun } from '../../executions/idle/debug-window.ts';
 import { isAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
@@ -84,7 +85,7 @@ export async function applyAgentEventsWithin(
   const { phase, last_agent_seq: lastSeq, redaction_tails: heldTexts } = row;
   const room = await readTeamRoom(deps, tx, session.teamId);
   const plan = planAgentEvents({
-    events: await nameDeciders(tx, session, events),
+    events: await withHeldActions(tx, runId, await nameDeciders(tx, session, events)),
     execution: { phase, lastSeq, heldTexts },
     run: row,
     limits: deps.limits,

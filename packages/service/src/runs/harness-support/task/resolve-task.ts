@@ -20,6 +20,7 @@ import type { RunSkill } from '../../../team/skills/of-run.ts';
 import { readEarlierConversation } from '../../conversations/earlier-conversation.ts';
 import type { EnterRead } from '../../conversations/read.ts';
 import type { ExecutionTiming } from '../../executions/deps.ts';
+import { readAllowedForRun } from '../../executions/held-actions.ts';
 import { claimForAgent } from '../../executions/lease/agent-lease.ts';
 import { noteClones, readPersonalClones } from '../../executions/run-tokens/personal-clones.ts';
 import { readCodeHostUser, readPresentContents } from '../../executions/run-tokens/present-rights.ts';
@@ -184,6 +185,7 @@ export async function resolveTask(
       })
     : {};
   if (earlier === 'busy') return { kind: 'busy', detail: 'Too many long conversations are being read.' };
+  const allowed = row.config.approval_policy === 'ask' ? await readAllowedForRun(db, session.runId) : [];
   const isRunbook = findHarness(row.harness)?.isBuiltIn === true && model === undefined;
   const firstPrompt = row.prompt.trim() === '' ? promptOfSkill(skills.skills, isRunbook) : row.prompt;
   const { prompt, mode, answer } = firstTurnOf({ ...row, prompt: firstPrompt }, followups);
@@ -204,6 +206,7 @@ export async function resolveTask(
     ...lossOf(row, restorable, earlier.record),
     ...(row.ended_as === null ? {} : { ended_as: row.ended_as }),
     ...(answer ? { decision: decisionOf(answer) } : {}),
+    ...(allowed.length > 0 ? { allowed: [...allowed] } : {}),
     ...membersOfSkills(skills.skills, mcp.config),
     ...(mcp.servers.length === 0 ? {} : { mcp_servers: [...mcp.servers] }),
     attachments: await attachmentsOfTask(db, session, row, { isRestored, beginsAnew: ofRun?.kind === 'changes' }),
@@ -269,7 +272,7 @@ function firstTurnOf(row: TaskRow, followups: readonly JoinedFollowup[]) {
   const parts = (isContinued ? messages : [row.prompt, ...messages]).filter((part) => part.trim() !== '');
   // The mode "plan" of a run applies only to the run's own prompt. A follow-up that asks for a plan has this mode itself.
   const modeOfRun = isContinued && row.mode === 'plan' ? null : row.mode;
-  const mode = followups.findLast((followup) => followup.mode !== null)?.mode ?? modeOfRun;
+  const mode = followups.findLast((followup) => followup.mode !== null)?.mode ?? answer?.request?.mode ?? modeOfRun;
   return { prompt: parts.join('\n\n') || (answer ? '' : 'Continue.'), mode, answer };
 }
 
@@ -296,7 +299,7 @@ async function attachmentsOfTask(
 /** Returns the request that the agent made to a person in an earlier sandbox, and the answer to this request. */
 function decisionOf({ id, message, decision, request }: JoinedFollowup): AgentTask['decision'] {
   if (request === null) return undefined;
-  const { asked_at: _, ...withoutTime } = request;
+  const { asked_at: _, held: _held, mode: _mode, ...withoutTime } = request;
   return {
     request: withoutTime,
     follow_up_id: id,

@@ -8,6 +8,7 @@ import { recordChange } from '../../../team/access/audit/record.ts';
 import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
 import { readDefaultBranch } from '../../../team/code-hosts/default-branch.ts';
 import { type ServiceSecrets, withoutSecrets } from '../../../team/redaction/agent-text.ts';
+import { isPlanning, planChangesNothing } from '../../executions/plan-mode.ts';
 import { AttemptOver } from '../../executions/run-tokens/attempt.ts';
 import { readCodeHostUser } from '../../executions/run-tokens/present-rights.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
@@ -45,6 +46,8 @@ export async function openPullRequest(
   request: OpenPullRequest,
   signal: AbortSignal,
 ): Promise<OpenedPullRequest> {
+  if (await isPlanning(deps.db, session.executionId))
+    return { kind: 'refused', message: `No pull request was opened: ${planChangesNothing}.` };
   // Requests of the same run are handled one after another, so that concurrent requests cannot exceed the limit of the run.
   const lease = { name: `pull-request/${session.runId}`, most: 1 };
   const opened = await whileLeased(deps.db, lease, () => openNext(deps, session, request, signal));

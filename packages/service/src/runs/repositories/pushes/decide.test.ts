@@ -1,5 +1,6 @@
+import { matchesPattern } from '@runyard/contract/wire/matches-pattern';
 import { describe, expect, it } from 'vitest';
-import { decidePush, matchesPattern } from './decide.ts';
+import { decidePush } from './decide.ts';
 
 const none = '0'.repeat(40);
 const a = 'a'.repeat(40);

@@ -1,4 +1,5 @@
 import { maxBranchesOfPush } from '@runyard/contract/limits';
+import { folded, matchesPattern } from '@runyard/contract/wire/matches-pattern';
 import { misleadingName, skeletonOf } from './branch-names.ts';
 import { type Commits, descendsFrom } from './leading-commits.ts';
 import { isNone, type PushCommand } from './read-commands.ts';
@@ -31,28 +32,6 @@ const instead = 'push to another branch and open a pull request';
 /** Returns the short name of a branch; undefined if the ref is not a branch. */
 export const branchOf = (ref: string): string | undefined =>
   ref.startsWith(heads) ? ref.slice(heads.length) : undefined;
-
-/**
- * Returns the same text for two names that mean the same branch on some code hosts, because their file systems ignore case and Unicode
- * normal forms.
- */
-const folded = (name: string): string => name.normalize('NFC').toLowerCase();
-
-/** Returns whether the pattern matches the branch name; `*` matches any text. */
-export function matchesPattern(pattern: string, name: string): boolean {
-  const [first = '', ...parts] = folded(pattern).split('*');
-  const text = folded(name);
-  const last = parts.pop();
-  if (last === undefined) return text === first;
-  if (!text.startsWith(first) || text.length < first.length + last.length || !text.endsWith(last)) return false;
-  let at = first.length;
-  for (const part of parts) {
-    const found = text.indexOf(part, at);
-    if (found < 0) return false;
-    at = found + part.length;
-  }
-  return at <= text.length - last.length;
-}
 
 /**
  * Push options are dangerous: with `merge_request.auto_merge`, GitLab merges a branch; with `repo.private=false`, Gitea and Forgejo make a

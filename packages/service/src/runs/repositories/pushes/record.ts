@@ -1,14 +1,19 @@
 /** Records the pushes of a run in a table, in the run's timeline, and in the audit log of the run's team. */
 import type { Repository } from '@runyard/contract/environments/repositories';
 import { maxBranchesOfPush, maxPushedBranches, maxRefusedPushesShown } from '@runyard/contract/limits';
+import type { ApprovalRule } from '@runyard/contract/runs/approval-rules';
+import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, text } from '../../../platform/store/database/statement.ts';
 import { recordChange } from '../../../team/access/audit/record.ts';
 import { type ServiceSecrets, withoutSecrets } from '../../../team/redaction/agent-text.ts';
+import { takeApproval } from '../../executions/held-actions.ts';
+import { isPlanning, planChangesNothing } from '../../executions/plan-mode.ts';
 import { lockWorkingAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { appendTimelineEvent } from '../../executions/timeline/timeline.ts';
 import { branchOf, decidePush, type PushFacts, type Refusals } from './decide.ts';
+import { heldPushOf } from './held-push.ts';
 import { isNone, type PushCommand } from './read-commands.ts';
 import type { HostReport } from './report-status.ts';
 
@@ -17,13 +22,20 @@ export interface Push extends Omit<PushFacts, 'own'> {
   readonly repository: Repository;
 }
 
+/** Approvals of the run that a push may need. */
+interface PushApprovals {
+  readonly policy: ApprovalPolicy | undefined;
+  readonly rules: readonly ApprovalRule[];
+}
+
 /**
  * `forward`: the gateway may forward the push, which is recorded as sent; `numbers` are the numbers of its branches in the record.
- * `refused`: the gateway must forward nothing.
+ * `refused`: the gateway must forward nothing. `waiting`: a person has to approve the push; `id` is the id of the request.
  */
 export type BegunPush =
   | { readonly kind: 'forward'; readonly numbers: readonly number[] }
-  | { readonly kind: 'refused'; readonly refusals: Refusals };
+  | { readonly kind: 'refused'; readonly refusals: Refusals }
+  | { readonly kind: 'waiting'; readonly id: string };
 
 const readCounts = defineStatement({
   name: 'count_pushed_branches',
@@ -108,6 +120,7 @@ export async function beginPush(
   { db, ...service }: ServiceSecrets & { readonly db: Database },
   session: RunSession,
   push: Push,
+  { policy, rules }: PushApprovals = { policy: undefined, rules: [] },
 ): Promise<BegunPush> {
   return await db.transaction(async (tx) => {
     await lockWorkingAttempt(tx, session);
@@ -117,7 +130,15 @@ export async function beginPush(
       const reason = `the run has pushed ${maxPushedBranches} times, as often as a run can`;
       return { kind: 'refused', refusals: new Map(commands.map(({ ref }) => [ref, reason])) };
     }
-    const refusals = decidePush({ ...push, own: await readOwn(tx, session.runId, push) });
+    let refusals: Refusals = (await isPlanning(tx, session.executionId))
+      ? new Map(commands.map(({ ref }) => [ref, planChangesNothing]))
+      : decidePush({ ...push, own: await readOwn(tx, session.runId, push) });
+    const held = refusals.size === 0 ? heldPushOf(rules, push) : undefined;
+    if (held !== undefined) {
+      const taken = await takeApproval(tx, session, policy, withoutSecrets(service, session, held));
+      if (taken.kind === 'waiting') return taken;
+      if (taken.kind === 'refused') refusals = new Map(commands.map(({ ref }) => [ref, taken.reason]));
+    }
     const result = refusals.size > 0 ? 'refused' : 'sent';
     const recorded: readonly PushCommand[] = commands.slice(0, maxBranchesOfPush);
     await tx.query(insert, [

@@ -15,6 +15,7 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
+import { settleHeldAction } from '../../executions/held-actions.ts';
 import { beginDebugTurn, type OpenRequest } from '../../executions/idle/debug-window.ts';
 import { appendTimelineEvent } from '../../executions/timeline/timeline.ts';
 import { continueRun } from '../../executions/transitions/continue.ts';
@@ -22,7 +23,7 @@ import type { Phase } from '../../executions/transitions/transition.ts';
 import { resume } from '../../executions/transitions/transitions.ts';
 import { insertAttachments } from '../../files/attachments/insert.ts';
 import type { StoredAttachment } from '../../files/attachments/store.ts';
-import { decideFollowup, type FollowupDecision, type FollowupSituation } from './decide.ts';
+import { decideFollowup, type FollowupDecision, type FollowupSituation, type RefusedMember } from './decide.ts';
 
 /** An accepted follow-up. `answers`: id of the request that the follow-up answers; absent: the follow-up is not an answer. */
 interface Accepted {
@@ -53,7 +54,7 @@ export type FollowupOutcome =
    */
   | { readonly kind: 'may_not_answer' }
   /** 400: the run does not ask the question that the follow-up answers. */
-  | { readonly kind: 'refused'; readonly path: 'decision' | 'request_id' | 'workspace'; readonly reason: string };
+  | { readonly kind: 'refused'; readonly path: RefusedMember; readonly reason: string };
 
 /** A person, a service account, or the agent of another run of the tree; the uid is the id of that run. */
 type FollowupAuthor =
@@ -180,6 +181,8 @@ async function apply(
   decision: Acceptance,
 ): Promise<FollowupOutcome> {
   const id = await insertFollowup(tx, target.runId, followup, decision);
+  if (decision.question?.held !== undefined)
+    await settleHeldAction(tx, { runId: target.runId, id: decision.question.request_id }, followup);
   const { routing } = decision;
   const accepted = { id, routing, ...(decision.question ? { answers: decision.question.request_id } : {}) };
   const event = { ...target, payload: timelinePayload(id, followup, decision) };
@@ -204,8 +207,9 @@ async function apply(
 const insertRow = defineStatement({
   name: 'insert_followup',
   text: `
-    INSERT INTO followups (id, run_id, message, mode, created_by_kind, created_by_uid, decision, request, answers, is_debug, has_other_authors, authors)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $8::jsonb->>'request_id', $9, $10, $11)`,
+    INSERT INTO followups (id, run_id, message, mode, created_by_kind, created_by_uid, decision, request, answers, is_debug, has_other_authors, authors,
+      allow_for)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $8::jsonb->>'request_id', $9, $10, $11, $12)`,
   row: {},
 });
 
@@ -217,7 +221,7 @@ async function insertFollowup(
   { kind, question }: Acceptance,
 ): Promise<string> {
   const id = randomUUIDv7();
-  const { mode, from, decision, attachments } = followup;
+  const { mode, from, decision, allow_for: allowFor, attachments } = followup;
   await tx.query(insertRow, [
     id,
     runId,
@@ -230,6 +234,7 @@ async function insertFollowup(
     kind === 'debug',
     from.kind === 'run' && from.authors.length > 0,
     JSON.stringify(authorsOf(followup, question)),
+    decision === 'approve' ? (allowFor ?? 'once') : null,
   ]);
   await insertAttachments(tx, { runId, followupId: id, attachments: attachments ?? [] });
   return id;
@@ -255,7 +260,11 @@ function messageFor(followup: Followup, question: OpenRequest | null): string {
 }
 
 /** Returns the payload of the timeline event `followup_received`. */
-function timelinePayload(id: string, { mode, from, decision, workspace }: Followup, { question }: Acceptance) {
+function timelinePayload(
+  id: string,
+  { mode, from, decision, allow_for: allowFor, workspace }: Followup,
+  { question }: Acceptance,
+) {
   return {
     follow_up_id: id,
     by: {
@@ -266,6 +275,7 @@ function timelinePayload(id: string, { mode, from, decision, workspace }: Follow
     ...(mode ? { mode } : {}),
     ...(question ? { answers: question.request_id } : {}),
     ...(decision ? { decision } : {}),
+    ...(allowFor ? { allow_for: allowFor } : {}),
     ...(workspace ? { workspace } : {}),
     ...(from.kind === 'run' ? { from_run_id: from.uid } : {}),
   };

@@ -24,10 +24,14 @@ export interface FollowupSituation {
 }
 
 /** The parts of a follow-up that the decision depends on. */
-export interface FollowupContent extends Pick<RunFollowupRequest, 'decision' | 'request_id' | 'workspace'> {
+export interface FollowupContent
+  extends Pick<RunFollowupRequest, 'decision' | 'allow_for' | 'request_id' | 'workspace'> {
   readonly hasMessage: boolean;
   readonly hasFiles: boolean;
 }
+
+/** Members of a follow-up that can be wrong for the state of the run. */
+export type RefusedMember = 'decision' | 'allow_for' | 'request_id' | 'workspace';
 
 /** How a follow-up reaches an agent. */
 type FollowupWay =
@@ -49,7 +53,7 @@ type FollowupWay =
 export type FollowupDecision =
   | (FollowupWay & { readonly question: OpenRequest | null; readonly routing: FollowupRouting })
   /** 400: the run does not ask the question that the follow-up answers. */
-  | { readonly kind: 'refuse'; readonly path: 'decision' | 'request_id' | 'workspace'; readonly reason: string }
+  | { readonly kind: 'refuse'; readonly path: RefusedMember; readonly reason: string }
   /** 400: the follow-up is empty, and there is no conversation to continue. */
   | { readonly kind: 'refuse_empty' }
   /** 400: the maximum number of follow-ups already waits for the agent. */
@@ -84,12 +88,17 @@ function openQuestionOf({ state, phase, openRequest, debugRequest }: FollowupSit
 function refuseAnswer(
   state: RunState,
   question: OpenRequest | null,
-  { decision, request_id }: FollowupContent,
+  { decision, allow_for: allowFor, request_id }: FollowupContent,
 ): FollowupDecision | undefined {
   if (question === null) {
     const reason = `the run is ${state}${state === 'FAILED' ? '' : ', not BLOCKED'}: it asks nothing`;
     if (decision !== undefined) return { kind: 'refuse', path: 'decision', reason };
+    if (allowFor !== undefined) return { kind: 'refuse', path: 'allow_for', reason };
     return request_id === undefined ? undefined : { kind: 'refuse', path: 'request_id', reason };
+  }
+  if (allowFor === 'run' && (decision !== 'approve' || question.rest_of_run === undefined)) {
+    const reason = 'run is for approvals of requests that have rest_of_run; leave it out, or approve once';
+    return { kind: 'refuse', path: 'allow_for', reason };
   }
   if (request_id === undefined || request_id === question.request_id) return undefined;
   const reason = `is not open any more; the run asks ${question.request_id} now`;

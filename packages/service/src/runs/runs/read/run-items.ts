@@ -1,5 +1,6 @@
 /** Builds the API objects (run items) that describe runs. */
 
+import { describeApprovals } from '@runyard/contract/runs/approval-rules';
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { UserProfile } from '@runyard/contract/wire/profiles';
@@ -61,6 +62,7 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
       creator: profileOf({ kind: row.creator_kind, uid: row.creator_uid }),
       executor: profileOf({ kind: row.executor_kind, uid: row.executor_uid }),
       agent_config: row.config,
+      ...approvalsOf(row),
       model_id: row.model_id,
       ...(row.skill_spec ? { agent_skill: row.skill ?? skillOf(row.skill_spec) } : {}),
       conversation_id: row.conversation_id,
@@ -80,6 +82,11 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
       run_time: isoDuration(row.seconds ?? 0),
     };
   });
+}
+
+function approvalsOf({ config }: Pick<RunRow, 'config'>): Pick<RunItem, 'approvals'> {
+  const approvals = describeApprovals(config);
+  return approvals.length > 0 ? { approvals } : {};
 }
 
 /** The columns that explain the state of a run. */

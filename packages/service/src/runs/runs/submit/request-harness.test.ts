@@ -33,3 +33,19 @@ test('unknown members of `harness` are kept, and a command is accepted together 
   expect(checkHarness(config)).toMatchObject({ ok: true, harness: 'claude' });
   expect(checkHarness({ harness: { type: 'command', command: ['cat'] } })).toEqual({ ok: true, harness: 'command' });
 });
+
+test('a harness that cannot ask can follow rules that the gateway and the proxy enforce, and no other rules', () => {
+  const config = { harness: { type: 'codex' }, approval_policy: 'ask' } as const;
+  const enforced = [{ push: '*' }, { host: 'example.com' }];
+  expect(checkHarness({ ...config, approval_rules: enforced })).toMatchObject({ ok: true });
+  const fault = (approval_rules: object[]) => checkHarness({ ...config, approval_rules });
+  expect(fault([...enforced, { command: 'rm -rf' }])).toMatchObject({ fault: { path: 'config.approval_policy' } });
+});
+
+test('rules without a policy that uses them are refused', () => {
+  for (const policy of [{}, { approval_policy: 'auto-approve' as const }])
+    expect(checkHarness({ ...policy, approval_rules: [{ push: '*' }] })).toMatchObject({
+      ok: false,
+      fault: { path: 'config.approval_rules' },
+    });
+});

@@ -7,6 +7,7 @@ import {
   harnessTypes,
   variablesOfPreset,
 } from '@runyard/contract/agent/harness-presets/presets';
+import { policyOfHarness } from '@runyard/contract/runs/approval-rules';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { Fault } from '../../../platform/fault.ts';
 
@@ -25,6 +26,9 @@ const fault = (path: string, message: string): HarnessCheck => ({
  * harness cannot use.
  */
 export function checkHarness(config: AmbientAgentConfig): HarnessCheck {
+  const { approval_policy: chosen, approval_rules: rules } = config;
+  if (rules !== undefined && chosen !== 'ask' && chosen !== 'auto-deny')
+    return fault('approval_rules', 'needs approval_policy: ask (a person decides) or auto-deny');
   const { type = builtinHarness, command } = config.harness ?? {};
   const harness = findHarness(type);
   if (harness?.isBuiltIn) {
@@ -38,7 +42,7 @@ export function checkHarness(config: AmbientAgentConfig): HarnessCheck {
   }
   if (harness.neededCommand !== undefined && command === undefined)
     return fault('harness.command', `is required: ${harness.neededCommand}`);
-  const policy = config.approval_policy ?? 'auto-approve';
+  const policy = policyOfHarness(config);
   const approval = harness.approvals[policy];
   if (typeof approval === 'string') return fault('approval_policy', `${policy} cannot be kept: ${approval}`);
   const preset = findPreset(type);

@@ -1,5 +1,5 @@
 /** Computes the rights of a run that a request creates (docs/decisions/rights.md). */
-import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
+import { strictestApprovals } from '@runyard/contract/runs/approval-rules';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { Fault } from '../../../platform/fault.ts';
@@ -74,14 +74,6 @@ export async function decideRightsBehindGateway(
   return { ...rights, withheld };
 }
 
-const byStrictness: readonly ApprovalPolicy[] = ['auto-approve', 'ask', 'auto-deny'];
-
-/** Returns the stricter of the two policies; of two equal ones the first. Undefined and unknown policies are the least strict. */
-export function stricter(a: ApprovalPolicy | undefined, b: ApprovalPolicy | undefined): ApprovalPolicy | undefined {
-  const rank = (policy: ApprovalPolicy | undefined) => (policy === undefined ? -1 : byStrictness.indexOf(policy));
-  return rank(a) >= rank(b) ? a : b;
-}
-
 /**
  * Returns the configuration with the strictest approvals and limits that the stored revisions of the contents have had, except members
  * that the request itself sets. Somebody outside of the team may have removed them or made them looser.
@@ -93,15 +85,21 @@ async function withStrictest(
   own: RunAgentRequest['config'],
 ): Promise<AmbientAgentConfig> {
   const strictest = await readStrictest(db, contents.flatMap(storedRevisionOf));
-  const policy = strictest.policies.reduce(stricter, config.approval_policy);
-  const strict = { ...config, ...(policy === undefined ? {} : { approval_policy: policy }) };
+  const { approval_policy, approval_rules, ...others } = config;
+  const chosen = { approval_policy, approval_rules };
+  const approvals =
+    own?.approval_policy === undefined ? strictest.approvals.reduce(strictestApprovals, chosen) : chosen;
+  const strict: AmbientAgentConfig = {
+    ...others,
+    ...(approvals.approval_policy ? { approval_policy: approvals.approval_policy } : {}),
+    ...(approvals.approval_rules ? { approval_rules: [...approvals.approval_rules] } : {}),
+  };
   for (const name of limitNames) {
     const known = [config[name] ?? Number.POSITIVE_INFINITY, strictest[name] ?? Number.POSITIVE_INFINITY];
     const least = Math.min(...known);
     if (Number.isFinite(least)) strict[name] = least;
   }
-  for (const name of ['approval_policy', ...limitNames] as const)
-    if (own?.[name] !== undefined) Object.assign(strict, { [name]: own[name] });
+  for (const name of limitNames) if (own?.[name] !== undefined) Object.assign(strict, { [name]: own[name] });
   return strict;
 }
 

@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { maxRunsInTree } from '@runyard/contract/limits';
+import { strictestApprovals } from '@runyard/contract/runs/approval-rules';
 import type { ChildRunRequest } from '@runyard/contract/runs/child-runs';
 import {
   type AmbientAgentConfig,
@@ -24,13 +25,13 @@ import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
 import { parseSkillSpec } from '../../../team/skills/spec.ts';
 import { readGrantedNames } from '../../../team/stored-secrets/run-secrets.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
+import { isPlanning } from '../../executions/plan-mode.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { allowedSeconds, workedSeconds } from '../../executions/time.ts';
 import { readRepositories } from '../read/repositories.ts';
 import { narrowedChildRuns, overridesOf, readChildRunsPermission } from '../tree/permission.ts';
 import type { SubmitDeps } from './prepare.ts';
 import { workerHostOf } from './request-config.ts';
-import { stricter } from './request-rights.ts';
 import { type SubmitOutcome, submitRun } from './submit.ts';
 
 const readParent = defineStatement({
@@ -126,7 +127,7 @@ function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunReques
     model_id,
   }).filter(([, value]) => value !== undefined);
   const approvers = parent.config.approvals_from ?? [];
-  const policy = stricter(parent.config.approval_policy, own.approval_policy);
+  const { approval_policy, approval_rules } = strictestApprovals(parent.config, own);
   const startsRuns = own.child_runs?.enabled ?? mode === 'orchestrate';
   // Ignore `followups_from` in the child's request: a person, not an agent, decides from whom a run takes follow-ups.
   const { followups_from: _, ...ofChild } = own;
@@ -136,7 +137,7 @@ function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunReques
     ...ofChild,
     ...(followups_from === undefined ? {} : { followups_from }),
     ...narrowedBudget(parent, own),
-    ...(policy ? { approval_policy: policy } : {}),
+    ...(approval_policy ? { approval_policy, approval_rules: approval_rules && [...approval_rules] } : {}),
     ...(own.approvals_from ? { approvals_from: own.approvals_from.filter((uid) => approvers.includes(uid)) } : {}),
     ...(startsRuns ? { child_runs: narrowedChildRuns(parent.config, own.child_runs) } : {}),
   };
@@ -250,6 +251,8 @@ async function childRequest(
   }
   const request = {
     ...child,
+    // A turn that changes nothing starts only children that change nothing.
+    ...((await isPlanning(deps.db, session.executionId)) ? { mode: 'plan' as const } : {}),
     config: child.config?.mcp_servers === undefined ? config : { ...config, mcp_servers: servers.servers },
     parent_run_id: session.runId,
   };

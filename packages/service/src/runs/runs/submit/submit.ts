@@ -53,7 +53,7 @@ const defineInsert = (name: string, more: string) =>
         id uuid, execution_id uuid, team_id uuid, title text, prompt text, config jsonb, name text, model_id text, harness text,
         environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, creator_kind text, creator_uid text,
         executor_kind text, executor_uid text, mode text, parent_run_id uuid, ancestor_ids jsonb, schedule_id uuid,
-        schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, contents jsonb, rights jsonb, creation jsonb, answer_id uuid, answer_principal text, answer_hash text, answer jsonb,
+        schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, contents jsonb, rights jsonb, creation jsonb, waits_for_place boolean, answer_id uuid, answer_principal text, answer_hash text, answer jsonb,
         ${creationEntryColumns})
     ), run AS (
       INSERT INTO runs (id, team_id, state, title, prompt, config, name, model_id, harness, environment_id, environment_revision, skill_spec,
@@ -120,6 +120,7 @@ const toRow = (run: NewRun) => ({
   contents: run.contents,
   rights: run.rights,
   creation: creationPayload(run),
+  waits_for_place: run.waitsForPlace ?? false,
   ...creationEntryOf(run.by),
 });
 
@@ -180,11 +181,13 @@ export type WriteOutcome =
 export async function writeRun(tx: Queryable, prepared: PreparedRun): Promise<WriteOutcome> {
   const { run } = prepared;
   const { parentRunId, ancestorIds, childLimits } = run;
+  let waitsForPlace = false;
   if (parentRunId !== undefined) {
     const reason = await refuseChild(tx, { parentRunId, ancestorIds }, childLimits);
-    if (reason) return { kind: 'child_refused', reason };
+    waitsForPlace = reason === 'too_many_children';
+    if (reason && !waitsForPlace) return { kind: 'child_refused', reason };
   }
-  await tx.query(insertSingle, rowsOf([run]));
+  await tx.query(insertSingle, rowsOf([{ ...run, waitsForPlace }]));
   countCreated(tx, [run]);
   return { kind: 'written', response: responseOf(prepared) };
 }

@@ -22,7 +22,7 @@ export type ChildRefusal =
   | 'parent_cancelled'
   /** The turn of the agent that asks has ended or was cancelled. */
   | 'not_at_work'
-  /** The parent already has its maximum number of live children. */
+  /** The parent already has its maximum number of live children. A new child then waits for a place. */
   | 'too_many_children'
   /** The tree already has its maximum number of live runs. */
   | 'tree_full'
@@ -103,6 +103,6 @@ export async function refuseChild(
   const root = ancestorIds.at(-1) ?? parentRunId;
   const [counts] = await tx.query(countRelatives, [parentRunId, root]);
   if (Number(counts?.in_all) >= (limits.maxInTree ?? Number.POSITIVE_INFINITY)) return 'tree_used_up';
-  if (Number(counts?.children) >= limits.maxLive) return 'too_many_children';
-  return Number(counts?.in_tree) >= maxLiveInTree ? 'tree_full' : null;
+  if (Number(counts?.in_tree) >= maxLiveInTree) return 'tree_full';
+  return Number(counts?.children) >= limits.maxLive ? 'too_many_children' : null;
 }

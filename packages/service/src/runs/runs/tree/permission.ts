@@ -1,10 +1,8 @@
+import { usualLiveChildren } from '@runyard/contract/limits';
 import { type AmbientAgentConfig, type ChildOverride, ChildRunsConfig } from '@runyard/contract/runs/config';
 import type { RunMode } from '@runyard/contract/runs/run-request';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, json, nullable, text } from '../../../platform/store/database/statement.ts';
-
-/** Maximum number of live children of a run whose configuration sets no number. */
-const defaultMaxLive = 8;
 
 // Check the type, because a stored configuration may be older than this member and have a value of another type.
 const givenBy = (config: AmbientAgentConfig) => ChildRunsConfig.optional().safeParse(config.child_runs).data;
@@ -13,7 +11,7 @@ const givenBy = (config: AmbientAgentConfig) => ChildRunsConfig.optional().safeP
 export function childRunsOf(config: AmbientAgentConfig, mode: RunMode | null): { readonly max_live: number } | null {
   const given = givenBy(config);
   const isEnabled = given?.enabled ?? mode === 'orchestrate';
-  return isEnabled ? { max_live: given?.max_live ?? defaultMaxLive } : null;
+  return isEnabled ? { max_live: given?.max_live ?? usualLiveChildren } : null;
 }
 
 /** Returns the members of a configuration that child runs may set for themselves. */
@@ -27,7 +25,7 @@ export function narrowedChildRuns(
   parent: AmbientAgentConfig,
   own: ChildRunsConfig | undefined,
 ): Pick<ChildRunsConfig, 'enabled' | 'max_live' | 'overrides'> {
-  const most = givenBy(parent)?.max_live ?? defaultMaxLive;
+  const most = givenBy(parent)?.max_live ?? usualLiveChildren;
   const overrides = overridesOf(parent);
   return {
     enabled: true,

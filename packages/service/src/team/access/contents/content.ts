@@ -1,6 +1,6 @@
 /** Reads the contents that runs execute, with their revisions and authors. */
 import type { ContentKind, RunContentKind } from '@runyard/contract/runs/acceptances';
-import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
+import type { Approvals } from '@runyard/contract/runs/approval-rules';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   defineStatement,
@@ -121,7 +121,7 @@ export const limitNames = ['max_cost_usd', 'max_turns', 'max_duration_minutes'] 
 const readStrictestOf = defineStatement({
   name: 'read_strictest_of_contents',
   text: `
-    SELECT coalesce(jsonb_agg(DISTINCT p.v) FILTER (WHERE p.v IS NOT NULL), '[]') AS policies, ${limitNames
+    SELECT coalesce(jsonb_agg(DISTINCT p.v) FILTER (WHERE p.v IS NOT NULL), '[]') AS approvals, ${limitNames
       .map(
         (name) =>
           `min((SELECT min(v::text::float8) FROM jsonb_path_query(c.content, '$.**.${name} ? (@.type() == "number")') v)) AS ${name}`,
@@ -129,16 +129,18 @@ const readStrictestOf = defineStatement({
       .join(', ')}
     FROM jsonb_to_recordset($1::jsonb) AS i(kind text, uid text)
     JOIN content_revisions c ON c.kind = i.kind AND c.uid = i.uid
-    LEFT JOIN LATERAL jsonb_path_query(c.content, '$.**.approval_policy ? (@.type() == "string")') p (v) ON true`,
+    LEFT JOIN LATERAL (
+      SELECT jsonb_strip_nulls(jsonb_build_object('approval_policy', q.v->'approval_policy', 'approval_rules', q.v->'approval_rules'))
+      FROM jsonb_path_query(c.content, '$.** ? (@.approval_policy.type() == "string")') q (v)) p (v) ON true`,
   row: {
-    policies: json<ApprovalPolicy[]>(),
+    approvals: json<Approvals[]>(),
     max_cost_usd: nullable(float),
     max_turns: nullable(float),
     max_duration_minutes: nullable(float),
   },
 });
 
-/** Returns the approval policies and the smallest limits that all stored revisions of the contents have. */
+/** Returns the approvals and the smallest limits that all stored revisions of the contents have. */
 export async function readStrictest(db: Queryable, revisions: readonly ContentRevision[]) {
   const [row] = await db.query(readStrictestOf, [JSON.stringify(revisions)]);
   if (!row) throw new Error('an aggregate returned no row');

@@ -1,0 +1,71 @@
+/** Child runs above `child_runs.max_live` of their parent wait in the queue until another child of the parent has ended. */
+import { usualLiveChildren } from '@runyard/contract/limits';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
+import type { ExecutionDeps } from '../deps.ts';
+import { queueChannel, runChannel } from '../notices.ts';
+
+const perSweep = 100;
+
+/** Finds parents whose children wait for a place. */
+export const findParentsOfWaiting = defineStatement({
+  name: 'find_parents_of_waiting_children',
+  text: `
+    SELECT DISTINCT r.parent_run_id AS parent_id FROM executions e JOIN runs r ON r.id = e.run_id
+    WHERE e.waits_for_place AND e.phase = 'queued' AND r.parent_run_id IS NOT NULL LIMIT ${perSweep}`,
+  row: { parent_id: uuid },
+});
+
+/** A request that starts a child takes the same lock, so no other place is given away between the count and the release. */
+const lockParent = defineStatement({
+  name: 'lock_parent_of_waiting_children',
+  text: 'SELECT id FROM runs WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED',
+  row: { id: uuid },
+});
+
+/** SQL: `child_runs.max_live` of the run `p`. A stored configuration may be older than this member and have a value of another type. */
+const maxLiveOf = (p: string): string => `
+  CASE WHEN jsonb_typeof(${p}.config #> '{child_runs,max_live}') = 'number' THEN (${p}.config #>> '{child_runs,max_live}')::float8::int
+    ELSE ${usualLiveChildren} END`;
+
+const release = defineStatement({
+  name: 'release_waiting_children',
+  text: `
+    WITH child AS MATERIALIZED (
+      SELECT c.id AS run_id, e.id, c.state, e.phase = 'queued' AND e.waits_for_place AS waits
+      FROM runs c JOIN executions e ON e.id = c.current_execution_id
+      WHERE c.parent_run_id = $1 AND c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')
+    ), next AS (
+      SELECT id FROM child WHERE waits ORDER BY id
+      LIMIT greatest(0, (SELECT ${maxLiveOf('p')} FROM runs p WHERE p.id = $1) - (SELECT count(*) FROM child WHERE NOT waits))
+    )
+    UPDATE executions e SET waits_for_place = false, available_at = clock_timestamp(), queued_at = clock_timestamp(),
+      wanted_at = clock_timestamp()
+    FROM next WHERE e.id = next.id AND e.waits_for_place
+    RETURNING pg_notify('${queueChannel}', e.pool), pg_notify('${runChannel}', e.run_id::text)`,
+  row: {},
+});
+
+/** Children of a deleted run have no limit any more. */
+const releaseOrphans = defineStatement({
+  name: 'release_orphans_of_waiting_children',
+  text: `
+    UPDATE executions e SET waits_for_place = false FROM runs r
+    WHERE r.id = e.run_id AND e.waits_for_place AND r.parent_run_id IS NULL
+    RETURNING pg_notify('${queueChannel}', e.pool)`,
+  row: {},
+});
+
+/** Lets waiting children of this run start, as long as the run has free places. The caller has locked the row of the run. */
+export async function releaseChildrenOf(tx: Queryable, parentRunId: string): Promise<void> {
+  await tx.query(release, [parentRunId]);
+}
+
+/** Lets waiting children start whose parents have free places. Any number of processes may do this at once. */
+export async function releaseChildren({ db }: Pick<ExecutionDeps, 'db'>): Promise<void> {
+  for (const { parent_id: parentId } of await db.query(findParentsOfWaiting, []))
+    await db.transaction(async (tx) => {
+      if ((await tx.query(lockParent, [parentId])).length > 0) await releaseChildrenOf(tx, parentId);
+    });
+  await db.query(releaseOrphans, []);
+}
