@@ -6,8 +6,9 @@ import type { ConfigSeal } from '../../platform/secrets/config-seal.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
-import { readApprovalRules, waitForApproval } from '../../runs/executions/held-actions.ts';
+import { readApprovalRules, waitForApproval } from '../../runs/executions/held-actions/held-actions.ts';
 import { readAliveInstances } from '../../runs/executions/lease/heartbeat.ts';
+import { isPlanning } from '../../runs/executions/plan-mode.ts';
 import { noteClones } from '../../runs/executions/run-tokens/personal-clones.ts';
 import { readCodeHostUser } from '../../runs/executions/run-tokens/present-rights.ts';
 import { authenticateWorkingRunToken } from '../../runs/executions/run-tokens/sessions.ts';
@@ -132,6 +133,7 @@ export const gatewayDomain = (deps: GatewayDomainDeps): Edge => {
           begin: async (session, push) =>
             beginPush(deps.executionDeps, session, push, await readApprovalRules(db, session.runId)),
           answered: (session, id, signal) => waitForApproval(deps.executionDeps, session.runId, id, signal),
+          isPlanning: (executionId) => isPlanning(db, executionId),
           isAtWork: async ({ token }) => (await authenticateRunToken(token)) !== null,
           end: (session, push, numbers, report) => endPush(deps.executionDeps, session, push, numbers, report),
         },

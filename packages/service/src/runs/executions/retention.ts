@@ -1,7 +1,6 @@
 import type { BlobColumn, DeletedDetail } from '../../platform/domain.ts';
 import type { Queryable, Statement } from '../../platform/store/database/database.ts';
 import { defineStatement, json } from '../../platform/store/database/statement.ts';
-import { deleteHeldActions } from './held-actions.ts';
 
 const column = (prefix: string, name: string): BlobColumn => ({
   prefix,
@@ -44,10 +43,15 @@ const forgetBlobs = defineStatement({
   row: { keys: json<(string | null)[]>() },
 });
 
+const deleteHeldActions: Statement = {
+  name: 'delete_held_actions_of_runs',
+  text: 'DELETE FROM held_actions WHERE run_id = ANY($1::uuid[])',
+};
+
 /** Marks the position up to which the events of these runs are deleted, and detaches the blobs of their executions. */
 export async function deleteExecutionDetail(tx: Queryable, runIds: readonly string[]): Promise<DeletedDetail> {
   await tx.query(markEvents, [runIds]);
-  await deleteHeldActions(tx, runIds);
+  await tx.query(deleteHeldActions, [runIds]);
   const executions = await tx.query(forgetBlobs, [runIds]);
   return { blobKeys: executions.flatMap(({ keys }) => keys.filter((key) => key !== null)), isDone: true };
 }

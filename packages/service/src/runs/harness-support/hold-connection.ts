@@ -2,7 +2,7 @@ import type { ConnectionDecision } from '@runyard/contract/agent/held-connection
 import { readAuthority } from '@runyard/contract/egress/host-name';
 import { covers, readHostRule } from '@runyard/contract/egress/host-rules';
 import type { ExecutionDeps } from '../executions/deps.ts';
-import { readApprovalRules, takeApprovalOfAttempt, waitForApproval } from '../executions/held-actions.ts';
+import { readApprovalRules, takeApprovalOfAttempt, waitForApproval } from '../executions/held-actions/held-actions.ts';
 import type { RunSession } from '../executions/run-tokens/sessions.ts';
 
 /**

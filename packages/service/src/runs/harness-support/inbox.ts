@@ -3,7 +3,7 @@ import type { AgentRequest, AllowFor, Decision } from '@runyard/contract/runs/ap
 import type { RunMode } from '@runyard/contract/runs/run-request';
 import { defineStatement, integer, json, nullable, type RowOf, text } from '../../platform/store/database/statement.ts';
 import type { ExecutionDeps } from '../executions/deps.ts';
-import { isLateApproval, waitingHeldActions } from '../executions/held-actions.ts';
+import { isLateApproval, waitingHeldActions } from '../executions/held-actions/held-actions.ts';
 import { renewLeaseByAgent } from '../executions/lease/agent-lease.ts';
 import { isAttempt } from '../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../executions/run-tokens/sessions.ts';

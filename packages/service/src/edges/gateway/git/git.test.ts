@@ -60,6 +60,7 @@ const pushes: PushRecord = {
     return refusals.size > 0 ? { kind: 'refused', refusals } : { kind: 'forward', numbers: [] };
   },
   answered: async () => undefined,
+  isPlanning: async () => false,
   isAtWork: async () => true,
   end: async () => {},
 };

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { BlockedOn } from '@runyard/contract/runs/approvals';
 import { expect, it } from 'vitest';
 import { openPushes } from '../../../../test/pushes.ts';
-import { waitForApproval } from '../../../runs/executions/held-actions.ts';
+import { waitForApproval } from '../../../runs/executions/held-actions/held-actions.ts';
 
 const { host, service, first, clone, branchAt } = await openPushes();
 const rules = { approval_policy: 'ask', approval_rules: [{ push: 'acme/*' }] };

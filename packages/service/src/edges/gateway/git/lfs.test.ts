@@ -12,6 +12,12 @@ const content = randomBytes(200_000);
 const oid = createHash('sha256').update(content).digest('hex');
 const path = '/api/v1/gateway/git/acme/site.git/info/lfs/objects';
 
+const usualPushes = {
+  protectedBranchesOf: async () => ['HEAD'],
+  isPlanning: async () => false,
+  isAtWork: async () => true,
+};
+
 let host: FakeGitHost;
 let store: FakeLfsStore;
 let app: FastifyInstance | undefined;
@@ -45,7 +51,7 @@ async function start(changes: Partial<GitGatewayDeps> = {}): Promise<void> {
       credential: { username: 'u', password: 'secret-of-the-host' },
       refused: () => {},
     }),
-    pushes: { protectedBranchesOf: async () => ['HEAD'], isAtWork: async () => true } as never,
+    pushes: usualPushes as never,
     bodies: makeBodyBudget(),
     log: { info: write, warn: write, error: write },
     ...changes,
@@ -141,8 +147,12 @@ describe('Git LFS behind the gateway', () => {
     ).toBe(422);
   });
 
-  it('refuses uploads of a run that may push nothing', async () => {
-    await start({ pushes: { protectedBranchesOf: async () => ['*'], isAtWork: async () => true } as never });
+  it.each([
+    ['may push nothing', { protectedBranchesOf: async () => ['*'] }],
+    ['only plans', { isPlanning: async () => true }],
+    ['is stopping', { isAtWork: async () => false }],
+  ])('refuses uploads of a run that %s', async (_, forbids) => {
+    await start({ pushes: { ...usualPushes, ...forbids } as never });
     expect((await batch('upload', [{ ...object, oid: '1'.repeat(64) }])).status).toBe(403);
     expect((await send(place, { method: 'PUT', body: content })).status).toBe(403);
     expect((await send(place)).status).toBe(200);

@@ -32,7 +32,7 @@ const BatchRequest = z.object({
 
 export interface LfsGateway extends LfsHostDeps {
   readonly bodies: BodyBudget;
-  readonly pushes: Pick<PushRecord, 'protectedBranchesOf' | 'isAtWork'>;
+  readonly pushes: Pick<PushRecord, 'protectedBranchesOf' | 'isPlanning' | 'isAtWork'>;
   /** Largest object, bytes. */
   readonly limit: number;
 }
@@ -149,10 +149,12 @@ async function upload(deps: LfsGateway, admitted: AdmittedLfs, object: LfsObject
   reply.raw.writeHead(200, ownHeaders).end();
 }
 
-/** Throws if the run may push to no branch at all, or is not at work. The push itself checks the branch. */
+/** Throws if the run may push to no branch at all, only plans, or is not at work. The push itself checks the branch and the approval. */
 async function checkUpload({ pushes }: LfsGateway, session: RunSession): Promise<void> {
-  const isAllowed = !(await pushes.protectedBranchesOf(session.executionId)).includes('*');
-  if (!isAllowed || !(await pushes.isAtWork(session)))
+  const { executionId } = session;
+  const isForbidden =
+    (await pushes.protectedBranchesOf(executionId)).includes('*') || (await pushes.isPlanning(executionId));
+  if (isForbidden || !(await pushes.isAtWork(session)))
     throw new LfsFault(403, 'This run may not push to the repository, so it may not upload files of Git LFS.');
 }
 

@@ -14,7 +14,7 @@ import { redactorOf } from '../../../team/redaction/agent-text.ts';
 import type { HeldTexts } from '../../../team/redaction/redact-events.ts';
 import { readLastStepId } from '../../conversations/stored-events.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
-import { withHeldActions } from '../../executions/held-actions.ts';
+import { withHeldActions } from '../../executions/held-actions/held-actions.ts';
 import { blockRun } from '../../executions/idle/debug-window.ts';
 import { isAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';

@@ -20,7 +20,7 @@ import type { RunSkill } from '../../../team/skills/of-run.ts';
 import { readEarlierConversation } from '../../conversations/earlier-conversation.ts';
 import type { EnterRead } from '../../conversations/read.ts';
 import type { ExecutionTiming } from '../../executions/deps.ts';
-import { readAllowedForRun } from '../../executions/held-actions.ts';
+import { readAllowedForRun } from '../../executions/held-actions/held-actions.ts';
 import { claimForAgent } from '../../executions/lease/agent-lease.ts';
 import { noteClones, readPersonalClones } from '../../executions/run-tokens/personal-clones.ts';
 import { readCodeHostUser, readPresentContents } from '../../executions/run-tokens/present-rights.ts';

@@ -1,6 +1,6 @@
 import type { ApprovalRule } from '@runyard/contract/runs/approval-rules';
 import { matchesPattern } from '@runyard/contract/wire/matches-pattern';
-import type { HeldAction } from '../../executions/held-actions.ts';
+import type { HeldAction } from '../../executions/held-actions/held-actions.ts';
 import { branchOf } from './decide.ts';
 import { isNone } from './read-commands.ts';
 import type { Push } from './record.ts';

@@ -7,7 +7,7 @@ import type { Database, Queryable } from '../../../platform/store/database/datab
 import { defineStatement, integer, text } from '../../../platform/store/database/statement.ts';
 import { recordChange } from '../../../team/access/audit/record.ts';
 import { type ServiceSecrets, withoutSecrets } from '../../../team/redaction/agent-text.ts';
-import { takeApproval } from '../../executions/held-actions.ts';
+import { takeApproval } from '../../executions/held-actions/held-actions.ts';
 import { isPlanning, planChangesNothing } from '../../executions/plan-mode.ts';
 import { lockWorkingAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';

@@ -15,7 +15,7 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
-import { settleHeldAction } from '../../executions/held-actions.ts';
+import { settleHeldAction } from '../../executions/held-actions/held-actions.ts';
 import { beginDebugTurn, type OpenRequest } from '../../executions/idle/debug-window.ts';
 import { appendTimelineEvent } from '../../executions/timeline/timeline.ts';
 import { continueRun } from '../../executions/transitions/continue.ts';

@@ -8,14 +8,14 @@ import { maxHeldActions } from '@runyard/contract/limits';
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { ApprovalRule, HeldBy } from '@runyard/contract/runs/approval-rules';
 import type { AgentRequest, AllowFor, ApprovalPolicy, Decision } from '@runyard/contract/runs/approvals';
-import type { Database, Queryable } from '../../platform/store/database/database.ts';
-import { defineStatement, json, nullable, text, uuid } from '../../platform/store/database/statement.ts';
-import type { ExecutionDeps } from './deps.ts';
-import type { OpenRequest } from './idle/debug-window.ts';
-import { runChannel } from './notices.ts';
-import { lockWorkingAttempt } from './run-tokens/attempt.ts';
-import type { RunSession } from './run-tokens/sessions.ts';
-import { waitForRuns } from './wait-for-runs.ts';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, json, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
+import type { ExecutionDeps } from '../deps.ts';
+import type { OpenRequest } from '../idle/debug-window.ts';
+import { runChannel } from '../notices.ts';
+import { lockWorkingAttempt } from '../run-tokens/attempt.ts';
+import type { RunSession } from '../run-tokens/sessions.ts';
+import { waitForRuns } from '../wait-for-runs.ts';
 
 /** An action that a rule matches. */
 export interface HeldAction {
@@ -218,17 +218,6 @@ export async function withHeldActions(
     };
     return { ...event, request };
   });
-}
-
-const deleteRows = defineStatement({
-  name: 'delete_held_actions_of_runs',
-  text: 'DELETE FROM held_actions WHERE run_id = ANY($1::uuid[])',
-  row: {},
-});
-
-/** Deletes the held actions of these runs. */
-export async function deleteHeldActions(tx: Queryable, runIds: readonly string[]): Promise<void> {
-  await tx.query(deleteRows, [runIds]);
 }
 
 const readAllowed = defineStatement({
