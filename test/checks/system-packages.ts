@@ -55,6 +55,7 @@ const wanted: readonly WantedPackage[] = [
       isOnPath('chromium-headless-shell') ||
       (isOnPath('chromium') && !(canInstall() && isKnown('chromium-headless-shell'))),
   },
+  { name: 'pgbouncer', isThere: () => existsSync('/usr/sbin/pgbouncer') || isOnPath('pgbouncer') },
   { name: 'git-lfs', isThere: () => isOnPath('git-lfs') },
   { name: 'nginx-light', otherwise: 'nginx', isThere: () => existsSync('/usr/sbin/nginx') || isOnPath('nginx') },
   { name: 'caddy', isThere: () => isOnPath('caddy') },

@@ -21,7 +21,12 @@ export interface SystemServer {
   stop(): Promise<void>;
 }
 
-export async function startSystemPostgres(programs: string): Promise<SystemServer> {
+interface SystemServerOptions {
+  /** Certificate and key in PEM. With them, clients may use TLS. */
+  readonly tls?: { readonly certificate: string; readonly key: string };
+}
+
+export async function startSystemPostgres(programs: string, { tls }: SystemServerOptions = {}): Promise<SystemServer> {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-system-postgres-'));
   const account = await chooseAccount(folder);
   const passwordFile = path.join(folder, 'password');
@@ -49,6 +54,14 @@ export async function startSystemPostgres(programs: string): Promise<SystemServe
   if (made.status !== 0) throw new Error(made.stderr);
   const port = await freePort();
   const settings = ['listen_addresses=127.0.0.1', `port=${port}`, 'unix_socket_directories=', 'fsync=off'];
+  if (tls !== undefined) {
+    for (const [name, text] of Object.entries(tls)) {
+      const file = path.join(folder, name);
+      await writeFile(file, text, { mode: 0o600 });
+      await chown(file, account.uid, account.gid);
+    }
+    settings.push('ssl=on', `ssl_cert_file=${folder}/certificate`, `ssl_key_file=${folder}/key`);
+  }
   const child = spawn(
     path.join(programs, 'postgres'),
     ['-D', data, ...settings.flatMap((setting) => ['-c', setting])],

@@ -23,19 +23,12 @@ export async function checkDatabase(context: Context): Promise<Finding> {
       return { name, level: 'bad', detail: found.reason };
     case 'server':
       return { name, level: 'good', detail: `PostgreSQL ${found.version} at ${found.address}` };
-    case 'server_too_old':
-      return {
-        name,
-        level: 'bad',
-        detail: `PostgreSQL ${found.version} at ${found.address} is too old`,
-        fix: 'use PostgreSQL 14 or newer',
-      };
     case 'server_unusable':
       return {
         name,
         level: 'bad',
         detail: `the server of RUNYARD_DATABASE_URL cannot be used: ${found.reason}`,
-        fix: 'check the URL and that the server runs, or unset RUNYARD_DATABASE_URL to use the embedded PostgreSQL',
+        ...(found.fix === undefined ? {} : { fix: found.fix }),
       };
   }
 }

@@ -4,6 +4,7 @@ import {
   matching,
   networks,
   oneOf,
+  postgresUrl,
   privateNetworks,
   type ReadText,
   type Setting,
@@ -92,8 +93,9 @@ export const serviceSettings = {
     usedBy: ['service', 'worker', 'cli'],
   },
   RUNYARD_DATABASE_URL: {
-    read: matching(/^postgres(ql)?:\/\//, 'must be a postgres:// URL'),
-    description: 'PostgreSQL server (14 or newer) to use. Absent: the embedded PostgreSQL in the data folder.',
+    read: postgresUrl,
+    description:
+      'PostgreSQL server (14 or newer) to use: the server itself, or a pooler that keeps sessions. `sslmode` and `sslrootcert` in the URL mean what they mean for psql. Absent: the embedded PostgreSQL in the data folder.',
     usedBy: ['service', 'cli'],
     secret: true,
   },

@@ -44,6 +44,27 @@ export const httpUrl: ReadText<string> = (text) =>
     ? { value: text.replace(/\/+$/, '') }
     : { problem: 'must be an http:// or https:// URL' };
 
+/** The URL of a PostgreSQL server. Characters that end a part of a URL must be written as %XX in a user or password. */
+export const postgresUrl: ReadText<string> = (text) => {
+  if (!/^postgres(?:ql)?:\/\//.test(text)) return { problem: 'must be a postgres:// URL' };
+  const url = URL.parse(text);
+  if (url === null || url.hash !== '' || !isEncoded(url.username) || !isEncoded(url.password))
+    return {
+      problem:
+        'is not a URL: write special characters of user and password with % and their code, such as %23 for #, %2F for /, %3F for ?, %40 for @ and %25 for %',
+    };
+  return { value: text };
+};
+
+function isEncoded(part: string): boolean {
+  try {
+    decodeURIComponent(part);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Returns a reader that accepts whole numbers from `min` to `max`, both included. */
 export const whole =
   (min: number, max: number): ReadText<number> =>

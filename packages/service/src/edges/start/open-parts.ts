@@ -15,6 +15,7 @@ import { measuredBlobs } from '../../platform/store/blobs/measured-blobs.ts';
 import { blobsAddress, openBlobs } from '../../platform/store/blobs/open-blobs.ts';
 import { whileRoom } from '../../platform/store/blobs/while-room.ts';
 import { type Database, openDatabase } from '../../platform/store/database/database.ts';
+import { addressOf } from '../../platform/store/database/server-problem.ts';
 import { startEmbeddedPostgres } from '../../platform/store/embedded/start.ts';
 import { type FreeSpace, watchFreeSpace } from '../../platform/store/free-space/free-space.ts';
 import { migrateDatabase } from '../../platform/store/migrations/migrate.ts';
@@ -92,7 +93,7 @@ export async function openParts(
   took('database');
 
   const config = {
-    address: embedded ? embedded.connection : { connectionString: settings.RUNYARD_DATABASE_URL ?? '' },
+    address: embedded ? embedded.connection : addressOf(settings.RUNYARD_DATABASE_URL ?? ''),
     maxConnections: settings.RUNYARD_DATABASE_CONNECTIONS,
     connectPatienceMs: databasePatienceMs,
     log,

@@ -3,6 +3,7 @@ import { backoffMs } from '@runyard/system/backoff';
 import type pg from 'pg';
 import {
   acquireFrom,
+  clientConfig,
   type DatabaseConfig,
   makePool,
   ownConnection,
@@ -11,8 +12,9 @@ import {
 } from './connections.ts';
 import { makeListener } from './listener.ts';
 import { run } from './send.ts';
+import { findServerProblem } from './server-problem.ts';
 import { makeShares, type Shares } from './shares.ts';
-import { boolean, defineStatement, integer, type TypedStatement, text } from './statement.ts';
+import type { TypedStatement } from './statement.ts';
 import { inTransaction, type Transaction } from './transaction.ts';
 import { asUnavailable } from './unavailable.ts';
 
@@ -77,8 +79,8 @@ export interface Database extends Queryable {
 }
 
 const maxTries = 5;
-/** The oldest version of PostgreSQL that works, in the form of `server_version_num`. */
-export const minServerVersion = 140_000;
+/** Waits for a server that is starting, at most for the patience of `acquireFrom`. */
+const waitForServer = (db: Queryable) => db.query('SELECT 1');
 
 /** Connects and checks the server. Does not migrate. */
 export async function openDatabase(config: DatabaseConfig): Promise<Database> {
@@ -115,7 +117,10 @@ export async function openDatabase(config: DatabaseConfig): Promise<Database> {
     },
   };
   try {
-    await checkServer(database);
+    await waitForServer(database);
+    // The embedded server is our own.
+    const problem = 'connectionString' in config.address ? await findServerProblem(clientConfig(config)) : null;
+    if (problem !== null) throw new Error(`The server of RUNYARD_DATABASE_URL cannot be used: ${problem}`);
   } catch (error) {
     await database.close();
     throw error;
@@ -138,24 +143,4 @@ async function retrying<T>(attempt: () => Promise<T>): Promise<T> {
       await delay(backoffMs({ firstMs: 10, longestMs: 200 }, tries));
     }
   }
-}
-
-const describeServer = defineStatement({
-  name: 'describe_server',
-  text: `SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS standby`,
-  row: { version: integer, encoding: text(), standby: boolean },
-});
-
-/**
- * Throws if the service cannot work with the server: its version is too old, its encoding is not UTF-8, or it is a standby server and
- * refuses writes.
- */
-async function checkServer(db: Queryable): Promise<void> {
-  const [server] = await db.query(describeServer);
-  if (server === undefined || server.version < minServerVersion) {
-    throw new Error(`PostgreSQL ${Math.trunc((server?.version ?? 0) / 10_000)} is too old: Runyard needs 14 or newer`);
-  }
-  if (server.encoding !== 'UTF8')
-    throw new Error(`The database's encoding is ${server.encoding}: create it with ENCODING 'UTF8'`);
-  if (server.standby) throw new Error('RUNYARD_DATABASE_URL names a standby server, which cannot be written to');
 }

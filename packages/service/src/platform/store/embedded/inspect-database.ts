@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { minServerVersion } from '../database/database.ts';
+import { addressOf, findServerProblem } from '../database/server-problem.ts';
 import { locateBinaries } from './binaries.ts';
 
 /** Which database the service would use, and whether the service can use this database. `version` is the version of PostgreSQL. */
@@ -7,8 +7,8 @@ export type DatabaseInspection =
   | { readonly kind: 'embedded'; readonly version: string }
   | { readonly kind: 'embedded_missing'; readonly reason: string }
   | { readonly kind: 'server'; readonly version: string; readonly address: string }
-  | { readonly kind: 'server_too_old'; readonly version: string; readonly address: string }
-  | { readonly kind: 'server_unusable'; readonly reason: string };
+  /** `fix`: absent if `reason` says it. */
+  | { readonly kind: 'server_unusable'; readonly reason: string; readonly fix?: string };
 
 /** Checks the server at `url`. If `url` is undefined, checks whether the embedded PostgreSQL is installed. Changes nothing and never rejects. */
 export async function inspectDatabase(url: string | undefined): Promise<DatabaseInspection> {
@@ -22,24 +22,37 @@ export async function inspectDatabase(url: string | undefined): Promise<Database
 }
 
 async function inspectServer(url: string): Promise<DatabaseInspection> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 });
+  const config = { ...addressOf(url), connectionTimeoutMillis: 5000 };
+  const client = new pg.Client(config);
   client.on('error', () => {});
   try {
     await client.connect();
-    const { rows } = await client.query<{ number: string; text: string }>(
-      "SELECT current_setting('server_version_num') AS number, current_setting('server_version') AS text",
-    );
-    const [row = { number: '0', text: 'of unknown version' }] = rows;
-    const address = `${client.host}:${client.port}`;
-    const kind = Number(row.number) < minServerVersion ? 'server_too_old' : 'server';
-    return { kind, version: row.text, address };
+    const { rows } = await client.query<{ text: string }>("SELECT current_setting('server_version') AS text");
+    const problem = await findServerProblem(config);
+    if (problem !== null) return { kind: 'server_unusable', reason: problem };
+    return { kind: 'server', version: rows[0]?.text ?? '', address: `${client.host}:${client.port}` };
   } catch (error) {
     // The reason may be shown: messages of the driver name the host, the user and the database, but never the password.
-    return {
-      kind: 'server_unusable',
-      reason: error instanceof Error ? error.message || error.name : String(error),
-    };
+    const reason = error instanceof Error ? error.message || error.name : String(error);
+    return { kind: 'server_unusable', reason, fix: fixOf(error) };
   } finally {
     await client.end().catch(() => undefined);
   }
+}
+
+/** Errors of Node about a certificate that no known authority has signed. */
+const untrusted = new Set([
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+function fixOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (untrusted.has(code))
+    return 'add sslrootcert=FILE with the certificate of the authority to the URL, or sslmode=require to encrypt without a check (docs/operate.md)';
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return 'use the host name of the certificate in the URL, or sslmode=verify-ca, which does not check the name';
+  return 'check the URL and that the server runs, or unset RUNYARD_DATABASE_URL to use the embedded PostgreSQL';
 }

@@ -5,6 +5,7 @@ import { type CopiedBlobs, copyBlobs } from '../blobs/move-blobs.ts';
 import { type BlobsSettings, blobsAddress, openBlobs, openBlobsAt } from '../blobs/open-blobs.ts';
 import { type Database, openDatabase } from '../database/database.ts';
 import { silentLog } from '../database/log.ts';
+import { addressOf } from '../database/server-problem.ts';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from '../embedded/start.ts';
 
 /** Where an installation has its data. */
@@ -64,7 +65,7 @@ export async function withDatabase<T>(
   const embedded = databaseUrl === undefined ? await openEmbedded(embeddedFolder(dataFolder)) : undefined;
   try {
     const db = await openDatabase({
-      address: embedded?.connection ?? { connectionString: databaseUrl ?? '' },
+      address: embedded?.connection ?? addressOf(databaseUrl ?? ''),
       maxConnections: 4,
       log: silentLog,
     });
