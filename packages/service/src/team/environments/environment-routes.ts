@@ -22,6 +22,10 @@ const refusedSecrets = (refusal: RefusedSecrets): Refusal =>
 export function environmentRoutes(deps: EnvironmentRouteDeps): readonly ServedRoute[] {
   const { db, vault, contentPolicy, lastRuns, checkSecrets, findWaiting } = deps;
   const readRuns = lastRuns.ofEnvironments;
+  const refuseSystem = ({ system, docker_image: image }: EnvironmentConfig): Refusal | null =>
+    system === undefined || image === undefined || image.trim() === ''
+      ? null
+      : invalid([{ path: 'config.system', message: 'a sandbox with a docker_image has the system of the image' }]);
   /** Asks the content policy about the setup commands, outside of transactions; returns null if it allows them. */
   const refuseCommands = async (teamId: string, { setup_commands }: EnvironmentConfig): Promise<Refusal | null> => {
     const texts = (setup_commands ?? []).map((text) => ({ kind: 'setup_command' as const, text }));
@@ -36,7 +40,7 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): readonly ServedRo
 
     serveOnce(routes.createEnvironment, {
       check: async ({ principal, body: { config } }) => {
-        const refused = await refuseCommands(principal.teamId, config);
+        const refused = refuseSystem(config) ?? (await refuseCommands(principal.teamId, config));
         if (refused) return refused;
         const secrets = await checkSecrets(db, vault, principal, config.secrets ?? [], []);
         return secrets && refusedSecrets(secrets);
@@ -56,7 +60,7 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): readonly ServedRo
     serve(routes.updateEnvironment, async ({ params, body, principal }) => {
       const { uid } = params;
       if (!isUid(uid)) return notFound('environment');
-      const refused = await refuseCommands(principal.teamId, body.config);
+      const refused = refuseSystem(body.config) ?? (await refuseCommands(principal.teamId, body.config));
       if (refused) return refused;
       const outcome = await replaceEnvironment(deps, principal, uid, body.config);
       switch (outcome.kind) {
