@@ -140,7 +140,7 @@ export const SandboxLevel = z.object({
   backend: z.enum(['bubblewrap', 'gvisor', 'docker', 'kubernetes', 'none']),
   /**
    * Isolation features that work: `user` (own uid), `cgroup` (hard memory and process limits), `no-network` (only the relay), `images`
-   * (container images), …
+   * (container images), `debian` (environments with `system`), …
    */
   features: z.array(z.string()).max(maxReportedFeatures),
   /** Features that are missing, each with its reason. */

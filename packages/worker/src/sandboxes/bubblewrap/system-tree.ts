@@ -7,6 +7,7 @@ import { makeFolder } from '../../state/make-folder.ts';
 import { runInShell } from '../../state/mount-shell.ts';
 import { removeTree } from '../../state/remove-tree.ts';
 import { systemFolders } from '../../state/sandbox-places.ts';
+import { usedInFolders } from '../disk/measure.ts';
 import { type ImageStep, SandboxError } from '../sandbox.ts';
 import { insideUid } from './filesystem.ts';
 import { takeIdentity } from './identities.ts';
@@ -23,14 +24,19 @@ const usualRelease = 'stable';
 /** Certificates of authorities that people have added to the machine, such as the authority of a proxy that inspects TLS. */
 const machineAuthorities = '/usr/local/share/ca-certificates';
 
-const install =
-  'install mmdebstrap on it (Debian, Ubuntu: packages `mmdebstrap`, `fakeroot` and `debian-archive-keyring`), let it reach the package mirror, or remove `system` from the environment';
+const install = 'install the packages `mmdebstrap` and `debian-archive-keyring` (Debian, Ubuntu)';
+
+/** Returns why this machine cannot make a Debian for sandboxes, and what to do; undefined if it can. */
+export async function whyNoSystem(): Promise<string | undefined> {
+  const found = await Promise.all(environment.PATH.split(':').map((folder) => exists(path.join(folder, 'mmdebstrap'))));
+  return found.includes(true) ? undefined : `mmdebstrap is missing: ${install}`;
+}
 
 const failure = (message: string, cause?: Error): SandboxError =>
   new SandboxError(
     'prepare',
     'system_not_made',
-    `the environment has its own Debian (system), and this worker cannot make one: ${message}; ${install}`,
+    `the environment has its own Debian (system), and this worker cannot make one: ${message}`,
     { cause },
   );
 
@@ -75,7 +81,7 @@ async function findOrMake({ stateRoot, program, now, report }: TreeRequest): Pro
   await makeFolder(parent, 0o711);
   const tree = path.join(parent, `debian-${createHash('sha256').update(known).digest('hex').slice(0, 16)}`);
   if (await exists(tree)) return tree;
-  const image = `debian:${release ?? usualRelease}`;
+  const image = `debian:${release ?? usualRelease}, which the worker makes once a month`;
   const began = performance.now();
   report({ step: 'started', image });
   const place = path.join(parent, `making-${randomBytes(4).toString('hex')}`);
@@ -86,12 +92,14 @@ async function findOrMake({ stateRoot, program, now, report }: TreeRequest): Pro
     await configure(place, program);
     await removeOthers(parent, 'debian-');
     await rename(path.join(place, 'tree'), tree);
-    report({ step: 'finished', image, durationMs: Math.round(performance.now() - began), bytes: 0 });
+    const bytes = await usedInFolders([tree], async () => [], AbortSignal.timeout(longestMs));
+    report({ step: 'finished', image, durationMs: Math.round(performance.now() - began), bytes });
     return tree;
   } catch (error) {
-    const { stderr = '', message, code } = error as Error & { stderr?: string; code?: unknown };
+    const { stderr = '', message } = error as Error & { stderr?: string };
     const said = stderr.trim().split('\n').slice(-3).join(' ') || message;
-    const reason = code === 'ENOENT' ? 'mmdebstrap is not installed' : said;
+    const reason =
+      (await whyNoSystem()) ?? `${said}; look whether the worker reaches the package mirror of its machine`;
     report({ step: 'finished', image, durationMs: Math.round(performance.now() - began), error: reason });
     throw failure(reason, error as Error);
   } finally {
