@@ -1,13 +1,14 @@
 /**
  * Tests prepared workspaces and mirrors of repositories in a whole system: a run stores them on its worker, and later runs use them.
  */
+import { existsSync } from 'node:fs';
 import { open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from './fakes/git-host.ts';
 import { describeSystem } from './support/describe-system.ts';
-import type { System } from './support/system.ts';
+import { eventually, killHard, type System } from './support/system.ts';
 
 const token = 'github_pat_of-the-prepared-workspaces-0123';
 let host: FakeGitHost | undefined;
@@ -66,10 +67,15 @@ async function runIn(system: System, environment_id: string, script: string, con
   };
 }
 
+/** Returns the folder with the sandboxes of the worker. */
+async function stateRootOf(system: System): Promise<string> {
+  const line = (await system.logs()).split('\n').find((each) => each.includes('"sandboxes live here"')) ?? '{}';
+  return JSON.parse(line).folder;
+}
+
 /** Overwrites the first blocks of all disks that the worker keeps, or empties the folders if it has no disks. */
 async function damageWorkspaces(system: System): Promise<void> {
-  const line = (await system.logs()).split('\n').find((each) => each.includes('"sandboxes live here"')) ?? '{}';
-  const folder = path.join(JSON.parse(line).folder, 'kept');
+  const folder = path.join(await stateRootOf(system), 'kept');
   const names = await readdir(folder);
   expect(names.length).toBeGreaterThan(0);
   for (const name of names) {
@@ -147,6 +153,28 @@ describeSystem('a worker with a cache', options, (system) => {
     // new commit.
     expect(run.output).toContain('second\\n2\\n1\\n');
     expect(run.output, run.output).toContain('401\\n401\\n401\\n');
+  });
+
+  test('leaves a run its copy of the prepared workspace if its worker is killed and the next worker adopts the sandbox', async () => {
+    const uid = await environment(system, { setup_commands: ['echo made-before > made'] });
+    expect((await runIn(system, uid, 'true')).steps.at(-1)).toBe(kept);
+    const sandboxes = path.join(await stateRootOf(system), 's');
+    const workspaces = async () => (await readdir(sandboxes)).map((id) => path.join(sandboxes, id, 'workspace'));
+    const running = runIn(
+      system,
+      uid,
+      'touch started; until [ -e go ]; do sleep 0.05; done; cat made; echo x > written',
+    );
+    await eventually('the second run', async () => (await workspaces()).some((each) => existsSync(`${each}/started`)));
+    await killHard(system.worker());
+    system.startWorker();
+    const connections = async () => (await system.logs()).split('"worker connected"').length;
+    await eventually('the next worker', async () => (await connections()) === 3);
+    for (const each of await workspaces()) if (existsSync(`${each}/started`)) await writeFile(`${each}/go`, '');
+    const run = await running;
+    expect(run, run.output).toMatchObject({ state: 'SUCCEEDED', steps: [reused] });
+    expect(run.output).toContain('made-before');
+    expect((await runIn(system, uid, 'ls')).steps).toEqual([reused]);
   });
 
   test('does not store a workspace whose setup failed, or left a running process or temporary files', async () => {

@@ -36,6 +36,8 @@ export const longFiles: readonly string[] = [
   'test/model-clients.test.ts',
   // Repeats the attacks of `sandbox-probes.test.ts` and the limits of `sandbox-limits.test.ts` in a gVisor sandbox.
   'test/gvisor-probes.test.ts',
+  // Installs packages of Debian in sandboxes with their own Debian. `own-system.test.ts` tests such sandboxes with another system.
+  'test/system-packages.test.ts',
   // Sends 100,000 events to a tab of the dashboard. `story.test.ts` tests the blocks in which a tab shows events.
   'test/dashboard/many-events.test.ts',
   // Tests the size limits of bodies and streams together. Other tests check these limits one by one.

@@ -44,8 +44,9 @@ export interface Prepared {
  * the setup. Throws a `SetupFailure` that says which step failed and why.
  */
 export async function prepareWorkspace(options: PrepareOptions): Promise<Prepared> {
-  const notRestored = await restore(options);
   const { workspace } = options.task;
+  if (workspace?.kind === 'archive' && options.ownFolders) await installAgain(options);
+  const notRestored = await restore(options);
   const restored = workspace !== undefined && workspace.kind !== 'changes' && notRestored === undefined;
   const attachments = await attach(options, restored);
   if (!restored) await setUp(options);
@@ -55,6 +56,18 @@ export async function prepareWorkspace(options: PrepareOptions): Promise<Prepare
   await checkWorkingFolder(options.workspace, options.task);
   const problem = notRestored ?? notApplied;
   return { attachments, restored, ...(problem === undefined ? {} : { notRestored: problem }) };
+}
+
+/**
+ * Runs the setup of an environment with its own Debian, and then empties the folders for the archive. The reason: an archive does not
+ * contain what the setup has installed.
+ */
+async function installAgain(options: PrepareOptions): Promise<void> {
+  const { task, workspace, env } = options;
+  if (task.environment?.config.system === undefined) return;
+  await setUp({ ...options, task: { ...task, attachments: [] } });
+  const { clearFolder } = await import('../workspace-archive/clear-folder.ts');
+  for (const { path } of archivedFolders(workspace, env.HOME)) await clearFolder(path);
 }
 
 /** Restores the workspace of an earlier execution. If this is not possible, returns the reason. */

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
@@ -18,16 +18,26 @@ beforeEach(() => {
 afterEach(() => void vi.unstubAllEnvs());
 
 const task: AgentTask = { ...rehearsalTask, attachments: [], prepared_workspace: { name: 'n' } };
+const withDebian: AgentTask = {
+  ...task,
+  environment: { uid: 'e', config: { system: 'debian' } },
+};
 const proxyVariables = { HTTPS_PROXY: 'http://127.0.0.1:1', no_proxy: 'localhost' };
 
-async function prepare(more: Record<string, string> = {}, keepStatus = 501) {
+interface Answers {
+  readonly find?: number;
+  readonly use?: number;
+  readonly keep?: number;
+}
+
+async function prepare(more: Record<string, string> = {}, answers: Answers = {}, of = task) {
   const names: string[] = [];
   let isKept = false;
   const prepared = await preparedWorkspace({
-    task,
+    task: of,
     cache: {
       get: async () => undefined,
-      workspace: async () => ({ status: keepStatus }),
+      workspace: async (action) => ({ status: answers[action] ?? 501 }),
       put: async (_name, content) => {
         for await (const _ of content);
         isKept = true;
@@ -83,7 +93,7 @@ const mount = (folder: string, ...options: string[]): boolean =>
 test('the setup goes on only when the disk is writable again, if the worker was killed while it copied the disk', async ({
   skip,
 }) => {
-  const { keep, names } = await prepare({}, 503);
+  const { keep, names } = await prepare({}, { keep: 503 });
   const workspace = join(top, 'w');
   if (!mount(workspace, 'ro')) return skip('only root can mount');
   onTestFinished(() => void spawnSync('umount', [workspace]));
@@ -96,4 +106,21 @@ test('the setup goes on only when the disk is writable again, if the worker was 
   expect(mount(workspace, 'remount', 'rw')).toBe(true);
   await keeping;
   expect(names).toEqual(['not kept for later runs: the worker could not copy the workspace']);
+});
+
+test.each([
+  ['empties the folders and goes on', 404, task, 'not reused'],
+  ['empties the folders and goes on', 503, task, 'not reused'],
+  ['empties the folders and goes on', 404, withDebian, 'not reused'],
+  // The worker may have replaced a part of the programs.
+  ['fails', 503, withDebian, 'the Debian that an earlier run has prepared'],
+])('the setup %s if the worker answers %i when the sandbox should get a copy', async (_, use, of, expected) => {
+  const { prepared, names } = await prepare({}, { find: 200, use }, of);
+  const restoring = prepared?.restore();
+  // A copy that was interrupted has left a file.
+  writeFileSync(join(top, 'w', 'part'), '');
+  const outcome = await restoring?.then((isReused) => (isReused ? 'reused' : 'not reused'), String);
+  expect(outcome).toContain(expected);
+  expect(readdirSync(join(top, 'w'))).toEqual([]);
+  expect(names).toEqual(expected === 'not reused' ? ['what an earlier run prepared could not be used'] : []);
 });

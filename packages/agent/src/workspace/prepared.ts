@@ -5,6 +5,7 @@ import { isVariableName } from '@runyard/contract/wire/variable-names';
 import { backoffMs, delay } from '@runyard/system/backoff';
 import { isAnyMarked } from '../commands/processes.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
+import { SetupFailure } from '../setup-failure.ts';
 import { archivedFolders } from '../workspace-archive/archived-folders.ts';
 import { clearFolder } from '../workspace-archive/clear-folder.ts';
 import type { WorkerCache } from './worker-cache.ts';
@@ -94,6 +95,11 @@ export async function preparedWorkspace(options: PreparedOptions): Promise<Prepa
       }
       await empty();
       result.name = 'what an earlier run prepared could not be used';
+      // Without 404, the worker may have replaced a part of the programs.
+      if (used?.status !== 404 && task.environment?.config.system !== undefined)
+        throw new SetupFailure(
+          'The worker could not copy the Debian that an earlier run has prepared; its log says why. Run again, or with refresh_environment if this stays so.',
+        );
       return false;
     });
   };

@@ -55,6 +55,12 @@ export const EnvironmentConfig = z
     docker_image: Text.optional().describe(
       'Container image of the sandbox, such as `node:24`. Runs wait for a worker with RUNYARD_SANDBOX=docker, and keep the image that the environment had when they were created',
     ),
+    system: z
+      .enum(['debian'])
+      .optional()
+      .describe(
+        "`debian`: each sandbox has its own Debian, in which setup commands and the agent install packages (`apt-get install`), and a run gets what the setup of an earlier run has installed. Needs a worker with RUNYARD_SANDBOX=bubblewrap, and the preset `apt` of `network`. Absent: sandboxes have the worker's programs, which they cannot change. Not together with `docker_image`",
+      ),
     github_repos: z
       .array(EnvironmentRepository)
       .max(maxRepositories)

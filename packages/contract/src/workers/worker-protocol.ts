@@ -57,6 +57,8 @@ export const TaskAssignment = z.object({
     instance_shape: z.object({ vcpus: z.number(), memory_gb: z.number() }).optional(),
     /** Only Runyard's workers: limits of the environment. They can only lower the limits of the worker. */
     limits: EnvironmentLimits.optional(),
+    /** Only Runyard's workers: `system` of the environment. */
+    system: z.enum(['debian']).optional(),
     /** Only Runyard's workers: hosts that the sandbox may reach, in the format of `EnvironmentNetwork`. */
     allowed_hosts: z.array(z.string()).optional(),
   }),
@@ -138,7 +140,7 @@ export const SandboxLevel = z.object({
   backend: z.enum(['bubblewrap', 'gvisor', 'docker', 'kubernetes', 'none']),
   /**
    * Isolation features that work: `user` (own uid), `cgroup` (hard memory and process limits), `no-network` (only the relay), `images`
-   * (container images), …
+   * (container images), `debian` (environments with `system`), …
    */
   features: z.array(z.string()).max(maxReportedFeatures),
   /** Features that are missing, each with its reason. */

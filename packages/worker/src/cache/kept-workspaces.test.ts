@@ -195,7 +195,10 @@ test.skipIf(!canCopyFolders)('folders are copied where no file of the machine ca
   await kept.keep('name', (await makeSandbox(false, { file: 'of a run' })).id);
   const second = await makeSandbox(false);
   await symlink(outside, path.join(second.workspace, 'file'));
-  await expect(kept.use('name', second.id)).rejects.toThrow('dangling symlink');
+  await mkdir(path.join(second.workspace, 'folder'));
+  await symlink(top, path.join(second.workspace, 'folder/up'));
+  expect(await kept.use('name', second.id)).toBe(true);
+  expect(await textOf(second)).toBe('of a run');
   expect(await readFile(outside, 'utf8')).toBe('of the machine');
 });
 
@@ -243,6 +246,41 @@ describe.skipIf(!disks.ok)('a kept disk', () => {
       await expect.poll(() => writeFile(path.join(sandbox.workspace, 'file'), String(waitedMs))).toBeUndefined();
       await expect.poll(async () => await optionsOf(sandbox.top)).toMatch(/^rw/);
       await rm(copy, { force: true });
+    }
+  });
+
+  test('is used as a whole or not at all, wherever its worker is killed', async () => {
+    const program = [
+      `import { useDiskCopy } from ${JSON.stringify(path.join(import.meta.dirname, '../state/disk-copies.ts'))};`,
+      'const [copy, places, place] = process.argv.slice(1);',
+      "console.log('begins'); await useDiskCopy(copy, JSON.parse(places), place); console.log('used');",
+    ].join('\n');
+    const kept = await openKept();
+    const first = await makeSandbox(true, { file: Buffer.alloc(16 * megabyte, 1) });
+    await kept.keep('name', first.id);
+    const [folder = ''] = await readdir(keptFolder());
+    const copy = path.join(keptFolder(), folder, 'disk');
+    for (let waitedMs = 0, isUsed = false; !isUsed; waitedMs += 5) {
+      const sandbox = await makeSandbox(true);
+      const place = path.join(stateRoot, 'trash', `use-${waitedMs}`);
+      await mkdir(place);
+      const args = [program, copy, JSON.stringify(sandbox), place];
+      const child = spawn(process.execPath, ['--input-type=module', '-e', ...args]);
+      await once(child.stdout, 'data');
+      const late = new Promise((resolve) => setTimeout(resolve, waitedMs));
+      isUsed = await Promise.race([once(child.stdout, 'data').then(() => true), late.then(() => false)]);
+      child.kill('SIGKILL');
+      // The command that the worker had started may end later.
+      const left = async () => {
+        await removeLeftovers(stateRoot, new Set([first.id, sandbox.id]));
+        const mounts = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n');
+        const points = mounts.map((line) => line.split(' ')[4] ?? '').filter((point) => point.startsWith(stateRoot));
+        return points.filter((point) => point !== first.top && path.dirname(point) !== sandbox.top).sort();
+      };
+      await expect.poll(left).toEqual([sandbox.top]);
+      expect(await isMounted(sandbox.home)).toBe(await isMounted(sandbox.workspace));
+      expect(await readdir(path.join(stateRoot, 'trash'))).toEqual([]);
+      await removeFolders(stateRoot, sandbox.id);
     }
   });
 

@@ -5,7 +5,7 @@ import { copyDisk, DamagedCopy, useDiskCopy } from '../state/disk-copies.ts';
 import { usedOnFileSystem } from '../state/disk-image.ts';
 import { makeFolder } from '../state/make-folder.ts';
 import { removeTree } from '../state/remove-tree.ts';
-import { type SandboxPlaces, sandboxPlaces } from '../state/sandbox-places.ts';
+import { type SandboxPlaces, sandboxPlaces, writableFolders } from '../state/sandbox-places.ts';
 import { type Budget, longestMs } from './budget.ts';
 
 /** `too_large`: there is no room, and `reason` says why. `in_use`: a process of the sandbox has a file open for writing. */
@@ -26,19 +26,12 @@ export interface KeptWorkspaces {
   use(name: string, sandbox: string): Promise<boolean>;
 }
 
-type Folders = Pick<SandboxPlaces, 'workspace' | 'home'>;
-
-const foldersIn = (folder: string): Folders => ({
-  workspace: path.join(folder, 'workspace'),
-  home: path.join(folder, 'home'),
-});
-
 /** Copies folders for workers that are not root, and so have no disks for sandboxes. */
 export interface FolderCopies {
-  /** Returns the bytes that workspace and home take on the disk. */
-  measure(of: Folders): Promise<number>;
-  /** Copies what the folders contain. The folders of `to` exist and are empty. */
-  copy(from: Folders, to: Folders): Promise<void>;
+  /** Returns the bytes that the folders take on the disk. */
+  measure(folders: readonly string[]): Promise<number>;
+  /** Replaces what the folders `names` of `to` contain by copies of what they contain in `from`. */
+  copy(from: string, to: string, names: readonly string[]): Promise<void>;
 }
 
 export interface KeptWorkspacesOptions {
@@ -145,7 +138,7 @@ export async function openKeptWorkspaces(options: KeptWorkspacesOptions): Promis
   const use = async (key: string, { kind, length }: About, sandbox: string): Promise<void> => {
     const to = sandboxPlaces(stateRoot, sandbox);
     if ((await lengthOf(to)) !== length) throw new DamagedCopy('the sandbox has a disk of another size');
-    if (kind === 'folders') return await folders.copy(foldersIn(path.join(parent, key)), to);
+    if (kind === 'folders') return await folders.copy(path.join(parent, key), to.top, await writableFolders(to.top));
     const place = placeInTrash();
     await mkdir(place, { mode: 0o700 });
     try {
@@ -165,8 +158,12 @@ export async function openKeptWorkspaces(options: KeptWorkspacesOptions): Promis
       const key = keyOf(name);
       const of = sandboxPlaces(stateRoot, sandbox);
       const length = await lengthOf(of);
+      const names = await writableFolders(of.top);
       const kind = length === 0 ? 'folders' : 'disk';
-      const expected = kind === 'disk' ? await usedOnFileSystem(of.top) : await folders.measure(of);
+      const expected =
+        kind === 'disk'
+          ? await usedOnFileSystem(of.top)
+          : await folders.measure(names.map((name) => path.join(of.top, name)));
       const reason = await whyNoRoom(expected);
       if (reason !== undefined) return { type: 'too_large', reason };
       if (!(await budget.reserve(expected)))
@@ -175,9 +172,8 @@ export async function openKeptWorkspaces(options: KeptWorkspacesOptions): Promis
       try {
         await mkdir(place, { mode: 0o700 });
         if (kind === 'folders') {
-          const to = foldersIn(place);
-          for (const folder of Object.values(to)) await mkdir(folder, { mode: 0o700 });
-          await folders.copy(of, to);
+          for (const name of names) await mkdir(path.join(place, name), { mode: 0o700, recursive: true });
+          await folders.copy(of.top, place, names);
         } else if ((await copyDisk(of, path.join(place, 'disk'))) === 'in_use') return { type: 'in_use' };
         const bytes = kind === 'disk' ? (await stat(path.join(place, 'disk'))).blocks * 512 : expected;
         const about: About = { kind, bytes, length, keptAt: now(), boot };

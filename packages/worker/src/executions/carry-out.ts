@@ -85,6 +85,7 @@ export async function carryOut(
         ...(egress === undefined ? {} : { egress }),
         ...(network === undefined ? {} : { network }),
         ...(assignment.docker_image === undefined ? {} : { image: assignment.docker_image }),
+        ...(assignment.system === undefined ? {} : { system: assignment.system }),
         ...(shape === undefined ? {} : { vcpus: shape.vcpus }),
         onImage: (step) => options.send(imageMessage(name, step)),
       },

@@ -55,6 +55,8 @@ function segmentsOf(header: Buffer): Segment[] {
   });
 }
 
+class NotDynamic extends Error {}
+
 /**
  * Returns the changes to a program file. The changed program starts with the interpreter `{folder}/ld.so` and loads libraries from its
  * own folder. `read` returns bytes of the program file. Throws if the program has no space for the new strings.
@@ -67,7 +69,7 @@ export async function portableChanges(
   const find = (type: number) => segments.find((segment) => segment.type === type);
   const interpreter = find(programInterpreter);
   const dynamic = find(dynamicSegment);
-  if (interpreter === undefined || dynamic === undefined) throw new Error('it is not a dynamic program');
+  if (interpreter === undefined || dynamic === undefined) throw new NotDynamic('it is not a dynamic program');
   const first = `${folder}/${interpreterName}\0`;
   const strings = Buffer.alloc(interpreter.bytes);
   const text = `${first}$ORIGIN\0`;
@@ -119,6 +121,19 @@ export async function placeOneNode(folder: string, inside: string): Promise<void
   await placeLibraries([folder], inside);
 }
 
+/**
+ * Copies the shell of this machine, so that it uses the libraries beside it. A shell without an interpreter needs no libraries. The copy
+ * cannot be read, like the agent's Node.
+ */
+export async function placePortableShell(shell: string, to: string, inside: string): Promise<void> {
+  await copyFile(shell, to);
+  await chmod(to, 0o755);
+  await makePortable(to, inside).catch((error: Error) => {
+    if (!(error.cause instanceof NotDynamic)) throw error;
+  });
+  await chmod(to, 0o111);
+}
+
 async function copyNode(folder: string, inside: string): Promise<string> {
   const node = path.join(folder, 'node');
   await copyFile(process.execPath, node, constants.COPYFILE_FICLONE);
@@ -136,7 +151,7 @@ async function makePortable(file: string, inside: string): Promise<void> {
     for (const { offset, bytes } of await portableChanges(read, inside))
       await handle.write(bytes, 0, bytes.length, offset);
   } catch (error) {
-    throw new Error(`the program ${process.execPath} cannot be used in containers: ${(error as Error).message}`, {
+    throw new Error(`the program ${file} cannot be used in containers: ${(error as Error).message}`, {
       cause: error,
     });
   } finally {

@@ -19,7 +19,7 @@ import path from 'node:path';
 import { agentNode, initShell, startFile } from './agent-program.ts';
 import { bundleHash, bundleProgram, readStamp, writeBundle, writeStamp } from './bundle.ts';
 import { containerInit, placeContainerInit } from './container-init.ts';
-import { placePortableNode } from './portable-node.ts';
+import { placePortableNode, placePortableShell } from './portable-node.ts';
 
 /** Options for making the runtime, which is the folder that sandboxes see as /opt/runyard. */
 export interface RuntimeRequest {
@@ -98,6 +98,7 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
       await placeUnreadable(shell, path.join(making, initShell));
     } else {
       await placePortableNode(making, request.portableIn);
+      await placePortableShell(shell, path.join(making, initShell), request.portableIn);
       await placeContainerInit(making);
     }
     await mkdir(path.join(making, 'bin'), { mode: 0o755 });

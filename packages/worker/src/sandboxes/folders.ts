@@ -13,6 +13,7 @@ export interface SandboxFolders {
   readonly top: string;
   readonly workspace: string;
   readonly home: string;
+  readonly system: string;
 }
 
 export interface FolderOptions {

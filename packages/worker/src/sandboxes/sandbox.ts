@@ -31,6 +31,8 @@ export interface SandboxSpecification {
    * machine or a default image.
    */
   readonly image?: string;
+  /** `debian`: the sandbox has its own Debian, to which setup commands and the agent may add packages. */
+  readonly system?: 'debian';
   readonly limits: SandboxLimits;
   /** True if the environment of the run may lower the worker's limits. */
   readonly isLimited: boolean;

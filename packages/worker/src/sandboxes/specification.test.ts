@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { SandboxSpecification } from './sandbox.ts';
-import { refuseUnsupported } from './specification.ts';
+import { refuseSystem, refuseUnsupported } from './specification.ts';
 
 const plain: SandboxSpecification = {
   executionId: 'e',
@@ -19,4 +19,9 @@ test.each([
   ['files', { ...plain, files: [{ path: '/etc/a', content: new Uint8Array(), mode: 0o600 }] }, '/etc/a'],
 ])('refuseUnsupported refuses %s with an error that names the value', (_, specification, named) => {
   expect(() => refuseUnsupported(specification)).toThrow(named);
+});
+
+test('refuseSystem refuses an own Debian, and its error names the member of the environment and the workers that can', () => {
+  expect(() => refuseSystem(plain)).not.toThrow();
+  expect(() => refuseSystem({ system: 'debian' })).toThrow(/system debian.*RUNYARD_SANDBOX=bubblewrap.*`system`/);
 });

@@ -15,6 +15,16 @@ export function refuseUnsupported({ image, files }: SandboxSpecification): void 
   refuseFiles({ files });
 }
 
+/** Throws a `SandboxError` if the specification asks for a Debian of its own. Used by backends that cannot make one. */
+export function refuseSystem({ system }: Pick<SandboxSpecification, 'system'>): void {
+  if (system === undefined) return;
+  throw new SandboxError(
+    'prepare',
+    'system_not_supported',
+    `the environment has the system ${system}, and only workers with RUNYARD_SANDBOX=bubblewrap can give a sandbox its own Debian: start one, or remove \`system\` from the environment. A container image has a system of its own`,
+  );
+}
+
 /** Throws a `SandboxError` if the specification asks for files in the sandbox, because no backend supports this yet. */
 export function refuseFiles({ files }: Pick<SandboxSpecification, 'files'>): void {
   if (files.length > 0) {

@@ -36,6 +36,13 @@ export interface SupervisedRequest {
   readonly preparation: unknown;
 }
 
+/** The files from which a sandbox gets its own Debian. */
+export interface SystemFiles {
+  readonly tree: string;
+  /** Folder that such a sandbox sees as /opt/runyard. Its programs load no library of the sandbox's Debian. */
+  readonly runtime: string;
+}
+
 /** A sandbox that may wait in a pool until an execution needs it. */
 export interface PooledSandbox extends Sandbox {
   readonly isAlive: () => boolean;
@@ -43,6 +50,8 @@ export interface PooledSandbox extends Sandbox {
   readonly gone: Promise<unknown>;
   /** Connects the sandbox to the proxy for the hosts of its environment. Must be called before `spawn`. */
   openEgress(egress: SandboxEgress): Promise<void>;
+  /** Gives the sandbox its own Debian. Must be called before `spawn`. Absent: the backend cannot do this. */
+  openSystem?(system: SystemFiles): Promise<void>;
   /** Records the execution to which the sandbox belongs. Must be called before `spawn`. */
   readonly assign?: (specification: SandboxSpecification) => void;
 }

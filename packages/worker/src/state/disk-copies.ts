@@ -3,7 +3,7 @@ import { lstat, mkdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { diskOptions, isMounted, mountFile, unmount } from './disk-image.ts';
 import { runInShell } from './mount-shell.ts';
-import type { SandboxPlaces } from './sandbox-places.ts';
+import { type SandboxPlaces, writableFolders } from './sandbox-places.ts';
 
 /** Longest time to copy a disk, or to change the owner of its files. */
 const longestMs = 600_000;
@@ -38,13 +38,13 @@ export async function copyDisk({ image, top }: SandboxPlaces, copy: string): Pro
 }
 
 /**
- * Replaces the workspace and the home of a running sandbox by those of a copy. The sandbox gets a copy of its own, and its user owns all
+ * Replaces the writable folders of a running sandbox by those of a copy. The sandbox gets a copy of its own, and its user owns all
  * files. Processes that have entered a folder before must enter it again. `place` is an empty folder that the next worker removes if this
  * process is killed. Throws `DamagedCopy` if the copy cannot be used.
  */
 export async function useDiskCopy(copy: string, to: SandboxPlaces, place: string): Promise<void> {
   const [file, folder] = [path.join(place, 'image'), path.join(place, 'disk')];
-  const [workspace, home] = [path.join(folder, 'workspace'), path.join(folder, 'home')];
+  const names = await writableFolders(to.top);
   const { uid } = await stat(to.workspace);
   await mkdir(folder);
   try {
@@ -52,15 +52,16 @@ export async function useDiskCopy(copy: string, to: SandboxPlaces, place: string
     await mountFile(file, folder).catch((error: Error) => {
       throw new DamagedCopy(error.message, { cause: error });
     });
-    for (const each of [workspace, home])
-      if ((await lstat(each).catch(() => undefined))?.isDirectory() !== true) throw new DamagedCopy(`no ${each}`);
-    await command(['chown', '-hR', `${uid}:${uid}`, '--', workspace, home]);
-    // The mounts also appear in the running sandbox (mount_namespaces(7), "Shared subtrees"). One command makes both, so that a sandbox
-    // whose worker is killed does not get the second mount later.
-    const script = 'mount -n --bind -- "$1" "$2" && mount -n --bind -- "$3" "$4"';
-    await command(['sh', '-c', script, 'bind', workspace, to.workspace, home, to.home]);
+    for (const name of names)
+      if ((await lstat(path.join(folder, name)).catch(() => undefined))?.isDirectory() !== true)
+        throw new DamagedCopy(`it has no ${name}`);
+    await command(['chown', '-hR', `${uid}:${uid}`, '--', ...names.map((name) => path.join(folder, name))]);
+    // The mounts also appear in the running sandbox (mount_namespaces(7), "Shared subtrees"). One command makes all of them, so that a
+    // sandbox whose worker is killed does not get a part of them later.
+    const script = 'from=$1; to=$2; shift 2; for name; do mount -n --bind -- "$from/$name" "$to/$name" || exit 1; done';
+    await command(['sh', '-c', script, 'bind', folder, to.top, ...names]);
   } catch (error) {
-    for (const each of [to.workspace, to.home]) if (await isMounted(each)) await unmount(each);
+    for (const name of names) if (await isMounted(path.join(to.top, name))) await unmount(path.join(to.top, name));
     throw error;
   } finally {
     if (await isMounted(folder)) await unmount(folder);

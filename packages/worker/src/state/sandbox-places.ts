@@ -1,4 +1,8 @@
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
+
+/** The folders of a sandbox with its own Debian, below `system`. They are mounted at the same names below `/`. */
+export const systemFolders = ['usr', 'etc', 'var'] as const;
 
 /** The places of one sandbox on the machine. */
 export interface SandboxPlaces {
@@ -8,6 +12,17 @@ export interface SandboxPlaces {
   readonly top: string;
   readonly workspace: string;
   readonly home: string;
+  /** Folder with the Debian of the sandbox. It exists only if the environment has `system`. The sandbox cannot write to it. */
+  readonly system: string;
+}
+
+/** Returns the paths, below `top`, of the folders that the sandbox may write to. */
+export async function writableFolders(top: string): Promise<string[]> {
+  const hasSystem = await stat(path.join(top, 'system')).then(
+    () => true,
+    () => false,
+  );
+  return ['workspace', 'home', ...(hasSystem ? systemFolders.map((name) => `system/${name}`) : [])];
 }
 
 export function sandboxPlaces(stateRoot: string, id: string): SandboxPlaces {
@@ -17,5 +32,6 @@ export function sandboxPlaces(stateRoot: string, id: string): SandboxPlaces {
     top,
     workspace: path.join(top, 'workspace'),
     home: path.join(top, 'home'),
+    system: path.join(top, 'system'),
   };
 }

@@ -1,6 +1,7 @@
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import type { EgressOrder } from '../egress/egress.ts';
 import type { AgentLaunch, SandboxExit } from '../sandboxes/sandbox.ts';
+import type { SystemFiles } from '../sandboxes/supervisors.ts';
 
 /** A message of the worker to the supervisor of a sandbox. `Preparation` is the data from which the backend prepares the sandbox. */
 export type Order<Preparation = unknown> =
@@ -13,6 +14,8 @@ export type Order<Preparation = unknown> =
     }
   /** Opens the proxy to the hosts that the environment allows. Must be sent before `start`. */
   | { readonly type: 'open_egress'; readonly egress: EgressOrder }
+  /** Gives the sandbox its own Debian. Must be sent before `start`. */
+  | { readonly type: 'open_system'; readonly system: SystemFiles }
   | { readonly type: 'start'; readonly launch: AgentLaunch }
   | { readonly type: 'rest'; readonly isResting: boolean; readonly isFrozen?: boolean }
   | { readonly type: 'kill'; readonly how: 'terminate' | 'kill' }

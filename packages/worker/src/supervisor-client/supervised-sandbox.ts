@@ -13,7 +13,7 @@ import { removeContainer } from '../sandboxes/engine/names.ts';
 import { removeFolders } from '../sandboxes/folders.ts';
 import { endMarked, logSlow, type SlowLog } from '../sandboxes/markers.ts';
 import { type Sandbox, SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
-import type { SandboxTraces } from '../sandboxes/supervisors.ts';
+import type { SandboxTraces, SystemFiles } from '../sandboxes/supervisors.ts';
 import { killProcesses } from '../state/processes.ts';
 import type { Channel } from './channels.ts';
 import { logOf } from './files.ts';
@@ -45,6 +45,8 @@ export interface SupervisedSandbox extends Sandbox {
   prepare(preparation: unknown, adoptSeconds: number): Promise<string>;
   /** Connects the sandbox to the proxy for the hosts that its environment allows. */
   openEgress(egress: SandboxEgress): Promise<void>;
+  /** Gives the sandbox its own Debian. If this fails, `spawn` rejects. */
+  openSystem(system: SystemFiles): Promise<void>;
   /**
    * Calls `report` for each denied connection. For an adopted sandbox, this includes the connections that the supervisor reported before
    * this call.
@@ -155,6 +157,9 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
     async openEgress({ order, report }) {
       onDenied(report);
       lines.send({ type: 'open_egress', egress: order });
+    },
+    async openSystem(system) {
+      lines.send({ type: 'open_system', system });
     },
     onDenied,
     ended: ended.promise,

@@ -20,7 +20,7 @@ const folderCheckMs = 1000;
 type Preparation = BubblewrapPreparation | ContainerPreparation;
 
 /** A sandbox of any backend. */
-type PreparedSandbox = Sandbox & Pick<RawSandbox, 'openEgress'>;
+type PreparedSandbox = Sandbox & Pick<RawSandbox, 'openEgress'> & Partial<Pick<RawSandbox, 'openSystem'>>;
 
 /** An order of a worker. */
 export type SandboxOrder = Order<Preparation>;
@@ -58,6 +58,7 @@ export function holdSandbox(folder: string, { listen, relays, onOver }: Supervis
   let worker: WorkerLines | undefined;
   let sandbox: PreparedSandbox | undefined;
   let egressOpened: Promise<void> | undefined;
+  let systemOpened: Promise<void> | undefined;
   const denied: DeniedConnections[] = [];
   let isPreparing = false;
   let started = false;
@@ -167,6 +168,10 @@ export function holdSandbox(folder: string, { listen, relays, onOver }: Supervis
         egressOpened = openEgress(order.egress);
         egressOpened.catch(() => {});
         return;
+      case 'open_system':
+        systemOpened = sandbox?.openSystem?.(order.system);
+        systemOpened?.catch(() => {});
+        return;
       case 'rest':
         sandbox?.rest?.(order.isResting, order.isFrozen);
         return;
@@ -192,6 +197,7 @@ export function holdSandbox(folder: string, { listen, relays, onOver }: Supervis
   const start = async (prepared: PreparedSandbox, launch: AgentLaunch): Promise<void> => {
     try {
       await egressOpened;
+      await systemOpened;
       await prepared.spawn(launch);
       worker?.send({ type: 'started' });
     } catch (error) {

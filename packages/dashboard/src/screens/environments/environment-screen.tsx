@@ -150,6 +150,7 @@ export function EnvironmentScreen() {
             />
           </Fact>
           <Fact name="Container image">{config.docker_image && <code>{visibleText(config.docker_image)}</code>}</Fact>
+          <Fact name="System">{config.system}</Fact>
           <Fact name="Folder">{config.working_directory && <code>{visibleText(config.working_directory)}</code>}</Fact>
           <Fact name="May reach">
             {reachable.length === 0 ? (

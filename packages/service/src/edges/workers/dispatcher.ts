@@ -144,6 +144,7 @@ export function assignmentMessage(
       ...(shape ? { instance_shape: shape } : {}),
       ...(sidecarImage === undefined ? {} : { sidecar_image: sidecarImage }),
       ...(assignment.limits ? { limits: assignment.limits } : {}),
+      ...(assignment.system ? { system: assignment.system } : {}),
       ...(allowedHosts.length > 0 ? { allowed_hosts: allowedHosts } : {}),
     },
   };

@@ -49,6 +49,10 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): readonly ServedRo
   const { db, vault, contentPolicy, lastRuns, checkSecrets, findWaiting } = deps;
   const template = deps.settings.RUNYARD_CODE_HOST_URL;
   const readRuns = lastRuns.ofEnvironments;
+  const refuseSystem = ({ system, docker_image: image }: EnvironmentConfig): Refusal | null =>
+    system === undefined || image === undefined || image.trim() === ''
+      ? null
+      : invalid([{ path: 'config.system', message: 'a sandbox with a docker_image has the system of the image' }]);
   /** Asks the content policy about the commands of setup and services, outside of transactions; returns null if it allows them. */
   const refuseCommands = async (teamId: string, config: EnvironmentConfig): Promise<Refusal | null> => {
     const commands = [...(config.setup_commands ?? []), ...commandsOfServices(config)];
@@ -66,7 +70,7 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): readonly ServedRo
       check: async ({ principal, body }) => {
         const config = withNames(body, template);
         if (config instanceof Refusal) return config;
-        const refused = await refuseCommands(principal.teamId, config);
+        const refused = refuseSystem(config) ?? (await refuseCommands(principal.teamId, config));
         if (refused) return refused;
         const secrets = await checkSecrets(db, vault, principal, config.secrets ?? [], []);
         return secrets && refusedSecrets(secrets);
@@ -90,7 +94,7 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): readonly ServedRo
       if (!isUid(uid)) return notFound('environment');
       const config = withNames(body, template);
       if (config instanceof Refusal) return config;
-      const refused = await refuseCommands(principal.teamId, config);
+      const refused = refuseSystem(config) ?? (await refuseCommands(principal.teamId, config));
       if (refused) return refused;
       const outcome = await replaceEnvironment(deps, principal, uid, config);
       switch (outcome.kind) {

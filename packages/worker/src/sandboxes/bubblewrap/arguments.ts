@@ -1,4 +1,7 @@
+import path from 'node:path';
+import { harnessFolderInside } from '@runyard/contract/agent/harness-presets/presets';
 import { initShell } from '../../runtime/agent-program.ts';
+import { systemFolders } from '../../state/sandbox-places.ts';
 import type { SandboxFolders } from '../folders.ts';
 import type { SandboxLimits } from '../limits.ts';
 import { insideUid } from './filesystem.ts';
@@ -16,6 +19,9 @@ export const inside = {
 export interface SandboxView {
   readonly shared: readonly string[];
   readonly folders: SandboxFolders;
+  /** True if the sandbox has its own Debian instead of the machine's programs. */
+  readonly hasSystem?: boolean;
+  readonly harnessDir?: string | undefined;
   readonly relaySocket?: string;
   /** Socket of the proxy through which the sandbox reaches the hosts that its environment allows. */
   readonly egressSocket?: string;
@@ -48,7 +54,7 @@ export function bubblewrapOptions(view: SandboxView): string[] {
   return [
     ...['--unshare-all', '--unshare-user', '--disable-userns', '--die-with-parent', '--new-session', '--as-pid-1'],
     ...['--cap-drop', 'ALL', '--uid', String(insideUid), '--gid', String(insideUid), '--hostname', 'sandbox'],
-    ...view.shared,
+    ...(view.hasSystem === true ? ownSystem(view) : view.shared),
     ...['--proc', '/proc', '--dev', '/dev'],
     ...['--perms', '1777', '--size', String(limits.tmpMb * megabyte), '--tmpfs', '/tmp'],
     ...['--perms', '1777', '--size', String(limits.tmpMb * megabyte), '--tmpfs', '/dev/shm'],
@@ -57,11 +63,28 @@ export function bubblewrapOptions(view: SandboxView): string[] {
     ...(view.writableCache === undefined ? [] : ['--bind', view.writableCache.from, view.writableCache.to]),
     ...(view.relaySocket === undefined ? [] : ['--ro-bind', view.relaySocket, inside.relaySocket]),
     ...(view.egressSocket === undefined ? [] : ['--ro-bind', view.egressSocket, inside.egressSocket]),
+    // A command could otherwise move the folder of the sockets, and put its own sockets in their place.
+    ...(view.hasSystem === true ? ['--remount-ro', path.dirname(inside.relaySocket)] : []),
     // The root file system and /dev are made read-only, because they are in memory and have no size limit.
     ...['--remount-ro', '/dev', '--remount-ro', '/'],
     ...(view.isFiltered ? ['--seccomp', String(filterDescriptor)] : []),
     ...['--chdir', inside.workspace],
     ...Object.entries(view.env).flatMap(([name, value]) => ['--setenv', name, value]),
+  ];
+}
+
+/**
+ * Returns bwrap's options for the sandbox's own Debian. Each writable folder is mounted, so that no command can move it or put another one
+ * in its place, and none contains a folder of Runyard.
+ */
+function ownSystem({ folders, limits, harnessDir }: SandboxView): string[] {
+  return [
+    ...systemFolders.flatMap((name) => ['--bind', path.join(folders.system, name), `/${name}`]),
+    ...['bin', 'sbin', 'lib', 'lib64'].flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
+    ...['/boot', '/media', '/mnt', '/root', '/srv', '/sys'].flatMap((folder) => ['--dir', folder]),
+    ...['--perms', '755', '--size', String(limits.tmpMb * megabyte), '--tmpfs', '/run'],
+    ...['--perms', '755', '--tmpfs', path.dirname(inside.relaySocket)],
+    ...(harnessDir === undefined ? [] : ['--ro-bind-try', harnessDir, harnessFolderInside]),
   ];
 }
 

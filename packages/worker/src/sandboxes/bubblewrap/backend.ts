@@ -2,8 +2,8 @@ import type { SandboxLevel } from '@runyard/contract/workers/worker-protocol';
 import { type SandboxLimits, sameLimits } from '../limits.ts';
 import { openPool } from '../pool.ts';
 import type { SandboxBackend, SandboxSpecification } from '../sandbox.ts';
-import { refuseUnsupported } from '../specification.ts';
-import type { PooledSandbox } from '../supervisors.ts';
+import { refuseSystem, refuseUnsupported } from '../specification.ts';
+import type { PooledSandbox, SystemFiles } from '../supervisors.ts';
 
 /** After a sandbox was taken, the backend waits this long before it prepares the next one. */
 const refillMs = 150;
@@ -16,6 +16,8 @@ export interface BubblewrapBackendOptions {
   readonly limits: SandboxLimits;
   readonly level: SandboxLevel;
   readonly make: MakeSandbox;
+  /** Returns the files of a new Debian. Rejects with a `SandboxError` if this worker cannot make them. Absent: no sandbox has its own Debian. */
+  readonly system?: ((specification: SandboxSpecification) => Promise<SystemFiles>) | undefined;
   /** Number of sandboxes in which an agent waits for its run. */
   readonly warm: number;
   readonly log: { warn(fields: object, message: string): void };
@@ -25,7 +27,14 @@ export interface BubblewrapBackendOptions {
  * Creates the backend. It always has one prepared sandbox in which no process runs yet, and `warm` sandboxes in which an agent waits
  * for a run. All these sandboxes have the limits of the worker. For a run with other limits, a new sandbox is made.
  */
-export function bubblewrapBackend({ limits, level, make, warm, log }: BubblewrapBackendOptions): SandboxBackend {
+export function bubblewrapBackend({
+  limits,
+  level,
+  make,
+  system,
+  warm,
+  log,
+}: BubblewrapBackendOptions): SandboxBackend {
   const prepared = openPool(() => make(limits, false), { size: 1, refillMs });
   const waiting = openPool(() => make(limits, true), {
     size: warm,
@@ -44,10 +53,14 @@ export function bubblewrapBackend({ limits, level, make, warm, log }: Bubblewrap
     describe: () => level,
     async create(specification, signal) {
       refuseUnsupported(specification);
+      if (system === undefined) refuseSystem(specification);
+      const files =
+        specification.system === undefined ? undefined : await unlessAborted(system?.(specification), signal);
       const sandbox = await take(specification);
       sandbox.assign?.(specification);
       try {
         if (specification.egress !== undefined) await sandbox.openEgress(specification.egress);
+        if (files !== undefined) await sandbox.openSystem?.(files);
         signal.throwIfAborted();
         return sandbox;
       } catch (error) {
@@ -62,9 +75,21 @@ export function bubblewrapBackend({ limits, level, make, warm, log }: Bubblewrap
 }
 
 /**
- * Returns true if a waiting agent can take the run: the run needs no allowed hosts and no variables, because a waiting agent was started
+ * Returns true if a waiting agent can take the run: the run needs no allowed hosts, no own Debian and no variables, because a waiting agent was started
  * without them.
  */
-function isPlain({ egress, variables = [] }: SandboxSpecification): boolean {
-  return egress === undefined && variables.length === 0;
+function isPlain({ egress, system, variables = [] }: SandboxSpecification): boolean {
+  return egress === undefined && system === undefined && variables.length === 0;
+}
+
+/** Returns the result of the promise. Rejects at once if the signal aborts; the work then goes on for the next caller. */
+async function unlessAborted<T>(promise: Promise<T> | undefined, signal: AbortSignal): Promise<T | undefined> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
 }

@@ -27,6 +27,8 @@ export interface BubblewrapGround {
   readonly nofile: number;
   /** Options from `sharedFilesystem`. */
   readonly shared: readonly string[];
+  /** Folder with programs of harnesses, which sandboxes with their own Debian also see. */
+  readonly harnessDir?: string;
   /** True if each sandbox has a separate user. False if the worker is not root: then all sandboxes run under the user of the worker. */
   readonly ownUsers: boolean;
   readonly cgroups?: CgroupHierarchy;
@@ -83,6 +85,7 @@ export async function makeGround(request: GroundRequest): Promise<{ ground: Bubb
     nofile,
     disks,
     shared: await sharedFilesystem(etc, request.harnessDir),
+    ...(request.harnessDir === undefined ? {} : { harnessDir: request.harnessDir }),
     log: request.log,
     ownUsers: process.getuid?.() === 0,
     ...(cgroups.ok ? { cgroups: cgroups.hierarchy } : {}),

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { containerStart } from './in-gvisor.ts';
 
 const limits = { memoryMb: 512, processes: 64, tmpMb: 16, diskMb: 64, openFiles: 65_536, cpus: 0 };
-const folders = { top: '/state/s/1', workspace: '/state/s/1/workspace', home: '/state/s/1/home' };
+const folders = { top: '/state/s/1', workspace: '/state/s/1/workspace', home: '/state/s/1/home', system: '/nowhere' };
 
 const start = () =>
   containerStart({

@@ -14,8 +14,9 @@ import {
 import { openCgroup } from '../cgroups/group.ts';
 import { listGroups, removeHierarchy } from '../cgroups/hierarchy.ts';
 import { findGvisor, type Gvisor } from '../gvisor/find-gvisor.ts';
-import type { SandboxBackend } from '../sandbox.ts';
-import type { SandboxSupervisors, SupervisorProgram } from '../supervisors.ts';
+import type { SandboxBackend, SandboxSpecification } from '../sandbox.ts';
+import type { SandboxSupervisors, SupervisorProgram, SystemFiles } from '../supervisors.ts';
+import { inside } from './arguments.ts';
 import { bubblewrapBackend, type MakeSandbox } from './backend.ts';
 import { agentContents } from './contents.ts';
 import { findBubblewrap } from './find-bubblewrap.ts';
@@ -24,6 +25,7 @@ import { probeBubblewrap } from './level.ts';
 import type { BubblewrapPreparation } from './preparation.ts';
 import { marksOf, newSandboxId, prepareSandbox } from './prepare.ts';
 import { rehearseAgent } from './rehearse.ts';
+import { systemTree } from './system-tree.ts';
 import { openTemporaryGround } from './temporary-ground.ts';
 
 const gvisorMissing = `gVisor is not installed: install runsc (https://gvisor.dev/docs/user_guide/install; Debian: package \`runsc\`), ${optBack}`;
@@ -124,7 +126,20 @@ async function open(kind: 'bubblewrap' | 'gvisor', request: OpenRequest): Promis
       : inThisProcess(ground, runtime, request, place);
   // No agents wait in gVisor, because such an agent would need more memory than the pool of waiting agents expects.
   const warm = kind === 'bubblewrap' ? request.warmSandboxes : 0;
-  const backend = bubblewrapBackend({ limits, level, make, warm, log });
+  const system = async (specification: SandboxSpecification): Promise<SystemFiles> => {
+    const { onImage: report = () => {} } = specification;
+    const tree = await systemTree({ stateRoot: state.folder, program: found.program, now: Date.now, report });
+    const own = await makeRuntime({
+      stateRoot: path.join(state.folder, 'system'),
+      entry: agentEntry,
+      portableIn: inside.runtime,
+      // Supervisors of sandboxes name only the usual runtime.
+      shared: true,
+      log,
+    });
+    return { tree, runtime: own };
+  };
+  const backend = bubblewrapBackend({ limits, level, make, system: kind === 'gvisor' ? undefined : system, warm, log });
   return {
     ...backend,
     async close() {

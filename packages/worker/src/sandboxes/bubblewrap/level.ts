@@ -8,6 +8,7 @@ import { seccompFilter } from '../seccomp/filter.ts';
 import { insideUid } from './filesystem.ts';
 import type { BubblewrapGround } from './ground.ts';
 import { prepareSandbox } from './prepare.ts';
+import { whyNoSystem } from './system-tree.ts';
 
 /**
  * Script that runs inside the sandbox and prints facts about the isolation, one `name=value` on each line. The facts are measured inside
@@ -94,6 +95,8 @@ export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupS
   if (cgroups.ok && cgroups.hierarchy.cpu !== undefined) features.push('cpu');
   if (gvisor === undefined && cgroups.ok && cgroups.hierarchy.freezer !== undefined) features.push('freeze');
   if (ground.disks.ok) features.push('disk-quota');
+  const noSystem = gvisor === undefined ? await whyNoSystem() : 'programs run on gVisor';
+  if (noSystem === undefined) features.push('debian');
   const missing = missingFeatures(
     ground,
     await readFlag('/proc/sys/fs/inotify/max_user_instances'),
@@ -101,6 +104,8 @@ export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupS
     features,
     facts.get('ls') === '1',
   );
+  if (noSystem !== undefined)
+    missing.push({ feature: 'debian', reason: `runs in environments with \`system: "debian"\` fail: ${noSystem}` });
   return { ok: true, reasons: [], level: { backend, features, missing } };
 }
 

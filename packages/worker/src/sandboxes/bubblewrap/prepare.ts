@@ -15,6 +15,7 @@ import { filesOfProcess } from '../limits.ts';
 import { endMarked, logSlow } from '../markers.ts';
 import { type AgentLaunch, type Sandbox, SandboxError, type SandboxExit, type SandboxVerdict } from '../sandbox.ts';
 import { seccompFilter } from '../seccomp/filter.ts';
+import type { SystemFiles } from '../supervisors.ts';
 import { agentCommand, agentEnvironment } from './agent-command.ts';
 import {
   bubblewrapOptions,
@@ -28,6 +29,7 @@ import type { BubblewrapGround } from './ground.ts';
 import { takeIdentity } from './identities.ts';
 import { containerStart } from './in-gvisor.ts';
 import { type BubblewrapProcess, isOfAgent, startBubblewrap } from './process.ts';
+import { copySystem } from './system-tree.ts';
 
 /** The process limit of the cgroup is higher by two than the process limit of the run, because the cgroup also counts bwrap and init. */
 const ownProcesses = 2;
@@ -57,6 +59,8 @@ export interface RawSandbox extends Sandbox {
   run(command: readonly string[], env: Readonly<Record<string, string>>, runToken?: string): BubblewrapProcess;
   /** Connects the sandbox to the proxy for the hosts of its environment. Must be called before `run`. */
   openEgress(egress: SandboxEgress): Promise<void>;
+  /** Gives the sandbox its own Debian. Must be called before `run`. */
+  openSystem(system: SystemFiles): Promise<void>;
   /** Returns false if the process of the sandbox has ended. Before `run`, this process ends only if another program kills it. */
   readonly isAlive: () => boolean;
   /** Resolves when the sandbox's process has ended. */
@@ -112,6 +116,7 @@ export async function prepareSandbox(
   let verdict: SandboxVerdict | undefined;
   let watch: { stop(): void } | undefined;
   let isWaiting = false;
+  let systemRuntime: string | undefined;
 
   const dispose = async (): Promise<void> => {
     watch?.stop();
@@ -197,7 +202,9 @@ export async function prepareSandbox(
       limits,
       ...(egress === undefined ? {} : { egressSocket }),
       ...(relay === undefined ? {} : { relaySocket: path.join(hostFolders.top, 'relay.sock') }),
-      ...(contents.runtime === undefined ? {} : { runtime: contents.runtime }),
+      ...(contents.runtime === undefined ? {} : { runtime: systemRuntime ?? contents.runtime }),
+      hasSystem: systemRuntime !== undefined,
+      harnessDir: ground.harnessDir,
       ...(contents.writableCache === undefined ? {} : { writableCache: contents.writableCache }),
     };
     const marker = { [variableName]: variableValue };
@@ -226,7 +233,7 @@ export async function prepareSandbox(
         ground.disks.ok
           ? await usedOnFileSystem(hostFolders.workspace)
           : await usedInFolders(
-              [hostFolders.workspace, hostFolders.home],
+              [hostFolders.workspace, hostFolders.home, ...(systemRuntime === undefined ? [] : [hostFolders.system])],
               async () => {
                 const init = started.init();
                 if (init === undefined) return [];
@@ -274,6 +281,12 @@ export async function prepareSandbox(
         .catch((error: Error) => {
           throw notPrepared(error);
         });
+    },
+    async openSystem({ tree, runtime }) {
+      await copySystem(tree, hostFolders.system, uid).catch((error: Error) => {
+        throw notPrepared(error);
+      });
+      systemRuntime = runtime;
     },
     isAlive: started.isAlive,
     gone: started.ended,

@@ -1,7 +1,7 @@
 import type { SandboxLevel } from '@runyard/contract/workers/worker-protocol';
 import { newSandboxId } from '../bubblewrap/prepare.ts';
 import type { SandboxBackend, SandboxSpecification } from '../sandbox.ts';
-import { refuseFiles } from '../specification.ts';
+import { refuseFiles, refuseSystem } from '../specification.ts';
 import type { PooledSandbox } from '../supervisors.ts';
 import type { Images, PullWatcher } from './images/images.ts';
 import type { ContainerOrder } from './prepare.ts';
@@ -29,6 +29,7 @@ export function dockerBackend(
     describe: () => level,
     async create(specification, signal) {
       refuseFiles(specification);
+      refuseSystem(specification);
       const { executionId, limits, vcpus } = specification;
       const named = specification.image ?? defaultImage;
       const image = await images.provide(named, watcherOf(named, specification.onImage), signal);

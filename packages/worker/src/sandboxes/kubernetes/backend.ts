@@ -3,7 +3,7 @@ import { readImageName } from '@runyard/contract/runs/image-names';
 import type { SandboxLevel } from '@runyard/contract/workers/worker-protocol';
 import { newSandboxId } from '../bubblewrap/prepare.ts';
 import { type Sandbox, type SandboxBackend, SandboxError, type SandboxSpecification } from '../sandbox.ts';
-import { refuseFiles } from '../specification.ts';
+import { refuseFiles, refuseSystem } from '../specification.ts';
 import { type Cluster, ClusterError } from './cluster.ts';
 import { jobOf, type PodGround } from './job.ts';
 import type { Look } from './look.ts';
@@ -39,6 +39,7 @@ export function kubernetesBackend(
     agentServiceRoot,
     async create(specification, signal) {
       refuseFiles(specification);
+      refuseSystem(specification);
       const image = imageOf(ground, specification);
       if (specification.egress !== undefined)
         throw refused(

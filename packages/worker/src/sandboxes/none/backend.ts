@@ -19,7 +19,7 @@ import {
   type SandboxSpecification,
   type SandboxVerdict,
 } from '../sandbox.ts';
-import { refuseUnsupported } from '../specification.ts';
+import { refuseSystem, refuseUnsupported } from '../specification.ts';
 
 export const noneLevel: SandboxLevel = {
   backend: 'none',
@@ -51,6 +51,7 @@ export function noneBackend(ground: NoneGround): SandboxBackend {
     describe: () => noneLevel,
     async create(specification, signal) {
       refuseUnsupported(specification);
+      refuseSystem(specification);
       const sandbox = await makeSandbox(ground, specification);
       if (!signal.aborted) return sandbox;
       await sandbox.dispose();

@@ -165,6 +165,17 @@ test('an agent cannot start a run in an environment whose docker_image is not an
   expect(problem.detail).toContain('docker_image of the environment: "../etc"');
 });
 
+test('an environment with a container image is refused with a system of its own', async () => {
+  const body = { config: { name: 'Both', docker_image: 'node:24', system: 'debian' } };
+  const message = expect.stringContaining('the system of the image');
+  const problem = await service.problem(400, 'POST', '/agent/environments', { body });
+  expect(problem.errors).toEqual([{ path: 'config.system', message }]);
+  const made = await create({ name: 'Own', system: 'debian' });
+  expect(made.config.system).toBe('debian');
+  const changed = await service.problem(400, 'PUT', `/agent/environments/${made.uid}`, { body });
+  expect(changed.errors).toEqual([{ path: 'config.system', message }]);
+});
+
 test('an environment is refused with invalid hosts and with limits that no worker has', async () => {
   const many = Array.from({ length: 101 }, (_, index) => `h${index}.example.com`);
   for (const [member, value, path, says] of [
@@ -173,6 +184,7 @@ test('an environment is refused with invalid hosts and with limits that no worke
     ['network', { allowed_hosts: many }, 'config.network.allowed_hosts', '100'],
     ['network', { presets: ['cpan'] }, 'config.network.presets.0', 'npm'],
     ['limits', { memory_mb: 64 }, 'config.limits.memory_mb', '128'],
+    ['system', 'fedora', 'config.system', 'debian'],
   ] as const) {
     const body = { config: { name: 'Limited', [member]: value } };
     const problem = await service.problem(400, 'POST', '/agent/environments', { body });

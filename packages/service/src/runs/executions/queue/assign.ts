@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { EnvironmentNetwork } from '@runyard/contract/egress/network';
-import type { EnvironmentLimits } from '@runyard/contract/environments/environments';
+import type { EnvironmentConfig, EnvironmentLimits } from '@runyard/contract/environments/environments';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import { count, observe } from '../../../platform/metrics/record.ts';
 import {
@@ -35,6 +35,8 @@ export interface FreeSlot {
   readonly leastDepth?: number;
 }
 
+type EnvironmentSystem = NonNullable<EnvironmentConfig['system']>;
+
 /** An assigned execution, with everything that its worker needs. */
 export interface Assignment {
   readonly assignmentId: string;
@@ -48,6 +50,8 @@ export interface Assignment {
   readonly config: AmbientAgentConfig;
   /** Limits of the run's environment; null if the environment sets no limits. */
   readonly limits: EnvironmentLimits | null;
+  /** The system of the run's environment; null: the environment names none. */
+  readonly system: EnvironmentSystem | null;
   /** Hosts that the run's environment allows; null: the environment has no list of hosts. */
   readonly network: EnvironmentNetwork | null;
   /** Container image of the run's environment; null: no image. */
@@ -122,6 +126,7 @@ const assignStatement = defineStatement({
     )
     SELECT moved.id, moved.execution_id, moved.conversation_id, moved.team_number, moved.title, moved.prompt, moved.model_id, moved.config,
       (SELECT ${configOfRun('e', 'moved')}->'limits' FROM environments e WHERE e.uid = moved.environment_id) AS limits,
+      (SELECT ${configOfRun('e', 'moved')}->>'system' FROM environments e WHERE e.uid = moved.environment_id) AS system,
       (SELECT ${configOfRun('e', 'moved')}->'network' FROM environments e WHERE e.uid = moved.environment_id) AS network, (SELECT image FROM execution) AS image, moved.created_at, moved.updated_at,
       (SELECT extract(epoch FROM clock_timestamp() - wanted_at)::float8 FROM execution) AS waited_seconds, pg_notify('${runChannel}', moved.id::text)
     FROM team LEFT JOIN moved ON true`,
@@ -137,6 +142,7 @@ const assignStatement = defineStatement({
     model_id: text(),
     config: json<AmbientAgentConfig>(),
     limits: nullable(json<EnvironmentLimits>()),
+    system: nullable(text<EnvironmentSystem>()),
     network: nullable(json<EnvironmentNetwork>()),
     image: nullable(text()),
     created_at: timestamp,
@@ -191,6 +197,7 @@ export async function assignNext(deps: ExecutionDeps, slot: FreeSlot): Promise<A
     modelId: row.model_id,
     config: row.config,
     limits: row.limits,
+    system: row.system,
     network: row.network,
     image: row.image,
     createdAt: row.created_at,
