@@ -75,10 +75,9 @@ else
           expect(run, conversation + JSON.stringify(steps)).toMatchObject({ state: 'SUCCEEDED' });
           expect(conversation).toContain('answer 42\\nPONG\\n');
           expect(steps[0]).toMatchObject({ kind: first });
-          expect(steps.filter(({ kind }) => kind === 'service').slice(0, 2)).toEqual([
-            expect.objectContaining({ name: 'postgres', output_tail: expect.stringContaining('ready to accept') }),
-            expect.objectContaining({ name: 'redis' }),
-          ]);
+          const services = steps.filter(({ kind: each }) => each === 'service');
+          expect(services.slice(0, 2)).toMatchObject([{ name: 'postgres' }, { name: 'redis' }]);
+          expect(services.map(({ output_tail: tail }) => tail).join('')).toContain('ready to accept connections');
         }
       }, 240_000);
 

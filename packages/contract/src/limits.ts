@@ -161,6 +161,8 @@ export const maxSecretBytes = 16 * 1024;
  */
 export const minSecretLength = 8;
 export const minSecretCharacters = 4;
+/** Maximum number of artifacts of a run that are whole outputs of commands. */
+export const maxOutputFilesPerRun = 20;
 /** Maximum number of services of an environment. */
 export const maxServices = 10;
 /** Maximum number of secrets that a run or an environment names. */

@@ -39,6 +39,7 @@ import {
   maxMetadataKeys,
   maxModelFallbacks,
   maxOutputBytes,
+  maxOutputFilesPerRun,
   maxPatchesOfRunBytes,
   maxPoolConnectors,
   maxPromptBytes,
@@ -96,6 +97,11 @@ export const limits: readonly Limit[] = [
     above: 'the run continues; further lines are dropped and counted, and the run reports the loss',
   },
   { of: 'output of one action in a conversation', most: size(maxOutputBytes), above: 'head, tail and size are kept' },
+  {
+    of: 'whole outputs of commands that are kept as artifacts',
+    most: `${maxOutputFilesPerRun} of a run, 64 MB each (\`max_output_file_mb\` of the team)`,
+    above: 'the file has the beginning of the output; further outputs are not kept, and the conversation reports it',
+  },
   {
     of: 'input of an action that a person is asked about',
     most: size(maxAskedInputBytes),

@@ -293,3 +293,20 @@ test.each(['', '/download'])('GET …/{artifactUid}%s answers 403 if the header 
   const headers = { 'x-team-uid': 'another-team' };
   await service.problem(403, 'GET', `/agent/artifacts/00000000-0000-7000-8000-000000000000${what}`, { headers });
 });
+
+test('a run has at most 20 whole outputs of commands, which leave room for other artifacts', async () => {
+  const { runId, runToken } = await service.startExecution();
+  const report = async (data: object) =>
+    await service.request('POST', '/harness-support/report-artifact', {
+      key: runToken,
+      body: { artifact_type: 'FILE', data: { filename: 'f.txt', ...data } },
+    });
+  const outputs = await Promise.all(Array.from({ length: 25 }, (_, n) => report({ output_of_action: `a${n}` })));
+  expect(outputs.filter(({ status }) => status === 200)).toHaveLength(20);
+  expect(outputs.find(({ status }) => status === 400)?.text).toContain('at most 20 outputs of commands');
+  expect((await report({})).status).toBe(200);
+  const first = outputs.find(({ status }) => status === 200)?.body as { artifact_uid: string; upload_url: string };
+  expect((await put(first.upload_url, 'whole')).status).toBe(200);
+  const [item] = await itemsOf(runId);
+  expect(item?.data).toMatchObject({ artifact_uid: first.artifact_uid, output_of_action: expect.stringMatching(/^a/) });
+});

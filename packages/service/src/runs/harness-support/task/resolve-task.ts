@@ -199,6 +199,7 @@ export async function resolveTask(
     ...(mode ? { mode } : {}),
     ...(earlier.conversation ? { conversation: earlier.conversation } : {}),
     ...(workspace ? { workspace } : {}),
+    max_output_file_bytes: row.max_output_file_mb * 1024 * 1024,
     max_workspace_bytes: deps.settings.RUNYARD_WORKSPACE_MB * 1024 * 1024,
     ...checkpointsOf(row, deps.settings),
     ...lossOf(row, restorable, earlier.record),
