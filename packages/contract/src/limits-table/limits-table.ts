@@ -3,7 +3,6 @@
 import {
   maxAllowedHosts,
   maxApprovers,
-  maxArtifactBytes,
   maxArtifactsPerRun,
   maxAskedInputBytes,
   maxAttachmentBytes,
@@ -99,7 +98,7 @@ export const limits: readonly Limit[] = [
   { of: 'output of one action in a conversation', most: size(maxOutputBytes), above: 'head, tail and size are kept' },
   {
     of: 'whole outputs of commands that are kept as artifacts',
-    most: `${maxOutputFilesPerRun} of a run, 64 MB each (\`max_output_file_mb\` of the team)`,
+    most: `${maxOutputFilesPerRun} of a run, 64 MB each (\`max_output_file_mb\` of the team), and at most ${setting('RUNYARD_ARTIFACT_MB')}`,
     above: 'the file has the beginning of the output; further outputs are not kept, and the conversation reports it',
   },
   {
@@ -108,7 +107,7 @@ export const limits: readonly Limit[] = [
     above: 'the action is denied with this reason, because a person could not read all of it',
   },
   { of: 'artifacts of a run', most: `${maxArtifactsPerRun}`, above: invalid },
-  { of: 'bytes of one artifact', most: size(maxArtifactBytes), above: tooLarge },
+  { of: 'bytes of one artifact', most: setting('RUNYARD_ARTIFACT_MB'), above: tooLarge },
   {
     of: 'bytes of all that a team stores: requests with attachments, follow-ups, conversations, transcripts, artifacts, kept workspaces and memories, handoffs, changed files',
     most: `${setting('RUNYARD_TEAM_STORAGE_MB')}; a sixteenth more for requests of at most 16 KB without files, and for beginnings and ends in conversations`,
