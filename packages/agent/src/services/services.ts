@@ -203,16 +203,22 @@ async function untilReady(
   }
 }
 
-/** Returns whether a program accepts connections on this port of loopback. */
+/**
+ * Returns whether a program accepts connections on this port of loopback. Closes the connection in the usual way, and reads a greeting of the
+ * program, because a reset connection ends programs that do not expect it.
+ */
 function accepts(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port, timeout: attemptTimeoutMs });
-    const end = (isOpen: boolean) => {
+    socket.once('connect', () => {
+      socket.resume().end();
+      socket.unref();
+      resolve(true);
+    });
+    socket.on('error', () => resolve(false));
+    socket.once('timeout', () => {
       socket.destroy();
-      resolve(isOpen);
-    };
-    socket.once('connect', () => end(true));
-    socket.once('error', () => end(false));
-    socket.once('timeout', () => end(false));
+      resolve(false);
+    });
   });
 }
