@@ -107,6 +107,22 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(seen).toContain('42');
   });
 
+  test('services and secrets of the setup work in a container', async () => {
+    await system.call('PUT', '/secrets/OF_SETUP', { value: 'value-of-the-setup-4711', scope: 'team' });
+    const port = 45_872;
+    const server = `require('net').createServer((socket) => socket.end('served')).listen(${port})`;
+    const config = {
+      docker_image: 'box:1',
+      secrets: [{ name: 'OF_SETUP', phase: 'setup' as const }],
+      setup_commands: ['test -n "$OF_SETUP"'],
+      services: [{ name: 'server', command: `exec node -e "${server}"`, port }],
+    };
+    const ask = `node -e "require('net').connect(${port}, '127.0.0.1').on('data', (data) => console.log(data + ' [' + (process.env.OF_SETUP || '') + ']'))"`;
+    expect(await succeed(await create(sh(ask), config))).toContain('served []');
+    const left = await create(sh('true'), { ...config, setup_commands: ['echo "$OF_SETUP" > /tmp/left'] });
+    expect((await system.untilEnded(left)).status_message?.message).toContain('in /tmp/left');
+  });
+
   test.runIf(hasMusl)('a run works in an image with musl', async () => {
     const root = await engine.makeRoot();
     await addMusl(root);

@@ -149,7 +149,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   // time of the assignments in this row.
   teams: {
     owner: 'access',
-    readers: ['schedules', 'runs', 'executions', 'environments', 'usage'],
+    readers: ['schedules', 'runs', 'executions', 'harness-support', 'environments', 'usage'],
     columns: rooms(['served_at', 'served_count'], 'executions'),
   },
   transcript_chunks: { owner: 'conversations' },

@@ -1,6 +1,7 @@
 /** Tests runs from the prompt to the end, with a real HTTP port, a real worker process and a real sandbox. */
 import OzAPI, { BadRequestError } from 'oz-agent-sdk';
 import { describe, expect, test } from 'vitest';
+import { isLong } from '../support/long.ts';
 import { eventually, type System } from '../support/system.ts';
 
 const rot13 = (text: string) =>
@@ -22,6 +23,36 @@ export const describeEndToEnd = (system: System) =>
       conversation.steps.flatMap((step) => step.messages.flatMap((message) => message.content));
     const timelineOf = async (runId: string) =>
       (await system.call<Timeline>('GET', `/agent/runs/${runId}/timeline`)).events;
+
+    test('keeps the whole output of a command as a file, up to 64 MB, and its head and tail in the conversation', async () => {
+      await system.call('PUT', '/secrets/PRINTED', { value: 'printed-secret-4711', scope: 'team' });
+      const printed = isLong ? 500_000_000 : 3_000_000;
+      const kept = isLong ? 64 * 1024 * 1024 : printed + 'first\nlast\n'.length + 'printed-secret-4711\n'.length;
+      const script = `echo first; echo "$PRINTED"; yes a-line | head -c ${printed}; echo last`;
+      const runId = await system.createRun(`\`\`\`sh\n${script}\n\`\`\``, {
+        config: { secrets: [{ name: 'PRINTED' }] },
+      });
+      const run = await system.untilEnded(runId);
+      expect(run.state).toBe('SUCCEEDED');
+      const conversation = await system.call<Conversation>('GET', `/agent/runs/${runId}/conversation`);
+      const result = blocksOf(conversation).find((block) => block.type === 'action_result');
+      const { text, output_artifact_uid: uid } = (result?.output ?? {}) as {
+        text: string;
+        output_artifact_uid: string;
+      };
+      expect([text.startsWith('first\n«redacted»\n'), text.endsWith('last\n')]).toEqual([true, true]);
+      expect(run.artifacts).toMatchObject([{ artifact_type: 'FILE', data: { artifact_uid: uid, size_bytes: kept } }]);
+      const artifact = await system.call<{ data: { download_url: string } }>('GET', `/agent/artifacts/${uid}`);
+      const bytes = Buffer.from(await (await fetch(artifact.data.download_url)).arrayBuffer());
+      expect(bytes).toHaveLength(kept);
+      expect(bytes.subarray(0, 40).toString()).toBe(`first\n${'*'.repeat(19)}\na-line\na-line\n`);
+      expect(
+        bytes
+          .subarray(-1_000_000)
+          .toString()
+          .replaceAll(/a-line\n/g, '').length,
+      ).toBeLessThan(14);
+    });
 
     test('runs a runbook prompt and returns everything that it reported', async () => {
       const prompt =

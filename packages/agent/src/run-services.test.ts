@@ -57,6 +57,21 @@ test('a service that ends while the agent works is in the timeline with its last
   });
 });
 
+test('a server that does not expect reset connections survives the attempts to connect', async () => {
+  const server = "require('net').createServer((socket) => socket.write('x'.repeat(1e6))).listen(45904, '127.0.0.1')";
+  const service = {
+    name: 'db',
+    command: `exec node -e "${server}"`,
+    port: 45_904,
+    ready: 'test -e go || { touch go; false; }',
+  };
+  const connect = "require('net').connect(45904, '127.0.0.1', function () { this.resume().end(); })";
+  await startWith([service], `node -e "${connect}"`);
+  await ended();
+  expect(failure()).toBeUndefined();
+  expect(steps().map(({ name }) => name)).toEqual(['db']);
+});
+
 describe('the setup fails', () => {
   it.each<[string, EnvironmentService, string]>([
     ['ends', { name: 'db', command: 'echo no config; exit 3', port: 45_901 }, 'exited with code 3 before it was ready'],

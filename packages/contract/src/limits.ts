@@ -49,8 +49,6 @@ export const maxAwaited = 100;
 /** Maximum number of times that a run resumes one turn after its machine was lost (`on_worker_loss: resume`). */
 export const maxResumesOfTurn = 3;
 
-/** Maximum number of bytes of one file-like artifact. */
-export const maxArtifactBytes = 100 * 1024 * 1024;
 /** Maximum number of artifacts of one run. */
 export const maxArtifactsPerRun = 100;
 /** Maximum number of characters of a locator. The limit applies to the requested text and to its canonical form. */
@@ -163,6 +161,8 @@ export const maxSecretBytes = 16 * 1024;
  */
 export const minSecretLength = 8;
 export const minSecretCharacters = 4;
+/** Maximum number of artifacts of a run that are whole outputs of commands. */
+export const maxOutputFilesPerRun = 20;
 /** Maximum number of services of an environment. */
 export const maxServices = 10;
 /** Maximum number of secrets that a run or an environment names. */

@@ -22,6 +22,8 @@ export interface CommandOptions {
   onOutput?: (text: string) => void;
   /** Called with each piece of the whole output when it arrives. */
   onText?: (text: string) => void;
+  /** Called with the bytes of each piece of the whole output. */
+  onBytes?: (chunk: Buffer) => void;
   /** Called after each chunk. If it returns a promise, the agent reads no more output of the command until the promise resolves. */
   backpressure?: () => Promise<void> | undefined;
   signal?: AbortSignal | undefined;
@@ -43,6 +45,8 @@ export interface CommandResult {
   /** The amount of output that `output` omits. */
   leftOut: LeftOut;
   durationMs: number;
+  /** UID of the artifact with the whole output; absent: there is none. */
+  outputArtifact?: string;
 }
 
 /**
@@ -171,6 +175,7 @@ function exitAndOutput(child: ChildProcess, window: OutputWindow, options: Comma
     const onData = (chunk: Buffer) => {
       lastByteAt = monotonicMs();
       bytes += chunk.length;
+      options.onBytes?.(chunk);
       push(withoutNul(decoder.decode(chunk, { stream: true })));
       const room = options.backpressure?.();
       if (room === undefined) return;

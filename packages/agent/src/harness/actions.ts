@@ -89,6 +89,7 @@ export function trackActions(options: ActionsOptions) {
     const bytes = Number.isSafeInteger(raw?.output_bytes)
       ? (raw?.output_bytes as number)
       : (finalWindow ?? action.window).totalBytes;
+    const artifact = asString(raw?.output_artifact_uid)?.slice(0, 100);
     emit({
       type: 'action_result',
       action_id: action.id,
@@ -97,6 +98,7 @@ export function trackActions(options: ActionsOptions) {
       ...(code === undefined ? {} : { exit_code: code }),
       ...(duration === undefined ? {} : { duration_ms: duration }),
       ...(bytes > maxOutputBytes ? { output_bytes: bytes } : {}),
+      ...(artifact === undefined ? {} : { output_artifact_uid: artifact }),
     });
     if (!action.asked && changesThings(action)) {
       options.onUnasked?.({ action_id: action.id, name: action.identity.name });

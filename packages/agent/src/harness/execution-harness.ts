@@ -27,6 +27,7 @@ export interface ExecutionHarnessOptions
     | 'reportArtifact'
     | 'handoff'
     | 'redact'
+    | 'runKept'
     | 'forwarder'
     | 'turnCheck'
   > {
@@ -137,6 +138,14 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
       .catch((error: unknown) => process.stderr.write(`agent: the memory was not saved: ${String(error)}\n`));
   }
 
+  /** The module is loaded only if the team keeps outputs. */
+  async function keptOutputsOf({ max_output_file_bytes: maxBytes = 0 }: AgentTask): Promise<HarnessOptions['runKept']> {
+    if (maxBytes === 0) return undefined;
+    const { keptOutputs } = await import('../commands/kept-output.ts');
+    const onNotKept = (reason: string) => options.notice('output_not_kept', { reason });
+    return keptOutputs({ client, folder: options.env.HOME, maxBytes, onNotKept, signal: stop });
+  }
+
   async function begin(task: AgentTask): Promise<Driver> {
     const { conversation } = task;
     const memory = conversation?.kind === 'memory' ? await client.download(conversation.path, maxMemoryBytes) : null;
@@ -147,6 +156,7 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
       redact: options.secrets.redact,
       task,
       folder,
+      runKept: await keptOutputsOf(task),
       reportArtifact: (request) => options.reportArtifact(request, folder),
       handoff: (paths) => options.handoff(paths, folder),
       connection: client.connection,

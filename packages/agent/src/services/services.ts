@@ -43,6 +43,7 @@ interface Running {
   takeOutput(): string;
   /** How the program ended; undefined while it runs. */
   ended(): string | undefined;
+  /** Resolves when the program has ended and its output has been read. */
   readonly exited: Promise<void>;
 }
 
@@ -52,6 +53,7 @@ const readyTimeoutMs = 120_000;
 const attemptTimeoutMs = 10_000;
 const attemptIntervalMs = 50;
 const stopGraceMs = 500;
+const drainMs = 200;
 
 export function runServices(): RunServices {
   const running: Running[] = [];
@@ -148,7 +150,9 @@ function startProgram(
   const exited = new Promise<void>((resolve) => {
     const end = (how: string) => {
       ended ??= how;
-      resolve();
+      // The last output may still be in the pipe, and a process that the program left may keep the pipe open.
+      const close = new Promise<void>((closed) => stdout?.once('close', closed));
+      void Promise.race([close, delay(drainMs)]).then(resolve);
     };
     child.on('error', (error) => end(`could not be started: ${error.message}`));
     child.on('exit', (code, signal) => end(signal === null ? `exited with code ${code}` : `was ended by ${signal}`));
@@ -188,8 +192,7 @@ async function untilReady(
     } else if (isListening && one.ended() === undefined) return undefined;
     const ended = one.ended();
     if (ended !== undefined) {
-      // The last output may still be in the pipe.
-      await delay(attemptIntervalMs);
+      await one.exited;
       return `${ended} before it was ready`;
     }
     if (monotonicMs() > deadline) {
@@ -200,16 +203,22 @@ async function untilReady(
   }
 }
 
-/** Returns whether a program accepts connections on this port of loopback. */
+/**
+ * Returns whether a program accepts connections on this port of loopback. Closes the connection in the usual way, and reads a greeting of the
+ * program, because a reset connection ends programs that do not expect it.
+ */
 function accepts(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port, timeout: attemptTimeoutMs });
-    const end = (isOpen: boolean) => {
+    socket.once('connect', () => {
+      socket.resume().end();
+      socket.unref();
+      resolve(true);
+    });
+    socket.on('error', () => resolve(false));
+    socket.once('timeout', () => {
       socket.destroy();
-      resolve(isOpen);
-    };
-    socket.once('connect', () => end(true));
-    socket.once('error', () => end(false));
-    socket.once('timeout', () => end(false));
+      resolve(false);
+    });
   });
 }

@@ -179,6 +179,10 @@ export const AgentTask = z
       .int()
       .optional()
       .describe('Maximum size of the stored archive of the workspace; absent or 0: no archive is stored'),
+    max_output_file_bytes: z
+      .int()
+      .optional()
+      .describe('Maximum size of the file with the whole output of a command; absent or 0: no such files are kept'),
     checkpoint_seconds: z
       .int()
       .optional()

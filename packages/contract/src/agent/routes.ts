@@ -93,7 +93,7 @@ export const harnessRoutes = {
     path: '/harness-support/report-artifact',
     summary: 'Report an artifact',
     description:
-      'FILE and SCREENSHOT get an `upload_url`, and exist once their bytes were PUT there. At most 100 in a run, 100 MB each.',
+      'FILE and SCREENSHOT get an `upload_url`, and exist once their bytes were PUT there. At most 100 in a run, each of at most RUNYARD_ARTIFACT_MB.',
     body: ReportArtifact,
     bodyLimitBytes: 4 * 1024 * 1024,
     once: 'reportArtifact',

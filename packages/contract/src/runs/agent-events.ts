@@ -148,6 +148,11 @@ export const ActionResultEvent = z
       .describe('Exit code of its command; absent: the action ran no command, or the command was killed'),
     duration_ms: z.number().optional().describe('Milliseconds that the action took'),
     output_bytes: z.int().optional().describe('Bytes of the whole output; absent: nothing was cut'),
+    output_artifact_uid: z
+      .string()
+      .max(100)
+      .optional()
+      .describe('UID of the FILE artifact with the whole output, up to the limit of the team; absent: there is none'),
   })
   .meta({ id: 'ActionResultEvent', description: 'An action has ended' });
 

@@ -158,7 +158,7 @@ export const artifactRoutes = {
       403: 'The signature is wrong or has expired',
       404: 'The artifact was deleted',
       409: 'Its bytes were already uploaded',
-      413: 'Larger than 100 MB; or, together with the other artifacts of the run, larger than RUNYARD_RUN_ARTIFACTS_MB; or, together with everything that the team stores, larger than RUNYARD_TEAM_STORAGE_MB',
+      413: 'Larger than RUNYARD_ARTIFACT_MB; or, together with the other artifacts of the run, larger than RUNYARD_RUN_ARTIFACTS_MB; or, together with everything that the team stores, larger than RUNYARD_TEAM_STORAGE_MB',
     },
   },
 } as const satisfies Record<string, Route>;

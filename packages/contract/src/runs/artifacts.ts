@@ -38,6 +38,10 @@ const FileData = z
     size_bytes: z.int().optional().describe('Size in bytes'),
     description: z.string().optional().describe('What it shows or contains'),
     title: z.string().optional().describe('Title that the agent gave it'),
+    output_of_action: z
+      .string()
+      .optional()
+      .describe('Id of the action whose whole output it is; absent: the agent reported the file'),
   })
   .meta({ id: 'FileData', description: 'A file' });
 const ExternalReferenceData = z

@@ -47,6 +47,10 @@ export const ActionOutput = z
       .number()
       .optional()
       .describe('Milliseconds that the call ran, without its wait for a person; absent if it never ran'),
+    output_artifact_uid: z
+      .string()
+      .optional()
+      .describe('UID of the FILE artifact with the whole output, up to the limit of the team; absent: there is none'),
   })
   .meta({ id: 'ActionOutput', description: 'The output of a tool call, and how it ended' });
 export type ActionOutput = z.infer<typeof ActionOutput>;

@@ -202,6 +202,12 @@ export const serviceSettings = {
     description: 'Raw transcript that a run may store in total. At the limit further lines are dropped and counted.',
     usedBy: ['service'],
   },
+  RUNYARD_ARTIFACT_MB: {
+    read: whole(1, 1048576),
+    default: '100',
+    description: 'Maximum size of one file or screenshot that a run has as an artifact. Larger files are refused.',
+    usedBy: ['service'],
+  },
   RUNYARD_RUN_ARTIFACTS_MB: {
     read: whole(1, 1048576),
     default: '2048',

@@ -1,6 +1,7 @@
 import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
 import type { Verdict } from '../../approvals/approval-request.ts';
 import type { Approvals } from '../../approvals/approvals.ts';
+import type { RunKept } from '../../commands/kept-output.ts';
 import { imageLimits } from '../../images/images.ts';
 import type { McpTool } from '../../mcp/connect-server.ts';
 import { aboutTree } from '../../run-tree/prompt-text.ts';
@@ -24,6 +25,8 @@ export interface LoopOptions
   /** The whole workspace. Absent if `workspace` already is the whole workspace and not a folder in it. */
   root?: string | undefined;
   approvals: Approvals;
+  /** Absent: no outputs of commands are kept. */
+  runKept?: RunKept | undefined;
   /** Returns the tools of the run's MCP servers. The servers start after the engine was created. */
   mcp?: () => readonly McpTool[];
   model: AgentModel;
@@ -94,11 +97,12 @@ export function modelEngine(options: LoopOptions): Engine {
     signal: AbortSignal,
     given?: Verdict,
   ): Promise<void> {
-    const { workspace, env, backpressure, reportArtifact, handoff, tree, approvals } = options;
+    const { workspace, env, backpressure, runKept, reportArtifact, handoff, tree, approvals } = options;
     const context = {
       workspace,
       env,
       backpressure,
+      runKept,
       reportArtifact,
       handoff,
       tree,

@@ -7,6 +7,7 @@ import { planOnly } from '../../acp/plan-mode.ts';
 import type { Verdict } from '../../approvals/approval-request.ts';
 import type { Approvals } from '../../approvals/approvals.ts';
 import { fs } from '../../builtin-modules.ts';
+import type { RunKept } from '../../commands/kept-output.ts';
 import { type CommandResult, runCommand } from '../../commands/run-command.ts';
 import { newId } from '../../new-id.ts';
 import { askFirst, refusalText, reportDenied } from './ask-first.ts';
@@ -46,6 +47,8 @@ export interface RunbookOptions {
   env: Readonly<Record<string, string | undefined>>;
   backpressure: () => Promise<void> | undefined;
   approvals: Approvals;
+  /** Absent: no outputs of commands are kept. */
+  runKept?: RunKept | undefined;
   /** The decision of a person about a block for which an earlier sandbox asked for permission. */
   earlier?: AgentTask['decision'];
   /** Present if the machine was lost during the turn. The first prompt then skips the commands that have already run. */
@@ -203,16 +206,19 @@ async function runBlock(
   const marked = await markLines(block, { cwd: options.cwd, env: options.env, signal });
   const script = await scriptArgument(marked?.script ?? block.script);
   try {
-    const result = await runCommand({
-      argv: [...interpreter(block.shell), ...script.argv],
-      cwd: options.cwd,
-      env: options.env,
-      signal,
-      onOutput: (text) => {
-        said = voice.update(commandOutput(toolCallId, text));
+    const result = await (options.runKept ?? runCommand)(
+      {
+        argv: [...interpreter(block.shell), ...script.argv],
+        cwd: options.cwd,
+        env: options.env,
+        signal,
+        onOutput: (text) => {
+          said = voice.update(commandOutput(toolCallId, text));
+        },
+        backpressure: options.backpressure,
       },
-      backpressure: options.backpressure,
-    });
+      { actionId: toolCallId, title: firstLine },
+    );
     // Count the block before reporting its result, because a checkpoint may be taken at any moment, and a block that has run must not run
     // again.
     if (succeeded(result) || block.continueOnError) options.progress.doneBlocks += 1;

@@ -67,6 +67,7 @@ export function commandEnd(toolCallId: string, result: CommandResult): SessionUp
     rawOutput: {
       exit_code: result.exitCode,
       output_bytes: result.outputBytes,
+      ...(result.outputArtifact === undefined ? {} : { output_artifact_uid: result.outputArtifact }),
       duration_ms: Math.round(result.durationMs),
       ...(result.truncated || result.outcome === 'not_started'
         ? { output: result.output, output_truncated: true }

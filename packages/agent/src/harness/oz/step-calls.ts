@@ -2,14 +2,13 @@ import type { Verdict } from '../../approvals/approval-request.ts';
 import type { CallResult, OpenCalls } from './memory.ts';
 import type { StepCall } from './model-step.ts';
 import type { TurnVoice } from './session.ts';
-import { runToolCall } from './tool-calls.ts';
-import type { ToolContext } from './tools/tool.ts';
+import { type CallContext, runToolCall } from './tool-calls.ts';
 
 /** The result of a call if a person was asked about the call and the turn ended before the answer. */
 export const notAnswered = 'not done: the turn ended before the user had answered';
 
 export interface StepCallsOptions {
-  readonly context: Omit<ToolContext, 'onOutput' | 'waiting'>;
+  readonly context: Omit<CallContext, 'waiting'>;
   readonly voice: TurnVoice;
   /** The decision of a person about the first call without a result, if an earlier engine asked about this call. */
   readonly given?: Verdict | undefined;

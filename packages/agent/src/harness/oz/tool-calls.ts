@@ -1,5 +1,8 @@
 import { basename } from 'node:path';
 import { firstPart } from '@runyard/contract/wire/shorten';
+import { actionId } from '../../acp/action-id.ts';
+import type { RunKept } from '../../commands/kept-output.ts';
+import { runCommand } from '../../commands/run-command.ts';
 import { askFirst, refusalText, reportDenied } from './ask-first.ts';
 import type { StepCall } from './model-step.ts';
 import { commandEnd, commandOutput, type TurnVoice } from './session.ts';
@@ -7,14 +10,13 @@ import { inputFault } from './tools/input-fault.ts';
 import { failedWith, type ToolContext, type ToolOutcome } from './tools/tool.ts';
 import { builtinTools, mayPlan } from './tools/tool-list.ts';
 
+/** The context of the calls of a turn, from which the context of one call is made. `runKept`: absent if no outputs are kept. */
+export type CallContext = Omit<ToolContext, 'onOutput' | 'runKept'> & { readonly runKept?: RunKept | undefined };
+
 /**
  * Runs one tool call of the model and reports its progress. For an invalid call, returns a failed result for the model and throws no error.
  */
-export async function runToolCall(
-  call: StepCall,
-  context: Omit<ToolContext, 'onOutput'>,
-  voice: TurnVoice,
-): Promise<ToolOutcome> {
+export async function runToolCall(call: StepCall, context: CallContext, voice: TurnVoice): Promise<ToolOutcome> {
   const { toolCallId } = call;
   const tool = builtinTools.get(call.toolName) ?? context.mcpTools?.get(call.toolName);
   const isForbidden = context.isPlanning === true && tool !== undefined && !mayPlan(tool);
@@ -72,7 +74,9 @@ export async function runToolCall(
       await tell(false);
     }
   };
-  const outcome = await tool.run(call.input, { ...context, onOutput, waiting });
+  const command = { actionId: actionId(toolCallId), title: firstPart(tool.title(call.input), 200) };
+  const runKept: ToolContext['runKept'] = (options) => (context.runKept ?? runCommand)(options, command);
+  const outcome = await tool.run(call.input, { ...context, onOutput, waiting, runKept });
   await said;
   // The search tool also runs a command, but its result is reported as text.
   await voice.update(

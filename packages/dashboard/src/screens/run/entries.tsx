@@ -14,6 +14,7 @@ import { usePrinted } from '../../parts/printing.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { Terminal } from '../../parts/terminal.tsx';
 import { Lasting } from '../../parts/time.tsx';
+import { DownloadButton } from './artifacts.tsx';
 import { type ActionEntry, type Entry, type RequestEntry, type TextEntry, textOf } from './entry.ts';
 import { Notice } from './notice.tsx';
 import styles from './run.module.css';
@@ -169,6 +170,11 @@ function Action({ entry, runId }: { entry: ActionEntry; runId: string }) {
           {change ? <Diff lines={compareTexts(change.before, change.after)} /> : <Input entry={entry} />}
           {entry.output !== '' && <Terminal text={entry.output} />}
           <Whole entry={entry} runId={runId} />
+          {entry.outputUid !== undefined && (
+            <p className="row small">
+              The conversation has only a part of this output. <DownloadButton uid={entry.outputUid} />
+            </p>
+          )}
         </>
       )}
     </details>

@@ -24,6 +24,8 @@ export interface ActionEntry {
   readonly state: ActionState | 'waiting';
   readonly exitCode?: number;
   readonly durationMs?: number;
+  /** UID of the artifact with the whole output, if `output` is only a part. */
+  readonly outputUid?: string;
   /** Number of the message, if the page has only a part of the message's input or output. */
   readonly shortened?: number;
 }

@@ -183,6 +183,7 @@ export class Story {
           output: event.output === undefined ? entry.output : textOf(event.output),
           ...(event.exit_code === undefined ? {} : { exitCode: event.exit_code }),
           ...(event.duration_ms === undefined ? {} : { durationMs: event.duration_ms }),
+          ...(event.output_artifact_uid === undefined ? {} : { outputUid: event.output_artifact_uid }),
         }));
         break;
       case 'notice':
@@ -247,12 +248,13 @@ export class Story {
         ...shortened,
       });
     } else if (block.type === 'action_result') {
-      const { text, exit_code: exitCode, duration_ms: durationMs } = block.output;
+      const { text, exit_code: exitCode, duration_ms: durationMs, output_artifact_uid: outputUid } = block.output;
       const change = {
         state: block.state,
         output: text,
         ...(exitCode === undefined ? {} : { exitCode }),
         ...(durationMs === undefined ? {} : { durationMs }),
+        ...(outputUid === undefined ? {} : { outputUid }),
         ...shortened,
       };
       if (!this.#places.has(block.action_id))

@@ -94,11 +94,12 @@ export function startReplay(conversationId: string, onBegin: OnBegin = () => und
     const action = open.get(event.action_id);
     if (!action) return;
     if (event.output_bytes !== undefined) action.output.setTotal(event.output_bytes);
-    const { exit_code, duration_ms } = event;
+    const { exit_code, duration_ms, output_artifact_uid } = event;
     settle(action, event.state, {
       text: event.output === undefined ? action.output.read() : summarisedText(event.output),
       ...(exit_code === undefined ? {} : { exit_code }),
       ...(duration_ms === undefined ? {} : { duration_ms }),
+      ...(output_artifact_uid === undefined ? {} : { output_artifact_uid }),
     });
     if (event.state !== 'running') open.delete(event.action_id);
   };

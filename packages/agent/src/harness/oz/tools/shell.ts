@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { cutText } from '../../../commands/output-window.ts';
-import { runCommand } from '../../../commands/run-command.ts';
 import { terminalScreen } from '../../../commands/terminal-screen.ts';
 import { defineTool, maxResultBytes } from './tool.ts';
 
@@ -20,7 +19,7 @@ export const shellTool = defineTool({
   title: ({ command }) => command,
   run: async ({ command, timeout_seconds = 600 }, context) => {
     const screen = terminalScreen();
-    const result = await runCommand({
+    const result = await context.runKept({
       argv: ['sh', '-c', command],
       cwd: context.workspace,
       env: context.env,

@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import type { ApprovalRequest } from '../../../approvals/approval-request.ts';
 import type { Approvals } from '../../../approvals/approvals.ts';
 import type { ArtifactRequest, ArtifactResult } from '../../../artifacts/report.ts';
-import type { CommandResult } from '../../../commands/run-command.ts';
+import type { CommandOptions, CommandResult } from '../../../commands/run-command.ts';
 import type { HandoffResult } from '../../../handoff/handoff-files.ts';
 import type { McpImage } from '../../../mcp/tool-result.ts';
 import type { RunTree } from '../../../run-tree/tree.ts';
@@ -18,6 +18,8 @@ export interface ToolContext {
   /** Reports output of a running command. */
   onOutput: (text: string) => void;
   backpressure: () => Promise<void> | undefined;
+  /** Runs a command of the call, and keeps its whole output as an artifact if it is long. */
+  runKept: (options: CommandOptions) => Promise<CommandResult>;
   reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
   /** Marks files of the workspace that a person or an agent needs to continue the work outside of this sandbox. */
   handoff: (paths: readonly string[]) => Promise<HandoffResult>;

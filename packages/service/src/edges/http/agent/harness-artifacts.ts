@@ -1,5 +1,4 @@
 /** Routes with which an agent uploads its results, and downloads the attachments of its prompt. */
-import { maxArtifactBytes } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { notFound, refuse } from '../../../platform/serving/refusal.ts';
@@ -14,11 +13,11 @@ import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byt
 import type { ServiceDeps } from '../server/deps.ts';
 import { downloadHeaders, sendBlob, sendContent } from '../server/download.ts';
 
-const tooLarge = 'An artifact has at most 100 MB.';
-
 /** Registers the upload of the bytes of an artifact, and the attachments and stored changes of a run. */
 export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: ServiceDeps): void {
-  const { db, blobs } = deps;
+  const { db, blobs, settings } = deps;
+  const maxBytes = settings.RUNYARD_ARTIFACT_MB * 1024 * 1024;
+  const tooLarge = `An artifact has at most ${settings.RUNYARD_ARTIFACT_MB} MB. Divide the file, or raise RUNYARD_ARTIFACT_MB.`;
 
   addRoute(app, routes.readAttachment, async ({ session, params, reply }) => {
     const attachment = await findAttachment(db, session.runId, params.attachmentId);
@@ -45,9 +44,9 @@ export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: Servic
       const refused = refuseSignature(deps, artifactUploadTarget(params.artifactUid), query);
       if (refused) return refused;
       if (!isUuid(params.artifactUid)) return notFound('artifact');
-      if (Number(request.headers['content-length'] ?? 0) > maxArtifactBytes) return tooManyBytes(reply, tooLarge);
-      const maxBytesOfRun = deps.settings.RUNYARD_RUN_ARTIFACTS_MB * 1024 * 1024;
-      const outcome = await uploadArtifact({ ...deps, maxBytesOfRun }, params.artifactUid, bytesOf(request));
+      if (Number(request.headers['content-length'] ?? 0) > maxBytes) return tooManyBytes(reply, tooLarge);
+      const maxBytesOfRun = settings.RUNYARD_RUN_ARTIFACTS_MB * 1024 * 1024;
+      const outcome = await uploadArtifact({ ...deps, maxBytes, maxBytesOfRun }, params.artifactUid, bytesOf(request));
       if (typeof outcome === 'object') return tooManyBytes(reply, outcome.detail);
       switch (outcome) {
         case 'stored':
@@ -55,7 +54,7 @@ export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: Servic
         case 'not_found':
           return notFound('artifact');
         case 'run_full': {
-          const most = `The artifacts of a run have at most ${deps.settings.RUNYARD_RUN_ARTIFACTS_MB} MB together.`;
+          const most = `The artifacts of a run have at most ${settings.RUNYARD_RUN_ARTIFACTS_MB} MB together.`;
           return tooManyBytes(reply, `${most} Delete some, or raise RUNYARD_RUN_ARTIFACTS_MB.`);
         }
         case 'busy':

@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream';
 import { ReportArtifactResponse } from '@runyard/contract/agent/agent-protocol';
-import { maxArtifactBytes } from '@runyard/contract/limits';
 import { ArtifactResponse } from '@runyard/contract/runs/artifacts';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
@@ -8,7 +7,9 @@ import { signUrl } from '../../../platform/secrets/signed-urls.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { uploadArtifact } from '../../../runs/files/artifacts/upload.ts';
 
-const service = await openTestService();
+const maxArtifactMb = 3;
+const maxArtifactBytes = maxArtifactMb * 1024 * 1024;
+const service = await openTestService({ env: { RUNYARD_ARTIFACT_MB: String(maxArtifactMb) } });
 const execution = await service.startExecution();
 
 const reportArtifact = async (artifactType: string, data: object, headers = {}) => {
@@ -118,7 +119,7 @@ describe('a FILE', () => {
         throw new Error('connection lost');
       },
     };
-    const deps = { ...service.deps, db: losesAnswer, maxBytesOfRun: 1_000 };
+    const deps = { ...service.deps, db: losesAnswer, maxBytes: 1_000, maxBytesOfRun: 1_000 };
     const lost = uploadArtifact(deps, artifact_uid, Readable.from([Buffer.from('one')]));
     await expect(lost).rejects.toThrow('connection lost');
     // The agent sends the file again.
@@ -130,7 +131,7 @@ describe('a FILE', () => {
     expect((await service.request('GET', body.data.download_url)).text).toBe('one');
   });
 
-  test('is refused with 413 above 100 MB, and nothing is stored', async () => {
+  test('is refused with 413 above RUNYARD_ARTIFACT_MB, and nothing is stored, and a file of this size is stored', async () => {
     const { artifact_uid, upload_url } = await reportArtifact('FILE', { filename: 'big' });
     const declared = await put(upload_url, new Uint8Array(maxArtifactBytes + 1));
     expect(declared.status).toBe(413);
@@ -148,6 +149,8 @@ describe('a FILE', () => {
     } as RequestInit);
     expect(streamed.status).toBe(413);
     await service.problem(404, 'GET', `/agent/artifacts/${artifact_uid}`);
+    expect(declared.text).toContain('raise RUNYARD_ARTIFACT_MB');
+    expect((await put(upload_url, new Uint8Array(maxArtifactBytes))).status).toBe(200);
   });
 
   test('cannot be read by a URL for another object or method, or by an expired URL', async () => {
@@ -292,4 +295,21 @@ describe('POST /harness-support/report-artifact', () => {
 test.each(['', '/download'])('GET …/{artifactUid}%s answers 403 if the header names another team', async (what) => {
   const headers = { 'x-team-uid': 'another-team' };
   await service.problem(403, 'GET', `/agent/artifacts/00000000-0000-7000-8000-000000000000${what}`, { headers });
+});
+
+test('a run has at most 20 whole outputs of commands, which leave room for other artifacts', async () => {
+  const { runId, runToken } = await service.startExecution();
+  const report = async (data: object) =>
+    await service.request('POST', '/harness-support/report-artifact', {
+      key: runToken,
+      body: { artifact_type: 'FILE', data: { filename: 'f.txt', ...data } },
+    });
+  const outputs = await Promise.all(Array.from({ length: 25 }, (_, n) => report({ output_of_action: `a${n}` })));
+  expect(outputs.filter(({ status }) => status === 200)).toHaveLength(20);
+  expect(outputs.find(({ status }) => status === 400)?.text).toContain('at most 20 outputs of commands');
+  expect((await report({})).status).toBe(200);
+  const first = outputs.find(({ status }) => status === 200)?.body as { artifact_uid: string; upload_url: string };
+  expect((await put(first.upload_url, 'whole')).status).toBe(200);
+  const [item] = await itemsOf(runId);
+  expect(item?.data).toMatchObject({ artifact_uid: first.artifact_uid, output_of_action: expect.stringMatching(/^a/) });
 });

@@ -1,6 +1,7 @@
 /** Checks the member `data` of a request to `POST /harness-support/report-artifact`, by the type of the artifact. */
 import { randomUUIDv7 } from 'node:crypto';
 import { posix } from 'node:path';
+import { maxEventIdLength } from '@runyard/contract/limits';
 import type { ArtifactType } from '@runyard/contract/runs/states';
 import { parseUntrusted } from '@runyard/contract/wire/parse-untrusted';
 import { plainMessage } from '@runyard/contract/wire/plain-message';
@@ -48,6 +49,7 @@ const schemas = {
     mime_type: MediaType.default('application/octet-stream'),
     description: Short.optional(),
     title: Short.optional(),
+    output_of_action: z.string().max(maxEventIdLength).optional(),
   }),
   EXTERNAL_REFERENCE: z.object({
     reference_type: Name,

@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { maxArtifactsPerRun } from '@runyard/contract/limits';
+import { maxArtifactsPerRun, maxOutputFilesPerRun } from '@runyard/contract/limits';
 import type { ArtifactType } from '@runyard/contract/runs/states';
 import type { Fault } from '../../../platform/fault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
@@ -29,6 +29,8 @@ const insertArtifact = defineStatement({
     INSERT INTO artifacts (id, team_id, run_id, execution_id, conversation_id, artifact_type, data, is_ready, canonical_url)
     SELECT $1, $2, $3, $4, $5, $6, $7::jsonb, $8, $9
     WHERE (SELECT count(*) FROM artifacts WHERE run_id = $3) < ${maxArtifactsPerRun}
+      AND ($7::jsonb->'output_of_action' IS NULL OR
+        (SELECT count(*) FROM artifacts WHERE run_id = $3 AND data->'output_of_action' IS NOT NULL) < ${maxOutputFilesPerRun})
     RETURNING id`,
   row: { id: uuid },
 });
@@ -66,7 +68,15 @@ export async function reportArtifact(
     canonicalUrl,
   ]);
   if (inserted.length === 0) {
-    return { kind: 'invalid', faults: [{ path: '', message: `a run has at most ${maxArtifactsPerRun} artifacts` }] };
+    return {
+      kind: 'invalid',
+      faults: [
+        {
+          path: '',
+          message: `a run has at most ${maxArtifactsPerRun} artifacts, and of these at most ${maxOutputFilesPerRun} outputs of commands`,
+        },
+      ],
+    };
   }
   return { kind: 'stored', artifactUid, isFileLike };
 }

@@ -1,5 +1,4 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { maxArtifactBytes } from '@runyard/contract/limits';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
@@ -66,12 +65,14 @@ export async function uploadArtifact(
     readonly blobs: BlobStore;
     readonly vault: Vault;
     readonly executionDeps: Pick<ExecutionDeps, 'limits'>;
+    /** Maximum size of one artifact. */
+    readonly maxBytes: number;
     readonly maxBytesOfRun: number;
   },
   artifactUid: string,
   body: AsyncIterable<Uint8Array>,
 ): Promise<UploadOutcome> {
-  const { db, blobs, executionDeps, maxBytesOfRun } = deps;
+  const { db, blobs, executionDeps, maxBytes, maxBytesOfRun } = deps;
   const maxBytesOfTeam = executionDeps.limits.teamBytes;
   const [known] = await db.query(readTarget, [artifactUid]);
   if (!known) return 'not_found';
@@ -84,10 +85,10 @@ export async function uploadArtifact(
   const kind = { name: `artifacts/${known.run_id}`, most: maxUploads };
   const mask = byteMaskOf(deps, { grantedSecrets: await readGrantedSecrets(db, known.run_id) });
   const put = await oneUpload(db, kind, body, (leased) =>
-    blobs.put(blobKey, mask.stream(leased), { maxBytes: Math.min(maxArtifactBytes, room) }),
+    blobs.put(blobKey, mask.stream(leased), { maxBytes: Math.min(maxBytes, room) }),
   );
   if (put === 'busy') return 'busy';
-  if (put.outcome === 'too_large') return room < maxArtifactBytes ? full : 'too_large';
+  if (put.outcome === 'too_large') return room < maxBytes ? full : 'too_large';
   // Keep the blob after an error, because the commit may still have succeeded. If it did not, the sweep deletes the blob, because no row
   // names it.
   const updated = await db.transaction(async (tx) => {

@@ -41,6 +41,7 @@ const readTask = defineStatement({
       CASE WHEN ${configOfRun('env', 'r')} IS NOT NULL THEN env.uid END AS environment_uid, ${configOfRun('env', 'r')} AS environment_config, coalesce(env.team_id = r.team_id, false) AS is_own_environment,
       ${attachmentsOf('a.run_id = r.id AND a.followup_id IS NULL')} AS attachments,
       CASE WHEN ${isAttempt('own', '$3')} THEN own.phase END AS phase, EXISTS (SELECT FROM followups f WHERE f.run_id = $1) AS has_followups,
+      (SELECT t.max_output_file_mb FROM teams t WHERE t.id = r.team_id) AS max_output_file_mb,
       own.number > 1 OR EXISTS (SELECT FROM runs o WHERE o.conversation_id = r.conversation_id AND o.id <> $1) AS has_earlier
     FROM runs r JOIN executions own ON own.id = $2 LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
       LEFT JOIN runs p ON p.id = r.parent_run_id
@@ -98,6 +99,8 @@ const readTask = defineStatement({
     /** NULL if the attempt is over. */
     phase: nullable(text<Phase>()),
     has_followups: boolean,
+    /** Maximum size of the file with the whole output of a command. */
+    max_output_file_mb: integer,
     /** True if the conversation of the run has other executions or other runs. */
     has_earlier: boolean,
   },

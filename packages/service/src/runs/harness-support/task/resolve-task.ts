@@ -87,7 +87,7 @@ export async function resolveTask(
     readonly db: Database;
     readonly timing: Pick<ExecutionTiming, 'leaseSeconds'>;
     readonly models: Pick<Models, 'resolveForTask' | 'resolve' | 'target' | 'fallsBackToRunbook'>;
-    readonly settings: Pick<Settings, 'RUNYARD_WORKSPACE_MB' | 'RUNYARD_CHECKPOINT_SECONDS'>;
+    readonly settings: Pick<Settings, 'RUNYARD_ARTIFACT_MB' | 'RUNYARD_WORKSPACE_MB' | 'RUNYARD_CHECKPOINT_SECONDS'>;
     readonly vault: Vault;
     readonly configSeal: ConfigSeal;
     readonly signing: Pick<Signer, 'nameOf'>;
@@ -201,6 +201,7 @@ export async function resolveTask(
     ...(mode ? { mode } : {}),
     ...(earlier.conversation ? { conversation: earlier.conversation } : {}),
     ...(workspace ? { workspace } : {}),
+    max_output_file_bytes: Math.min(row.max_output_file_mb, deps.settings.RUNYARD_ARTIFACT_MB) * 1024 * 1024,
     max_workspace_bytes: deps.settings.RUNYARD_WORKSPACE_MB * 1024 * 1024,
     ...checkpointsOf(row, deps.settings),
     ...lossOf(row, restorable, earlier.record),

@@ -1,0 +1,131 @@
+/** Keeps the whole output of commands as artifacts, because the conversation has only the head and the tail of a long output. */
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { maxOutputBytes } from '@runyard/contract/limits';
+import { shorten } from '@runyard/contract/wire/shorten';
+import { pathOf } from '../artifacts/upload-file.ts';
+import { fs } from '../builtin-modules.ts';
+import { newId } from '../new-id.ts';
+import type { ServiceClient } from '../service/client.ts';
+import { type CommandOptions, type CommandResult, runCommand } from './run-command.ts';
+
+export interface KeptOutputOptions {
+  readonly client: Pick<ServiceClient, 'reportArtifact' | 'upload'>;
+  /** Folder for the output of a running command; absent: the folder of temporary files. The limits of the sandbox count these bytes. */
+  readonly folder: string | undefined;
+  /** Maximum number of bytes of an output that are kept. */
+  readonly maxBytes: number;
+  /** Called if a long output could not be kept. */
+  readonly onNotKept: (reason: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** A command and its action in the conversation. */
+export interface KeptCommand {
+  readonly actionId: string;
+  readonly title: string;
+}
+
+/** Runs a command. If the result has only a part of the output, it also names the artifact with the whole output. */
+export type RunKept = (options: CommandOptions, command: KeptCommand) => Promise<CommandResult>;
+
+const mimeType = 'text/plain; charset=utf-8';
+
+export function keptOutputs({ client, folder, maxBytes, onNotKept, signal }: KeptOutputOptions): RunKept {
+  async function upload(file: OutputFile, { actionId, title }: KeptCommand, wholeBytes: number): Promise<string> {
+    const { fd, bytes } = file.end();
+    const data = {
+      filename: `output-${actionId}.txt`,
+      mime_type: mimeType,
+      size_bytes: bytes,
+      title: `Output of ${shorten(title, 200)}`,
+      output_of_action: actionId,
+      ...(bytes < wholeBytes ? { description: `The first ${bytes} of ${wholeBytes} bytes` } : {}),
+    };
+    const answer = await client.reportArtifact({ artifact_type: 'FILE', data }, { signal });
+    const content = () => Readable.from(chunksOf(fd, bytes), { objectMode: false });
+    if (answer.upload_url !== undefined)
+      await client.upload(pathOf(answer.upload_url), content, bytes, mimeType, { signal });
+    return answer.artifact_uid;
+  }
+
+  return async (options, command) => {
+    const file = outputFile(folder ?? tmpdir(), maxBytes);
+    try {
+      const result = await runCommand({ ...options, onBytes: file.push });
+      // After a cancel, there is no time for an upload.
+      if (!result.truncated || options.signal?.aborted || signal.aborted) return result;
+      try {
+        return { ...result, outputArtifact: await upload(file, command, result.outputBytes) };
+      } catch (error) {
+        onNotKept(error instanceof Error ? error.message : String(error));
+        return result;
+      }
+    } finally {
+      file.close();
+    }
+  };
+}
+
+/** Reads synchronously, so that no read is open when the file is closed. */
+function* chunksOf(fd: number, bytes: number): Generator<Buffer> {
+  for (let position = 0; position < bytes; ) {
+    const buffer = Buffer.alloc(Math.min(64 * 1024, bytes - position));
+    position += fs.readSync(fd, buffer, 0, buffer.length, position);
+    yield buffer;
+  }
+}
+
+interface OutputFile {
+  push(chunk: Buffer): void;
+  /** Returns the open file with the beginning of the output, and its size. Throws if the output could not be written. */
+  end(): { readonly fd: number; readonly bytes: number };
+  close(): void;
+}
+
+/**
+ * Writes an output into a file once it is longer than the conversation keeps. The file has no name, so no program of the run can replace it,
+ * and it does not count as a change of the home folder.
+ */
+function outputFile(folder: string, maxBytes: number): OutputFile {
+  const early: Buffer[] = [];
+  let bytes = 0;
+  let fd: number | undefined;
+  let fault: Error | undefined;
+
+  function open(): number {
+    const path = join(folder, `.runyard-output-${newId()}`);
+    const opened = fs.openSync(path, 'wx+', 0o600);
+    fs.unlinkSync(path);
+    fd = opened;
+    for (const chunk of early.splice(0)) fs.writeSync(opened, chunk);
+    return opened;
+  }
+
+  return {
+    push(chunk) {
+      const part = chunk.subarray(0, maxBytes - bytes);
+      if (part.length === 0 || fault !== undefined) return;
+      bytes += part.length;
+      try {
+        if (fd !== undefined) fs.writeSync(fd, part);
+        else {
+          // Copied, because the buffer of the pipe is used again.
+          early.push(Buffer.from(part));
+          if (bytes > maxOutputBytes) open();
+        }
+      } catch (error) {
+        fault = error instanceof Error ? error : new Error(String(error));
+        early.length = 0;
+      }
+    },
+    end() {
+      if (fault !== undefined) throw fault;
+      return { fd: fd ?? open(), bytes };
+    },
+    close() {
+      if (fd !== undefined) fs.closeSync(fd);
+    },
+  };
+}
