@@ -208,6 +208,24 @@ async function ask(ground: Ground, config: object = {}): Promise<string> {
   return 'asks for each';
 }
 
+/** A rule names the second of two commands, so only this command waits for a person. */
+async function askByRule(ground: Ground): Promise<string> {
+  const config = { approval_policy: 'ask', approval_rules: [{ command: 'touch' }], idle_timeout_minutes: 1 };
+  if (typeof ground.preset.approvals.ask === 'string') {
+    const refused = await begin(ground, [], { config }).catch((error: Error) => error.message);
+    must(refused.includes('400') && refused.includes('cannot be kept'), `a create answered ${refused}`);
+    return 'refused at create';
+  }
+  const id = await begin(ground, [{ shell: 'mkdir /tmp/unasked' }, { shell: 'touch /tmp/unasked/asked' }], { config });
+  const { blocked_on: asked } = await until(ground, id, ({ state }) => state === 'BLOCKED');
+  must(JSON.stringify(asked).includes('touch'), `it asks ${asked?.title}`);
+  must(asked?.rest_of_run === 'commands with the words touch', `it offers ${asked?.rest_of_run}`);
+  const answer = { decision: 'approve', allow_for: 'run', request_id: asked?.request_id };
+  await ground.system.call('POST', `/agent/runs/${id}/followups`, answer);
+  await untilSucceeded(ground, id);
+  return 'asks for the named command only';
+}
+
 /** Starts a plan whose model runs a command that writes a file. */
 async function plan(ground: Ground): Promise<string> {
   const id = await begin(ground, [{ shell: 'echo planned > made' }], { mode: 'plan' });
@@ -312,6 +330,7 @@ export const cases: readonly Case[] = [
   { name: 'continuation, new sandbox', test: continuation },
   { name: 'approval `ask`', test: (ground) => ask(ground) },
   { name: '`ask`, settings of the project allow all', test: askInProject },
+  { name: '`ask` by a rule', test: askByRule },
   { name: 'mode `plan`, a command that writes', test: plan },
   { name: 'MCP tool over stdio', test: mcpTool },
   { name: 'image', test: image },
