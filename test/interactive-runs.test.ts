@@ -7,6 +7,7 @@ import { type FakeGitHost, startFakeGitHost } from './fakes/git-host.ts';
 import { defaultScript } from './fakes/models/turns.ts';
 import { describeApprovals } from './interactive-runs/approvals.ts';
 import { describeContinuations } from './interactive-runs/continuations.ts';
+import { describeFanOut } from './interactive-runs/fan-out.ts';
 import { describeFollowUps } from './interactive-runs/followups.ts';
 import { describeHeldPushes } from './interactive-runs/held-pushes.ts';
 import { describePlanMode } from './interactive-runs/plan-mode.ts';
@@ -37,6 +38,7 @@ describeSystemWithModels('interactive runs', options, (system, models) => {
     later(() => host),
   );
   describePlanMode(system);
+  describeFanOut(system);
   describeContinuations(
     system,
     later(() => host),

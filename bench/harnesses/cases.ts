@@ -63,30 +63,48 @@ async function fileWrite(ground: Ground): Promise<string> {
   return conversationText.includes('cat >') ? 'by a command' : 'without a diff';
 }
 
-/** The model writes a file in a cloned repository, commits it and pushes it. The remote repository shows whether this happened. */
-async function commitAndPush(ground: Ground): Promise<string> {
+/**
+ * The model writes a file in a cloned repository, commits it and pushes it. The remote repository shows whether this happened. With
+ * `isHeld`, an approval rule holds the push until a person approves it.
+ */
+async function commitAndPush(ground: Ground, isHeld = false): Promise<string> {
   const { preset, system, codeHost } = ground;
-  const repository = { owner: 'acme', repo: preset.type };
+  const repository = { owner: 'acme', repo: isHeld ? `${preset.type}-held` : preset.type };
   await codeHost.commit(repository.owner, repository.repo, { 'README.md': 'one\n' });
-  const config = { name: `repository ${preset.type}`, github_repos: [repository], working_directory: preset.type };
+  const config = {
+    name: `repository ${repository.repo}`,
+    github_repos: [repository],
+    working_directory: repository.repo,
+  };
   const { uid } = await system.call<{ uid: string }>('POST', '/agent/environments', { config }, 201);
   const id = await begin(
     ground,
     [
-      { write: `/workspace/${preset.type}/b.txt`, text: 'by the model\n' },
+      { write: `/workspace/${repository.repo}/b.txt`, text: 'by the model\n' },
       { shell: 'git add --all && git commit --quiet --message "Add b"' },
       { shell: 'git push --quiet origin HEAD:refs/heads/of-the-run' },
     ],
-    { config: { environment_id: uid } },
+    { config: { environment_id: uid, ...(isHeld ? heldPushes : {}) }, idleMinutes: isHeld ? 5 : 0 },
   );
+  if (isHeld) {
+    const { blocked_on: asked } = await until(ground, id, ({ state }) => state === 'BLOCKED');
+    must(asked?.title.includes('of-the-run: new branch') === true, `it asks ${asked?.title}`);
+    must(
+      (await codeHost.branchAt(repository.owner, repository.repo, 'of-the-run')) === '',
+      'it pushed before the answer',
+    );
+    await system.call('POST', `/agent/runs/${id}/followups`, { decision: 'approve', request_id: asked?.request_id });
+  }
   await untilSucceeded(ground, id);
   const { name, email, subject } = await codeHost.lastCommit(repository.owner, repository.repo, 'of-the-run');
   must(subject === 'Add b', `the last commit of the branch is ${subject}`);
   must(name !== '' && email.includes('@'), `its author is ${name} <${email}>`);
   const text = await codeHost.read(repository.owner, repository.repo, 'b.txt', 'of-the-run');
   must(text.trim() === 'by the model', `the file has the content ${text}`);
-  return 'pushed';
+  return isHeld ? 'pushed after the approval' : 'pushed';
 }
+
+const heldPushes = { approval_policy: 'ask', approval_rules: [{ push: '*' }] };
 
 /** Does the work of the other cases with the newest flagship model, because a program may treat it differently. */
 async function newestModel(ground: Ground): Promise<string> {
@@ -190,6 +208,24 @@ async function ask(ground: Ground, config: object = {}): Promise<string> {
   must((await untilEnded(ground, id)).state === 'SUCCEEDED', 'the run failed');
   must(!(await textOf(ground, id)).includes('ran_without_question'), 'an action ran without a question');
   return 'asks for each';
+}
+
+/** A rule names the second of two commands, so only this command waits for a person. */
+async function askByRule(ground: Ground): Promise<string> {
+  const config = { approval_policy: 'ask', approval_rules: [{ command: 'touch' }], idle_timeout_minutes: 1 };
+  if (typeof ground.preset.approvals.ask === 'string') {
+    const refused = await begin(ground, [], { config }).catch((error: Error) => error.message);
+    must(refused.includes('400') && refused.includes('cannot be kept'), `a create answered ${refused}`);
+    return 'refused at create';
+  }
+  const id = await begin(ground, [{ shell: 'mkdir /tmp/unasked' }, { shell: 'touch /tmp/unasked/asked' }], { config });
+  const { blocked_on: asked } = await until(ground, id, ({ state }) => state === 'BLOCKED');
+  must(JSON.stringify(asked).includes('touch'), `it asks ${asked?.title}`);
+  must(asked?.rest_of_run === 'commands with the words touch', `it offers ${asked?.rest_of_run}`);
+  const answer = { decision: 'approve', allow_for: 'run', request_id: asked?.request_id };
+  await ground.system.call('POST', `/agent/runs/${id}/followups`, answer);
+  await untilSucceeded(ground, id);
+  return 'asks for the named command only';
 }
 
 /** Starts a plan whose model runs a command that writes a file. */
@@ -301,13 +337,15 @@ export const cases: readonly Case[] = [
   { name: 'shell turn', test: shellTurn },
   { name: 'file write', test: fileWrite },
   { name: 'newest model', test: newestModel },
-  { name: 'commit and push', test: commitAndPush },
+  { name: 'commit and push', test: (ground) => commitAndPush(ground) },
+  { name: 'a push that needs an approval', test: (ground) => commitAndPush(ground, true) },
   { name: 'follow-up, same sandbox', test: secondTurn },
   { name: 'interrupt', test: interrupt },
   { name: 'cancel', test: cancel },
   { name: 'continuation, new sandbox', test: continuation },
   { name: 'approval `ask`', test: (ground) => ask(ground) },
   { name: '`ask`, settings of the project allow all', test: askInProject },
+  { name: '`ask` by a rule', test: askByRule },
   { name: 'mode `plan`, a command that writes', test: plan },
   { name: 'MCP tool over stdio', test: mcpTool },
   { name: 'MCP server with odd tools', test: oddMcpTools },

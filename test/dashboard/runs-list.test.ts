@@ -129,4 +129,24 @@ describe.skipIf(noBrowser)(`the list of runs on the dashboard${noBrowser ? ` (sk
     expect((await sent).postDataJSON()).toMatchObject({ decision: 'approve', request_id: 'q1' });
     expect(complaints).toEqual([]);
   });
+
+  test('says which approvals are enforced, and approves for the rest of the run', async () => {
+    const approval_rules = [{ push: 'acme/*' }, { command: 'rm -rf' }];
+    const execution = await service.startExecution({
+      title: 'Has rules',
+      config: { approval_policy: 'ask', approval_rules },
+    });
+    const restOfRun = 'commands with the words rm -rf';
+    const asks = asksToRun('rm -rf build', 'q3');
+    const blocked = { ...asks, request: { ...asks.request, rest_of_run: restOfRun } };
+    await reportsTo(service)(execution, ...begin, blocked);
+    await open(`/runs/${execution.runId}`);
+    await page.getByText('git pushes to acme/*').getByText('enforced by the gateway').waitFor();
+    await page.getByText(restOfRun).getByText('advice', { exact: true }).waitFor();
+    await page.getByText(/Advice: the agent asks in its own words/).waitFor();
+    const sent = page.waitForRequest((request) => request.url().endsWith('/followups'));
+    await page.getByRole('button', { name: 'Approve for the rest of the run' }).click();
+    expect((await sent).postDataJSON()).toEqual({ decision: 'approve', allow_for: 'run', request_id: 'q3' });
+    expect(complaints).toEqual([]);
+  });
 });

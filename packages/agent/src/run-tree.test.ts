@@ -41,7 +41,7 @@ describe('the command child-run', () => {
     await start(
       {
         ...sh(
-          'child-run start --title One --mode plan --model m "Do one."; echo "Do two." | child-run start -',
+          'child-run start --title One --mode plan --model m --harness acp --environment AAAAAAAAAAAAAAAAAAAAAA --secret A --secret B "Do one."; echo "Do two." | child-run start -',
           'child-run await a b --timeout 5',
           'child-run list --json',
           'child-run cancel a',
@@ -63,7 +63,17 @@ describe('the command child-run', () => {
       {
         call: 'POST /child-runs',
         query: '',
-        body: { prompt: 'Do one.', title: 'One', mode: 'plan', config: { model_id: 'm' } },
+        body: {
+          prompt: 'Do one.',
+          title: 'One',
+          mode: 'plan',
+          config: {
+            model_id: 'm',
+            harness: { type: 'acp' },
+            environment_id: 'AAAAAAAAAAAAAAAAAAAAAA',
+            secrets: [{ name: 'A' }, { name: 'B' }],
+          },
+        },
       },
       { call: 'POST /child-runs', query: '', body: { prompt: 'Do two.\n' } },
       { call: 'GET /child-runs', query: 'until=all&wait_ms=5000&run_ids=a&run_ids=b', body: {} },

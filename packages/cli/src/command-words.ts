@@ -43,6 +43,7 @@ export function inCommandWords(text: string): string {
 /** Options of `run`, each with the member of the request that the option sets. */
 const options: readonly (readonly [member: string, option: string])[] = [
   ['title', '--title'],
+  ['mode', '--mode'],
   ['metadata', '--metadata'],
   ['attachments', '--attach'],
   ['config.mcp_servers', '--mcp'],

@@ -92,18 +92,22 @@ export function driveHarness(options: DriverOptions): Driver {
   /** Path of the first change in a turn with the mode `plan`. */
   let changed: string | undefined;
   let checking: Promise<void> | undefined;
+  /** Time before which no check begins, so that checks of a large workspace take a fifth of the turn at most. */
+  let nextCheckMs = 0;
   /** Aborts when the turn is over or was cancelled: no answer of a person is needed any more. */
   let turnEnded = new AbortController();
   const replay = replayFilter();
   const emit = (event: AgentEventBody): void => {
     options.emit(event);
-    if (isPlanning && event.type === 'action_result') void checkPlan();
+    if (isPlanning && event.type === 'action_result' && monotonicMs() >= nextCheckMs) void checkPlan();
   };
 
   /** Stops the turn if its workspace has changed. Calls during a check cause no further check: the end of the turn checks again. */
   function checkPlan(): Promise<void> {
     checking ??= (async () => {
+      const began = monotonicMs();
       changed ??= await guard?.findChange();
+      nextCheckMs = monotonicMs() + 4 * (monotonicMs() - began);
       if (changed !== undefined && isRunning) stopTurn(planGraceMs);
     })().finally(() => {
       checking = undefined;
@@ -199,6 +203,7 @@ export function driveHarness(options: DriverOptions): Driver {
       stepId = '';
       updates.startTurn();
       changed = undefined;
+      nextCheckMs = 0;
       const promptOutcome = await prompt(turn).catch(outcomeOfError);
       const ended = (await check?.explain(promptOutcome)) ?? promptOutcome;
       isRunning = false;

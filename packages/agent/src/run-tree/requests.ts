@@ -1,4 +1,4 @@
-import type { ChildRun } from '@runyard/contract/runs/child-runs';
+import type { ChildRun, ChildRunRequest } from '@runyard/contract/runs/child-runs';
 import type { RunMode } from '@runyard/contract/runs/run-request';
 import { monotonicMs } from '../builtin-modules.ts';
 import { beforeSignals } from '../commands/processes.ts';
@@ -7,11 +7,36 @@ import type { RunTree, RunWait } from './tree.ts';
 
 /** A request of the command `child-run` to the agent. */
 export type TreeRequest =
-  | { op: 'start'; prompt: string; title?: string; mode?: RunMode; model_id?: string }
+  | ({ op: 'start'; prompt: string; title?: string; mode?: RunMode } & ChildOptions)
   | { op: 'await'; run_ids?: string[]; until: 'all' | 'any'; timeout_seconds: number }
   | { op: 'list' }
   | { op: 'cancel'; run_id: string }
   | { op: 'message'; run_id: string; message: string };
+
+/** Members of the configuration of a child. The service decides which of them the parent may set. */
+export interface ChildOptions {
+  readonly model_id?: string | undefined;
+  readonly harness?: string | undefined;
+  readonly environment_id?: string | undefined;
+  /** Names of secrets of the parent that the child gets. */
+  readonly secrets?: readonly string[] | undefined;
+}
+
+/** Returns the configuration of a child. */
+export function childConfig({
+  model_id,
+  harness,
+  environment_id,
+  secrets = [],
+}: ChildOptions): ChildRunRequest['config'] {
+  const config = {
+    ...(model_id ? { model_id } : {}),
+    ...(harness ? { harness: { type: harness } } : {}),
+    ...(environment_id ? { environment_id } : {}),
+    ...(secrets.length > 0 ? { secrets: secrets.map((name) => ({ name })) } : {}),
+  };
+  return Object.keys(config).length === 0 ? undefined : config;
+}
 
 export type TreeAnswer =
   | { ok: true; run_id?: string; runs?: ChildRun[]; timed_out?: boolean; delivery?: string }
@@ -58,9 +83,20 @@ export async function answerTreeRequest(
   try {
     switch (request.op) {
       case 'start': {
-        const config = text('model_id') === '' ? {} : { config: { model_id: text('model_id') } };
+        const secrets = Array.isArray(request.secrets) ? request.secrets.map(String) : [];
+        const config = childConfig({
+          model_id: text('model_id'),
+          harness: text('harness'),
+          environment_id: text('environment_id'),
+          secrets,
+        });
         // The mode is not checked here, because the service checks it.
-        const child = { prompt: text('prompt'), ...optional('title'), ...optional('mode'), ...config };
+        const child = {
+          prompt: text('prompt'),
+          ...optional('title'),
+          ...optional('mode'),
+          ...(config ? { config } : {}),
+        };
         return { ok: true, run_id: (await tree.start(child, signal)).run_id };
       }
       case 'await': {

@@ -5,13 +5,14 @@ import { formatRuns } from '../run-tree/format-runs.ts';
 import type { TreeAnswer, TreeRequest } from '../run-tree/requests.ts';
 import { askAgent } from './ask-agent.ts';
 
-const usage = `Usage: child-run start [--title TEXT] [--mode MODE] [--model ID] PROMPT
+const usage = `Usage: child-run start [--title TEXT] [--mode MODE] [--model ID] [--harness TYPE] [--environment UID]
+                       [--secret NAME]... PROMPT
        child-run await [--any] [--timeout SECONDS] [--json] [ID...]
        child-run list [--json]
        child-run cancel ID
        child-run message ID TEXT
 Starts agents that work for this run, waits for them, and writes to others of the same tree (ID parent: the run that
-this one works for). PROMPT and TEXT may be -: standard input. start prints the id. await without an ID waits for all;
+this one works for). A child has only secrets of this run. PROMPT and TEXT may be -: standard input. start prints the id. await without an ID waits for all;
 it exits with 0 where they SUCCEEDED, with 1 where one did not, with 124 when the time (default 3600 s) is over.
 `;
 
@@ -21,6 +22,9 @@ const options = {
   title: text,
   mode: text,
   model: text,
+  harness: text,
+  environment: text,
+  secret: { type: 'string', multiple: true },
   timeout: text,
   any: flag,
   json: flag,
@@ -62,21 +66,33 @@ export async function childRunCommand(
 
 async function requestOf(
   [op, ...rest]: readonly string[],
-  values: { title?: string; mode?: string; model?: string; timeout?: string; any?: boolean },
+  values: {
+    title?: string;
+    mode?: string;
+    model?: string;
+    harness?: string;
+    environment?: string;
+    secret?: string[];
+    timeout?: string;
+    any?: boolean;
+  },
   stdin: AsyncIterable<Buffer>,
 ): Promise<TreeRequest> {
   const [first, second, ...more] = rest;
   switch (op) {
     case 'start': {
       if (first === undefined || second !== undefined) throw new BadUsage('start takes one PROMPT; quote it');
-      const { title, mode, model } = values;
+      const { title, mode, model, harness, environment, secret } = values;
       return {
         op,
         prompt: await textOrStdin(first, stdin),
         ...(title === undefined ? {} : { title }),
         // The mode is not checked here, because the service checks it.
         ...(mode === undefined ? {} : { mode: mode as 'normal' }),
-        ...(model === undefined ? {} : { model_id: model }),
+        model_id: model,
+        harness,
+        environment_id: environment,
+        secrets: secret,
       };
     }
     case 'await': {

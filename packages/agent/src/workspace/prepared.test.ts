@@ -116,10 +116,11 @@ test.each([
   ['fails', 503, withDebian, 'the Debian that an earlier run has prepared'],
 ])('the setup %s if the worker answers %i when the sandbox should get a copy', async (_, use, of, expected) => {
   const { prepared, names } = await prepare({}, { find: 200, use }, of);
-  const restoring = prepared?.restore();
+  if (typeof prepared !== 'object') throw new Error('the result of the setup is not reused');
+  const restoring = prepared.restore();
   // A copy that was interrupted has left a file.
   writeFileSync(join(top, 'w', 'part'), '');
-  const outcome = await restoring?.then((isReused) => (isReused ? 'reused' : 'not reused'), String);
+  const outcome = await restoring.then((isReused) => (isReused ? 'reused' : 'not reused'), String);
   expect(outcome).toContain(expected);
   expect(readdirSync(join(top, 'w'))).toEqual([]);
   expect(names).toEqual(expected === 'not reused' ? ['what an earlier run prepared could not be used'] : []);

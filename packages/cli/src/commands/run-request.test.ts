@@ -119,3 +119,28 @@ test.each([
 ])('%s is refused with a reason', (_, build, reason) => {
   expect(build).toThrow(reason);
 });
+
+test('buildRunRequest takes members from a configuration file, and options have priority', () => {
+  const config = file(
+    'config.json',
+    JSON.stringify({ model_id: 'a/b', idle_timeout_minutes: 3, base_prompt: 'Short.' }),
+  );
+  const built = buildRunRequest(
+    'Do it.',
+    { config, model: 'c/d', mode: 'plan', ask: ['push', 'host=example.com'] },
+    noInput,
+  );
+  expect(RunAgentRequest.parse(built)).toEqual({
+    prompt: 'Do it.',
+    mode: 'plan',
+    config: {
+      model_id: 'c/d',
+      idle_timeout_minutes: 3,
+      base_prompt: 'Short.',
+      approval_policy: 'ask',
+      approval_rules: [{ push: '*' }, { host: 'example.com' }],
+    },
+  });
+  expect(() => buildRunRequest('a', { config: file('list.json', '[]') }, noInput)).toThrow('must contain an object');
+  expect(() => buildRunRequest('a', { config: file('bad.json', '{') }, noInput)).toThrow('is not JSON');
+});

@@ -2,9 +2,10 @@ import { maxPromptBytes } from '@runyard/contract/limits';
 import type { ApprovalRule } from '@runyard/contract/runs/approval-rules';
 import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
 import type { AmbientAgentConfig, RunBudget, WorkerLossPolicy } from '@runyard/contract/runs/config';
-import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
+import type { RunAgentRequest, RunMode } from '@runyard/contract/runs/run-request';
 import { overLimit } from '@runyard/contract/wire/byte-size';
 import { Failure } from '../failure.ts';
+import { jsonFrom } from '../json-file.ts';
 import { parsePair } from './parse-pair.ts';
 import { readAttachments } from './read-attachments.ts';
 import { readPrompt } from './read-prompt.ts';
@@ -12,6 +13,9 @@ import { mcpServersFrom } from './run-mcp.ts';
 
 export interface RunOptions {
   readonly title?: string;
+  readonly mode?: RunMode;
+  /** JSON file with members of the configuration. */
+  readonly config?: string;
   readonly model?: string;
   readonly name?: string;
   readonly environment?: string;
@@ -66,6 +70,7 @@ export function buildRunRequest(
   return {
     ...(source === undefined ? {} : { prompt }),
     ...(options.title ? { title: options.title } : {}),
+    ...(options.mode ? { mode: options.mode } : {}),
     config,
     ...(attachments.length > 0 ? { attachments } : {}),
     ...(Object.keys(metadata).length > 0 ? { metadata } : {}),
@@ -75,6 +80,7 @@ export function buildRunRequest(
 /** Returns the members of a configuration that the options set. @throws Failure that names the option if an option has a wrong value */
 export function configFrom(options: RunOptions): AmbientAgentConfig {
   return {
+    ...configFile(options.config),
     ...(options.idle === undefined ? {} : { idle_timeout_minutes: parseIdle(options.idle) }),
     ...(options.name ? { name: options.name } : {}),
     ...(options.model ? { model_id: options.model } : {}),
@@ -93,6 +99,15 @@ export function configFrom(options: RunOptions): AmbientAgentConfig {
       : {}),
     ...(options.onWorkerLoss ? { on_worker_loss: options.onWorkerLoss } : {}),
   };
+}
+
+/** Reads the members of a configuration from a JSON file. The service checks them. */
+function configFile(file: string | undefined): AmbientAgentConfig {
+  if (file === undefined) return {};
+  const config = jsonFrom(file);
+  if (typeof config !== 'object' || config === null || Array.isArray(config))
+    throw new Failure(`--config: ${file} must contain an object, with members such as model_id`, 2);
+  return config as AmbientAgentConfig;
 }
 
 /** Reads a rule: `push`, `push=acme/*`, `host=api.example.com`, `tool=deploy*`, `command=terraform apply` or `write_outside=src`. */

@@ -1,7 +1,5 @@
 import { ApiError, type Client } from '@runyard/client';
-import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
-import { approvalPolicies, workerLossPolicies } from '@runyard/contract/wire/choices';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { connect, describeProblem } from '../api.ts';
 import { inOptionWords } from '../command-words.ts';
 import { type Context, processContext, serviceOrigin } from '../context.ts';
@@ -17,6 +15,7 @@ import { startInBackground } from '../supervise/start-background.ts';
 import { createAsker, ownTerminal } from './asker.ts';
 import { cancelWithPatience } from './cancel-with-patience.ts';
 import { type Interruption, watchInterruptions } from './interruption.ts';
+import { addRunOptions } from './run-options.ts';
 import { buildRunRequest, type RunOptions } from './run-request.ts';
 import { nothingShown, watch } from './watch.ts';
 import { withIds } from './with-ids.ts';
@@ -128,51 +127,11 @@ async function ensureStarted(context: Context, interrupted: AbortSignal): Promis
 
 /** Declares the command `run`. */
 export function declareRun(command: Command): void {
-  command
+  addRunOptions(command)
     .argument('[prompt]', 'a file, - for standard input, or the prompt itself in quotes; needed without --skill')
     .option('--title <title>', 'title of the run')
-    .option('--model <id>', 'language model')
     .option('--name <name>', 'label to group and filter runs by')
-    .option('--environment <id>', 'environment, by UID or name: repositories and setup commands')
-    .option('--secret <name>', 'secret for the sandbox, as a variable of its name; repeat for more', collect)
-    .option('--refresh', 'set the environment up from the beginning, also if an earlier run left it prepared')
-    .option('--skill <spec>', 'skill to follow: owner/repo:name; see bin/runyard agents')
-    .option(
-      '--harness <type>',
-      `program that works on the prompt: oz (built in), ${presetTypes.join(', ')}; or acp or command, with --harness-command`,
-    )
-    .option(
-      '--harness-command <line>',
-      'shell command that starts the program in the sandbox; with command, the program reads the prompt from standard input',
-    )
-    .addOption(
-      new Option(
-        '--approval <policy>',
-        'ask: the agent asks before each command and change of a file; in a terminal, it asks you here',
-      ).choices(approvalPolicies),
-    )
-    .option(
-      '--ask <rule>',
-      'ask only before this, and allow the rest: push, push=OWNER/REPO, host=HOST, tool=NAME, command=WORDS, write_outside=FOLDER; repeat for more',
-      collect,
-    )
-    .option('--idle <minutes>', 'how long the sandbox waits for a follow-up after the run, 0 to 60', '0')
-    .option('--max-cost <usd>', 'most that the run and the runs it starts may spend on models')
-    .option('--max-turns <count>', 'most model answers of the run and the runs it starts')
-    .option('--max-minutes <minutes>', 'longest time that the run may work')
-    .addOption(
-      new Option(
-        '--on-worker-loss <policy>',
-        'if the machine is lost in the middle of a turn: fail (default), or resume from the last checkpoint',
-      ).choices(workerLossPolicies),
-    )
-    .option(
-      '--mcp <server>',
-      'an MCP server: the name or id of a stored one, or a JSON file with servers; repeat for more',
-      collect,
-    )
     .option('--attach <file>', 'a file to put into attachments/ of the workspace; repeat for more', collect)
-    .option('--metadata <key=value>', 'a pair to keep with the run; repeat for more', collect)
     .option('--detach', 'print the id and return at once')
     .option(
       '--detach-on-signal',

@@ -34,3 +34,29 @@ test('the commands for schedules read the prompt from a file, and accept the nam
   await createSchedule(context, 'Another.', { ...options, name: 'nightly' });
   await expect(idOf.schedule(client, 'nightly')).rejects.toThrow(`several schedules are called "nightly"`);
 });
+
+test('the commands for schedules have the options of run, and an update keeps all other members', async () => {
+  const client = connect(context);
+  const config = path.join(folder, 'config.json');
+  writeFileSync(config, JSON.stringify({ base_prompt: 'Be short.', model_id: 'local/other' }));
+  const options = { name: 'full', cron: '@daily', mode: 'plan', metadata: ['a=b'], config, model: 'runbook' } as const;
+  await createSchedule(context, 'Look.', { ...options, ask: ['push'], idle: '2', maxTurns: '5', paused: true });
+  const scheduleId = await idOf.schedule(client, 'full');
+  const read = () => client.getSchedule({ params: { scheduleId } });
+  const expected = {
+    base_prompt: 'Be short.',
+    model_id: 'runbook',
+    approval_policy: 'ask',
+    approval_rules: [{ push: '*' }],
+    idle_timeout_minutes: 2,
+    max_turns: 5,
+  };
+  expect(await read()).toMatchObject({ mode: 'plan', metadata: { a: 'b' }, enabled: false, agent_config: expected });
+  await updateSchedule(context, scheduleId, { maxTurns: '6', mode: 'normal' });
+  expect(await read()).toMatchObject({
+    mode: 'normal',
+    metadata: { a: 'b' },
+    enabled: false,
+    agent_config: { ...expected, max_turns: 6 },
+  });
+});

@@ -15,20 +15,22 @@ import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
-import { contextAndId, idOf } from '../named.ts';
+import { contextAndId } from '../named.ts';
 import { asJson, wholeNumber } from '../options.ts';
 import { inUtc, printFires } from './fires.ts';
+import { parsePair } from './parse-pair.ts';
 import { readPrompt } from './read-prompt.ts';
 import { reportWaiting } from './report-waiting.ts';
+import { addRunOptions } from './run-options.ts';
+import { configFrom, type RunOptions } from './run-request.ts';
+import { withIds } from './with-ids.ts';
 
 /** Options of create and update, as they are named on the command line. */
-interface ScheduleOptions {
+interface ScheduleOptions extends Omit<RunOptions, 'name' | 'title' | 'attach'> {
   readonly name?: string;
   readonly cron?: string;
   readonly prompt?: string;
   readonly timezone?: string;
-  readonly environment?: string;
-  readonly model?: string;
   readonly overlap?: OverlapPolicy;
   readonly maxLive?: number;
   /** As whom the runs act: `me` or the UID of an agent identity. */
@@ -84,39 +86,37 @@ export async function createSchedule(
     enabled: !options.paused,
   };
   const client = connect(context);
-  const config = configOf(await withEnvironment(client, options));
+  const config = await configOf(client, options);
   const created = await client.createSchedule({ body: { ...body, ...config } });
   print(context, created, options, created.id);
   const next = created.history?.next_run;
   if (!options.json) context.report(next ? `its next time is ${inUtc(next)}` : 'it is paused');
 }
 
-const changesOf = ({ timezone, overlap, maxLive, executor }: ScheduleOptions) => ({
+const changesOf = ({ timezone, overlap, maxLive, executor, mode, metadata }: ScheduleOptions) => ({
+  ...(mode === undefined ? {} : { mode }),
+  ...(metadata === undefined ? {} : { metadata: Object.fromEntries(metadata.map(parsePair)) }),
   ...(executor === undefined ? {} : { executor_uid: executor }),
   ...(timezone === undefined ? {} : { timezone }),
   ...(overlap === undefined ? {} : { overlap }),
   ...(maxLive === undefined ? {} : { max_live_runs: maxLive }),
 });
 
-/** Replaces the name of an environment by its UID. */
-async function withEnvironment(client: Client, options: ScheduleOptions): Promise<ScheduleOptions> {
-  if (options.environment === undefined) return options;
-  return { ...options, environment: await idOf.environment(client, options.environment) };
-}
-
-/** Returns the configuration that the options describe. Returns undefined if no option concerns the configuration. */
-function configOf(
-  { environment, model }: ScheduleOptions,
+/** Returns the configuration that the options describe. Returns no member if no option concerns the configuration. */
+async function configOf(
+  client: Client,
+  options: ScheduleOptions,
   before?: ScheduledAgentItem['agent_config'],
-): Pick<CreateScheduledAgentRequest, 'agent_config'> {
-  if (environment === undefined && model === undefined) return {};
-  return {
-    agent_config: {
-      ...before,
-      ...(environment === undefined ? {} : { environment_id: environment }),
-      ...(model === undefined ? {} : { model_id: model }),
-    },
-  };
+): Promise<Pick<CreateScheduledAgentRequest, 'agent_config'>> {
+  // In answers, skill_spec repeats the first of the skills. A request must not have both.
+  const { skill_spec: first, skills, ...others } = before ?? {};
+  const { name: _, ...ofRuns } = options;
+  const changes = configFrom(ofRuns);
+  if (Object.keys(changes).length === 0) return {};
+  const { config } = await withIds(client, { config: changes });
+  const namesSkill = changes.skill_spec !== undefined || changes.skills !== undefined;
+  const followed = skills === undefined ? (first === undefined ? {} : { skill_spec: first }) : { skills };
+  return { agent_config: { ...others, ...(namesSkill ? {} : followed), ...config } };
 }
 
 /** Changes the members of a schedule that the options name. All other members stay unchanged. */
@@ -126,14 +126,13 @@ export async function updateSchedule(context: Context, id: string, options: Sche
   if (Object.keys(changes).length === 0)
     throw new Failure('nothing to change; see: bin/runyard schedules update --help');
   const params = { scheduleId: id };
-  const { name, cron_schedule, prompt, enabled, agent_config } = await client.getSchedule({ params });
+  const { name, cron_schedule, prompt, agent_config } = await client.getSchedule({ params });
   const body = {
     name: options.name ?? name,
     cron_schedule: options.cron ?? cron_schedule,
     prompt: options.prompt === undefined ? prompt : readPrompt(options.prompt),
-    enabled,
     ...changesOf(options),
-    ...configOf(await withEnvironment(client, options), agent_config),
+    ...(await configOf(client, options, agent_config)),
   };
   const updated = await client.updateSchedule({ params, body });
   print(context, updated, options, `${updated.id} is changed`);
@@ -204,15 +203,12 @@ export function declareSchedules(schedules: Command): void {
     .description('list the schedules of the team')
     .option(...asJson)
     .action((options) => listSchedules(processContext(), options));
-  schedules
-    .command('create')
+  addRunOptions(schedules.command('create'))
     .description('create a schedule and print its id')
     .argument('<prompt>', promptHelp)
     .requiredOption('--name <name>', 'name of the schedule')
     .requiredOption('--cron <expression>', cronHelp)
     .option('--timezone <zone>', 'IANA time zone of the expression (default: UTC)')
-    .option('--environment <uid>', 'environment of the runs, by UID or name')
-    .option('--model <id>', 'model of the runs')
     .addOption(overlap())
     .option('--max-live <count>', 'runs of it that may be live at once', wholeNumber)
     .option('--executor <uid>', executorHelp)
@@ -224,16 +220,13 @@ export function declareSchedules(schedules: Command): void {
     .description('show a schedule as JSON, with its next times')
     .argument('<id>', idHelp)
     .action(async (id) => getSchedule(...(await contextAndId('schedule', id))));
-  schedules
-    .command('update')
+  addRunOptions(schedules.command('update'))
     .description('change a schedule; --executor me takes it over, otherwise its runs act as before')
     .argument('<id>', idHelp)
     .option('--name <name>', 'name of the schedule')
     .option('--cron <expression>', cronHelp)
     .option('--prompt <prompt>', promptHelp)
     .option('--timezone <zone>', 'IANA time zone of the expression')
-    .option('--environment <uid>', 'environment of the runs, by UID or name')
-    .option('--model <id>', 'model of the runs')
     .addOption(overlap())
     .option('--max-live <count>', 'runs of it that may be live at once', wholeNumber)
     .option('--executor <uid>', executorHelp)

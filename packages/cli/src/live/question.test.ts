@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { answerOf, decisionLines, questionLines } from './question.ts';
+import { answerOf, decisionLines, promptOf, questionLines } from './question.ts';
 
 test.each([
   ['y', { decision: 'approve' }],
@@ -80,4 +80,14 @@ test('decisionLines returns the same lines for the request as questionLines', ()
     '  rm -rf important',
   ]);
   expect(decisionLines('deny', 'rm \u001b[1m x')).toEqual(['denied: rm [U+001B][1m x']);
+});
+
+test('answerOf and promptOf offer the rest of the run only for a request that offers it', () => {
+  const asked = { kind: 'permission', request_id: 'q', rest_of_run: 'all git pushes to fix of acme/site' } as const;
+  expect(answerOf(asked, 'r')).toEqual({ request_id: 'q', decision: 'approve', allow_for: 'run' });
+  expect(promptOf(asked)).toContain('[r]est of the run');
+  expect(questionLines({ ...asked, title: 'git push' }).join('\n')).toContain('all git pushes to fix of acme/site');
+  const once = { kind: 'permission', request_id: 'q' } as const;
+  expect(answerOf(once, 'r')).toEqual({ request_id: 'q', decision: 'deny', message: 'r' });
+  expect(promptOf(once)).not.toContain('[r]est');
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { maxAttachments, maxMetadataKeys, maxPreparedOfFollowup, maxPromptBytes } from '../limits.ts';
+import { runModes } from '../wire/choices.ts';
 import { NonBlank, Text, Uuid } from '../wire/primitives.ts';
 import { AllowFor, Decision } from './approvals.ts';
 import { RequestedAgentConfig, SkillSpec } from './config.ts';
@@ -58,7 +59,7 @@ export const RunMetadata = z
   });
 
 /** How an agent works on a prompt. With `plan`, the agent changes nothing and answers with a plan. */
-export const RunMode = z.enum(['normal', 'plan', 'orchestrate']).meta({
+export const RunMode = z.enum(runModes).meta({
   id: 'RunMode',
   description:
     'How an agent works on a prompt. `normal`: it does what is asked. `plan`: it answers with a plan; a turn that changes the workspace is stopped, and FAILED. `orchestrate`: it may start child runs',

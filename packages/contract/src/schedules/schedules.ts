@@ -103,9 +103,9 @@ export const CreateScheduledAgentRequest = members
   .meta({ id: 'CreateScheduledAgentRequest', description: 'A schedule to create', allOf: [promptOrSkill] });
 export type CreateScheduledAgentRequest = z.infer<typeof CreateScheduledAgentRequest>;
 
-/** `PUT /agent/schedules/{scheduleId}`. Published clients know only the first five members. */
+/** `PUT /agent/schedules/{scheduleId}` needs no more members than the request that creates a schedule. */
 export const UpdateScheduledAgentRequest = members
-  .extend({ enabled: z.boolean().describe('False: it is paused') })
+  .extend({ enabled: z.boolean().optional().describe('False: it is paused. Absent: as before') })
   .superRefine(checkPrompt)
   .meta({
     id: 'UpdateScheduledAgentRequest',

@@ -1,6 +1,7 @@
 /** Words that schemas and command options share. This file does not load zod, because the help of commands uses it. */
 
 export const approvalPolicies = ['ask', 'auto-approve', 'auto-deny'] as const;
+export const runModes = ['normal', 'plan', 'orchestrate'] as const;
 export const keyKinds = ['personal', 'agent', 'worker'] as const;
 export const overlapPolicies = ['allow', 'skip', 'queue', 'cancel_previous'] as const;
 export const secretScopes = ['personal', 'team'] as const;

@@ -22,12 +22,13 @@ const run = {
 } as unknown as RunItem;
 
 test('a request is the command run with its options', () => {
+  expect(commandOf({ mode: 'plan' })).toContain("run --mode 'plan' ");
   expect(commandOf({ model: 'runbook', cost: '2', isFresh: true })).toBe(
     String.raw`bin/runyard run --model 'runbook' --max-cost '2' --refresh 'Say '\''hello'\'''`,
   );
 });
 
-test.each([{ mode: 'plan' }, { identity: 'AGENT' }, { prompt: '--json' }])(
+test.each([{ identity: 'AGENT' }, { prompt: '--json' }])(
   'a request with %o is the command api, because the command run cannot say it',
   (changes) => {
     const command = commandOf(changes);

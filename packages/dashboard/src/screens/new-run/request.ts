@@ -134,11 +134,11 @@ export const asCurl = ({ path, body }: Sent, origin: string): string =>
   -d ${quoted(JSON.stringify(body))}`;
 
 /**
- * Returns the request as a command line of the program `runyard`. The command `run` has no option for the identity and the mode, and reads
+ * Returns the request as a command line of the program `runyard`. The command `run` has no option for the identity, and reads
  * a prompt that begins with `-` as an option. Such a request, and every rerun, is written with the command `api`.
  */
 export function asCommand(draft: Draft, { path, body }: Sent, isRerun: boolean): string {
-  if (isRerun || draft.identity !== '' || draft.mode !== '' || draft.prompt.startsWith('-'))
+  if (isRerun || draft.identity !== '' || draft.prompt.startsWith('-'))
     return `bin/runyard api POST ${path} --data ${quoted(JSON.stringify(body))}`;
   const options: readonly (readonly [string, string])[] = [
     ['--title', draft.title],
@@ -146,6 +146,7 @@ export function asCommand(draft: Draft, { path, body }: Sent, isRerun: boolean):
     ['--environment', draft.environment],
     ['--harness', draft.harness],
     ['--approval', draft.approval],
+    ['--mode', draft.mode],
     ['--max-cost', draft.cost],
     ['--max-minutes', draft.minutes],
     ['--max-turns', draft.turns],

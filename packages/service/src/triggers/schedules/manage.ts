@@ -106,7 +106,14 @@ export async function changeSchedule(
     const executor = named ?? (await checkedExecutor(tx, by.teamId, present, by.creator));
     const checked = await checkSchedule({ ...deps, db: tx }, { ...by, executor }, wanted, stored);
     if (checked.kind !== 'ok') return checked;
-    const row = await updateSchedule(tx, stored, by, checked.wanted, wanted.enabled, named ?? present);
+    const row = await updateSchedule(
+      tx,
+      stored,
+      by,
+      checked.wanted,
+      wanted.enabled ?? stored.enabled,
+      named ?? present,
+    );
     return { kind: 'changed', row };
   });
 }

@@ -6,6 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { formatRuns } from '../../../run-tree/format-runs.ts';
+import { childConfig } from '../../../run-tree/requests.ts';
 import type { RunTree } from '../../../run-tree/tree.ts';
 import { ServiceRefusal } from '../../../service/errors.ts';
 import {
@@ -42,11 +43,24 @@ const startRun = defineTool({
   description:
     'Starts another agent on a part of the work, in a fresh sandbox without files of this workspace, and returns its run_id at once. The prompt must contain everything that the agent needs, and must say what the agent should answer.',
   kind: 'other',
-  schema: z.object({ prompt: z.string().min(1), title: z.string().max(200).optional() }),
+  schema: z.object({
+    prompt: z.string().min(1),
+    title: z.string().max(200).optional(),
+    model_id: z.string().max(300).optional().describe('Another model. Default: yours.'),
+    harness: z.string().max(100).optional().describe('Another program that works on the prompt. Default: yours.'),
+    environment_id: z.string().max(100).optional().describe('Another environment, by UID, if your run may choose it.'),
+    secrets: z
+      .array(z.string().max(200))
+      .max(50)
+      .optional()
+      .describe('Names of your secrets that it gets. Default: none.'),
+  }),
   title: ({ prompt, title }) => `Start ${title ?? prompt}`,
-  run: ({ prompt, title }, context) =>
+  run: ({ prompt, title, ...options }, context) =>
     withTree(context, async (tree) => {
-      const started = await tree.start({ prompt, ...(title === undefined ? {} : { title }) }, context.signal);
+      const config = childConfig(options);
+      const child = { prompt, ...(title === undefined ? {} : { title }), ...(config ? { config } : {}) };
+      const started = await tree.start(child, context.signal);
       return succeeded(`started run ${started.run_id}; its state is ${started.state}`);
     }),
 });

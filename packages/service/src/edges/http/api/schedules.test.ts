@@ -263,9 +263,16 @@ describe('PUT /agent/schedules/{scheduleId}', () => {
     expect(cleared.body).not.toHaveProperty('max_live_runs');
   });
 
-  test('requires all members except agent_config', async () => {
+  test('keeps a schedule paused if the request omits enabled', async () => {
+    const { id } = await create({ enabled: false });
+    const { enabled: _, ...body } = aSchedule;
+    const answer = await service.request<ScheduledAgentItem>('PUT', `${base}/${id}`, { body });
+    expect([answer.status, answer.body.enabled]).toEqual([200, false]);
+  });
+
+  test('requires the same members as the request that creates a schedule', async () => {
     const { id } = await create();
-    for (const member of ['name', 'cron_schedule', 'prompt', 'enabled']) {
+    for (const member of ['name', 'cron_schedule', 'prompt']) {
       const body = { ...aSchedule, [member]: undefined };
       expect(await faultsOf(body, `${base}/${id}`, 'PUT')).toMatch(new RegExp(`^${member}: `));
     }

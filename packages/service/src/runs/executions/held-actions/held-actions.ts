@@ -151,7 +151,8 @@ export async function waitForApproval(
 export const waitingHeldActions = ({ runId, executionId, after }: Readonly<Record<string, string>>): string => `
   (SELECT jsonb_agg(jsonb_build_object('number', h.number, 'request', h.request || jsonb_build_object('request_id', h.id,
       'kind', 'permission', 'rest_of_run', h.rest_of_run)) ORDER BY h.number)
-   FROM held_actions h WHERE h.run_id = ${runId} AND h.execution_id = ${executionId} AND h.state = 'waiting' AND h.number > ${after}::bigint)`;
+   FROM (SELECT * FROM held_actions WHERE run_id = ${runId} AND execution_id = ${executionId} AND state = 'waiting'
+     AND number > ${after}::bigint ORDER BY number LIMIT 20) h)`;
 
 /** SQL: the request of the follow-up `f` approved a held action, and no program of the sandbox waits for the answer any more. */
 export const isLateApproval = (f: string): string => `
