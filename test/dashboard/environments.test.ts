@@ -41,12 +41,14 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
     expect(await page.locator(':focus').getAttribute('aria-label')).toBe('host 1');
     await host.fill('api.example.com');
     await page.getByLabel('npm').check();
+    await page.getByLabel(/^own Debian/).check();
     await button('Create environment').click();
     await page.getByRole('heading', { name: 'billing' }).waitFor();
     const [made] = await environments();
     expect(made?.config).toMatchObject({
       github_repos: [{ owner: 'acme', repo: 'billing' }],
       setup_commands: ['for i in 1 2\ndo echo $i\ndone'],
+      system: 'debian',
       network: { allowed_hosts: ['api.example.com'], presets: ['npm'] },
     });
     expect(made?.config).not.toHaveProperty('protected_branches');

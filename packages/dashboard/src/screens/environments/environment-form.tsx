@@ -88,6 +88,7 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
   const send = async (data: FormData, headers: OnceHeaders) => {
     const {
       docker_image: _image,
+      system: _system,
       working_directory: _folder,
       description: _text,
       failure_session_retention_minutes: _minutes,
@@ -115,6 +116,7 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
       ...member('services', unlessNone(filledServices(services), config?.services)),
       ...member('description', textOf(data, 'description')),
       ...member('docker_image', textOf(data, 'docker_image')),
+      ...(data.get('system') === 'debian' ? { system: 'debian' as const } : {}),
       ...member('working_directory', textOf(data, 'working_directory')),
       ...member('variables', unlessNone(pairsOf(variables), config?.variables)),
       ...member('secrets', unlessNone(namedSecrets(secrets), config?.secrets)),
@@ -193,6 +195,13 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
           hint="Of setup commands and the agent. Everyone in the team can read them: no secrets"
         />
         <SecretRows path="config.secrets" secrets={secrets} set={setSecrets} />
+        <CheckGroup
+          legend="System"
+          name="system"
+          path="config.system"
+          options={[['debian', 'own Debian, in which setup commands install packages']]}
+          chosen={config?.system === undefined ? [] : [config.system]}
+        />
         <CheckGroup
           legend="Package managers whose public registries it may reach"
           name="presets"

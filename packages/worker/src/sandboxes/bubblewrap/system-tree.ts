@@ -50,7 +50,8 @@ export interface TreeRequest {
   readonly report: (step: ImageStep) => void;
 }
 
-let making: Promise<string> | undefined;
+/** The trees that are being made, by the folder of the worker. */
+const making = new Map<string, Promise<string>>();
 
 /**
  * Returns the folder with the files of a new Debian, from which each sandbox with `system` gets a copy. Makes it once a month, with the
@@ -58,10 +59,10 @@ let making: Promise<string> | undefined;
  * same works for workers that are not root. Throws a `SandboxError`.
  */
 export async function systemTree(request: TreeRequest): Promise<string> {
-  making ??= findOrMake(request).finally(() => {
-    making = undefined;
-  });
-  return await making;
+  const { stateRoot } = request;
+  const made = making.get(stateRoot) ?? findOrMake(request).finally(() => making.delete(stateRoot));
+  making.set(stateRoot, made);
+  return await made;
 }
 
 async function findOrMake({ stateRoot, program, now, report }: TreeRequest): Promise<string> {
@@ -78,7 +79,7 @@ async function findOrMake({ stateRoot, program, now, report }: TreeRequest): Pro
     await authorities(),
   ]);
   const parent = path.join(stateRoot, 'system');
-  await makeFolder(parent, 0o711);
+  await makeFolder(parent, folderMode());
   const tree = path.join(parent, `debian-${createHash('sha256').update(known).digest('hex').slice(0, 16)}`);
   if (await exists(tree)) return tree;
   const image = `debian:${release ?? usualRelease}, which the worker makes once a month`;
@@ -87,7 +88,8 @@ async function findOrMake({ stateRoot, program, now, report }: TreeRequest): Pro
   const place = path.join(parent, `making-${randomBytes(4).toString('hex')}`);
   try {
     await removeOthers(parent, 'making-');
-    await mkdir(place, { mode: 0o711 });
+    // Only the worker may enter the folder while it contains programs with setuid rights. A change of owner removes these rights.
+    await mkdir(place, { mode: 0o700 });
     await unpack(place, release ?? usualRelease, release === undefined ? undefined : sources?.file);
     await configure(place, program);
     await removeOthers(parent, 'debian-');
@@ -150,7 +152,10 @@ async function configure(place: string, program: string): Promise<void> {
   const tree = path.join(place, 'tree');
   const identity = process.getuid?.() === 0 ? await takeIdentity() : undefined;
   try {
-    if (identity !== undefined) await shell(['chown', '-hR', `${identity.uid}:${identity.uid}`, '--', tree]);
+    if (identity !== undefined) {
+      await shell(['chown', '-hR', `${identity.uid}:${identity.uid}`, '--', tree]);
+      await chmod(place, 0o711);
+    }
     const user = identity === undefined ? {} : { uid: identity.uid, gid: identity.uid };
     await run(
       program,
@@ -205,15 +210,23 @@ async function configure(place: string, program: string): Promise<void> {
         maxBuffer: 1 << 24,
       },
     );
+    // A later sandbox may get the same user.
+    if (identity !== undefined) await shell(['chown', '-hR', '0:0', '--', tree]);
     await chmod(tree, 0o755);
   } finally {
     identity?.release();
   }
 }
 
+/**
+ * Returns the mode of folders with systems. If the worker is root, the users of sandboxes must be able to enter the folders. If it is not, no
+ * other user may, because programs with setuid rights in a system would run as the worker's user.
+ */
+const folderMode = (): number => (process.getuid?.() === 0 ? 0o711 : 0o700);
+
 /** Copies the files of a new Debian into a folder of a sandbox. `uid`: the user of the sandbox, if the worker is root. */
 export async function copySystem(tree: string, to: string, uid: number | undefined): Promise<void> {
-  await mkdir(to, { mode: 0o711 });
+  await mkdir(to, { mode: folderMode() });
   const folders = systemFolders.map((name) => path.join(tree, name));
   await shell(['cp', '-a', '--reflink=auto', '--', ...folders, to]);
   if (uid !== undefined) await shell(['chown', '-hR', `${uid}:${uid}`, '--', to]);

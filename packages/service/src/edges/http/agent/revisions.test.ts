@@ -35,13 +35,14 @@ test('a waiting run executes the environment that it was created with', async ()
   const uid = await environment({
     name: 'E',
     setup_commands: ['echo first'],
+    system: 'debian',
     network: { allowed_hosts: ['a.example'] },
   });
   const runId = await service.newRun({ prompt: 'a', config: { environment_id: uid } });
   const changed = { name: 'E', setup_commands: ['echo second'], docker_image: 'node:24' };
   expect((await change(uid, changed)).status).toBe(200);
   const assignment = await service.claimRun(runId);
-  expect(assignment).toMatchObject({ network: { allowed_hosts: ['a.example'] }, image: null });
+  expect(assignment).toMatchObject({ network: { allowed_hosts: ['a.example'] }, system: 'debian', image: null });
   const path = '/harness-support/resolve-prompt';
   const { body } = await service.request<AgentTask>('POST', path, { key: assignment.runToken, body: {} });
   expect(body.environment?.config.setup_commands).toEqual(['echo first']);
