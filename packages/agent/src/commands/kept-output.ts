@@ -12,8 +12,6 @@ import { type CommandOptions, type CommandResult, runCommand } from './run-comma
 
 export interface KeptOutputOptions {
   readonly client: Pick<ServiceClient, 'reportArtifact' | 'upload'>;
-  /** Folder for the output of a running command; absent: the folder of temporary files. The limits of the sandbox count these bytes. */
-  readonly folder: string | undefined;
   /** Maximum number of bytes of an output that are kept. */
   readonly maxBytes: number;
   /** Called if a long output could not be kept. */
@@ -32,7 +30,7 @@ export type RunKept = (options: CommandOptions, command: KeptCommand) => Promise
 
 const mimeType = 'text/plain; charset=utf-8';
 
-export function keptOutputs({ client, folder, maxBytes, onNotKept, signal }: KeptOutputOptions): RunKept {
+export function keptOutputs({ client, maxBytes, onNotKept, signal }: KeptOutputOptions): RunKept {
   async function upload(file: OutputFile, { actionId, title }: KeptCommand, wholeBytes: number): Promise<string> {
     const { fd, bytes } = file.end();
     const data = {
@@ -51,7 +49,8 @@ export function keptOutputs({ client, folder, maxBytes, onNotKept, signal }: Kep
   }
 
   return async (options, command) => {
-    const file = outputFile(folder ?? tmpdir(), maxBytes);
+    const folder = tmpdir();
+    const file = outputFile(folder, Math.min(maxBytes, shareOf(folder)));
     try {
       const result = await runCommand({ ...options, onBytes: file.push });
       // After a cancel, there is no time for an upload.
@@ -66,6 +65,15 @@ export function keptOutputs({ client, folder, maxBytes, onNotKept, signal }: Kep
       file.close();
     }
   };
+}
+
+/**
+ * Returns an eighth of the file system of temporary files, whose size the sandbox limits together with its memory. The file is not in the
+ * workspace or home, because a sandbox ends if these are too large.
+ */
+function shareOf(folder: string): number {
+  const { bsize, blocks } = fs.statfsSync(folder);
+  return Math.floor((bsize * blocks) / 8);
 }
 
 /** Reads synchronously, so that no read is open when the file is closed. */
@@ -86,7 +94,7 @@ interface OutputFile {
 
 /**
  * Writes an output into a file once it is longer than the conversation keeps. The file has no name, so no program of the run can replace it,
- * and it does not count as a change of the home folder.
+ * and nothing is left if the agent dies.
  */
 function outputFile(folder: string, maxBytes: number): OutputFile {
   const early: Buffer[] = [];
@@ -103,6 +111,11 @@ function outputFile(folder: string, maxBytes: number): OutputFile {
     return opened;
   }
 
+  function close(): void {
+    if (fd !== undefined) fs.closeSync(fd);
+    fd = undefined;
+  }
+
   return {
     push(chunk) {
       const part = chunk.subarray(0, maxBytes - bytes);
@@ -116,16 +129,16 @@ function outputFile(folder: string, maxBytes: number): OutputFile {
           if (bytes > maxOutputBytes) open();
         }
       } catch (error) {
+        // The disk may be full: give the space back to the commands of the run.
         fault = error instanceof Error ? error : new Error(String(error));
         early.length = 0;
+        close();
       }
     },
     end() {
       if (fault !== undefined) throw fault;
       return { fd: fd ?? open(), bytes };
     },
-    close() {
-      if (fd !== undefined) fs.closeSync(fd);
-    },
+    close,
   };
 }

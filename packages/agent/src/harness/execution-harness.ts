@@ -143,7 +143,7 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
     if (maxBytes === 0) return undefined;
     const { keptOutputs } = await import('../commands/kept-output.ts');
     const onNotKept = (reason: string) => options.notice('output_not_kept', { reason });
-    return keptOutputs({ client, folder: options.env.HOME, maxBytes, onNotKept, signal: stop });
+    return keptOutputs({ client, maxBytes, onNotKept, signal: stop });
   }
 
   async function begin(task: AgentTask): Promise<Driver> {

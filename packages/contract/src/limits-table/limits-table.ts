@@ -99,7 +99,7 @@ export const limits: readonly Limit[] = [
   { of: 'output of one action in a conversation', most: size(maxOutputBytes), above: 'head, tail and size are kept' },
   {
     of: 'whole outputs of commands that are kept as artifacts',
-    most: `${maxOutputFilesPerRun} of a run, 64 MB each (\`max_output_file_mb\` of the team), and at most ${setting('RUNYARD_ARTIFACT_MB')}`,
+    most: `${maxOutputFilesPerRun} of a run, 64 MB each (\`max_output_file_mb\` of the team), and at most ${setting('RUNYARD_ARTIFACT_MB')} and an eighth of \`/tmp\` of the sandbox`,
     above: 'the file has the beginning of the output; further outputs are not kept, and the conversation reports it',
   },
   {
