@@ -5,7 +5,7 @@ import { grantedSecrets, redactingClient, redactStderr } from './granted-secrets
 import { takeRunToken } from './run-token.ts';
 import { type ServiceClient, serviceClient } from './service/client.ts';
 import { connectToService } from './service/connection.ts';
-import { openRunFolders, type RunFolders } from './workspace/run-folders.ts';
+import { isSeparateSandbox, openRunFolders, type RunFolders } from './workspace/run-folders.ts';
 
 /**
  * Runs the program inside the sandbox. `agent run …` runs one execution; `harness-support …` reports the end of that execution for the
@@ -125,7 +125,7 @@ async function run(argv: readonly string[], token: string): Promise<number> {
       secrets,
       workspace: folders.workspace,
       ownFolders: folders.own,
-      isSeparate: variables.RUNYARD_SEPARATE_SANDBOX === '1',
+      isSeparate: isSeparateSandbox(variables),
       env: { ...process.env, HOME: folders.home },
       egressSocket: variables.RUNYARD_EGRESS_SOCKET || undefined,
       onStarted: (terminate) => {

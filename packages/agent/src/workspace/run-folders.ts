@@ -54,3 +54,7 @@ export function openRunFolders({ cwd, runId, env, temporaryFolder }: RunFoldersR
     remove: () => fs.rmSync(homeFolder, { recursive: true, force: true }),
   };
 }
+
+/** Returns whether processes, network and writable file systems belong to this run alone. Workers say so for every sandbox but `none`. */
+export const isSeparateSandbox = (env: Readonly<Record<string, string | undefined>>): boolean =>
+  env.RUNYARD_SEPARATE_SANDBOX === '1';
