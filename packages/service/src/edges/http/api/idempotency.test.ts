@@ -49,6 +49,8 @@ const creatingNothing = [
   'reportShutdown',
   // A branch has at most one open pull request.
   'openPullRequest',
+  // The same connection waits for the same answer.
+  'holdConnection',
   // A code has no effect until it is exchanged, and is valid for a minute.
   'createSignInCode',
   // A code can be exchanged once.
