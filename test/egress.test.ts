@@ -90,7 +90,7 @@ describe.skipIf(sandboxProblem !== null)('a sandbox', () => {
     await system.until(id, hasEnded);
     const conversation = JSON.stringify(await system.call('GET', `/agent/runs/${id}/conversation`));
     expect(conversation).toContain('200 answer of allowed');
-    expect(seen.filter((each) => /asked|again/.test(each))).toEqual(['allowed /asked']);
+    expect(seen.splice(0)).toEqual(['allowed /asked']);
   });
 
   const denied = (timeline: readonly TimelineEvent[]) =>
