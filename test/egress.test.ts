@@ -78,7 +78,8 @@ describe.skipIf(sandboxProblem !== null)('a sandbox', () => {
   test('that asks a person before it connects to a host continues with the answer, and reaches no host after a denial', async () => {
     const config = { name: 'Asked', network: { allowed_hosts: [allowed.authority] } };
     const { uid } = await system.call<{ uid: string }>('POST', '/agent/environments', { config }, 201);
-    const script = `${proxied} ${fetchOf(`${allowed.url}/asked`)}; ${fetchOf(`${allowed.url}/again`)}`;
+    const get = (path: string) => `curl -sS -p -x "$http_proxy" ${allowed.url}${path} 2>&1`;
+    const script = `${proxied} ${get('/asked')}; ${get('/again')} || true`;
     const rules = { approval_policy: 'ask', approval_rules: [{ host: allowed.authority }] };
     const id = await system.createRun(`\`\`\`sh\n${script}\n\`\`\``, { config: { environment_id: uid, ...rules } });
     for (const decision of ['approve', 'deny']) {
@@ -89,8 +90,8 @@ describe.skipIf(sandboxProblem !== null)('a sandbox', () => {
     }
     await system.until(id, hasEnded);
     const conversation = JSON.stringify(await system.call('GET', `/agent/runs/${id}/conversation`));
-    expect(conversation).toContain('200 answer of allowed');
-    expect(seen.filter((each) => /asked|again/.test(each))).toEqual(['allowed /asked']);
+    expect(conversation).toContain('answer of allowed');
+    expect(seen.splice(0)).toEqual(['allowed /asked']);
   });
 
   const denied = (timeline: readonly TimelineEvent[]) =>
