@@ -188,7 +188,7 @@ describe.each([
   });
 });
 
-test.skipIf(!canCopyFolders)('folders are copied where no file of the machine can be reached by a link', async () => {
+test.skipIf(!canCopyFolders)('a link in a folder does not lead its copy to files of the machine', async () => {
   const outside = path.join(top, 'outside');
   await writeFile(outside, 'of the machine');
   const kept = await openKept();
