@@ -10,7 +10,8 @@ import { openRelay, openUpstream, type Upstream } from '../packages/worker/src/r
 import { agentEnvironment } from '../packages/worker/src/sandboxes/bubblewrap/agent-command.ts';
 import { inside } from '../packages/worker/src/sandboxes/bubblewrap/arguments.ts';
 import { bubblewrapBackend } from '../packages/worker/src/sandboxes/bubblewrap/backend.ts';
-import { prepareSandbox, type SandboxContents } from '../packages/worker/src/sandboxes/bubblewrap/prepare.ts';
+import { prepareSandbox } from '../packages/worker/src/sandboxes/bubblewrap/prepare.ts';
+import type { SandboxContents } from '../packages/worker/src/sandboxes/bubblewrap/raw-sandbox.ts';
 import { noneLevel } from '../packages/worker/src/sandboxes/none/backend.ts';
 import type { SandboxBackend } from '../packages/worker/src/sandboxes/sandbox.ts';
 import { startFakeHarnessSupport } from '../test/fakes/harness-support.ts';

@@ -124,7 +124,7 @@ try {
   }
   report(
     'Start of a run in an environment',
-    `Each row is the time from the creation of a run until its agent works. A repository is cloned through the gateway from a git host on the same machine, and one setup command reads every file; ${repositories.map(({ rounds }) => rounds).join(' and ')} rounds in turns, with bubblewrap as root. A prepared workspace is a copy of the disk of the sandbox that prepared it; on file systems with clones of blocks (XFS, Btrfs), the copy takes milliseconds. Ratio: the median of the first run divided by the median of the row. The ratio would be larger with a more distant code host or with longer setup commands.`,
+    `Each row is the time from the creation of a run until its agent works. A repository is cloned through the gateway from a git host on the same machine, and one setup command reads every file; ${repositories.map(({ rounds }) => rounds).join(' and ')} rounds in turns, with bubblewrap as root. A prepared workspace is a copy of the disk of the sandbox that prepared it; on file systems with clones (XFS, Btrfs), which this table does not measure, the copy shares its blocks. Ratio: the median of the first run divided by the median of the row. The ratio would be larger with a more distant code host or with longer setup commands.`,
     ['run', 'median ms', 'p99 ms', 'ratio'],
     rows,
   );

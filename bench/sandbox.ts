@@ -14,7 +14,8 @@ import { commandSetting, initCommand } from '../packages/worker/src/sandboxes/bu
 import { bubblewrapBackend } from '../packages/worker/src/sandboxes/bubblewrap/backend.ts';
 import type { BubblewrapGround } from '../packages/worker/src/sandboxes/bubblewrap/ground.ts';
 import { probeBubblewrap } from '../packages/worker/src/sandboxes/bubblewrap/level.ts';
-import { prepareSandbox, type SandboxContents } from '../packages/worker/src/sandboxes/bubblewrap/prepare.ts';
+import { prepareSandbox } from '../packages/worker/src/sandboxes/bubblewrap/prepare.ts';
+import type { SandboxContents } from '../packages/worker/src/sandboxes/bubblewrap/raw-sandbox.ts';
 import { findGvisor } from '../packages/worker/src/sandboxes/gvisor/find-gvisor.ts';
 import { noneLevel } from '../packages/worker/src/sandboxes/none/backend.ts';
 import type { Sandbox } from '../packages/worker/src/sandboxes/sandbox.ts';

@@ -82,7 +82,7 @@ test('the first command of the README installs and starts everything, shows the 
   expect(first).toBe('bin/runyard run examples/hello.md');
   const { code, output } = await runCommand(['sh', '-c', first ?? ''], { cwd: clone, env });
   expect(output).toContain('installing dependencies');
-  expect(output).toContain('it stays; stop it with: bin/runyard down');
+  expect(output).toContain('it stays; dashboard: bin/runyard open; stop it with: bin/runyard down');
   expect(output).toMatch(/^ {2}│ step 3 of 3$/m);
   expect(output).toContain('SUCCEEDED');
   expect(output).toContain('hello.txt');

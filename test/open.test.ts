@@ -36,6 +36,23 @@ describe.skipIf(noBrowser)(`runyard open${noBrowser ? ` (skipped: ${noBrowser})`
     });
   const linkIn = (output: string) => /http:\S+#sign-in=[\w-]{43}/.exec(output)?.[0] ?? '';
 
+  test('opens the dashboard if there is no run yet', async () => {
+    const empty = await startTestService();
+    try {
+      const env = { RUNYARD_BASE_URL: empty.baseUrl, RUNYARD_API_KEY: empty.key };
+      const { code, output } = await call([], env);
+      expect(code, output).toBe(0);
+      const { page, complaints } = browser();
+      await page.goto(linkIn(output));
+      await page.getByRole('button', { name: 'Sign in as Administrator' }).click();
+      await page.getByRole('button', { name: 'Administrator' }).waitFor();
+      expect(new URL(page.url()).origin).toBe(empty.baseUrl);
+      expect(complaints).toEqual([]);
+    } finally {
+      await empty.close();
+    }
+  });
+
   test('prints a link if the machine has no desktop; the link signs in once and leaves no secret in the address', async () => {
     const { page, context, complaints, picture } = browser();
     const { code, output } = await call([runId]);

@@ -2,21 +2,22 @@ import { signInCodeSeconds, signInFragment } from '@runyard/contract/team/browse
 import type { Command } from 'commander';
 import { connect } from '../api.ts';
 import { type Context, processContext, requireOrigin } from '../context.ts';
-import { Failure } from '../failure.ts';
 import { runHelp } from '../options.ts';
 import { contextAndRunId } from '../run-id.ts';
 import { openPrivately, whyNoBrowser } from '../start-browser.ts';
 
-async function latestRunId(context: Context): Promise<string> {
-  const { runs } = await connect(context).listRuns({ query: { limit: 1, sort_by: 'created_at' } });
+/** Returns the path of the page of a run; without `runId`, of the newest run, or of the dashboard if there is no run yet. */
+async function pagePath(context: Context, runId: string | undefined): Promise<string> {
+  const client = connect(context);
+  if (runId !== undefined) return `/runs/${(await client.getRun({ params: { runId } })).run_id}`;
+  const { runs } = await client.listRuns({ query: { limit: 1, sort_by: 'created_at' } });
   const [latest] = runs;
-  if (!latest) throw new Failure('there is no run yet. Start one: bin/runyard run examples/hello.md');
-  return latest.run_id;
+  return latest === undefined ? '/' : `/runs/${latest.run_id}`;
 }
 
 /**
- * Opens the page of a run in the browser, with a sign-in link that works once. Without `runId`, opens the page of the newest run. Prints
- * the link if no browser can be started, or if `print` is set.
+ * Opens the page of a run in the browser, with a sign-in link that works once. Without `runId`, opens the page of the newest run, or the
+ * dashboard if there is no run yet. Prints the link if no browser can be started, or if `print` is set.
  */
 export async function open(
   context: Context,
@@ -24,8 +25,7 @@ export async function open(
   options: { readonly print?: true },
 ): Promise<void> {
   const client = connect(context);
-  const { run_id } = await client.getRun({ params: { runId: runId ?? (await latestRunId(context)) } });
-  const page = `${requireOrigin(context)}/runs/${run_id}`;
+  const page = requireOrigin(context) + (await pagePath(context, runId));
   const { code } = await client.createSignInCode();
   const link = `${page}#${signInFragment}${code}`;
   const problem = options.print ? undefined : (whyNoBrowser(context.env) ?? (await openPrivately(link)));

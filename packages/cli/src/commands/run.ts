@@ -121,7 +121,9 @@ async function ensureStarted(context: Context, interrupted: AbortSignal): Promis
   });
   // Checks the settings again, because another command with other settings may have started Runyard at the same time.
   requireSameSettings(context);
-  context.report(`running at ${claim.origin} (process ${claim.pid}); it stays; stop it with: bin/runyard down`);
+  context.report(
+    `running at ${claim.origin} (process ${claim.pid}); it stays; dashboard: bin/runyard open; stop it with: bin/runyard down`,
+  );
   return true;
 }
 

@@ -70,7 +70,7 @@ ${bold(title)}
   ${dim('Service')}    ${cyan(origin)}
   ${dim('Base URL')}   ${cyan(`${origin}/api/v1`)}   ${dim('(RUNYARD_BASE_URL of a client: without /api/v1)')}
   ${dim('Reference')}  ${cyan(`${origin}/docs`)}
-  ${dim('Run page')}   ${cyan(`${origin}/runs/{run_id}`)}
+  ${dim('Dashboard')}  ${cyan('bin/runyard open')}   ${dim('(signs your browser in)')}
   ${dim('API key')}    ${shortKey}
   ${dim('Logs')}       ${context.folder.logs}
 

@@ -1,5 +1,5 @@
 import type { RelayThread } from '../../relay-thread/relay-thread.ts';
-import type { SandboxContents } from './prepare.ts';
+import type { SandboxContents } from './raw-sandbox.ts';
 
 /** The addresses that the relay of an agent reaches. */
 export interface RelayTargets {

@@ -1,9 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
-import type { DeniedConnections } from '@runyard/contract/egress/denied';
-import type { SandboxEgress } from '../../egress/egress.ts';
-import type { SandboxMemory } from '../../relay/memory-answers.ts';
-import type { ProxyOrder, SandboxProxy, SandboxRelay } from '../../relay-thread/relay-thread.ts';
+import type { SandboxProxy, SandboxRelay } from '../../relay-thread/relay-thread.ts';
 import { usedOnFileSystem } from '../../state/disk-image.ts';
 import { type Cgroup, openCgroup } from '../cgroups/group.ts';
 import { usedInFolders } from '../disk/measure.ts';
@@ -13,65 +10,20 @@ import { makeFolders, removeFolders, type SandboxFolders } from '../folders.ts';
 import { containerCommand, hostProcesses } from '../gvisor/command.ts';
 import { filesOfProcess } from '../limits.ts';
 import { endMarked, logSlow } from '../markers.ts';
-import { type AgentLaunch, type Sandbox, SandboxError, type SandboxExit, type SandboxVerdict } from '../sandbox.ts';
+import { type AgentLaunch, SandboxError, type SandboxExit, type SandboxVerdict } from '../sandbox.ts';
 import { seccompFilter } from '../seccomp/filter.ts';
-import type { SystemFiles } from '../supervisors.ts';
 import { agentCommand, agentEnvironment } from './agent-command.ts';
-import {
-  bubblewrapOptions,
-  commandSetting,
-  initCommand,
-  inside,
-  leastDataBytes,
-  type SandboxView,
-} from './arguments.ts';
+import { bubblewrapOptions, commandSetting, initCommand, inside, leastDataBytes } from './arguments.ts';
 import type { BubblewrapGround } from './ground.ts';
 import { takeIdentity } from './identities.ts';
 import { containerStart } from './in-gvisor.ts';
 import { type BubblewrapProcess, isOfAgent, startBubblewrap } from './process.ts';
+import type { RawSandbox, SandboxContents } from './raw-sandbox.ts';
 import { copySystem } from './system-tree.ts';
 
 /** The process limit of the cgroup is higher by two than the process limit of the run, because the cgroup also counts bwrap and init. */
 const ownProcesses = 2;
 const megabyte = 1024 * 1024;
-
-/** Files and folders of a sandbox other than the workspace and the home folder. */
-export interface SandboxContents {
-  /** Folder of the machine that the sandbox sees as /opt/runyard. */
-  readonly runtime?: string;
-  readonly writableCache?: SandboxView['writableCache'];
-  /**
-   * Opens the relay on a socket. The relay reads `memory` to answer requests of the agent. `sandbox` is the id of the sandbox if the worker
-   * can copy its workspace and home. Absent: the sandbox cannot connect to anything.
-   */
-  readonly relay?: (
-    socketPath: string,
-    uid: number | undefined,
-    memory: () => Promise<SandboxMemory>,
-    sandbox?: string,
-  ) => Promise<SandboxRelay>;
-  /** Opens the proxy. Absent: the sandbox cannot reach hosts. */
-  readonly proxy?: (order: ProxyOrder, report: (denied: DeniedConnections) => void) => Promise<SandboxProxy>;
-}
-
-/** A sandbox that can run any command: the agent, or the script of the probe. */
-export interface RawSandbox extends Sandbox {
-  run(command: readonly string[], env: Readonly<Record<string, string>>, runToken?: string): BubblewrapProcess;
-  /** Connects the sandbox to the proxy for the hosts of its environment. Must be called before `run`. */
-  openEgress(egress: SandboxEgress): Promise<void>;
-  /** Gives the sandbox its own Debian. Must be called before `run`. */
-  openSystem(system: SystemFiles): Promise<void>;
-  /** Returns false if the process of the sandbox has ended. Before `run`, this process ends only if another program kills it. */
-  readonly isAlive: () => boolean;
-  /** Resolves when the sandbox's process has ended. */
-  readonly gone: Promise<unknown>;
-  /**
-   * Starts an agent that knows the address of the service but has no run yet. A later `spawn` gives the run to this agent and does not
-   * start another agent. Resolves when the agent waits. Rejects if the agent ends before it waits; then the caller must dispose of the
-   * sandbox.
-   */
-  startWaiting(serviceRoot: string, env?: Readonly<Record<string, string>>): Promise<void>;
-}
 
 /** Maximum time from the start of an agent until the agent waits for its run. */
 const longestStartMs = 30_000;

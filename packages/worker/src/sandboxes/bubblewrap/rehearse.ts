@@ -6,7 +6,8 @@ import { openRehearsalService } from '../../runtime/rehearsal-service.ts';
 import { agentEnvironment } from './agent-command.ts';
 import { inside } from './arguments.ts';
 import type { BubblewrapGround } from './ground.ts';
-import { prepareSandbox, type RawSandbox } from './prepare.ts';
+import { prepareSandbox } from './prepare.ts';
+import type { RawSandbox } from './raw-sandbox.ts';
 
 const longestMs = 20_000;
 const agentInside = `${inside.runtime}/agent`;

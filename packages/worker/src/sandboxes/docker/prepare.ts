@@ -11,7 +11,7 @@ import { usedOnFileSystem } from '../../state/disk-image.ts';
 import { baseEnvironment, madeForSandbox } from '../base-environment.ts';
 import { inside } from '../bubblewrap/arguments.ts';
 import { takeIdentity } from '../bubblewrap/identities.ts';
-import type { SandboxContents } from '../bubblewrap/prepare.ts';
+import type { SandboxContents } from '../bubblewrap/raw-sandbox.ts';
 import { usedInFolders } from '../disk/measure.ts';
 import { watchDisk } from '../disk-watch.ts';
 import { EngineError, openEngine } from '../engine/engine.ts';
