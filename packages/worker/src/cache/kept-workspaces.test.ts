@@ -229,7 +229,7 @@ describe.skipIf(!disks.ok)('a kept disk', () => {
     expect(await readdir(path.join(stateRoot, 'trash'))).toEqual([]);
   });
 
-  test('leaves the disk of the sandbox writable, wherever its worker is killed', async () => {
+  test('leaves the disk of the sandbox writable if its worker is killed at any time', async () => {
     const program = [
       `import { copyDisk } from ${JSON.stringify(path.join(import.meta.dirname, '../state/disk-copies.ts'))};`,
       'const [places, copy] = process.argv.slice(1);',
@@ -249,7 +249,7 @@ describe.skipIf(!disks.ok)('a kept disk', () => {
     }
   });
 
-  test('is used as a whole or not at all, wherever its worker is killed', async () => {
+  test('is used whole or not at all if its worker is killed at any time', async () => {
     const program = [
       `import { useDiskCopy } from ${JSON.stringify(path.join(import.meta.dirname, '../state/disk-copies.ts'))};`,
       'const [copy, places, place] = process.argv.slice(1);',
