@@ -36,8 +36,8 @@ try {
     await unmountImage(image, top);
   }
   report(
-    "Debian of a sandbox's own",
-    `The first row includes the download from the package mirror of the machine. The Debian has ${megabytes} MB. The second row is part of the start of each sandbox in an environment with \`system: "debian"\`: the copy to the disk of the sandbox, ${rounds} rounds.`,
+    'Debian for sandboxes',
+    `The first row includes the download from the package mirror of the machine. The Debian takes ${megabytes} MB of disk space. The second row is part of the start of each sandbox in an environment with \`system: "debian"\`: the copy to the disk of the sandbox, ${rounds} rounds.`,
     ['step', 'median ms', 'p99 ms'],
     [
       ['make the Debian, once a month', making.toFixed(0), making.toFixed(0)],

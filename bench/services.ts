@@ -26,7 +26,7 @@ for (const kind of ['bubblewrap', 'gvisor']) {
       const body = { config: { name: 'Bench', ...config } };
       return (await system.call<{ uid: string }>('POST', '/agent/environments', body, 201)).uid;
     };
-    /** Returns the milliseconds from the create of a run until its agent begins. */
+    /** Returns the milliseconds from the creation of a run until its agent begins. */
     const start = async (environment_id: string) => {
       const runId = await system.createRun('```sh\ntrue\n```', { config: { environment_id } });
       const run = await system.untilEnded(runId, 300_000);
@@ -59,7 +59,7 @@ for (const kind of ['bubblewrap', 'gvisor']) {
 }
 report(
   'Start of services',
-  `Each row is the time from the create of a run until its agent begins, with a prepared workspace: ${rounds} rounds in turns. The services are PostgreSQL 15 and Redis. The difference includes the copy of the files that initdb made.`,
-  ['sandbox', 'median ms', 'p99 ms', 'more than without, ms'],
+  `Each row is the time from the creation of a run until its agent begins, with a prepared workspace: ${rounds} rounds in turns. The services are PostgreSQL 15 and Redis. The added time includes the copy of the files that initdb made.`,
+  ['sandbox', 'median ms', 'p99 ms', 'added by services, ms'],
   rows,
 );

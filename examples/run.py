@@ -82,7 +82,7 @@ def events_of(run_id):
 
 
 def answer(run_id):
-    """Asks the person at the terminal what the run wants to know. `y` approves an action; other words are the answer."""
+    """Asks the person at the terminal the question of the run. `y` approves an action; any other text is the answer."""
     question = call("GET", f"/agent/runs/{run_id}").get("blocked_on")
     if question is None:
         return

@@ -1,5 +1,5 @@
 /**
- * Starts a run, shows its text while it works, answers its questions, and downloads its artifacts. Uses only what Node has.
+ * Starts a run, shows its text while it works, answers its questions, and downloads its artifacts. Needs Node and no packages.
  *
  *     RUNYARD_BASE_URL=http://127.0.0.1:8080 RUNYARD_API_KEY=KEY node examples/run.ts PROMPT_FILE FOLDER
  *
@@ -90,7 +90,7 @@ async function* eventsOf(runId: string): AsyncGenerator<{ readonly type: string;
 const terminal = createInterface({ input: process.stdin });
 const lines = terminal[Symbol.asyncIterator]();
 
-/** Asks the person at the terminal what the run wants to know. `y` approves an action; other words are the answer. */
+/** Asks the person at the terminal the question of the run. `y` approves an action; any other text is the answer. */
 async function answer(runId: string): Promise<void> {
   const { blocked_on: question } = await read(runId);
   if (question === undefined) return;

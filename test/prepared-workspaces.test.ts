@@ -197,7 +197,7 @@ describeSystem('a worker with a cache', options, (system) => {
     }
   }, 240_000);
 
-  test('stores a workspace whose setup got a secret, if the setup left the secret nowhere', async () => {
+  test('stores the workspace of a setup that got a secret and left it in no file', async () => {
     const value = 'npm_setup-token-of-prepared-0123';
     await system.call('PUT', '/secrets/NPM_TOKEN', { value, scope: 'team' });
     const secrets = [{ name: 'NPM_TOKEN', phase: 'setup' }];

@@ -1,4 +1,4 @@
-/** An MCP server on stdio with a usual tool between tools whose input schemas model providers or clients refuse. */
+/** An MCP server on stdio with one usual tool. Model providers or clients refuse the input schemas of its other tools. */
 import { createInterface } from 'node:readline';
 
 const text = { type: 'string' };

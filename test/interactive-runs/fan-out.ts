@@ -6,7 +6,7 @@ import type { System } from '../support/system.ts';
 
 export const describeFanOut = (system: System) =>
   describe('the system (fan-out)', () => {
-    test('children above max_live wait for a place, and never more are live, although the worker has free slots', async () => {
+    test('children above max_live wait, and more than max_live are never live, although the worker has free slots', async () => {
       const child = 'Part %s.\\n\\n\\140\\140\\140sh\\ntest %s -ne 3\\n\\140\\140\\140\\n';
       const prompt = [
         '```sh',

@@ -8,7 +8,7 @@ export const describePlanMode = (system: System) =>
     describe.each(runKinds.filter(({ kind }) => kind !== 'runbook'))('$kind', ({ kind, config, say }) => {
       const test = testsOfKind(kind);
 
-      test('stops a turn whose command writes a file, and leaves a turn that only reads alone', async () => {
+      test('stops a turn whose command writes a file, and does not stop a turn that only reads', async () => {
         const writes = await system.createRun(say('echo a > made'), { mode: 'plan', config });
         const run = await system.untilEnded(writes);
         expect(run.state, JSON.stringify(run.status_message)).toBe('FAILED');

@@ -65,7 +65,11 @@ describe('the run fails and names the file if the setup leaves a secret', () => 
     ['in a link', 'ln -s "https:/$NPM_TOKEN" link', /NPM_TOKEN in \S+\/link/],
     ['in the name of a file', 'mkdir -p "d/npm_kT9"; touch "d/npm_kT9%2Fsetup%2Btoken%3D1"', /NPM_TOKEN in \S+\/d/],
     ['in a file with a strange name', 'echo "$NPM_TOKEN" > "$(printf \'a\\377b\')"', /NPM_TOKEN in \S+\/a.b/],
-    ['in a file that nobody may read', 'echo "$NPM_TOKEN" > closed; chmod 000 closed', /NPM_TOKEN in \S+\/closed/],
+    [
+      'in a file without permission to read',
+      'echo "$NPM_TOKEN" > closed; chmod 000 closed',
+      /NPM_TOKEN in \S+\/closed/,
+    ],
     ['in a file with an old time', 'echo "$NPM_TOKEN" > old; touch -d 2001-01-01 old', /NPM_TOKEN in \S+\/old/],
     ['in a link to the file of the secret', 'ln "$KEY" link 2>/dev/null || cp "$KEY" link', /KEY in \S+\/link/],
     [
@@ -83,7 +87,7 @@ describe('the run fails and names the file if the setup leaves a secret', () => 
 });
 
 test.skipIf(!isLong)(
-  'a packed file that unpacks to more than the limit of the search ends the run',
+  'the run fails if a packed file unpacks to more than the limit of the search',
   async () => {
     // One gigabyte of zeros, nine times in one file: a gzip file may have several members.
     await startSetup([
@@ -105,7 +109,7 @@ it('processes that the setup left end before the agent begins, also those that l
   expect(steps().at(-1)).toMatch(/; ended 2 processes of the setup$/);
 });
 
-it('a command that fails gets no secret into the report, and files with the secret are removed', async () => {
+it('the report of a failed setup command contains no secret, neither of a variable nor of a file', async () => {
   await startSetup(['echo "$NPM_TOKEN"; cat "$KEY"; exit 3']);
   await ended();
   expect(failure()?.message).toContain('exited with code 3');

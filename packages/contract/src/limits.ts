@@ -216,7 +216,7 @@ export const maxWorkerConnections = 250;
 /** Maximum number of service accounts that a run allows to answer its requests. */
 export const maxApprovers = 20;
 export const maxApprovalRules = 50;
-/** Actions that the gateway and the proxy hold for an approval in one run. */
+/** Maximum number of actions that the gateway and the proxy hold for an approval in one run. */
 export const maxHeldActions = 500;
 /** Maximum number of different names under which the self-hosted workers of a team have connected. */
 export const maxWorkerPools = 500;

@@ -114,7 +114,7 @@ async function statusOf(folder: string): Promise<WorkerStatus | undefined> {
   return { type: 'worker_status', data: { disk: { free_bytes: bavail * bsize, total_bytes: blocks * bsize } } };
 }
 
-/** Opens and serves what runs leave to later runs. */
+/** Opens and serves the cache, which contains data that runs leave to later runs. */
 async function openStore(
   folder: string,
   maxBytes: number,

@@ -1,8 +1,8 @@
 import { type Json, objectOf } from './json.ts';
 
 /**
- * What a provider refuses in the tools of a request, with the words of its error. One such tool makes the provider refuse the whole
- * request. Sources: developers.openai.com/api/docs/guides/function-calling, platform.claude.com/docs/en/agents-and-tools/tool-use,
+ * The rules of a provider about the tools of a request, and the text of its error. If one tool breaks a rule, the provider refuses the
+ * whole request. Sources: developers.openai.com/api/docs/guides/function-calling, platform.claude.com/docs/en/agents-and-tools/tool-use,
  * ai.google.dev/api/caching#FunctionDeclaration, and the errors in github.com/makenotion/notion-mcp-server/issues/340 and
  * github.com/router-for-me/CLIProxyAPI/issues/5292.
  */

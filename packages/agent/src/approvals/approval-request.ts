@@ -16,7 +16,7 @@ export interface ApprovalRequest extends Pick<AgentRequest, 'kind' | 'title' | '
    * request. The message of a denial becomes the next turn.
    */
   readonly messageIsTurn?: boolean;
-  /** Id of the request if the service holds the action until the answer. Then the policy does not decide, and the service writes the request. */
+  /** Id of the request if the service holds the action until the answer. Then the policy does not decide. The service writes the request. */
   readonly held?: string;
   /** Saves the state that another sandbox needs to continue the run. The agent awaits this call before it asks a person. */
   readonly beforeAsked?: (requestId: string) => Promise<void>;

@@ -214,7 +214,7 @@ describe('with rules', () => {
     expect((await denying.approvals.ask(permission('terraform apply'), denying.signal)).decision).toBe('deny');
   });
 
-  test('an approval for the rest of the run allows what the rule matches, in this sandbox and in the next one', async () => {
+  test('an approval for the rest of the run allows the actions that the rule matches, in this sandbox and in the next one', async () => {
     const { approvals, events, asked, signal } = openWithRules();
     const asking = approvals.ask(permission('terraform apply -auto-approve'), signal);
     approvals.answer(followUp(await asked(), { decision: 'approve', allow_for: 'run' }));
@@ -246,7 +246,7 @@ describe('with rules', () => {
     action: { name: 'git push', category: 'command' as const, input: { repository: 'acme/site' } },
   };
 
-  test('asks about a held action once, whatever the policy, and ends the question with the turn', async () => {
+  test('with every policy, the agent asks about a held action once, and the question ends with the turn', async () => {
     const { approvals, types, asked, events } = open();
     approvals.begin({ policy: 'auto-approve' }, undefined);
     approvals.askHeld(heldRequest);

@@ -30,7 +30,7 @@ export interface Approvals {
   begin(policy: RunPolicy, earlierDecision: AgentTask['decision']): void;
   /** Sets the step of the conversation that later events about requests name. */
   startTurn(stepId: string): void;
-  /** Ends the waits for answers about held actions. */
+  /** Stops waiting for answers about held actions. */
   endTurn(): void;
   /** Asks a person about an action that the service holds. Does nothing if no turn is in progress or the request is open. */
   askHeld(request: AgentRequest): void;
@@ -101,7 +101,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
   let turn: AbortController | undefined;
   /** Ids of held actions about which the agent asks. */
   const held = new Set<string>();
-  /** What is approved for the rest of the run: words of rules, and fingerprints. */
+  /** Approvals for the rest of the run: words of rules, and fingerprints of actions. */
   const allowed = new Set<string>();
   let earlierDecision: AgentTask['decision'];
   /** The verdict of `earlierDecision`, until a harness takes it. */

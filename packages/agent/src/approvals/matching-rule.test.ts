@@ -52,7 +52,7 @@ test('a change whose file is unknown counts as a write outside of the folder, an
   expect(matches({ write_outside: 'src' }, shell('echo a > b'))).toBe(false);
 });
 
-test('a rule about tools matches names of all harnesses for the same MCP tool, and an action that the harness does not describe', () => {
+test("a rule about tools matches all harnesses' names of an MCP tool, and an action that the harness does not describe", () => {
   const tool = (name: string) => ({
     title: name,
     action: { id: 'a', name, category: 'integration' as const, input: {} },

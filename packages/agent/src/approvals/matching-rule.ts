@@ -5,12 +5,12 @@ import type { ApprovalRequest } from './approval-request.ts';
 
 type Action = NonNullable<ApprovalRequest['action']>;
 
-/** Members of the inputs of tools that name a file. */
+/** Members of a tool's input that can name a file. */
 const pathMembers = ['path', 'file_path', 'filePath', 'notebook_path', 'abs_path', 'filename'];
 
 /**
- * Returns the actions that the first matching rule matches, in words; undefined if no rule matches. A rule about a command is advice: it
- * errs on the side of asking, but an alias or a script hides the words of a command.
+ * Returns the actions that the first matching rule matches, in words; undefined if no rule matches. A rule about a command is advice.
+ * In doubt, it matches, but an alias or a script hides the words of a command.
  */
 export function matchingRule(
   rules: readonly ApprovalRule[],
@@ -43,7 +43,7 @@ function textsOf(value: unknown): string[] {
 
 /**
  * Returns whether the words of the rule occur in this order in one command of the text. Quotation marks, backslashes and line
- * continuations are removed first, because a shell removes them too; options and other words may stand between the words.
+ * continuations are removed first, because a shell removes them too; other words may be between them.
  */
 function hasWords(text: string, rule: string): boolean {
   const wanted = rule.trim().split(/\s+/);

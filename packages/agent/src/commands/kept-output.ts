@@ -68,8 +68,8 @@ export function keptOutputs({ client, maxBytes, onNotKept, signal }: KeptOutputO
 }
 
 /**
- * Returns an eighth of the file system of temporary files, whose size the sandbox limits together with its memory. The file is not in the
- * workspace or home, because a sandbox ends if these are too large.
+ * Returns an eighth of the size of the file system that contains the folder for temporary files, in bytes. The file is not in the workspace
+ * or home, because a sandbox ends if these are too large.
  */
 function shareOf(folder: string): number {
   const { bsize, blocks } = fs.statfsSync(folder);
@@ -93,8 +93,8 @@ interface OutputFile {
 }
 
 /**
- * Writes an output into a file once it is longer than the conversation keeps. The file has no name, so no program of the run can replace it,
- * and nothing is left if the agent dies.
+ * Writes an output into a file as soon as the output is longer than the conversation keeps. The file has no name, so no program of the run
+ * can replace it, and the kernel removes it if the agent dies.
  */
 function outputFile(folder: string, maxBytes: number): OutputFile {
   const early: Buffer[] = [];

@@ -49,8 +49,8 @@ export const listVisible = (): number[] =>
     .filter((pid) => Number.isInteger(pid) && pid !== process.pid && pid !== 1);
 
 /**
- * Lists these processes and all their descendants. Reads the parents of processes, because a program can overwrite its environment: those of
- * PostgreSQL do so to show their state.
+ * Lists these processes and all their descendants. Finds them by their parents and not by a variable, because a program can
+ * overwrite its environment. PostgreSQL does this to show the state of its processes.
  */
 export function listDescendants(pids: readonly number[]): number[] {
   if (pids.length === 0) return [];

@@ -92,7 +92,7 @@ export function driveHarness(options: DriverOptions): Driver {
   /** Path of the first change in a turn with the mode `plan`. */
   let changed: string | undefined;
   let checking: Promise<void> | undefined;
-  /** Time before which no check begins, so that checks of a large workspace take a fifth of the turn at most. */
+  /** No check begins before this time, so that checks of a large workspace take at most a fifth of the turn. */
   let nextCheckMs = 0;
   /** Aborts when the turn is over or was cancelled: no answer of a person is needed any more. */
   let turnEnded = new AbortController();
@@ -248,7 +248,7 @@ export function driveHarness(options: DriverOptions): Driver {
 const planGraceMs = 2_000;
 
 const planBroken = (path: string): string =>
-  `The turn has the mode plan, which changes nothing, but ${path} was changed. The turn was stopped. Look at the change, and send a message without the mode plan if the agent shall do the work.`;
+  `The turn has the mode plan, which changes nothing, but ${path} was changed. The turn was stopped. Look at the change, and send a message without the mode plan if the agent should do the work.`;
 
 /**
  * Returns the prompt in a form that the harness does not take for one of its own commands. Harnesses recognise a command by a slash at

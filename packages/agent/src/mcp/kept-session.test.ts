@@ -20,7 +20,7 @@ afterEach(() => {
 });
 
 /**
- * Starts an MCP server with sessions (Streamable HTTP of 2025-06-18), which stands for the gateway and the server behind it. `forget`
+ * Starts an MCP server with sessions (Streamable HTTP of 2025-06-18), in place of the gateway and the server behind it. `forget`
  * removes all sessions, as a restart of the server does. If `refuses` is set, the server opens no further session.
  */
 async function startServer() {

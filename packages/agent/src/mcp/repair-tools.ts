@@ -21,7 +21,7 @@ const oddMembers = (tool: object): string[] =>
 export const isOdd = (tool: unknown): boolean =>
   !isNamed(tool) || oddMembers(tool).length > 0 || hasOddSchema(tool.inputSchema);
 
-/** Returns the tools of a list in a form that strict clients and all model providers take, without those that have no name. */
+/** Returns the tools of a list in a form that strict clients and all model providers accept. Omits tools without a name. */
 export function repairTools(tools: readonly unknown[]): readonly unknown[] {
   return tools.flatMap((tool): unknown[] => {
     if (!isNamed(tool)) return [];

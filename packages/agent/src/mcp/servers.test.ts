@@ -149,7 +149,7 @@ describe('the tools of a server', () => {
     expect(mcp.leftOut).toEqual([{ name: 'bad', tools: 1, names: [] }]);
   });
 
-  test('stay without the odd tools of the server, and are repaired where possible', async () => {
+  test('include odd tools in repaired form, without the tools that cannot be repaired', async () => {
     const { mcp, start } = open();
     await start([server('odd')]);
     expect(mcp.tools.map(({ tool }) => tool)).toEqual(['untyped', 'create-attachment', 'label', 'described']);

@@ -129,7 +129,7 @@ export function runMcp(options: RunMcpOptions): RunMcp {
       forHarness = servers.map(({ name, command, args = [], env = {}, gateway_path = '' }, index) => {
         const isOdd = ready[index]?.isOdd === true;
         if (command === undefined) return { name, url: loopback?.urlOf(gateway_path, { repairsTools: isOdd }) ?? '' };
-        // Programs of the harness talk directly to a usual server.
+        // The harness starts a usual server itself. The command `mcp-server` starts an odd server and repairs its list of tools.
         return isOdd
           ? { name, command: program, args: [...first, 'mcp-server', command, ...args], env }
           : { name, command, args, env };

@@ -42,7 +42,7 @@ test.each([
     { type: 'object', properties: { a: text }, required: ['a', 'b', 3] },
     { type: 'object', properties: { a: text }, required: ['a'] },
   ],
-])('%s becomes a schema that providers take', (_, given, schema) => {
+])('%s becomes a schema that providers accept', (_, given, schema) => {
   expect(providerSchema(given)).toEqual({ schema });
 });
 

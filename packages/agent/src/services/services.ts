@@ -101,10 +101,10 @@ export function runServices(): RunServices {
     async start(services, env, options) {
       if (!options.isSeparate)
         throw new SetupFailure(
-          'The environment has services, and this worker gives sandboxes no network of their own, so the services would listen on the machine. Use a worker with RUNYARD_SANDBOX=bubblewrap, gvisor, docker or kubernetes, or remove the services.',
+          'The environment has services, but the sandboxes of this worker have no network of their own, so the services would listen on the machine. Use a worker with RUNYARD_SANDBOX=bubblewrap, gvisor, docker or kubernetes, or remove the services.',
         );
       report = options.step;
-      // Services are no processes of the agent's socket: they report nothing, and they must not end with a harness.
+      // Services do not get the variable of the agent's socket: they report nothing, and must not end with a harness.
       const { RUNYARD_AGENT_SOCKET: _, ...others } = env;
       for (const service of services) await startOne(service, { ...others, ...service.env }, options);
     },
@@ -204,8 +204,8 @@ async function untilReady(
 }
 
 /**
- * Returns whether a program accepts connections on this port of loopback. Closes the connection in the usual way, and reads a greeting of the
- * program, because a reset connection ends programs that do not expect it.
+ * Returns whether a program accepts connections on this port of loopback. Reads the greeting of the program and closes the connection
+ * without a reset, because some programs end after a reset.
  */
 function accepts(port: number): Promise<boolean> {
   return new Promise((resolve) => {

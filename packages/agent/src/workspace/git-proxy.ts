@@ -13,8 +13,9 @@ export interface GitProxyOptions {
 }
 
 /**
- * Matches the end of the path in a request of git (gitprotocol-http) or Git LFS (docs/api of git-lfs). The proxy forwards no other path. With `..` in the path, a
- * request with the run token could reach another endpoint, because a server in front of the service may normalise the path.
+ * Matches the end of the path in a request of git (gitprotocol-http) or Git LFS (docs/api of git-lfs). The proxy forwards no other path.
+ * With `..` in the path, a request with the run token could reach another endpoint, because a server in front of the service may normalise
+ * the path.
  */
 const requests: Readonly<Record<string, RegExp>> = {
   GET: /^\/info\/(?:refs\?service=git-(?:upload|receive)-pack|lfs\/objects\/[0-9a-f]{64}\?size=\d{1,15})$/,

@@ -90,7 +90,7 @@ test('the setup step says why the workspace was not stored', async () => {
 const mount = (folder: string, ...options: string[]): boolean =>
   spawnSync('mount', ['-t', 'tmpfs', '-o', options.join(), 'tmpfs', folder]).status === 0;
 
-test('the setup goes on only when the disk is writable again, if the worker was killed while it copied the disk', async ({
+test('if the worker was killed while it copied the disk, the setup continues only when the disk is writable again', async ({
   skip,
 }) => {
   const { keep, names } = await prepare({}, { keep: 503 });
@@ -109,9 +109,9 @@ test('the setup goes on only when the disk is writable again, if the worker was 
 });
 
 test.each([
-  ['empties the folders and goes on', 404, task, 'not reused'],
-  ['empties the folders and goes on', 503, task, 'not reused'],
-  ['empties the folders and goes on', 404, withDebian, 'not reused'],
+  ['empties the folders and continues', 404, task, 'not reused'],
+  ['empties the folders and continues', 503, task, 'not reused'],
+  ['empties the folders and continues', 404, withDebian, 'not reused'],
   // The worker may have replaced a part of the programs.
   ['fails', 503, withDebian, 'the Debian that an earlier run has prepared'],
 ])('the setup %s if the worker answers %i when the sandbox should get a copy', async (_, use, of, expected) => {
@@ -123,5 +123,7 @@ test.each([
   const outcome = await restoring.then((isReused) => (isReused ? 'reused' : 'not reused'), String);
   expect(outcome).toContain(expected);
   expect(readdirSync(join(top, 'w'))).toEqual([]);
-  expect(names).toEqual(expected === 'not reused' ? ['what an earlier run prepared could not be used'] : []);
+  expect(names).toEqual(
+    expected === 'not reused' ? ['the prepared workspace of an earlier run could not be used'] : [],
+  );
 });

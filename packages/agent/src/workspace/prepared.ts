@@ -47,7 +47,7 @@ const ofSandbox = new Set(['PATH', 'USER', 'LANG', 'TERM', 'PWD', 'SHLVL', '_'])
 /**
  * Returns the prepared workspace of a task, or the reason why the result of the setup must not be reused. The result of the setup may be
  * reused only if it depends on nothing but the repositories, the setup commands, and the variables and secrets of the setup. Existing
- * files, attachments, or a variable of unknown origin, which may be a secret of this run, prevents the reuse.
+ * files, attachments and a variable of unknown origin, which may be a secret of this run, prevent the reuse.
  */
 export async function preparedWorkspace(options: PreparedOptions): Promise<PreparedWorkspace | string> {
   const { task, cache, workspace, env, proxyVariables, step, signal } = options;
@@ -85,7 +85,7 @@ export async function preparedWorkspace(options: PreparedOptions): Promise<Prepa
     if (found === undefined || found.status === noCopies) return undefined;
     if (found.status !== 200) return false;
     const size = megabytes(found.bytes);
-    return await step('workspace', `copying what an earlier run prepared (${size})`, async (result) => {
+    return await step('workspace', `copying the prepared workspace of an earlier run (${size})`, async (result) => {
       const used = await cache.workspace('use', name, signal).catch(() => undefined);
       if (used?.status === 200) {
         // The path of the working folder now leads to another folder.
@@ -94,11 +94,11 @@ export async function preparedWorkspace(options: PreparedOptions): Promise<Prepa
         return true;
       }
       await empty();
-      result.name = 'what an earlier run prepared could not be used';
-      // Without 404, the worker may have replaced a part of the programs.
+      result.name = 'the prepared workspace of an earlier run could not be used';
+      // With another status than 404, the worker may have replaced a part of the programs.
       if (used?.status !== 404 && task.environment?.config.system !== undefined)
         throw new SetupFailure(
-          'The worker could not copy the Debian that an earlier run has prepared; its log says why. Run again, or with refresh_environment if this stays so.',
+          'The worker could not copy the Debian that an earlier run has prepared. The log of the worker has the reason. Run again. If it fails again, run with refresh_environment.',
         );
       return false;
     });
@@ -110,7 +110,7 @@ export async function preparedWorkspace(options: PreparedOptions): Promise<Prepa
     if (cached === undefined) return false;
     const size = megabytes(cached.bytes);
     try {
-      await step('workspace', `unpacking what an earlier run prepared (${size})`, async (result) => {
+      await step('workspace', `unpacking the prepared workspace of an earlier run (${size})`, async (result) => {
         const { unpackFolders } = await import('../workspace-archive/unpack.ts');
         await unpackFolders(cached.content, folders, { sha256: cached.sha256, env, signal });
         result.name = `reused as an earlier run prepared it (${size})`;
@@ -124,7 +124,7 @@ export async function preparedWorkspace(options: PreparedOptions): Promise<Prepa
     }
   };
 
-  /** Stores the folders. Returns why they could not be stored. */
+  /** Stores the folders. Returns the reason if they could not be stored. */
   const store = async (): Promise<string | undefined> => {
     const { status, reason } = await cache.workspace('keep', name, signal).catch(() => ({ status: 503, reason: '' }));
     if (status === 200) return undefined;
@@ -159,8 +159,8 @@ export async function preparedWorkspace(options: PreparedOptions): Promise<Prepa
 }
 
 /**
- * Waits until the folder is writable. If the worker was killed while it copied the disk, the copy goes on, and the disk is read-only until
- * it has ended.
+ * Waits until the folder is writable. If the worker was killed while it copied the disk, the copy continues, and the disk is read-only
+ * until the copy has ended.
  */
 async function untilWritable(folder: string, signal: AbortSignal): Promise<void> {
   const isReadOnly = () =>

@@ -55,6 +55,6 @@ export function openRunFolders({ cwd, runId, env, temporaryFolder }: RunFoldersR
   };
 }
 
-/** Returns whether processes, network and writable file systems belong to this run alone. Workers say so for every sandbox but `none`. */
+/** Returns whether processes, network and writable file systems belong to this run alone. Workers set the variable, except with `none`. */
 export const isSeparateSandbox = (env: Readonly<Record<string, string | undefined>>): boolean =>
   env.RUNYARD_SEPARATE_SANDBOX === '1';

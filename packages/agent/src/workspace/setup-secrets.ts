@@ -1,6 +1,6 @@
 /**
- * Keeps the secrets of the setup from the agent: ends the processes that the setup left, and searches all files that the setup wrote for the
- * values.
+ * Prevents that the agent gets the secrets of the setup: ends the processes that the setup left, and searches all files that the setup
+ * wrote for the values.
  */
 import type { Stats } from 'node:fs';
 import { createUnzip, createZstdDecompress } from 'node:zlib';
@@ -31,15 +31,15 @@ const maxEntries = 2_000_000;
 /** The clock of a file system may be late by the length of a tick of the kernel. */
 const clockMarginMs = 1_000;
 const chunkBytes = 1024 * 1024;
-/** Time for which the search keeps the event loop busy, so that the agent still answers the service. */
+/** Longest time for which the search keeps the event loop busy. In between, the agent answers the service. */
 const sliceMs = 20;
 const killTimeoutMs = 5_000;
 const maxNamed = 3;
 const maxFound = 100;
 
 /**
- * Call this before the setup commands. Returns a function to call after them. That function throws a `SetupFailure` if a process of the setup
- * cannot be ended, or if a file contains one of the secrets or cannot be searched.
+ * Starts to watch the setup; call it before the setup commands. Returns a function to call after them. That function throws a
+ * `SetupFailure` if a process of the setup cannot be ended, or if a file contains one of the secrets or cannot be searched.
  */
 export function watchSetup(options: SetupSecretsOptions): () => Promise<void> {
   const { secrets, isSeparate, marker, step, signal } = options;
@@ -253,8 +253,8 @@ async function search({
 }
 
 /**
- * Reads a file or folder. If its owner, who is also the user of the agent, took away the permission to read, gives this permission for the
- * time of the reading, because a command of the agent could do the same. Returns `other` if only other users can read it.
+ * Reads a file or folder. If it belongs to the user of the agent and its mode forbids reading, allows reading until it has been read,
+ * because a command of the agent could do the same. Returns `other` if only other users can read it.
  */
 async function readable<T>(path: Buffer, { mode, uid }: Stats, read: () => T | Promise<T>, other: T): Promise<T> {
   const isOwn = uid === process.getuid?.();
@@ -270,7 +270,7 @@ async function readable<T>(path: Buffer, { mode, uid }: Stats, read: () => T | P
   }
 }
 
-/** Returns a stream that unpacks a file with this beginning; undefined if the file is not packed by gzip, zlib (as git's objects) or Zstandard. */
+/** Returns a stream that unpacks a file with this beginning; undefined if the file is not packed by gzip, zlib (git's objects) or Zstandard. */
 function unpackerOf(beginning: Buffer) {
   const [first = 0, second = 0] = beginning;
   const isZlib = first === 0x78 && (first * 256 + second) % 31 === 0;

@@ -127,7 +127,7 @@ export function declareApprove(command: Command): void {
   command
     .argument('<run>', runHelp)
     .argument('[message]', 'a message for the agent')
-    .option('--rest-of-run', 'approve also what the request offers for the rest of the run')
+    .option('--rest-of-run', 'also approve the actions that the request names, for the rest of the run')
     .option(...watchAfter)
     .addHelpText('after', exitCodesHelp)
     .action(async (run, message, options) => {

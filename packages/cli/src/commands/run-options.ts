@@ -9,7 +9,7 @@ export function addRunOptions(command: Command): Command {
     .addOption(
       new Option(
         '--mode <mode>',
-        'plan: changes nothing, and answers with a plan; orchestrate: may start child runs',
+        'plan: the agent changes nothing and answers with a plan; orchestrate: the agent may start child runs',
       ).choices(runModes),
     )
     .option(
@@ -19,7 +19,7 @@ export function addRunOptions(command: Command): Command {
     .option('--model <id>', 'language model')
     .option('--environment <id>', 'environment, by UID or name: repositories and setup commands')
     .option('--secret <name>', 'secret for the sandbox, as a variable of its name; repeat for more', collect)
-    .option('--refresh', 'set the environment up from the beginning, also if an earlier run left it prepared')
+    .option('--refresh', 'run the whole setup of the environment, and do not use a prepared workspace')
     .option('--skill <spec>', 'skill to follow: owner/repo:name; see bin/runyard agents')
     .option(
       '--harness <type>',
@@ -37,7 +37,7 @@ export function addRunOptions(command: Command): Command {
     )
     .option(
       '--ask <rule>',
-      'ask only before this, and allow the rest: push, push=OWNER/REPO, host=HOST, tool=NAME, command=WORDS, write_outside=FOLDER; repeat for more',
+      'ask only before these actions, and allow all others: push, push=OWNER/REPO, host=HOST, tool=NAME, command=WORDS, write_outside=FOLDER; repeat for more',
       collect,
     )
     .option('--idle <minutes>', 'how long the sandbox waits for a follow-up after the run, 0 to 60 (default of run: 0)')

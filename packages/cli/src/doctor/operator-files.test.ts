@@ -38,7 +38,7 @@ test('doctor reports the line and the fault of a file with which the service wou
   expect(await checkSignOn(contextOf({}))).toEqual([]);
 });
 
-test('doctor asks the identity providers what they publish', async () => {
+test('doctor reports an identity provider that publishes another issuer than the file names', async () => {
   const published = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end(JSON.stringify({ issuer, authorization_endpoint: `${url}/auth`, token_endpoint: `${url}/token` }));

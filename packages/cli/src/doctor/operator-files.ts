@@ -48,7 +48,7 @@ export async function checkSignOn(context: Pick<Context, 'settings'>): Promise<F
       {
         name,
         level: 'note',
-        detail: `nobody can sign in with ${wrong.join('\n')}`,
+        detail: `people cannot sign in with ${wrong.join('\n')}`,
         fix: 'correct RUNYARD_OIDC_FILE or the provider (docs/sign-on.md), and restart the service',
       },
     ];

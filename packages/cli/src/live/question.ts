@@ -105,8 +105,8 @@ export function promptOf({
 }
 
 /**
- * Returns the follow-up for the text that a person has typed. For a permission request, only `y` and `yes` approve, and `r` and `rest` for the
- * rest of the run. Any other text denies the request, and the text is the reason.
+ * Returns the follow-up for the text that a person has typed. For a permission request, `y` and `yes` approve once, and `r` and `rest`
+ * approve for the rest of the run. Any other text denies the request, and the text is the reason.
  */
 export function answerOf(
   { kind, request_id, rest_of_run: restOfRun }: Pick<BlockedOn, 'kind' | 'request_id' | 'rest_of_run'>,

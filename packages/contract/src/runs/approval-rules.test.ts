@@ -49,7 +49,7 @@ test.each<[name: string, a: Approvals, b: Approvals, expected: Approvals]>([
     { approval_policy: 'ask', approval_rules: [host] },
     { approval_policy: 'ask' },
   ],
-])('the strictest approvals of %s ask about all that one of them asks about', (_name, a, b, expected) => {
+])('the strictest approvals of %s ask about every action about which one of them asks', (_name, a, b, expected) => {
   expect(strictestApprovals(a, b)).toEqual(expected);
   expect(strictestApprovals(b, a).approval_policy).toBe(expected.approval_policy);
 });
@@ -62,7 +62,7 @@ test.each([
   [[{ pushes: '*' }]],
   [[{ push: ' ' }]],
   [Array.from({ length: 51 }, () => push)],
-])('refuses the rules %j', (rules) => {
+])('the rules %j are refused', (rules) => {
   expect(ApprovalRules.safeParse(rules).success).toBe(false);
 });
 
@@ -72,7 +72,7 @@ test('the harness need not ask if the gateway and the proxy enforce all rules', 
   expect(policyOfHarness({ approval_policy: 'ask' })).toBe('ask');
 });
 
-test('describes in words what needs an approval, and which part enforces it', () => {
+test('the description names each action that needs an approval, and the part that enforces the rule', () => {
   expect(describeApprovals({ approval_policy: 'ask', approval_rules: [push, host, command] })).toEqual([
     { text: 'every git push', enforced_by: 'gateway' },
     { text: 'connections to api.example.com', enforced_by: 'proxy' },

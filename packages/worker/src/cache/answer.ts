@@ -5,7 +5,7 @@ import { workerCachePath } from '@runyard/contract/workers/worker-cache';
 import type { OwnAnswers } from '../relay/relay.ts';
 import type { Cache } from './cache.ts';
 
-/** What an agent may do with a kept workspace. Each sandbox may use one, and keep one, once. */
+/** Requests about kept workspaces. A sandbox can use one kept workspace, or keep one, and each only once. */
 const workspaceActions = ['find', 'use', 'keep'] as const;
 type WorkspaceAction = (typeof workspaceActions)[number];
 
@@ -39,15 +39,15 @@ const silenceMs = 60_000;
 
 /**
  * Answers GET and PUT requests for objects in the worker's cache, `/api/v1/worker-cache/{name}`, and POST requests for kept workspaces,
- * `/api/v1/worker-cache/{name}/{action}`. Only the agent can send such requests,
- * because the requests need the run token, which commands of the run do not have. The service chooses the names. Names are secret, because
+ * `/api/v1/worker-cache/{name}/{action}`. Only the agent can send such requests, because the requests need the run token, which commands of
+ * the run do not have. The service chooses the names. Names are secret, because
  * everybody who knows the name of an object can read the object. Each team has different names.
  */
 export function cacheAnswers(access: CacheAccess): OwnAnswers {
   const prefix = `${access.basePath}${workerCachePath}/`;
   let writes = 0;
   let writing = false;
-  /** The requests about the workspace that a program with a stolen run token cannot repeat after the agent. */
+  /** Requests that are refused from now on, so that a program with a stolen run token cannot repeat them. */
   const done = new Set<WorkspaceAction>();
 
   const put = async (name: string, request: IncomingMessage): Promise<number> => {

@@ -188,7 +188,7 @@ describe.each([
   });
 });
 
-test.skipIf(!canCopyFolders)('folders are copied where no file of the machine can be reached by a link', async () => {
+test.skipIf(!canCopyFolders)('a link in a folder does not lead its copy to files of the machine', async () => {
   const outside = path.join(top, 'outside');
   await writeFile(outside, 'of the machine');
   const kept = await openKept();
@@ -229,7 +229,7 @@ describe.skipIf(!disks.ok)('a kept disk', () => {
     expect(await readdir(path.join(stateRoot, 'trash'))).toEqual([]);
   });
 
-  test('leaves the disk of the sandbox writable, wherever its worker is killed', async () => {
+  test('leaves the disk of the sandbox writable if its worker is killed at any time', async () => {
     const program = [
       `import { copyDisk } from ${JSON.stringify(path.join(import.meta.dirname, '../state/disk-copies.ts'))};`,
       'const [places, copy] = process.argv.slice(1);',
@@ -249,7 +249,7 @@ describe.skipIf(!disks.ok)('a kept disk', () => {
     }
   });
 
-  test('is used as a whole or not at all, wherever its worker is killed', async () => {
+  test('is used whole or not at all if its worker is killed at any time', async () => {
     const program = [
       `import { useDiskCopy } from ${JSON.stringify(path.join(import.meta.dirname, '../state/disk-copies.ts'))};`,
       'const [copy, places, place] = process.argv.slice(1);',

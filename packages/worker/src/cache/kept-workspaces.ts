@@ -30,7 +30,7 @@ export interface KeptWorkspaces {
 export interface FolderCopies {
   /** Returns the bytes that the folders take on the disk. */
   measure(folders: readonly string[]): Promise<number>;
-  /** Replaces what the folders `names` of `to` contain by copies of what they contain in `from`. */
+  /** Replaces the contents of the folders `names` in `to` by copies of their contents in `from`. */
   copy(from: string, to: string, names: readonly string[]): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ const largestPart = 2;
 /** Part of the machine's disk that stays free. */
 const freePart = 0.05;
 
-/** What the worker knows about a kept workspace. */
+/** The worker's record of a kept workspace. */
 interface About {
   /** `disk`: a disk image. `folders`: the folders `workspace` and `home`. */
   readonly kind: 'disk' | 'folders';
@@ -80,7 +80,7 @@ export async function openKeptWorkspaces(options: KeptWorkspacesOptions): Promis
   const placeInTrash = (): string => path.join(trash, `kept-${randomBytes(8).toString('hex')}`);
   const keyOf = (name: string): string => `workspace-${createHash('sha256').update(name).digest('hex')}`;
 
-  /** Moves the copy out of the way at once, and removes it when nobody uses it. */
+  /** Moves the copy into the trash at once, and removes it when its uses have ended. */
   const remove = async (key: string): Promise<void> => {
     const place = placeInTrash();
     const current = [...(uses.get(key) ?? [])];
@@ -124,7 +124,7 @@ export async function openKeptWorkspaces(options: KeptWorkspacesOptions): Promis
   const lengthOf = async ({ image }: SandboxPlaces): Promise<number> =>
     (await stat(image).catch(() => undefined))?.size ?? 0;
 
-  /** Returns why a copy of this size cannot be kept. Says so before the copy begins, because a large copy takes long. */
+  /** Returns the reason if there is no room for a copy of this size. Called before the copy begins, because a large copy takes long. */
   const whyNoRoom = async (bytes: number): Promise<string | undefined> => {
     const most = budget.maxBytes / largestPart;
     const mb = (count: number): string => `${Math.ceil(count / 2 ** 20)} MB`;
@@ -167,7 +167,10 @@ export async function openKeptWorkspaces(options: KeptWorkspacesOptions): Promis
       const reason = await whyNoRoom(expected);
       if (reason !== undefined) return { type: 'too_large', reason };
       if (!(await budget.reserve(expected)))
-        return { type: 'too_large', reason: 'other runs keep theirs at the moment' };
+        return {
+          type: 'too_large',
+          reason: 'other runs are keeping their workspaces now, and use the rest of RUNYARD_WORKER_CACHE_MB',
+        };
       const place = placeInTrash();
       try {
         await mkdir(place, { mode: 0o700 });

@@ -26,7 +26,7 @@ export async function serveCache(
   await rm(socketPath, { force: true });
   const server = http.createServer((request, response) => {
     answer(store, request, response).catch((error: Error) => {
-      log.warn({ error: error.message }, 'something of a run could not be kept for later runs, or not be read');
+      log.warn({ error: error.message }, 'the cache could not store or read an object');
       if (response.headersSent) response.destroy();
       else response.writeHead(503, { connection: 'close' }).end();
     });

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { publicAddress, startTestProxy, type TestProxy } from '../../test/egress.ts';
 
-/** Stands for the service: answers the questions of the proxy with `decision`. */
+/** Acts as the service: answers the questions of the proxy with `decision`. */
 const questions: object[] = [];
 let decision: unknown = 'allowed';
 const service = http.createServer(async (request, response) => {

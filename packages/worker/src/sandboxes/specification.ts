@@ -21,7 +21,7 @@ export function refuseSystem({ system }: Pick<SandboxSpecification, 'system'>): 
   throw new SandboxError(
     'prepare',
     'system_not_supported',
-    `the environment has the system ${system}, and only workers with RUNYARD_SANDBOX=bubblewrap can give a sandbox its own Debian: start one, or remove \`system\` from the environment. A container image has a system of its own`,
+    `the environment has the system ${system}, and only workers with RUNYARD_SANDBOX=bubblewrap can give a sandbox its own Debian: start such a worker, or remove \`system\` from the environment. A container image has a system of its own`,
   );
 }
 

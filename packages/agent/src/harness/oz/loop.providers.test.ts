@@ -56,7 +56,7 @@ describe.each(Object.keys(providers))('the loop with %s', (provider) => {
     expect(JSON.stringify(models.requests.at(-1)?.body)).toContain(data);
   });
 
-  test('offers odd tools of MCP servers in a form that the provider takes', async () => {
+  test('offers odd tools of MCP servers in a form that the provider accepts', async () => {
     models.script([{ text: ['Ready.'] }]);
     const odd = [
       {},

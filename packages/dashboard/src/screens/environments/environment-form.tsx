@@ -173,7 +173,7 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
           values={repos}
           set={setRepos}
           placeholder="owner/repo@branch"
-          hint="Cloned into the workspace before the setup. The branch, tag or commit after @ may be absent. An address of the code host works too"
+          hint="Cloned into the workspace before the setup. The branch, tag or commit after @ is optional. An address on the code host works too"
         />
         <Rows
           legend="Setup commands"

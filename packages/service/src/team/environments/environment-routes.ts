@@ -52,7 +52,7 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): readonly ServedRo
   const refuseSystem = ({ system, docker_image: image }: EnvironmentConfig): Refusal | null =>
     system === undefined || image === undefined || image.trim() === ''
       ? null
-      : invalid([{ path: 'config.system', message: 'a sandbox with a docker_image has the system of the image' }]);
+      : invalid([{ path: 'config.system', message: 'not together with docker_image: it has the system of the image' }]);
   /** Asks the content policy about the commands of setup and services, outside of transactions; returns null if it allows them. */
   const refuseCommands = async (teamId: string, config: EnvironmentConfig): Promise<Refusal | null> => {
     const commands = [...(config.setup_commands ?? []), ...commandsOfServices(config)];

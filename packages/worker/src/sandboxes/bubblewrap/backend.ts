@@ -75,14 +75,14 @@ export function bubblewrapBackend({
 }
 
 /**
- * Returns true if a waiting agent can take the run: the run needs no allowed hosts, no own Debian and no variables, because a waiting agent was started
- * without them.
+ * Returns true if a waiting agent can take the run: the run needs no allowed hosts, no own Debian and no variables, because a waiting agent
+ * was started without them.
  */
 function isPlain({ egress, system, variables = [] }: SandboxSpecification): boolean {
   return egress === undefined && system === undefined && variables.length === 0;
 }
 
-/** Returns the result of the promise. Rejects at once if the signal aborts; the work then goes on for the next caller. */
+/** Returns the result of the promise. Rejects at once if the signal aborts; the work then continues for the next caller. */
 async function unlessAborted<T>(promise: Promise<T> | undefined, signal: AbortSignal): Promise<T | undefined> {
   const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal.reason);

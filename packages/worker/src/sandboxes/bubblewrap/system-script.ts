@@ -1,4 +1,4 @@
-/** Programs in front of those of Debian, and settings, with which the user of a sandbox installs packages as root would. */
+/** Settings, and scripts that come before Debian's programs in PATH. With them, the user of a sandbox can install packages. */
 
 /** Packages beside those that every Debian has (`Essential: yes`, priority `required`). Agents need git and curl. */
 export const systemPackages = ['apt', 'usr-is-merged', 'ca-certificates', 'fakeroot', 'git', 'curl', 'procps'] as const;

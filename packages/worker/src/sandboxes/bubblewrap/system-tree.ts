@@ -55,8 +55,8 @@ const making = new Map<string, Promise<string>>();
 
 /**
  * Returns the folder with the files of a new Debian, from which each sandbox with `system` gets a copy. Makes it once a month, with the
- * newest packages. The files are unpacked without running a program of them. Then they install themselves in a sandbox, as a user without rights, so that the
- * same works for workers that are not root. Throws a `SandboxError`.
+ * newest packages. Unpacks the packages without running their programs. Then the packages install themselves in a sandbox, as a user
+ * without rights, so that the same method works for workers that are not root. Throws a `SandboxError`.
  */
 export async function systemTree(request: TreeRequest): Promise<string> {
   const { stateRoot } = request;
@@ -101,7 +101,7 @@ async function findOrMake({ stateRoot, program, now, report }: TreeRequest): Pro
     const { stderr = '', message } = error as Error & { stderr?: string };
     const said = stderr.trim().split('\n').slice(-3).join(' ') || message;
     const reason =
-      (await whyNoSystem()) ?? `${said}; look whether the worker reaches the package mirror of its machine`;
+      (await whyNoSystem()) ?? `${said}; check that the worker can reach the package mirror of its machine`;
     report({ step: 'finished', image, durationMs: Math.round(performance.now() - began), error: reason });
     throw failure(reason, error as Error);
   } finally {
@@ -219,8 +219,8 @@ async function configure(place: string, program: string): Promise<void> {
 }
 
 /**
- * Returns the mode of folders with systems. If the worker is root, the users of sandboxes must be able to enter the folders. If it is not, no
- * other user may, because programs with setuid rights in a system would run as the worker's user.
+ * Returns the mode of folders with systems. If the worker is root, the users of sandboxes must be able to enter the folders. If the worker
+ * is not root, no other user may enter them, because programs with setuid rights in a system would run as the worker's user.
  */
 const folderMode = (): number => (process.getuid?.() === 0 ? 0o711 : 0o700);
 

@@ -1,4 +1,4 @@
-/** Tests pushes that an approval rule of the run holds, with the real git. The test plays the agent of the run, honest or not. */
+/** Tests pushes that an approval rule of the run holds, with the real git. The test acts as the agent of the run, which can lie. */
 import { chmod, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { BlockedOn } from '@runyard/contract/runs/approvals';
@@ -49,7 +49,7 @@ async function openRun(config: object = rules) {
   return { ...run, report, items, heldItem, ask, answer, read };
 }
 
-it('waits for a person, who sees what the gateway has seen and not the words of the agent; an agent key cannot approve', async () => {
+it('a held push waits for a person, who sees the record of the gateway; an agent key cannot approve', async () => {
   const { git, commit, heldItem, ask, answer, read, runId } = await openRun();
   const made = await commit('held');
   const pushing = git('push', '--quiet', 'origin', 'HEAD:held');
@@ -80,7 +80,7 @@ it('waits for a person, who sees what the gateway has seen and not the words of 
   expect(await branchAt('held')).toBe(made);
 });
 
-it('does not let an approval of an invented request pass a push', async () => {
+it('an approval of an invented request allows no push', async () => {
   const { git, commit, heldItem, ask, answer, report } = await openRun();
   await commit('invented');
   const invented = { request_id: 'mine', kind: 'permission', title: 'Read a file', held: 'gateway' };
@@ -93,7 +93,7 @@ it('does not let an approval of an invented request pass a push', async () => {
   expect(await branchAt('invented')).toBe('');
 });
 
-it('does not use an approval for another commit, another branch, a second time, or after an hour', async () => {
+it('an approval is not used for another commit, another branch, a second time, or after an hour', async () => {
   const { git, commit, heldItem, ask, answer, items, runId } = await openRun();
   const { db } = service.deps;
   const shown = await commit('shown');
@@ -136,7 +136,7 @@ it.each<[name: string, command: (git: string) => string]>([
   ['an alias', () => 'git -c alias.status2=push status2 origin HEAD:ways'],
   ['a command substitution after a semicolon', () => 'true; $(echo git) $(echo hsup | rev) origin HEAD:ways'],
   ['a shell in an alias', () => 'git -c alias.x="!sh -c \'git push origin HEAD:ways\'" x'],
-])('holds a push by %s', async (_name, command) => {
+])('a push by %s is held', async (_name, command) => {
   const { git, work, commit, heldItem, ask, answer } = await openRun();
   await commit(`way ${_name}`);
   const script = path.join(work, '.git', 'way');
@@ -149,7 +149,7 @@ it.each<[name: string, command: (git: string) => string]>([
   expect(await branchAt('ways')).toBe('');
 });
 
-it('lets later pushes to the same branch pass after an approval for the rest of the run, and holds pushes to other branches', async () => {
+it('an approval for the rest of the run allows later pushes to the same branch, and pushes to other branches are held', async () => {
   const { git, commit, heldItem, ask, answer, read } = await openRun();
   await commit('rest 1');
   const pushing = git('push', '--quiet', 'origin', 'HEAD:rest');
@@ -169,7 +169,7 @@ it('lets later pushes to the same branch pass after an approval for the rest of 
   expect((await other).code).toBe(1);
 });
 
-it('marks an approval as late if no push waits for it, and the same push then passes', async () => {
+it('an approval is marked as late if no push waits for it, and then allows the same push', async () => {
   const { git, commit, heldItem, ask, answer, items, runId } = await openRun();
   const made = await commit('late');
   const pushing = git('push', '--quiet', 'origin', 'HEAD:late');
@@ -187,7 +187,7 @@ it('marks an approval as late if no push waits for it, and the same push then pa
   expect(await branchAt('late')).toBe(made);
 });
 
-it('refuses matching pushes at once with the policy auto-deny, and holds nothing in other repositories', async () => {
+it('the policy auto-deny refuses matching pushes at once, and allows pushes to other repositories', async () => {
   const denied = await openRun({ ...rules, approval_policy: 'auto-deny' });
   await denied.commit('denied');
   expect((await denied.git('push', 'origin', 'HEAD:denied')).text).toContain(

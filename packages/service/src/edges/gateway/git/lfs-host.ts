@@ -40,7 +40,7 @@ export type BatchAnswer = z.infer<typeof Answer>;
 
 export type Operation = 'download' | 'upload';
 
-/** A fault in words for the agent, without addresses: the addresses of objects are signed. */
+/** A fault whose message is for the agent. The message contains no address of an object, because these addresses are signed. */
 export class LfsFault extends Error {
   readonly status: number;
   constructor(status: number, message: string) {

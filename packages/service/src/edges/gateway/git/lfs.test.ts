@@ -158,7 +158,7 @@ describe('Git LFS behind the gateway', () => {
     expect((await send(place)).status).toBe(200);
   });
 
-  it('follows no address of the code host into a private network', async () => {
+  it('refuses an address in a private network that the code host names', async () => {
     await start({ allowedNetworks: [] });
     const answer = await send(place);
     expect([answer.status, await answer.text()]).toEqual([502, expect.stringContaining('not a public address')]);

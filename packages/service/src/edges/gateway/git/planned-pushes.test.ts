@@ -1,10 +1,10 @@
-/** Tests that a turn with the mode `plan` changes nothing behind the gateway, in whatever way its programs try. */
+/** Tests that the service refuses changes outside of the sandbox in a turn with the mode `plan`. */
 import { expect, it } from 'vitest';
 import { openPushes } from '../../../../test/pushes.ts';
 
 const { service, clone, branchAt } = await openPushes();
 
-it('refuses pushes, pull requests and changing children in a turn with the mode plan, and allows them in the next turn', async () => {
+it('a turn with the mode plan cannot push, open pull requests or start children that change something, and the next turn can', async () => {
   const run = await clone({}, { child_runs: { enabled: true } }, { mode: 'plan' });
   const { runId, runToken, git, commit } = run;
   let seq = 0;

@@ -166,7 +166,7 @@ describe('POST child-runs answers', () => {
     );
   });
 
-  test('a child that waits for a place is cancelled at once, and starts if its parent was deleted', async () => {
+  test('a child that waits because of max_live is cancelled at once, and starts if its parent was deleted', async () => {
     const lead = await orchestrator({ config: { child_runs: { enabled: true, max_live: 1 } } });
     const ask = async () => await startChild(lead.runToken);
     await ask();

@@ -125,7 +125,7 @@ describe('a secret with the phase setup', () => {
     expect(changed.body).toMatchObject({ secrets: [{ name: 'NPM_TOKEN' }] });
   });
 
-  test('who removes the phase is an author of the environment', async () => {
+  test('a person who removes the phase becomes an author of the environment', async () => {
     const team = await teamUidOf(service);
     const [owner, colleague] = [await newPerson(service, team, 'member'), await newPerson(service, team, 'member')];
     await put('MINE', 'my-own-value-99', 'personal', owner.key);

@@ -165,7 +165,7 @@ test('an agent cannot start a run in an environment whose docker_image is not an
   expect(problem.detail).toContain('docker_image of the environment: "../etc"');
 });
 
-test('an environment with a container image is refused with a system of its own', async () => {
+test('an environment with both docker_image and system is refused', async () => {
   const body = { config: { name: 'Both', docker_image: 'node:24', system: 'debian' } };
   const message = expect.stringContaining('the system of the image');
   const problem = await service.problem(400, 'POST', '/agent/environments', { body });

@@ -49,7 +49,7 @@ const creatingNothing = [
   'reportShutdown',
   // A branch has at most one open pull request.
   'openPullRequest',
-  // The same connection waits for the same answer.
+  // Repeated requests about a connection wait for the same decision.
   'holdConnection',
   // A code has no effect until it is exchanged, and is valid for a minute.
   'createSignInCode',

@@ -179,7 +179,7 @@ describe('in the regular check at the provider', () => {
     expect((await get(headers, '/session')).status).toBe(401);
   });
 
-  test('a refusal that follows a lost answer suspends nobody before the time limit', async () => {
+  test('a refusal that follows a lost answer does not suspend the person before the time limit', async () => {
     const subject = newAccount(['g-makers']);
     const headers = sessionOf(await signOn(subject));
     const key = await newKeyOf(headers);

@@ -118,7 +118,7 @@ test('a browser keeps the latest sign-ins only', async () => {
   expect(dropped).toEqual([expect.stringMatching(new RegExp(`^${begun[0]?.split('=')[0]}=; .*Max-Age=0`))]);
 });
 
-test('an answer without groups signs nobody in by rules; the page and the log say why', async () => {
+test('a sign-in by rules is refused if the answer has no groups, and the page and the log give the reason', async () => {
   const answer = await signOn(newAccount([], { groups: undefined as never }));
   const why = 'the answer has no claim groups';
   expect([answer.status, answer.body.detail]).toEqual([403, expect.stringContaining(why)]);

@@ -36,14 +36,14 @@ const away = (name: string): Refusal =>
 const misconfigured = (name: string, reason: string): Refusal =>
   refuse('resource_unavailable', {
     status: 503,
-    detail: `Nobody can sign in with ${name} now: ${reason}. The operator of this service can correct it.`,
+    detail: `Sign-ins with ${name} do not work now: ${reason}. The operator of this service can correct it.`,
   });
 
 function refuseSignIn(outcome: SignInRefusal, name: string): Refusal {
   if ('invitation' in outcome) return refuseAccept(outcome.invitation);
   if (outcome.refused === 'no_groups')
     return denied(
-      `${name} has signed you in, but does not say in which groups you are: ${outcome.why}. The operator of this service can correct it.`,
+      `${name} has signed you in, but its answer does not name your groups: ${outcome.why}. The operator of this service can correct it.`,
     );
   if (outcome.refused === 'used') return denied(`The answer of ${name} was used already. ${beginAgain}`);
   return denied(

@@ -118,7 +118,7 @@ export async function openDatabase(config: DatabaseConfig): Promise<Database> {
   };
   try {
     await waitForServer(database);
-    // The embedded server is our own.
+    // The embedded server needs no check, because the service sets it up itself.
     const problem = 'connectionString' in config.address ? await findServerProblem(clientConfig(config)) : null;
     if (problem !== null) throw new Error(`The server of RUNYARD_DATABASE_URL cannot be used: ${problem}`);
   } catch (error) {

@@ -7,7 +7,7 @@ export type DatabaseInspection =
   | { readonly kind: 'embedded'; readonly version: string }
   | { readonly kind: 'embedded_missing'; readonly reason: string }
   | { readonly kind: 'server'; readonly version: string; readonly address: string }
-  /** `fix`: absent if `reason` says it. */
+  /** `fix`: absent if `reason` also says how to repair it. */
   | { readonly kind: 'server_unusable'; readonly reason: string; readonly fix?: string };
 
 /** Checks the server at `url`. If `url` is undefined, checks whether the embedded PostgreSQL is installed. Changes nothing and never rejects. */

@@ -28,7 +28,7 @@ export interface HeldAction {
   readonly action: Pick<NonNullable<AgentRequest['action']>, 'name' | 'category' | 'input'>;
 }
 
-/** Decision about a held action. `refused`: no person is asked, for this reason. */
+/** Decision about a held action. `refused`: the action is denied and no person is asked; `reason` says why. */
 export type Hold =
   | { readonly kind: 'allowed' }
   | { readonly kind: 'waiting'; readonly id: string }

@@ -15,8 +15,8 @@ export const insertCreationEvents = (relation: string): string => `
 /**
  * Returns the SQL of a common table expression that queues the first execution of each new run. `relation` names a relation of the runs
  * with the columns `id`, `execution_id`, `team_id`, `worker_host` (null: the hosted pool), `environment_id`, `environment_revision`,
- * `ancestor_ids` (a JSON array), `waits_for_place` and `config`. A run uses the image of its runner, or, if the runner has no image, the image of its
- * environment.
+ * `ancestor_ids` (a JSON array), `waits_for_place` and `config`. A run uses the image of its runner, or, if the runner has no image, the
+ * image of its environment.
  */
 export const queueFirstExecutions = (relation: string): string => `
   INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, waits_for_place, image)

@@ -7,7 +7,7 @@ import { queueChannel, runChannel } from '../notices.ts';
 
 const perSweep = 100;
 
-/** Finds parents whose children wait for a place. */
+/** Finds parents whose children wait because of `max_live`. */
 export const findParentsOfWaiting = defineStatement({
   name: 'find_parents_of_waiting_children',
   text: `

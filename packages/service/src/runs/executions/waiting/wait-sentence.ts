@@ -8,7 +8,7 @@ export interface WaitFacts {
   readonly pool: string;
   /** Number of seconds until the pause before a retry is over; 0 or less: there is no pause. */
   readonly pause_seconds: number;
-  /** True if as many runs of the run's parent are live as `child_runs.max_live` of the parent allows. */
+  /** True if the parent of the run has reached `child_runs.max_live`. */
   readonly waits_for_place: boolean;
   /** True if a sandbox of an earlier execution of the run has not ended. */
   readonly has_older: boolean;
@@ -78,7 +78,7 @@ function queueSentence(facts: WaitFacts): string {
   const { pool, workers, slots, team_limit } = facts;
   if (facts.pause_seconds > 0) return `The run waits ${Math.ceil(facts.pause_seconds)} s before it is tried again.`;
   if (facts.waits_for_place)
-    return 'The run waits: as many runs of its parent are live as child_runs.max_live of the parent allows. It starts when one of them has ended.';
+    return 'The run waits: its parent has reached child_runs.max_live. The run starts when other children of the parent have ended.';
   if (facts.has_older) return 'The run waits until the sandbox of its earlier execution has ended.';
   if (workers === 0) {
     if (facts.leaving_workers > 0)

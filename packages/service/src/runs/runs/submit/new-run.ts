@@ -44,7 +44,7 @@ export interface NewRun {
   readonly ancestorIds: readonly string[];
   /** Limits of a child run that an agent starts. */
   readonly childLimits?: ChildLimits;
-  /** True: as many runs of its parent are live as `child_runs.max_live` allows, so the run waits in the queue. */
+  /** True: its parent has reached `child_runs.max_live`, so the run waits in the queue. */
   readonly waitsForPlace?: boolean;
   readonly schedule?: ScheduleOfRun;
   readonly metadata: Readonly<Record<string, string>>;

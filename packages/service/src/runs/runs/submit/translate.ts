@@ -66,16 +66,16 @@ export function refusedChild(reason: ChildRefusal): Refusal {
     case 'parent_cancelled':
       return refuse('conflict', {
         detail:
-          'The parent, or a run above it, was cancelled, and what works for it with it. Continue the parent by a follow-up first, or create the run without parent_run_id.',
+          'The parent, or a run above it, was cancelled together with the runs below it. Continue the parent with a follow-up first, or create the run without parent_run_id.',
       });
     case 'not_at_work':
       return refuse('conflict', {
-        detail: 'The turn of this run is over, or it was cancelled; only a run that is at work acts on others.',
+        detail:
+          'The turn of this run has ended, or the run was cancelled. Only a run with a turn in progress can start or message runs.',
       });
     case 'too_many_children':
       return refuse('conflict', {
-        detail:
-          'As many runs that this one started are live as its configuration allows (child_runs.max_live). Await or cancel some first.',
+        detail: 'This run has reached child_runs.max_live. Await or cancel some of its child runs first.',
       });
     case 'tree_used_up':
       return refuse('conflict', {

@@ -22,7 +22,7 @@ export type ChildRefusal =
   | 'parent_cancelled'
   /** The turn of the agent that asks has ended or was cancelled. */
   | 'not_at_work'
-  /** The parent already has its maximum number of live children. A new child then waits for a place. */
+  /** The parent has reached `child_runs.max_live`. A new child then waits in the queue; a message that would continue a child gets 409. */
   | 'too_many_children'
   /** The tree already has its maximum number of live runs. */
   | 'tree_full'

@@ -34,13 +34,14 @@ const withoutSlash = (value: unknown): string => shown(value).replace(/\/$/, '')
 export function describeFault(error: unknown, code?: string): string | undefined {
   if (code === 'invalid_client' || code === 'unauthorized_client')
     return `the provider refuses the client (${code}): compare client_id, client_secret and client_auth with the provider`;
-  if (code === 'invalid_scope') return 'the provider does not know a scope: name the scopes that it has in `scopes`';
+  if (code === 'invalid_scope')
+    return 'the provider does not know one of the scopes: set `scopes` to scopes that it publishes';
   const { expected, attribute, body, claim, claims, header, alg, now } = detailsOf(error);
   if (attribute === 'issuer') {
     const published = shown(body?.issuer);
     if (published.includes('{tenantid}'))
-      return `the provider publishes the issuer ${published}: write the id of the tenant in place of its last part in the issuer`;
-    return `the file has the issuer ${withoutSlash(expected)}, and the provider publishes ${published}: write it exactly so, with or without the slash at its end`;
+      return `the provider publishes the issuer ${published}: write the id of the tenant in place of {tenantid}, and set \`issuer\` to the result`;
+    return `the file has the issuer ${withoutSlash(expected)}, and the provider publishes ${published}: set \`issuer\` to exactly this text, also regarding a slash at the end`;
   }
   if (claim === 'iss')
     return `the token has the issuer ${shown(claims?.iss)}, and the provider publishes ${shown(expected)}`;
@@ -48,7 +49,7 @@ export function describeFault(error: unknown, code?: string): string | undefined
     return `the token is for the client ${shown(claims?.[claim])}, and the file has the client_id ${shown(expected)}`;
   const used = expected === undefined ? alg : header?.alg;
   if (used !== undefined)
-    return `the token is signed with ${shown(used)}: let the provider sign with a key that it publishes, such as RS256`;
+    return `the token is signed with ${shown(used)}: configure the provider to sign with a key that it publishes, for example with RS256`;
   if (now !== undefined && typeof claim === 'string')
     return `the token has ${claim} ${shown(claims?.[claim])}, and this machine has the time ${shown(now)}: correct the clocks, or set clock_tolerance_seconds`;
   return undefined;

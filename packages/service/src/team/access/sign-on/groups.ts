@@ -34,7 +34,7 @@ export function groupsIn(claims: Readonly<Record<string, unknown>>, claim: strin
     if (isObject(elsewhere) && Object.hasOwn(elsewhere, claim))
       return {
         kind: 'unknown',
-        why: `the provider leaves ${claim} out because the person is in too many groups (_claim_names): let it send only the groups of this application, or its roles`,
+        why: `the provider leaves ${claim} out because the person is in too many groups (_claim_names): configure the provider to send only the groups of this application, or its roles`,
       };
     return { kind: 'unknown', why: `the answer has no claim ${claim}` };
   }

@@ -60,7 +60,7 @@ test('an issuer for all tenants is reported with the advice to name the tenant',
   expect(await provider.check()).toMatch(/write the id of the tenant/);
 });
 
-test('a provider that is right has no fault', async () => {
+test('a provider whose metadata are correct has no fault', async () => {
   const { provider } = await publish((issuer) => ({ issuer }));
   expect(await provider.check()).toBeNull();
 });

@@ -46,7 +46,7 @@ export interface Provider {
     checks: Checks,
     redirectUri: string,
   ): Promise<{ readonly kind: 'url'; readonly url: string } | Failure>;
-  /** Returns the reason why people cannot sign in with what the provider publishes; null if they can. */
+  /** Reads the metadata that the provider publishes. Returns the reason if people cannot sign in with them; null if they can. */
   check(): Promise<string | null>;
   /** Requests the person's data with a code. The code is in the query of the address to which the provider has sent the browser back. */
   exchange(redirectUri: string, query: string, checks: Checks): Promise<Answer>;

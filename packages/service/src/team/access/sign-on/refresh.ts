@@ -1,6 +1,6 @@
 /**
  * Asks the identity providers regularly about each person, and suspends people whom the providers do not confirm. The keys of a suspended
- * person rest until the person signs in again.
+ * person do not work until the person signs in again or the provider confirms the person.
  */
 import type { Loop } from '../../../platform/domain.ts';
 import { defineSealedRows } from '../../../platform/secrets/seal-again.ts';
@@ -185,7 +185,7 @@ async function act(deps: SignOnDeps, provider: Provider, row: DueRow, answer: An
   });
 }
 
-/** Stops asking about a person when the time limit is reached and no provider can confirm the person, who is then suspended. */
+/** Suspends a person whom no provider can confirm when the time limit is reached, and then stops asking about the person. */
 async function endAtBound({ db }: SignOnDeps, row: DueRow): Promise<void> {
   await db.transaction(async (tx) => {
     const [unchanged] = await tx.query(lockUnchanged, [row.id, row.refresh_token]);
