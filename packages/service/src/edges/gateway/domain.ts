@@ -13,7 +13,8 @@ import { noteClones } from '../../runs/executions/run-tokens/personal-clones.ts'
 import { readCodeHostUser } from '../../runs/executions/run-tokens/present-rights.ts';
 import { authenticateWorkingRunToken } from '../../runs/executions/run-tokens/sessions.ts';
 import { endOverBudget } from '../../runs/executions/transitions/transitions.ts';
-import { beginPush, endPush } from '../../runs/repositories/pushes/record.ts';
+import { heldPushOf } from '../../runs/repositories/pushes/held-push.ts';
+import { beginPush, endPush, recordUpload } from '../../runs/repositories/pushes/record.ts';
 import { noteRemovedMembers, type RunModels, readRunModels, switchModel } from '../../runs/runs/model-in-use.ts';
 import { readServerOfExecution } from '../../runs/runs/read/mcp-server.ts';
 import { readProtectedBranches, readRepositories } from '../../runs/runs/read/repositories.ts';
@@ -133,6 +134,11 @@ export const gatewayDomain = (deps: GatewayDomainDeps): Edge => {
           begin: async (session, push) =>
             beginPush(deps.executionDeps, session, push, await readApprovalRules(db, session.runId)),
           answered: (session, id, signal) => waitForApproval(deps.executionDeps, session.runId, id, signal),
+          areHeld: async (session, repository) => {
+            const { rules } = await readApprovalRules(db, session.runId);
+            return heldPushOf(rules, { repository, commands: [] }) !== undefined;
+          },
+          recordUpload: (session, repository, object) => recordUpload(db, session, repository, object),
           isPlanning: (executionId) => isPlanning(db, executionId),
           isAtWork: async ({ token }) => (await authenticateRunToken(token)) !== null,
           end: (session, push, numbers, report) => endPush(deps.executionDeps, session, push, numbers, report),

@@ -60,6 +60,8 @@ const pushes: PushRecord = {
     return refusals.size > 0 ? { kind: 'refused', refusals } : { kind: 'forward', numbers: [] };
   },
   answered: async () => undefined,
+  areHeld: async () => false,
+  recordUpload: async () => {},
   isPlanning: async () => false,
   isAtWork: async () => true,
   end: async () => {},

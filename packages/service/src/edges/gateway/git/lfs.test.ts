@@ -12,9 +12,12 @@ const content = randomBytes(200_000);
 const oid = createHash('sha256').update(content).digest('hex');
 const path = '/api/v1/gateway/git/acme/site.git/info/lfs/objects';
 
+const recorded: unknown[] = [];
 const usualPushes = {
   protectedBranchesOf: async () => ['HEAD'],
+  areHeld: async () => false,
   isPlanning: async () => false,
+  recordUpload: async (...given: unknown[]) => void recorded.push(given.slice(1)),
   isAtWork: async () => true,
 };
 
@@ -97,6 +100,7 @@ describe('Git LFS behind the gateway', () => {
     expect((await send(href, { method: 'PUT', body: fresh })).status).toBe(200);
     expect(store.read('acme/site', added.oid)?.equals(fresh)).toBe(true);
     expect((await send(place, { method: 'PUT', body: content })).status).toBe(200);
+    expect(recorded).toEqual([[{ owner: 'acme', repo: 'site' }, added]]);
   });
 
   it('refuses objects of a repository that the run does not have', async () => {
@@ -149,6 +153,7 @@ describe('Git LFS behind the gateway', () => {
 
   it.each([
     ['may push nothing', { protectedBranchesOf: async () => ['*'] }],
+    ['needs an approval for each push', { areHeld: async () => true }],
     ['only plans', { isPlanning: async () => true }],
     ['is stopping', { isAtWork: async () => false }],
   ])('refuses uploads of a run that %s', async (_, forbids) => {

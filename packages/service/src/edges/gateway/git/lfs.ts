@@ -4,7 +4,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
 import { holdBody } from '../../../platform/bodies/request-bodies.ts';
+import { AttemptOver } from '../../../runs/executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
+import { TooManyChanges } from '../../../team/access/audit/record.ts';
 import { gatewayPathOf } from '../../../team/environments/git-path.ts';
 import { passOn } from '../models/pass-on.ts';
 import {
@@ -32,7 +34,7 @@ const BatchRequest = z.object({
 
 export interface LfsGateway extends LfsHostDeps {
   readonly bodies: BodyBudget;
-  readonly pushes: Pick<PushRecord, 'protectedBranchesOf' | 'isPlanning' | 'isAtWork'>;
+  readonly pushes: Pick<PushRecord, 'protectedBranchesOf' | 'areHeld' | 'isPlanning' | 'isAtWork' | 'recordUpload'>;
   /** Largest object, bytes. */
   readonly limit: number;
 }
@@ -81,7 +83,7 @@ async function batch(deps: LfsGateway, admitted: AdmittedLfs): Promise<void> {
   if (!parsed.success)
     throw new LfsFault(422, `The gateway takes batches of up to ${maxBatchObjects} objects by their SHA-256.`);
   const { operation, objects } = parsed.data;
-  if (operation === 'upload') await checkUpload(deps, session);
+  if (operation === 'upload') await checkUpload(deps, admitted);
   const answer = await askBatch(host, operation, objects, signal);
   const asked = new Map(objects.map((object) => [object.oid, object]));
   const answered = answer.objects.flatMap(({ oid, actions, error }) => {
@@ -124,13 +126,19 @@ async function download(deps: LfsGateway, admitted: AdmittedLfs, object: LfsObje
 }
 
 async function upload(deps: LfsGateway, admitted: AdmittedLfs, object: LfsObject): Promise<void> {
-  const { request, reply, session, host, signal, ownHeaders } = admitted;
-  await checkUpload(deps, session);
+  const { request, reply, session, wanted, host, signal, ownHeaders } = admitted;
+  await checkUpload(deps, admitted);
   if (object.size > deps.limit) throw new LfsFault(413, 'The file is larger than the gateway transfers.');
   if (request.headers['content-length'] !== String(object.size))
     throw new LfsFault(422, 'The length of the body must be the size of the object.');
   const { upload: action, verify } = await askObject(host, 'upload', object, signal);
   if (action !== undefined) {
+    await deps.pushes.recordUpload(session, wanted.repository, object).catch((error: Error) => {
+      if (error instanceof AttemptOver) throw new LfsFault(403, 'The run has ended or is stopping.');
+      if (error instanceof TooManyChanges)
+        throw new LfsFault(429, 'The team has made too many changes. Upload again later.');
+      throw error;
+    });
     const headers = { 'content-type': 'application/octet-stream', 'content-length': String(object.size) };
     const response = await transfer(deps, host, { method: 'PUT', action, headers, body: request.raw, signal });
     response.resume();
@@ -150,7 +158,13 @@ async function upload(deps: LfsGateway, admitted: AdmittedLfs, object: LfsObject
 }
 
 /** Throws if the run may push to no branch at all, only plans, or is not at work. The push itself checks the branch and the approval. */
-async function checkUpload({ pushes }: LfsGateway, session: RunSession): Promise<void> {
+async function checkUpload({ pushes }: LfsGateway, { session, wanted }: AdmittedLfs): Promise<void> {
+  // A person would have to approve bytes that no page shows.
+  if (await pushes.areHeld(session, wanted.repository))
+    throw new LfsFault(
+      403,
+      'A rule of this run holds pushes to this repository, so the run may not upload files of Git LFS. Start a run without the rule for such files.',
+    );
   const { executionId } = session;
   const isForbidden =
     (await pushes.protectedBranchesOf(executionId)).includes('*') || (await pushes.isPlanning(executionId));

@@ -25,6 +25,14 @@ export interface PushRecord extends FollowedBranches {
   begin(session: RunSession, push: Push): Promise<BegunPush>;
   /** Waits for a person's decision about a push. Returns false if the push was denied; undefined if there is no answer yet. */
   answered(session: RunSession, id: string, signal: AbortSignal): Promise<boolean | undefined>;
+  /** Returns whether a person has to approve pushes of the run to this repository. */
+  areHeld(session: RunSession, repository: Repository): Promise<boolean>;
+  /** Records an upload of Git LFS. */
+  recordUpload(
+    session: RunSession,
+    repository: Repository,
+    object: { readonly oid: string; readonly size: number },
+  ): Promise<void>;
   /** Returns whether the run is in a turn with the mode `plan`, which changes nothing. */
   isPlanning(executionId: string): Promise<boolean>;
   /** Returns false if the run has ended or is stopping. */

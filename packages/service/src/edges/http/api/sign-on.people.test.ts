@@ -98,6 +98,32 @@ describe('in the regular check at the provider', () => {
     expect((await get(headers, '/session')).status).toBe(401);
   });
 
+  test('the keys of a person whom an administrator removes do not come back', async () => {
+    const own = await teamUidOf(service);
+    const person = await newPerson(service, own, 'member');
+    await service.request('DELETE', `/teams/${own}/members/${person.uid}`);
+    await expect.poll(() => works(person.key)).toBe(false);
+    expect(
+      await db.query('SELECT FROM ended_members e JOIN users u ON u.id = e.user_id WHERE u.uid = $1', [person.uid]),
+    ).toEqual([]);
+  });
+
+  test('a refresh token counts as sent only if a request left the service', async () => {
+    const { vault } = service.deps;
+    const id = randomUUIDv7();
+    await db.query(`INSERT INTO users (id, uid, display_name) VALUES ($1, 'unsent', 'Unsent')`, [id]);
+    await db.query(
+      `INSERT INTO sign_on_identities (id, issuer, subject, user_id, refresh_token, vault_key_id, confirmed_until, next_check_at)
+       VALUES ($1, 'http://127.0.0.1:9', 'unsent', $1, $2, $3, now() + interval '1 day', now())`,
+      [id, vault.seal(sealPurpose(id), 'a token'), vault.keyId],
+    );
+    await confirmPeople(service.deps).work(new AbortController().signal);
+    expect(await db.query('SELECT token_sent FROM sign_on_identities WHERE id = $1', [id])).toEqual([
+      { token_sent: false },
+    ]);
+    await db.query('DELETE FROM users WHERE id = $1', [id]);
+  });
+
   test('the keys of a person who comes back after 30 days stay ended', async () => {
     const subject = newAccount(['g-makers']);
     const key = await newKeyOf(sessionOf(await signOn(subject)));

@@ -168,6 +168,24 @@ export async function beginPush(
   });
 }
 
+/** Records an upload of Git LFS in the audit log, before the upload. Throws `AttemptOver`, `TooManyChanges`. */
+export async function recordUpload(
+  db: Database,
+  session: RunSession,
+  repository: Push['repository'],
+  object: { readonly oid: string; readonly size: number },
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    await lockWorkingAttempt(tx, session);
+    const author = { teamId: session.teamId, creator: session.executor, keyId: null, from: null };
+    await recordChange(tx, author, {
+      action: 'repository.upload',
+      subject: { type: 'repository', uid: keyOf(repository), name: `${repository.owner}/${repository.repo}` },
+      after: { run_id: session.runId, lfs_object: object.oid, size_bytes: object.size },
+    });
+  });
+}
+
 /**
  * Records the answer of the code host to a push that was forwarded. `report` is null if the host sent no report or an incomplete one.
  */

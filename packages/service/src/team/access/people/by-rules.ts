@@ -80,7 +80,7 @@ export async function applyRoles(
 async function applyRole(tx: Queryable, by: Author, person: RuledPerson, role: Role | null): Promise<boolean> {
   const member = await lockMember(tx, by.teamId, person.uid);
   if (member !== null) {
-    if (role === null) await endMembership(tx, by, member, why);
+    if (role === null) await endMembership(tx, by, member, why, { canBeTakenBack: true });
     else if (role !== member.role) await giveRole(tx, by, member, role, why);
     return true;
   }

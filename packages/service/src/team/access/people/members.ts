@@ -79,8 +79,8 @@ const removeRow = defineStatement({
 
 /**
  * This statement runs after the delete of the membership, so that it sees keys that were created before the delete got its lock. The
- * person's keys of other teams cannot act in this team any more, so all processes drop their cached keys. The keys without sessions are
- * kept, so that the end can be taken back.
+ * person's keys of other teams cannot act in this team any more, so all processes drop their cached keys. $3: the keys without sessions are
+ * kept, so that the end can be taken back. Otherwise keys that an earlier end has kept are deleted too.
  */
 const removeKeys = defineStatement({
   name: 'delete_keys_of_team_member',
@@ -88,8 +88,9 @@ const removeKeys = defineStatement({
     WITH ended AS (DELETE FROM api_keys WHERE team_id = $1 AND user_id = $2 RETURNING *),
     kept AS (
       INSERT INTO ended_members (team_id, user_id, keys)
-      SELECT $1, $2, coalesce(jsonb_agg(to_jsonb(k)) FILTER (WHERE NOT ${isSession('k')}), '[]') FROM ended k
-      ON CONFLICT (team_id, user_id) DO UPDATE SET ended_at = now(), keys = excluded.keys)
+      SELECT $1, $2, coalesce(jsonb_agg(to_jsonb(k)) FILTER (WHERE NOT ${isSession('k')}), '[]') FROM ended k HAVING $3::boolean
+      ON CONFLICT (team_id, user_id) DO UPDATE SET ended_at = now(), keys = excluded.keys),
+    forgotten AS (DELETE FROM ended_members WHERE team_id = $1 AND user_id = $2 AND NOT $3)
     SELECT count(*)::integer AS keys, pg_notify('${keysChannel}', '')::text AS notified FROM ended`,
   row: {},
 });
@@ -97,14 +98,19 @@ const removeKeys = defineStatement({
 /** Days for which the end of a membership can be taken back. */
 export const takeBackDays = 30;
 
+/** Columns of a key that is no session. A column that a later version adds gets its default. */
+const keptColumns =
+  'id, hash, kind, name, team_id, user_id, agent_uid, created_by_uid, is_operator, prefix, last_four, created_at, expires_at, last_used_at';
+
 const restoreKeys = defineStatement({
   name: 'restore_keys_of_team_member',
   text: `
     WITH back AS (
       DELETE FROM ended_members WHERE team_id = $1 AND user_id = $2 RETURNING keys, ended_at),
     restored AS (
-      INSERT INTO api_keys SELECT key.* FROM back, jsonb_array_elements(back.keys) kept,
-        jsonb_populate_record(NULL::api_keys, kept) key
+      INSERT INTO api_keys (${keptColumns})
+      SELECT ${keptColumns} FROM (
+        SELECT key.* FROM back, jsonb_array_elements(back.keys) kept, jsonb_populate_record(NULL::api_keys, kept) key) keys, back
       WHERE back.ended_at > now() - interval '${takeBackDays} days' ON CONFLICT DO NOTHING RETURNING 1)
     SELECT (SELECT count(*) FROM restored)::integer AS keys, pg_notify('${keysChannel}', '')::text AS notified`,
   row: { keys: integer, notified: text() },
@@ -199,10 +205,19 @@ export async function giveRole(tx: Queryable, by: Author, member: MemberRow, rol
   });
 }
 
-/** Ends the membership of a person, with the keys, sessions and invitations of the person in the team. `why` is for the audit log. */
-export async function endMembership(tx: Queryable, by: Author, member: MemberRow, why: State): Promise<void> {
+/**
+ * Ends the membership of a person, with the keys, sessions and invitations of the person in the team. `why` is for the audit log.
+ * `canBeTakenBack`: `takeBackEnd` can bring the keys back.
+ */
+export async function endMembership(
+  tx: Queryable,
+  by: Author,
+  member: MemberRow,
+  why: State,
+  { canBeTakenBack } = { canBeTakenBack: false },
+): Promise<void> {
   await tx.query(removeRow, [by.teamId, member.id]);
-  await tx.query(removeKeys, [by.teamId, member.id]);
+  await tx.query(removeKeys, [by.teamId, member.id, canBeTakenBack]);
   await tx.query(deleteInvitationsOf, [by.teamId, member.id]);
   await recordChange(tx, by, {
     action: 'member.delete',

@@ -33,6 +33,8 @@ export type Answer = { readonly kind: 'person'; readonly person: ProvidedPerson 
 interface Failure {
   readonly kind: 'refused' | 'invalid' | 'unavailable';
   readonly reason: string;
+  /** The token was not sent to the provider. */
+  readonly isUnsent?: true;
   /** The fault lasts until the operator changes a setting. `reason` then has the values that differ. */
   readonly isSetting?: true;
 }
@@ -133,10 +135,15 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Pick
   };
 
   const answer = async (work: (configuration: Configuration) => Promise<Answer>): Promise<Answer> => {
+    let configuration: Configuration | undefined;
     try {
-      return await work(await configure());
+      configuration = await configure();
+      return await work(configuration);
     } catch (error) {
-      const failure = failureOf(library, error);
+      const failure: Failure = {
+        ...failureOf(library, error),
+        ...(configuration === undefined ? { isUnsent: true } : {}),
+      };
       log.warn(
         { provider: id, err: error, outcome: failure.kind, reason: failure.reason },
         'an answer of an identity provider was not accepted',

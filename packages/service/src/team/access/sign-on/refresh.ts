@@ -64,11 +64,15 @@ const lockUnchanged = defineStatement({
   row: { is_over: boolean },
 });
 
-/** Providers that rotate refresh tokens accept the earlier token for some seconds after a lost answer, so the first repetition comes soon. */
+/**
+ * $3: ask again soon. $4: the token was sent, now or before. Providers that rotate refresh tokens accept the earlier token for some seconds after a lost answer, so the first
+ * repetition comes soon.
+ */
 const askLater = defineStatement({
   name: 'ask_for_person_later',
   text: `
-    UPDATE sign_on_identities SET next_check_at = now() + CASE WHEN $3::boolean THEN interval '5 seconds' ELSE interval '1 minute' END
+    UPDATE sign_on_identities SET next_check_at = now() + CASE WHEN $3::boolean THEN interval '5 seconds' ELSE interval '1 minute' END,
+      token_sent = $4
     WHERE ${isUnchanged}`,
   row: {},
 });
@@ -148,7 +152,7 @@ async function confirmOne(deps: SignOnDeps, row: DueRow, away: ReadonlySet<strin
       return null;
     }
     const answer: Answer = away.has(row.issuer)
-      ? { kind: 'unavailable', reason: 'it is away' }
+      ? { kind: 'unavailable', reason: 'it is away', isUnsent: true }
       : await ask(deps, provider, row, row.refresh_token);
     await act(deps, provider, row, answer);
     return answer.kind;
@@ -169,6 +173,7 @@ async function act(deps: SignOnDeps, provider: Provider, row: DueRow, answer: An
   await deps.db.transaction(async (tx) => {
     const [isUnchanged] = await tx.query(lockUnchanged, [row.id, row.refresh_token]);
     if (!isUnchanged) return;
+    const isSent = row.token_sent || answer.kind === 'person' || answer.isUnsent !== true;
     switch (answer.kind) {
       case 'person':
         return await confirmPerson(tx, deps, provider, personOf(row), answer.person, null);
@@ -180,7 +185,7 @@ async function act(deps: SignOnDeps, provider: Provider, row: DueRow, answer: An
       case 'invalid':
       case 'unavailable':
         // Without an answer, the person's keys and sessions work until `confirmed_until`; every check of a key reads this time.
-        await tx.query(askLater, [row.id, row.refresh_token, !row.token_sent]);
+        await tx.query(askLater, [row.id, row.refresh_token, isSent && !row.token_sent, isSent]);
     }
   });
 }
