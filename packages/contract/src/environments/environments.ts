@@ -30,7 +30,7 @@ const ProtectedBranches = z
   .max(maxProtectedBranches)
   .meta({
     id: 'ProtectedBranches',
-    description: `Branches that runs cannot push to, at most ${maxProtectedBranches}: names, or patterns in which \`*\` stands for any characters. \`HEAD\` is the default branch of each repository. Absent: \`["HEAD"]\`. Empty: none is protected. \`["*"]\`: runs push nothing. Branches that hold the definition of a factory are always protected`,
+    description: `Branches that runs cannot push to, at most ${maxProtectedBranches}: names, or patterns in which \`*\` stands for any characters. \`HEAD\` is the default branch of each repository. Absent: \`HEAD\` and each \`ref\` of the repositories. Empty: none is protected. \`["*"]\`: runs push nothing. Branches that hold the definition of a factory are always protected`,
   });
 
 /** Limits of the sandboxes of an environment. The minimum of each limit is also the minimum of the worker's setting for this limit. */

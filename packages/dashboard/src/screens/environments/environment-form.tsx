@@ -1,6 +1,7 @@
 import { networkPresetNames } from '@runyard/contract/egress/presets';
 import type { CreateEnvironmentRequest, Environment } from '@runyard/contract/environments/environments';
 import { meaningOf, providerTools } from '@runyard/contract/environments/provider-tool-names';
+import { usualProtectedBranches } from '@runyard/contract/environments/repositories';
 import type { EnvironmentService } from '@runyard/contract/environments/services';
 import type { SecretReference } from '@runyard/contract/secrets/secrets';
 import { useQueryClient } from '@tanstack/react-query';
@@ -28,9 +29,6 @@ const limits = [
   ['disk_mb', 'Disk, MB'],
   ['processes', 'Processes'],
 ] as const;
-
-/** Branches that are protected if the configuration does not list protected branches. */
-const usualBranches: readonly string[] = ['HEAD'];
 
 /** Returns the number in a field; undefined if the field is empty. */
 function numberOf(data: FormData, name: string): number | undefined {
@@ -83,6 +81,7 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
     Object.entries(config?.variables ?? {}).map(([name, value]) => ({ name, value })),
   );
   const [secrets, setSecrets] = useState<readonly SecretReference[]>(config?.secrets ?? []);
+  const usualBranches = usualProtectedBranches(config?.github_repos ?? []);
   const [branches, setBranches] = useState<readonly string[]>(config?.protected_branches ?? usualBranches);
 
   const send = async (data: FormData, headers: OnceHeaders) => {

@@ -1,3 +1,4 @@
+import { usualProtectedBranches } from '@runyard/contract/environments/repositories';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
@@ -179,7 +180,9 @@ export function EnvironmentScreen() {
           </Fact>
           <Fact name="Protected">
             <span className="mono">
-              {visibleText((config.protected_branches ?? ['HEAD']).join(', ')) || 'no branch: runs may push to all'}
+              {visibleText(
+                (config.protected_branches ?? usualProtectedBranches(config.github_repos ?? [])).join(', '),
+              ) || 'no branch: runs may push to all'}
             </span>
           </Fact>
           <Fact name="Provider tools">

@@ -37,6 +37,15 @@ async function dueAfter(prepare: (tx: Queryable) => Promise<unknown>): Promise<s
 }
 
 const setExecution = (columns: string) => `UPDATE executions SET ${columns} WHERE run_id = '${runId}'`;
+const waitsForPlace = `phase = 'queued', waits_for_place = true, available_at = now() + interval '1 hour'`;
+/** The waiting run is its own parent, so the case needs no second run. */
+const childOfItself = (maxLive: number) => async (tx: Queryable) => {
+  await tx.query(setExecution(waitsForPlace));
+  await tx.query(
+    `UPDATE runs SET parent_run_id = id, config = jsonb_build_object('child_runs', $2::jsonb) WHERE id = $1`,
+    [runId, JSON.stringify({ max_live: maxLive })],
+  );
+};
 const subscription = randomUUIDv7();
 const subscribe = (tx: Queryable) =>
   tx.query(
@@ -131,6 +140,9 @@ const cases: readonly (readonly [what: string, prepare: () => Prepare, due: read
     () => setExecution(`phase = 'queued', available_at = now() + interval '1 hour'`),
     [],
   ],
+  ['a child of a deleted run', () => setExecution(waitsForPlace), ['places of child runs']],
+  ['a child whose parent has a free place', () => childOfItself(1), ['places of child runs']],
+  ['a child whose parent has no free place', () => childOfItself(0), []],
   [
     'an assignment that no worker claimed',
     () => async (tx) => {

@@ -5,7 +5,7 @@ import { findComposable, makeTranscriptComposer } from './compose-transcripts.ts
 import type { ExecutionDeps } from './deps.ts';
 import { beatServiceInstance, forgetServiceInstance, heartbeatMs } from './lease/heartbeat.ts';
 import { measureQueueAndWorkers } from './queue/measure.ts';
-import { findParentsOfWaiting, releaseChildren } from './queue/release-children.ts';
+import { findParentsWithPlace, findWaitingOrphan, releaseChildren } from './queue/release-children.ts';
 import { expireWaiting, reconcilable, reconcile } from './reconcile/reconcile.ts';
 import { deleteExecutionDetail, executionBlobs } from './retention.ts';
 
@@ -43,7 +43,12 @@ export function executionsDomain({
     loops: async () => [
       { name: 'the heartbeat of the service', everyMs: heartbeatMs(deps.timing), work: beat },
       { name: 'the reconciler', everyMs: 1_000, due: reconcilable, work: () => reconcile(deps) },
-      { name: 'places of child runs', everyMs: 1_000, due: [findParentsOfWaiting], work: () => releaseChildren(deps) },
+      {
+        name: 'places of child runs',
+        everyMs: 1_000,
+        due: [findParentsWithPlace, findWaitingOrphan],
+        work: () => releaseChildren(deps),
+      },
       { name: 'the time limit of the queue', everyMs: 60_000, work: () => expireWaiting(deps) },
       {
         name: 'composing transcripts',

@@ -57,6 +57,8 @@ export interface SecretNames {
   readonly ofEnvironment: readonly SecretReference[];
   /** Secrets that MCP servers of the run name; absent: there are none. */
   readonly ofServers?: readonly (NamedSecret & { readonly as: ServerSecretForm })[];
+  /** Names of the secrets that the run's agent identity gives only to setup commands; absent: there are none. */
+  readonly setupOnly?: readonly string[];
 }
 
 /** A secret value that a sandbox may get. */
@@ -66,10 +68,10 @@ export interface UsableSecret extends RightToSecret {
 
 /**
  * The reason why a secret that the run names cannot be used. `unknown`: there is no such secret; `forbidden`: the executor may not use the
- * secret.
+ * secret; `setup_only`: an MCP server names a secret that the agent identity gives only to setup commands.
  */
 export interface UnusableSecret {
-  readonly kind: 'unknown' | 'forbidden' | 'unreadable';
+  readonly kind: 'unknown' | 'forbidden' | 'setup_only' | 'unreadable';
   readonly name: string;
   readonly path: string;
 }
@@ -148,6 +150,12 @@ function readerFor(db: Queryable, { teamId, actor, contents = [] }: SecretUser) 
   return { decide, read };
 }
 
+/** Returns whether the parent of a run has the secret, but only for its setup commands. */
+function isOfParentsSetup(within: SecretUser['within'], wanted: string): boolean {
+  const rights = within?.secrets.filter(({ name }) => name === wanted) ?? [];
+  return rights.length > 0 && !rights.some(isForAgent) && rights.some(isOfSetup);
+}
+
 /**
  * Returns the secrets that the run gets, or the first secret in the run's own list that the run may not get. A variable in the run's
  * configuration replaces the same variable of the environment.
@@ -156,8 +164,10 @@ export async function findUsableSecrets(
   db: Queryable,
   vault: Vault,
   user: SecretUser,
-  { ofRun, ofEnvironment, ofServers = [] }: SecretNames,
+  { ofRun, ofEnvironment, ofServers = [], setupOnly = [] }: SecretNames,
 ): Promise<UsableSecrets> {
+  const refused = ofServers.find(({ name }) => setupOnly.includes(name));
+  if (refused) return { kind: 'setup_only', name: refused.name, path: refused.path ?? 'config.mcp_servers' };
   const { decide, read } = readerFor(db, user);
   const own = new Set(ofRun.map(variableOf));
   // A child run compares secrets by id: its parent may have the team's secret with the name of a personal secret.
@@ -166,7 +176,11 @@ export async function findUsableSecrets(
   const [forAgent, inSandbox] = [idsIn(isForAgent), idsIn(isInSandbox)];
   const inHeaders = idsIn((right) => !isInSandbox(right));
   const ofRunNamed = ofRun.map(named);
-  const ofEnvironmentNamed = ofEnvironment.filter((reference) => !own.has(variableOf(reference))).map(named);
+  const isOnlyForSetup = (name: string) => setupOnly.includes(name) || isOfParentsSetup(user.within, name);
+  const ofEnvironmentNamed = ofEnvironment
+    .filter((reference) => !own.has(variableOf(reference)))
+    .map(named)
+    .map((each) => (isOnlyForSetup(each.name) ? { ...each, phase: 'setup' as const } : each));
   const sources: readonly {
     readonly path: string;
     readonly references: readonly NamedSecret[];
@@ -367,6 +381,8 @@ export function describeUnusable({ kind, name, path }: UnusableSecret): string {
       return `there is no secret ${name}${ofEnvironment}. Set it with PUT /secrets/${name}; GET /secrets lists those that you may use`;
     case 'forbidden':
       return `the secret ${name} may not be used by this run. An administrator can name the service account in its "agents", or the secret in the agent identity`;
+    case 'setup_only':
+      return `the agent identity gives the secret ${name} only to setup commands, so no MCP server may name it. Leave it out, or remove its phase in the agent identity`;
     case 'unreadable':
       return `the secret ${name} was sealed with a key that this service does not have. Put the right secrets-key (or RUNYARD_SECRETS_KEY) back, or set the secret again`;
   }

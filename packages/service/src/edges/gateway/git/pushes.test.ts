@@ -150,6 +150,33 @@ describe('a push', () => {
     expect(invalid.text).toContain('config.protected_branches.0');
   });
 
+  it('to the ref of a repository is refused if the environment lists no protected branches, now or when the run was created', async () => {
+    const refs = (...all: string[]) => ({
+      github_repos: all.map((ref, at) => ({ owner: 'acme', repo: 'site', ref, path: `at-${at}` })),
+    });
+    const { git, commit, ...run } = await clone(refs('live', first));
+    await commit('ref');
+    expect((await git('push', 'origin', 'HEAD:live')).text).toContain('live is protected');
+    expect((await git('push', 'origin', 'HEAD:main')).text).toContain('main is protected as the default branch');
+    expect((await git('push', 'origin', 'HEAD:later')).code).toBe(0);
+    const item = await service.request<{ agent_config: { environment_id: string } }>('GET', `/agent/runs/${run.runId}`);
+    const change = async (config: object) => {
+      const path = `/agent/environments/${item.body.agent_config.environment_id}`;
+      const answer = await service.request('PUT', path, { body: { config: { name: 'E', ...config } } });
+      expect(answer.status, answer.text).toBe(200);
+    };
+    await commit('again');
+    await change(refs('later'));
+    expect((await git('push', 'origin', 'HEAD:later')).text).toContain('later is protected');
+    await change({ ...refs('later'), protected_branches: [] });
+    expect((await git('push', 'origin', 'HEAD:later')).code).toBe(0);
+    expect((await git('push', 'origin', 'HEAD:live')).text).toContain('live is protected');
+
+    const open = await clone({ ...refs('live'), protected_branches: [] });
+    await open.commit('open');
+    expect((await open.git('push', 'origin', 'HEAD:live')).code).toBe(0);
+  });
+
   it.each([
     ['the default branch', {}, 'master'],
     ['a branch that a pattern protects', { protected_branches: ['ma*n'] }, 'trunk'],

@@ -2,7 +2,11 @@ import { randomUUIDv7 } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { at, children, nesting, testChildRuns } from '../../../../test/child-runs.ts';
 import { openTestService } from '../../../../test/service.ts';
-import { releaseChildren } from '../../../runs/executions/queue/release-children.ts';
+import {
+  findParentsWithPlace,
+  findWaitingOrphan,
+  releaseChildren,
+} from '../../../runs/executions/queue/release-children.ts';
 
 const service = await openTestService();
 
@@ -166,6 +170,41 @@ describe('POST child-runs answers', () => {
     );
   });
 
+  test('a round looks only at parents that have a free place for a waiting child, the longest wait first', async () => {
+    const { db, executionDeps } = service.deps;
+    const newParent = async () => {
+      const parent = await service.newRun({
+        mode: 'orchestrate',
+        config: { child_runs: { enabled: true, max_live: 1 } },
+      });
+      const live = await service.newRun({ parent_run_id: parent });
+      const waiting = await service.newRun({ parent_run_id: parent });
+      await db.query(
+        "UPDATE executions SET pool = 'elsewhere', waits_for_place = run_id = $1 WHERE run_id IN ($1, $2, $3)",
+        [waiting, live, parent],
+      );
+      return { parent, live, waiting };
+    };
+    const [full, later, first] = [await newParent(), await newParent(), await newParent()];
+    const ours = [full, later, first].map(({ parent }) => parent);
+    const found = async () =>
+      (await db.query(findParentsWithPlace, [])).map(({ parent_id }) => parent_id).filter((id) => ours.includes(id));
+    expect(await found()).toEqual([]);
+    for (const { live } of [later, first])
+      expect((await service.request('POST', `/agent/runs/${live}/cancel`)).status).toBe(200);
+    await db.query("UPDATE executions SET queued_at = queued_at - interval '1 hour' WHERE run_id = $1", [
+      first.waiting,
+    ]);
+    expect(await found()).toEqual([first.parent, later.parent]);
+    await releaseChildren(executionDeps);
+    expect(await found()).toEqual([]);
+    const waits = await db.query<{ run_id: string }>(
+      'SELECT run_id FROM executions WHERE waits_for_place AND run_id = ANY($1::uuid[])',
+      [[full, later, first].map(({ waiting }) => waiting)],
+    );
+    expect(waits).toEqual([{ run_id: full.waiting }]);
+  });
+
   test('a child that waits because of max_live is cancelled at once, and starts if its parent was deleted', async () => {
     const lead = await orchestrator({ config: { child_runs: { enabled: true, max_live: 1 } } });
     const ask = async () => await startChild(lead.runToken);
@@ -174,6 +213,7 @@ describe('POST child-runs answers', () => {
     expect((await service.request('POST', `/agent/runs/${second}/cancel`)).status).toBe(200);
     expect((await run(second)).state).toBe('CANCELLED');
     await service.deps.db.query('UPDATE runs SET parent_run_id = NULL WHERE id = $1', [third]);
+    expect(await service.deps.db.query(findWaitingOrphan, [])).toHaveLength(1);
     await releaseChildren(service.deps.executionDeps);
     expect((await service.claimRun(third)).runId).toBe(third);
   });

@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { maxMessagesOfRun } from '@runyard/contract/limits';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
+import { isPlanning } from '../../../runs/executions/plan-mode.ts';
 import type { Assignment } from '../../../runs/executions/queue/assign.ts';
 
 const service = await openTestService();
@@ -98,6 +99,31 @@ describe('POST messages answers', () => {
     expect([refused.status, refused.body.detail]).toEqual([409, expect.stringContaining('SUCCEEDED')]);
     expect((await send(lead, child.runId)).body).toEqual({ delivery: 'continued' });
     expect(await stateOf(child.runId)).toBe('QUEUED');
+  });
+
+  test('200 in a turn with the mode plan, and the recipient plans too, except an ancestor of the sender', async () => {
+    const lead = await root({ config: { child_runs: { enabled: true } } });
+    const child = await begin(await childOf(lead));
+    const sibling = await childOf(lead);
+    await finish(child.runToken);
+    await service.request('POST', `/agent/runs/${lead.runId}/followups`, { body: { message: 'Plan.', mode: 'plan' } });
+    const take = async ({ runToken: key }: Assignment, seq: number) => {
+      const { body } = await service.request<{ items: { id: string }[] }>('GET', '/harness-support/inbox', { key });
+      const event = { type: 'follow_up_taken', follow_up_id: body.items[0]?.id };
+      const events = [{ seq, occurred_at: '2026-01-02T03:04:05.000Z', ...event }];
+      const answer = await service.request('POST', '/harness-support/events', { key, body: { events } });
+      expect(answer.status, answer.text).toBe(200);
+    };
+    await take(lead, 2);
+    expect((await send(lead, child.runId, 'Write.')).body).toEqual({ delivery: 'resumed' });
+    await take(child, 2);
+    expect(await isPlanning(service.deps.db, child.executionId)).toBe(true);
+    expect((await send(child, sibling, 'Write.')).status).toBe(200);
+    expect((await send(child, lead.runId, 'Done.')).status).toBe(200);
+    const modes = (id: string) =>
+      service.deps.db.query('SELECT mode FROM followups WHERE run_id = $1 ORDER BY position', [id]);
+    expect(await modes(sibling)).toEqual([{ mode: 'plan' }]);
+    expect(await modes(lead.runId)).toEqual([{ mode: 'plan' }, { mode: null }]);
   });
 
   test("409 for a message to an ended child if the child's continuation would exceed the limit of live children", async () => {

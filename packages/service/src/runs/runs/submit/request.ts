@@ -209,7 +209,7 @@ export async function checkRunRequest(
   const runAs = isChild ? runAsParent(principal, request) : await resolveRunAs(db, principal, request);
   if (runAs.kind === 'forbidden') return runAs;
   if (runAs.kind === 'invalid') return { kind: 'invalid', faults: [runAs.fault] };
-  const { executor } = runAs;
+  const { executor, setupSecrets: setupOnly } = runAs;
   const environment = await findEnvironment(db, { teamId, creator: executor }, runAs.config, faults);
   if ('kind' in environment) return environment;
   const checked = checkSkills({ ...request, config: runAs.config }, environment.repositories);
@@ -264,7 +264,7 @@ export async function checkRunRequest(
   faults.push(...faultsOfReferences(config.secrets ?? []));
   const { mcp_servers = {} } = config;
   const ofServers = secretsOfServers(mcp_servers);
-  const names = { ofRun: config.secrets ?? [], ofEnvironment: environment.secrets, ofServers };
+  const names = { ofRun: config.secrets ?? [], ofEnvironment: environment.secrets, ofServers, setupOnly };
   const granted = await rightsOfRequest(
     { db, vault },
     { teamId, executor, contents, guestOf: environment.guestOf, servers: mcp_servers, within },

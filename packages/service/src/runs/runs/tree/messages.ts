@@ -19,6 +19,7 @@ import { isUuid } from '../../../platform/store/database/uuid.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import { withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
+import { isPlanning } from '../../executions/plan-mode.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { acceptFollowup } from '../follow-ups/accept.ts';
@@ -139,7 +140,14 @@ export async function sendMessage(
     withoutSecrets(deps, session, message.message),
     randomBytes(6).toString('hex'),
   );
-  const delivery = await acceptFollowup(tx, to.id, { message: text, from: { kind: 'run', uid: from.id, authors } });
+  // A turn that changes nothing asks other runs only for turns that change nothing. An ancestor keeps its mode, because this run works for
+  // it, and does not direct it.
+  const onlyPlans = !from.ancestor_ids.includes(to.id) && (await isPlanning(tx, session.executionId));
+  const delivery = await acceptFollowup(tx, to.id, {
+    message: text,
+    ...(onlyPlans ? { mode: 'plan' } : {}),
+    from: { kind: 'run', uid: from.id, authors },
+  });
   switch (delivery.kind) {
     case 'joined':
     case 'resumed':

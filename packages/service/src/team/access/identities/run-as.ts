@@ -46,6 +46,8 @@ interface Runner {
   readonly config: AmbientAgentConfig;
   /** A list with the agent identity of the run; empty if the run has none. */
   readonly contents: readonly ContentRevision[];
+  /** Names of the secrets that the identity gives only to setup commands. */
+  readonly setupSecrets: readonly string[];
 }
 
 /** The executor of a run, and the configuration completed with the identity's defaults; or the reason why the request is refused. */
@@ -90,7 +92,13 @@ function withDefaults(
 export const runAsParent = (
   { creator }: { readonly creator: RunActor },
   { config = {} }: Pick<RunAgentRequest, 'config'>,
-): RunAsOutcome => ({ kind: 'ok', executor: { kind: creator.kind, uid: creator.uid }, config, contents: [] });
+): RunAsOutcome => ({
+  kind: 'ok',
+  executor: { kind: creator.kind, uid: creator.uid },
+  config,
+  contents: [],
+  setupSecrets: [],
+});
 
 /**
  * Decides which person or identity executes the run of a request. A run of an agent key always executes as the identity of the key,
@@ -134,7 +142,8 @@ export async function resolveRunAs(
       : uid === undefined
         ? { kind: creator.kind, uid: creator.uid }
         : { kind: 'service_account', uid };
-  if (uid === undefined || !identity) return { kind: 'ok', executor, config, contents: [] };
+  if (uid === undefined || !identity) return { kind: 'ok', executor, config, contents: [], setupSecrets: [] };
   const contents = [{ kind: 'agent_identity' as const, uid, revision: identity.revision }];
-  return { kind: 'ok', executor, config: withDefaults(request, identity), contents };
+  const { setup_secrets: setupSecrets = [] } = identity.config;
+  return { kind: 'ok', executor, config: withDefaults(request, identity), contents, setupSecrets };
 }
