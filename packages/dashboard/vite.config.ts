@@ -12,6 +12,12 @@ export default defineConfig({
     reportCompressedSize: false,
     manifest: true,
     rolldownOptions: {
+      // The first screen names all files, so each character of a hash counts about a hundred times.
+      output: {
+        entryFileNames: 'app/[name]-[hash:7].js',
+        chunkFileNames: 'app/[name]-[hash:7].js',
+        assetFileNames: 'app/[name]-[hash:7][extname]',
+      },
       // React's libraries mark modules for servers. This page has no server part.
       onwarn: (warning, warn) => warning.code === 'MODULE_LEVEL_DIRECTIVE' || warn(warning),
     },

@@ -50,7 +50,7 @@ describe.skipIf(noBrowser)(`the dashboard with real runs${noBrowser ? ` (skipped
       await button(/^Start run/).click();
       await page.getByRole('heading', { name: 'The agent asks to run a command' }).waitFor();
       expect(await terminal('approved-42').count()).toBe(0);
-      await button(/^Approve/).click();
+      await button(/^Approve(?! for)/).click();
       await state('SUCCEEDED').waitFor();
       await openAction('echo approved');
       await terminal('approved-42').waitFor();
@@ -60,7 +60,7 @@ describe.skipIf(noBrowser)(`the dashboard with real runs${noBrowser ? ` (skipped
         .getByRole('textbox', { name: 'Message to the agent' })
         .fill(block('cat app/readme.md; echo again-$((1+1))'));
       await button('Send message').click();
-      await button(/^Approve/).click();
+      await button(/^Approve(?! for)/).click();
       await state('SUCCEEDED').waitFor();
       await openAction('echo again');
       await terminal('again-2').waitFor();

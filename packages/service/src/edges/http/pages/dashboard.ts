@@ -31,7 +31,7 @@ const types: Readonly<Record<string, string>> = {
 };
 
 /** Names with a hash of the content, which clients cache forever. */
-const hashedName = /-[\w-]{8}\.\w+$/;
+const hashedName = /-[\w-]{7}\.\w+$/;
 
 const notBuilt = htmlPage({
   title: 'The dashboard is not built',

@@ -227,7 +227,10 @@ export async function resolveTask(
       ? {
           environment: {
             ...(row.environment_uid === null ? {} : { uid: row.environment_uid }),
-            config: { ...row.environment_config, services: servicesOf(row.environment_config) },
+            config: {
+              ...row.environment_config,
+              ...(row.environment_config.services ? { services: servicesOf(row.environment_config) } : {}),
+            },
           },
         }
       : {}),
