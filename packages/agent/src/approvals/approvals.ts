@@ -1,8 +1,8 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import type { ApprovalRule } from '@runyard/contract/runs/approval-rules';
-import { policyOfHarness } from '@runyard/contract/runs/approval-rules';
 import type { AgentRequest, ApprovalPolicy } from '@runyard/contract/runs/approvals';
+import { policyOfHarness } from '@runyard/contract/runs/compare-approvals';
 import { actionId } from '../acp/action-id.ts';
 import { newId } from '../new-id.ts';
 import type { FollowUp } from '../service/inbox.ts';

@@ -1,5 +1,6 @@
 import { isAbsolute, relative, resolve } from 'node:path';
-import { type ApprovalRule, describeRule } from '@runyard/contract/runs/approval-rules';
+import type { ApprovalRule } from '@runyard/contract/runs/approval-rules';
+import { describeRule } from '@runyard/contract/runs/compare-approvals';
 import { matchesPattern } from '@runyard/contract/wire/matches-pattern';
 import type { ApprovalRequest } from './approval-request.ts';
 

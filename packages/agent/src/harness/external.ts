@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { AgentModel, AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { builtinHarness } from '@runyard/contract/agent/harness-presets/builtin';
 import { findPreset } from '@runyard/contract/agent/harness-presets/presets';
-import { policyOfHarness } from '@runyard/contract/runs/approval-rules';
+import { policyOfHarness } from '@runyard/contract/runs/compare-approvals';
 import { asObject } from '../acp/tool-output.ts';
 import { SetupFailure } from '../setup-failure.ts';
 import type { Forwarder } from './forwarder/forwarder.ts';

@@ -1,6 +1,6 @@
 import { type IncomingMessage, request } from 'node:http';
 import { Readable } from 'node:stream';
-import { waitingHeader } from '@runyard/contract/agent/agent-protocol';
+import { waitingHeader } from '@runyard/contract/agent/headers';
 import { expect, test } from 'vitest';
 import type { ServiceConnection, ServiceRequest } from '../service/connection.ts';
 import { startGitProxy } from './git-proxy.ts';

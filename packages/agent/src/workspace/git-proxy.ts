@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { type AgentTask, waitingHeader } from '@runyard/contract/agent/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import { waitingHeader } from '@runyard/contract/agent/headers';
 import { answerInTurn } from '@runyard/system/answer-in-turn';
 import { readBody, type ServiceConnection } from '../service/connection.ts';
 

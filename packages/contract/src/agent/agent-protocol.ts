@@ -21,15 +21,6 @@ import {
 } from './agent-inbox.ts';
 import { TaskConversation, TaskPreparedWorkspace, TaskRepository, TaskWorkspace } from './task-workspace.ts';
 
-/**
- * Header with an error code. The gateway sets this header only in its own answer after several failed tries to connect to the
- * provider. The gateway removes a header with this name from the answers of providers.
- */
-export const gatewayErrorHeader = 'x-runyard-error-code';
-
-/** Header of the gateway's answer to a push that waits for the approval of a person. The same push can be sent again. */
-export const waitingHeader = 'x-runyard-approval';
-
 const ModelProtocol = z
   .enum(['anthropic', 'openai-responses', 'google', 'openai-compatible'])
   .meta({ id: 'ModelProtocol', description: 'Wire protocol of a model provider' });

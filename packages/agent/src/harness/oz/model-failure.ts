@@ -1,4 +1,4 @@
-import { gatewayErrorHeader } from '@runyard/contract/agent/agent-protocol';
+import { gatewayErrorHeader } from '@runyard/contract/agent/headers';
 import { ErrorCode } from '@runyard/contract/wire/errors';
 import { firstPart } from '@runyard/contract/wire/shorten';
 import { retryAfterMs } from '@runyard/system/backoff';

@@ -1,4 +1,4 @@
-import { waitingHeader } from '@runyard/contract/agent/agent-protocol';
+import { waitingHeader } from '@runyard/contract/agent/headers';
 import type { Repository } from '@runyard/contract/environments/repositories';
 import { maxGitRequestsAtOnce, maxPushBytes } from '@runyard/contract/limits';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';

@@ -1,5 +1,5 @@
 /** Decides whether a request of a run may be sent to a model. */
-import { gatewayErrorHeader } from '@runyard/contract/agent/agent-protocol';
+import { gatewayErrorHeader } from '@runyard/contract/agent/headers';
 import type { ErrorCode } from '@runyard/contract/wire/errors';
 import type { ModelTarget } from '../../../team/models/models.ts';
 import type { RunTokenHolder } from '../../../team/usage/model-usage.ts';

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { gatewayErrorHeader } from '@runyard/contract/agent/agent-protocol';
+import { gatewayErrorHeader } from '@runyard/contract/agent/headers';
 import type { ProviderTool } from '@runyard/contract/environments/provider-tool-names';
 import type { ModelTarget } from '../../../team/models/models.ts';
 import { endpointOf, type ProviderName, providerKinds } from '../../../team/models/providers.ts';

@@ -1,6 +1,6 @@
 /** Detects web pages in place of answers of a model: a sign-in page, the page of a broken proxy, or an address without an API. */
 import type { IncomingMessage } from 'node:http';
-import { gatewayErrorHeader } from '@runyard/contract/agent/agent-protocol';
+import { gatewayErrorHeader } from '@runyard/contract/agent/headers';
 import { endpointOf, providerKinds } from '../../../team/models/providers.ts';
 import type { Exchange } from './exchange.ts';
 import { hasFirstByte } from './pass-on.ts';

@@ -1,6 +1,6 @@
 /** Builds the API objects (run items) that describe runs. */
 
-import { describeApprovals } from '@runyard/contract/runs/approval-rules';
+import { describeApprovals } from '@runyard/contract/runs/compare-approvals';
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { UserProfile } from '@runyard/contract/wire/profiles';

@@ -7,7 +7,7 @@ import {
   harnessTypes,
   variablesOfPreset,
 } from '@runyard/contract/agent/harness-presets/presets';
-import { policyOfHarness } from '@runyard/contract/runs/approval-rules';
+import { policyOfHarness } from '@runyard/contract/runs/compare-approvals';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { Fault } from '../../../platform/fault.ts';
 

@@ -1,5 +1,5 @@
 /** Computes the rights of a run that a request creates (docs/decisions/rights.md). */
-import { strictestApprovals } from '@runyard/contract/runs/approval-rules';
+import { strictestApprovals } from '@runyard/contract/runs/compare-approvals';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { Fault } from '../../../platform/fault.ts';

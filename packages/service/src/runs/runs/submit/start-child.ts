@@ -2,8 +2,8 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { maxRunsInTree } from '@runyard/contract/limits';
-import { strictestApprovals } from '@runyard/contract/runs/approval-rules';
 import type { ChildRunRequest } from '@runyard/contract/runs/child-runs';
+import { strictestApprovals } from '@runyard/contract/runs/compare-approvals';
 import {
   type AmbientAgentConfig,
   budgetOf,

@@ -1,6 +1,6 @@
 /** Reads the contents that runs execute, with their revisions and authors. */
 import type { ContentKind, RunContentKind } from '@runyard/contract/runs/acceptances';
-import type { Approvals } from '@runyard/contract/runs/approval-rules';
+import type { Approvals } from '@runyard/contract/runs/compare-approvals';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   defineStatement,

@@ -1,11 +1,6 @@
 import { expect, test } from 'vitest';
-import {
-  ApprovalRules,
-  type Approvals,
-  describeApprovals,
-  policyOfHarness,
-  strictestApprovals,
-} from './approval-rules.ts';
+import { ApprovalRules } from './approval-rules.ts';
+import { type Approvals, describeApprovals, policyOfHarness, strictestApprovals } from './compare-approvals.ts';
 
 const push = { push: '*' };
 const host = { host: 'api.example.com' };
