@@ -204,7 +204,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const assignFrom = async (pool: string): Promise<Assignment | null> => {
     const connection = await connectionId();
     for (;;) {
-      const slot = { connectionId: connection, workerId: 'runyard-test', workerInstance: 'one', pool, teamId: null };
+      const worker = { connectionId: connection, workerId: 'runyard-test', workerInstance: 'one' };
+      const slot = { ...worker, pool, teamId: null, holdsHosts: true };
       const assignment = await assignNext(executionDeps, slot);
       if (assignment === 'contended') continue;
       return assignment === 'nothing' ? null : assignment;

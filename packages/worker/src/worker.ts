@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Settings } from '@runyard/contract/settings/settings';
-import type { WorkerStatus } from '@runyard/contract/workers/worker-protocol';
+import { hostRulesFeature, type WorkerStatus } from '@runyard/contract/workers/worker-protocol';
 import { productVersion } from '@runyard/system/product-version';
 import type { Logger } from 'pino';
 import { adoptLeft, openBackend } from './backends/open.ts';
@@ -225,6 +225,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       onIdle: () => endWhenIdle(),
       log,
     });
+    const level = backend.describe();
     const connection = connect({
       serviceRoot,
       workerName,
@@ -239,7 +240,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
           ...token.proof(),
           slots,
           executions: [...executions.list(), ...unconfirmedEnds()],
-          sandbox: backend.describe(),
+          sandbox: { ...level, features: [...level.features, hostRulesFeature] },
           draining: executions.isDraining(),
           version: productVersion(),
           adopt_seconds: adoptSeconds,

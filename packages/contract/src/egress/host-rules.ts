@@ -46,6 +46,10 @@ const isBelow = (name: string, domain: string): boolean => name.endsWith(`.${dom
 export const covers = (rule: HostRule, host: string, port: number): boolean =>
   rule.ports.includes(port) && (rule.isWildcard ? isBelow(host, rule.host) : host === rule.host);
 
+/** Returns true if an approval rule names the connection. Unlike a rule of an allow-list, an approval rule without a port names all ports. */
+export const asksAbout = (rule: HostRule, host: string, port: number): boolean =>
+  covers(rule, host, rule.ports === defaultPorts ? 443 : port);
+
 /** Returns the rule for the hosts and ports that both rules cover; undefined if there are none. */
 export function intersectRules(one: HostRule, other: HostRule): HostRule | undefined {
   const ports = one.ports.filter((port) => other.ports.includes(port));

@@ -15,7 +15,7 @@ export const ApprovalRule = z
       'Pushes to the repositories `owner/name` that match; `*` stands for any text. The git gateway enforces it',
     ),
     host: AllowedHost.optional().describe(
-      "Connections to a host that the environment allows, in the form of the environment's `allowed_hosts`. The proxy of the sandbox enforces it",
+      "Connections to a host that the environment allows, in the form of the environment's `allowed_hosts`; a rule without a port names all ports. The proxy of the sandbox enforces it",
     ),
     tool: Pattern.optional().describe(
       'Calls of tools whose name matches; `*` stands for any text. Advice: the harness asks before such a call, if its protocol asks about the tool',

@@ -132,6 +132,12 @@ export type ServiceMessage = z.infer<typeof ServiceMessage>;
 /** Feature of workers that can run container images. */
 export const imagesFeature = 'images';
 
+/**
+ * Feature of workers that know approval rules about hosts: their proxy holds a connection until a person decides, and they refuse the run if
+ * their sandboxes reach the network without the proxy. Other workers would let all connections pass.
+ */
+export const hostRulesFeature = 'host-rules';
+
 /** Maximum number of isolation features, and of missing features, that a worker reports. */
 const maxReportedFeatures = 200;
 
@@ -140,7 +146,7 @@ export const SandboxLevel = z.object({
   backend: z.enum(['bubblewrap', 'gvisor', 'docker', 'kubernetes', 'none']),
   /**
    * Isolation features that work: `user` (own uid), `cgroup` (hard memory and process limits), `no-network` (only the relay), `images`
-   * (container images), `debian` (environments with `system`), …
+   * (container images), `debian` (environments with `system`), `host-rules` (approval rules about hosts), …
    */
   features: z.array(z.string()).max(maxReportedFeatures),
   /** Features that are missing, each with its reason. */

@@ -21,7 +21,7 @@ import { findBubblewrap } from '../sandboxes/bubblewrap/find-bubblewrap.ts';
 import { makeFolders, removeFolders, removeLeftovers } from '../sandboxes/folders.ts';
 import { isMounted, mountImage, probeImages, unmountBelow, unmountImage } from '../state/disk-image.ts';
 import { runInShell } from '../state/mount-shell.ts';
-import { sandboxPlaces } from '../state/sandbox-places.ts';
+import { sandboxPlaces, systemFolders } from '../state/sandbox-places.ts';
 import { openBudget } from './budget.ts';
 import { openKeptWorkspaces } from './kept-workspaces.ts';
 
@@ -278,7 +278,10 @@ describe.skipIf(!disks.ok)('a kept disk', () => {
         return points.filter((point) => point !== first.top && path.dirname(point) !== sandbox.top).sort();
       };
       await expect.poll(left).toEqual([sandbox.top]);
-      expect(await isMounted(sandbox.home)).toBe(await isMounted(sandbox.workspace));
+      // The last command of the worker mounts both folders, one after the other.
+      await expect
+        .poll(async () => (await isMounted(sandbox.home)) === (await isMounted(sandbox.workspace)))
+        .toBe(true);
       expect(await readdir(path.join(stateRoot, 'trash'))).toEqual([]);
       await removeFolders(stateRoot, sandbox.id);
     }
@@ -286,11 +289,19 @@ describe.skipIf(!disks.ok)('a kept disk', () => {
 
   test('is unmounted with the sandbox, and stays mounted for the next worker that adopts the sandbox', async () => {
     const kept = await openKept();
-    await kept.keep('name', (await makeSandbox(true, { file: 'kept' })).id);
-    const second = await makeSandbox(true);
+    const withDebian = async (files?: Readonly<Record<string, string>>) => {
+      const sandbox = await makeSandbox(true, files);
+      for (const name of systemFolders) await mkdir(path.join(sandbox.system, name), { recursive: true });
+      return sandbox;
+    };
+    const first = await withDebian({ file: 'kept' });
+    for (const name of systemFolders) await writeFile(path.join(first.system, name, 'file'), name);
+    await kept.keep('name', first.id);
+    const second = await withDebian();
     await kept.use('name', second.id);
     await removeLeftovers(stateRoot, new Set([second.id]));
     expect(await textOf(second)).toBe('kept');
+    for (const name of systemFolders) expect(await readFile(path.join(second.system, name, 'file'), 'utf8')).toBe(name);
     await removeLeftovers(stateRoot);
     expect(await readFile('/proc/self/mountinfo', 'utf8')).not.toContain(stateRoot);
   });

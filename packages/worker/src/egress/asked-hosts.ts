@@ -1,6 +1,6 @@
 import type { DeniedReason } from '@runyard/contract/egress/denied-reasons';
 import type { Host } from '@runyard/contract/egress/host-name';
-import { covers, readHostRule } from '@runyard/contract/egress/host-rules';
+import { asksAbout, readHostRule } from '@runyard/contract/egress/host-rules';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 
 /** Hosts to which a sandbox connects only after a person has approved the connection. */
@@ -27,7 +27,7 @@ export function askAboutHosts({ hosts, serviceRoot, runToken }: AskedHosts): Ask
   const rules = hosts.map(readHostRule);
   return async ({ host }, port, signal) => {
     // A rule that this version cannot read may name any host.
-    if (!rules.some((rule) => rule === undefined || covers(rule, host, port))) return undefined;
+    if (!rules.some((rule) => rule === undefined || asksAbout(rule, host, port))) return undefined;
     try {
       const answer = await fetch(`${serviceRoot}/api/v1/harness-support/connections`, {
         method: 'POST',

@@ -19,7 +19,7 @@ beforeAll(async () => {
   for (const each of [service, server]) await once(each.listen(0, '127.0.0.1'), 'listening');
   const serviceRoot = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
   proxy = await startTestProxy(server, {
-    hosts: ['free.example', '*.asked.example', 'asked.example:8080', publicAddress],
+    hosts: ['free.example', '*.asked.example', 'api.asked.example:9000', 'asked.example:8080', publicAddress],
     asked: { hosts: ['*.asked.example', 'asked.example:8080'], serviceRoot, runToken: 'ryr_1' },
   });
   for (const name of ['free.example', 'api.asked.example', 'asked.example']) proxy.names[`${name}.`] = [publicAddress];
@@ -42,6 +42,7 @@ test.each([
   ['a name in another case', 'API.asked.EXAMPLE', 'api.asked.example', 80],
   ['a name with a final dot', 'api.asked.example.', 'api.asked.example', 80],
   ['another port', 'asked.example:8080', 'asked.example', 8080],
+  ['any port of a rule without a port', 'api.asked.example:9000', 'api.asked.example', 9000],
 ])('asks the service before each connection to an asked host: %s', async (_name, written, host, port) => {
   for (let time = 0; time < 2; time++) expect(await get(written)).toContain('reached');
   const question = { path: '/api/v1/harness-support/connections', key: 'Bearer ryr_1', host, port };

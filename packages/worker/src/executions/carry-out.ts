@@ -56,7 +56,7 @@ export async function carryOut(
   if (!launch.ok) return failureMessage(name, new Error(launch.problem));
   const hosts = assignment.allowed_hosts ?? [];
   const asked = askedHostsOf(assignment.task.agent_config_snapshot);
-  if (asked.length > 0 && hosts.length > 0 && !isIsolated(backend)) return failureMessage(name, cannotHold(backend));
+  if (asked.length > 0 && !isIsolated(backend)) return failureMessage(name, cannotHold(backend));
   const egress =
     hosts.length === 0
       ? undefined

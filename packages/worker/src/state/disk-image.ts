@@ -106,7 +106,7 @@ async function setMounted(folder: string, wanted: boolean, command: readonly str
   throw error;
 }
 
-/** Unmounts everything that a killed process left mounted below the folder, except on folders in `kept` and on folders directly in them. */
+/** Unmounts everything that a killed process left mounted below the folder, except on the folders in `kept` and below them. */
 export async function unmountBelow(folder: string, kept: ReadonlySet<string> = new Set()): Promise<void> {
   const mounts = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
   // Begins with the newest mounts, because a mount ends together with the mount that contains its folder.
@@ -115,10 +115,12 @@ export async function unmountBelow(folder: string, kept: ReadonlySet<string> = n
     const point = line
       .split(' ')[4]
       ?.replace(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));
-    if (point === undefined || kept.has(point) || kept.has(path.dirname(point))) continue;
-    if (point.startsWith(`${folder}/`)) await unmount(point);
+    if (point === undefined || !isBelow(point, folder)) continue;
+    if (![...kept].some((each) => point === each || isBelow(point, each))) await unmount(point);
   }
 }
+
+const isBelow = (point: string, folder: string): boolean => point.startsWith(`${folder}/`);
 
 /** Unmounts lazily, because a sandbox that is just starting may have a copy of all mounts of the machine for a moment. */
 export async function unmount(point: string): Promise<void> {

@@ -48,6 +48,7 @@ export function makeDispatcher(
       pool: connection.teamId === null ? '' : connection.workerId,
       teamId: connection.teamId,
       runsImages: connection.runsImages,
+      holdsHosts: connection.holdsHosts,
       leastDepth: leastDepthOf(connection),
     });
     if (assignment === 'nothing') return false;
@@ -80,10 +81,15 @@ export function makeDispatcher(
       const [next] = candidates.sort((a, b) => load(a) - load(b));
       if (!next || isStopped || deps.isPaused?.()) return;
       if (!(await fill(next))) {
-        // Connections of one pool see the same queue, except for runs with an image: if one connection finds no run, the others also find
-        // none.
+        // Connections of one pool see the same queue, except for runs with an image or a rule about hosts: if one connection finds no run,
+        // the others that can do no more also find none.
         for (const connection of candidates)
-          if (isOfSamePool(connection, next) && (next.runsImages || !connection.runsImages)) done.add(connection);
+          if (
+            isOfSamePool(connection, next) &&
+            (next.runsImages || !connection.runsImages) &&
+            (next.holdsHosts || !connection.holdsHosts)
+          )
+            done.add(connection);
       }
     }
   }

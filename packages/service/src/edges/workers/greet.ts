@@ -1,7 +1,12 @@
 /** Handles the start of a worker's connection: gives it the executions that the worker still runs. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { shorten } from '@runyard/contract/wire/shorten';
-import { imagesFeature, type SandboxLevel, type WorkerHello } from '@runyard/contract/workers/worker-protocol';
+import {
+  hostRulesFeature,
+  imagesFeature,
+  type SandboxLevel,
+  type WorkerHello,
+} from '@runyard/contract/workers/worker-protocol';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { adoptExecutions, adoptOfPublicWorker, nameInstance } from '../../runs/executions/lease/adopt.ts';
 import { updateWorkerConnection } from '../../runs/executions/lease/connection-rows.ts';
@@ -70,6 +75,7 @@ export async function greet(deps: ExecutionDeps, connection: OpenConnection, { d
   connection.instanceId = instanceId;
   connection.slots = slots;
   connection.runsImages = sandbox.features.includes(imagesFeature);
+  connection.holdsHosts = sandbox.features.includes(hostRulesFeature);
   connection.draining = draining;
   const idleIds = new Set(data.executions.flatMap(({ idle, execution_id }) => (idle ? [execution_id] : [])));
   for (const { id, runId } of adopted) {

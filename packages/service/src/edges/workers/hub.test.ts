@@ -353,3 +353,12 @@ test("a worker's report about itself is stored with limited sizes", async () => 
   expect([row?.sandbox.features.length, row?.sandbox.features[59]?.length]).toEqual([50, undefined]);
   expect(JSON.stringify(row?.sandbox).length).toBeLessThan(7000);
 });
+
+test('a run whose approval rule names a host passes older workers and goes to the worker that knows such rules', async () => {
+  const older = await connect(hello(1));
+  const able = await connect(hello(1, { instance_id: 'i2', sandbox: { ...sandbox, features: ['host-rules'] } }));
+  const runId = await t.newRun({ config: { approval_rules: [{ host: 'api.example.com' }] } });
+  await expect.poll(() => able.sent).toContainEqual(expect.objectContaining({ type: 'task_assignment' }));
+  expect(able.sent.find(({ type }) => type === 'task_assignment')?.data).toMatchObject({ task_id: runId });
+  expect(older.sent.map(({ type }) => type)).not.toContain('task_assignment');
+});

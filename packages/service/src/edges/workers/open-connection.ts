@@ -32,6 +32,8 @@ export interface OpenConnection {
   slots: number;
   /** Whether the worker reports that it can run container images. */
   runsImages: boolean;
+  /** Whether the worker knows approval rules about hosts. */
+  holdsHosts: boolean;
   draining: boolean;
   /** True after the hello of our worker, or the first message of a public worker, was handled. */
   ready: boolean;
@@ -55,6 +57,7 @@ export function makeConnection(given: Pick<OpenConnection, 'id' | 'workerId' | '
     instanceId: null,
     slots: assumedSlots,
     runsImages: false,
+    holdsHosts: false,
     draining: false,
     ready: false,
     pausedUntil: 0,

@@ -1,6 +1,6 @@
 import type { ConnectionDecision } from '@runyard/contract/agent/held-connections';
 import { readAuthority } from '@runyard/contract/egress/host-name';
-import { covers, readHostRule } from '@runyard/contract/egress/host-rules';
+import { asksAbout, readHostRule } from '@runyard/contract/egress/host-rules';
 import type { ExecutionDeps } from '../executions/deps.ts';
 import { readApprovalRules, takeApprovalOfAttempt, waitForApproval } from '../executions/held-actions/held-actions.ts';
 import type { RunSession } from '../executions/run-tokens/sessions.ts';
@@ -21,7 +21,7 @@ export async function holdConnection(
   const { policy, rules } = await readApprovalRules(deps.db, session.runId);
   const isNamed = rules.some(({ host: text }) => {
     const rule = text === undefined ? undefined : readHostRule(text);
-    return rule !== undefined && covers(rule, target.host, port);
+    return rule !== undefined && asksAbout(rule, target.host, port);
   });
   if (!isNamed) return 'allowed';
   const action = {

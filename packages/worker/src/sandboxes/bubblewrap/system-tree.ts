@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { access, chmod, constants, mkdir, readdir, readFile, rename } from 'node:fs/promises';
+import { access, chmod, constants, mkdir, readdir, readFile, rename, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { makeFolder } from '../../state/make-folder.ts';
@@ -87,12 +87,12 @@ async function findOrMake({ stateRoot, program, now, report }: TreeRequest): Pro
   report({ step: 'started', image });
   const place = path.join(parent, `making-${randomBytes(4).toString('hex')}`);
   try {
-    await removeOthers(parent, 'making-');
+    for (const name of await readdir(parent)) if (name.startsWith('making-')) await removeTree(path.join(parent, name));
     // Only the worker may enter the folder while it contains programs with setuid rights. A change of owner removes these rights.
     await mkdir(place, { mode: 0o700 });
     await unpack(place, release ?? usualRelease, release === undefined ? undefined : sources?.file);
     await configure(place, program);
-    await removeOthers(parent, 'debian-');
+    await removeOldTrees(parent, now());
     await rename(path.join(place, 'tree'), tree);
     const bytes = await usedInFolders([tree], async () => [], AbortSignal.timeout(longestMs));
     report({ step: 'finished', image, durationMs: Math.round(performance.now() - began), bytes });
@@ -260,7 +260,14 @@ const exists = (file: string): Promise<boolean> =>
     () => false,
   );
 
-/** Removes the folders with this prefix: those of a killed worker, or those of an earlier month. */
-async function removeOthers(parent: string, prefix: string): Promise<void> {
-  for (const name of await readdir(parent)) if (name.startsWith(prefix)) await removeTree(path.join(parent, name));
+/**
+ * Removes the trees of earlier months. Keeps the newest one, and those that were replaced a short time ago, because sandboxes may still be
+ * copying them. `now`: Unix time in milliseconds.
+ */
+export async function removeOldTrees(parent: string, now: number): Promise<void> {
+  const names = (await readdir(parent)).filter((name) => name.startsWith('debian-'));
+  const trees = names.map((name) => path.join(parent, name));
+  const times = await Promise.all(trees.map(async (tree) => (await stat(tree)).ctimeMs));
+  const isReplaced = (time: number): boolean => times.some((other) => other > time && other < now - 2 * longestMs);
+  for (const [index, tree] of trees.entries()) if (isReplaced(times[index] ?? now)) await removeTree(tree);
 }

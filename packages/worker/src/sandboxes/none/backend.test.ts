@@ -17,7 +17,7 @@ test('the worker reports that its agents run unprotected', async () => {
   const { sandbox } = await it.service.waitFor('worker_hello');
   expect(sandbox).toMatchObject({
     backend: 'none',
-    features: [],
+    features: ['host-rules'],
     missing: [{ reason: expect.stringContaining('unprotected') }],
   });
 });
@@ -30,6 +30,25 @@ test('the agent runs in a separate folder and does not get the environment of th
   expect(message).not.toMatch(/RUNYARD_API_KEY|VITEST/);
   await until(async () => (await readdir(path.join(it.worker.stateRoot, 's'))).length === 0);
 });
+
+test.each([
+  ['without an allow-list', {}],
+  ['with an allow-list', { allowed_hosts: ['api.example'] }],
+])(
+  'a run %s whose approval rule names a host is refused, because its programs reach the network',
+  async (kind, more) => {
+    const message = fakeAssignment(kind, ['--fixture', 'exit', '0']);
+    const { task } = message.data;
+    const snapshot = { ...task.agent_config_snapshot, approval_rules: [{ host: 'api.example' }] };
+    const data = { ...message.data, ...more, task: { ...task, agent_config_snapshot: snapshot } };
+    it.service.send({ ...message, data });
+    const failed = await it.service.waitFor('task_failed', (end) => end.execution_id === kind);
+    expect(failed).toMatchObject({
+      failure: { reason: 'unsupported' },
+      message: expect.stringMatching(/approval rule of the run names a host.*\(none\)/),
+    });
+  },
+);
 
 test('processes that an agent left running are ended, also in other sessions', async () => {
   const mark = `4714.${process.pid}`;

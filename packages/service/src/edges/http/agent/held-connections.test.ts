@@ -75,4 +75,6 @@ test('hosts that no rule names need no approval, and the policy auto-deny denies
   expect(await asking.connect('example.com')).toEqual({ decision: 'allowed' });
   const denying = await openRun({ approval_policy: 'auto-deny' });
   expect(await denying.connect('API.example.com')).toEqual({ decision: 'denied' });
+  expect(await denying.connect('api.example.com', 9000)).toEqual({ decision: 'denied' });
+  expect(await denying.connect('a.pay.example.com', 9000)).toEqual({ decision: 'allowed' });
 });

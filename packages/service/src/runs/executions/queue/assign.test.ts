@@ -105,6 +105,14 @@ test('a run is not assigned during its pause, to another pool, or while an older
   expect([await next(), await next()].sort()).toEqual([paused, retried].sort());
 });
 
+test('a run whose approval rule names a host is assigned only to a worker that knows such rules', async () => {
+  const config = { approval_policy: 'ask' as const, approval_rules: [{ push: '*' }, { host: 'api.example.com' }] };
+  const asking = await fixture.newRun({ config });
+  const plain = await fixture.newRun({ config: { ...config, approval_rules: [{ push: '*' }] } });
+  expect([await next(), await next()]).toEqual([plain, 'nothing']);
+  expect(await assignNext(fixture.deps, { ...slot, holdsHosts: true })).toMatchObject({ runId: asking });
+});
+
 test('a run with an image is assigned only to a worker that can run images, with the image that was set when the run was created', async () => {
   await change(
     `INSERT INTO environments (uid, team_id, config, creator_kind, creator_uid) VALUES ('boxesBoxesBoxesBoxes22', $1, '{"docker_image": "box:1"}', 'user', 'u')`,

@@ -17,7 +17,7 @@ import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { runChannel } from '../notices.ts';
 import { slotPhases } from '../transitions/transition.ts';
-import { hasKey, holdsSlot, leastDepthSql } from './may-take.ts';
+import { asksAboutHosts, hasKey, holdsSlot, leastDepthSql } from './may-take.ts';
 import { poolLabel } from './measure.ts';
 
 /** Describes the connection of a worker that has a free slot. */
@@ -31,6 +31,8 @@ export interface FreeSlot {
   readonly teamId: string | null;
   /** Whether the worker can run container images; absent: it cannot. */
   readonly runsImages?: boolean;
+  /** Whether the worker knows approval rules about hosts; absent: it does not. */
+  readonly holdsHosts?: boolean;
   /** Least depth of a run that the worker may get now, from `leastDepth`; absent: the worker may get any run. */
   readonly leastDepth?: number;
 }
@@ -63,13 +65,14 @@ export interface Assignment {
 }
 
 /**
- * SQL: the worker's connection may get the execution `e` now. The execution is queued in the pool, the worker can run its image, and a run
- * of this depth may start on the worker. The pause before a retry is over, and every older execution of the run has ended. Without `OFFSET
+ * SQL: the worker's connection may get the execution `e` now. The execution is queued in the pool, the worker can run its image and
+ * hold the hosts of its approval rules, and a run of this depth may start on the worker. The pause before a retry is over, and every older execution of the run has ended. Without `OFFSET
  * 0`, the planner would evaluate the last condition for all queued executions at once.
  */
 const mayGo = (e: string): string => `
   ${e}.phase = 'queued' AND ${e}.pool = $1 AND ${e}.available_at <= clock_timestamp() AND NOT ${e}.waits_for_place AND ($9::boolean OR ${e}.image IS NULL)
   AND ${e}.depth >= $10::int
+  AND ($11::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = ${e}.run_id AND ${asksAboutHosts('a')} OFFSET 0))
   AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = ${e}.run_id AND o.number < ${e}.number AND o.phase <> 'ended' OFFSET 0)`;
 
 /** SQL: the team may start a sandbox for a run of this depth, in addition to the team's sandboxes that work or wait for other runs. */
@@ -181,6 +184,7 @@ export async function assignNext(deps: ExecutionDeps, slot: FreeSlot): Promise<A
     deps.timing.claimTimeoutSeconds,
     slot.runsImages === true,
     slot.leastDepth ?? 0,
+    slot.holdsHosts === true,
   ]);
   if (!row) return 'nothing';
   if (row.id === null) return 'contended';

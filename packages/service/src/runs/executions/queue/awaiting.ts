@@ -3,12 +3,12 @@
  * slot.
  */
 
-import { imagesFeature } from '@runyard/contract/workers/worker-protocol';
+import { hostRulesFeature, imagesFeature } from '@runyard/contract/workers/worker-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
 import { queueChannel, runChannel } from '../notices.ts';
 import { workingPhases } from '../transitions/transition.ts';
-import { servesPool } from './may-take.ts';
+import { asksAboutHosts, servesPool } from './may-take.ts';
 
 /** Names an attempt of an execution. */
 interface AttemptKey {
@@ -26,7 +26,8 @@ const canUseSlot = (runIds: string): string => `EXISTS (
   SELECT FROM runs r JOIN executions o ON o.id = r.current_execution_id WHERE r.id = ANY(${runIds}::uuid[]) AND o.phase <> 'ended'
     AND (o.phase <> 'queued' OR EXISTS (
       SELECT FROM worker_connections c WHERE ${servesPool('c', 'o.pool', 'o.team_id')} AND NOT c.draining
-        AND (o.image IS NULL OR c.sandbox IS NULL OR c.sandbox->'features' ? '${imagesFeature}'))))`;
+        AND (o.image IS NULL OR c.sandbox IS NULL OR c.sandbox->'features' ? '${imagesFeature}')
+        AND (NOT ${asksAboutHosts('r')} OR c.sandbox->'features' ? '${hostRulesFeature}'))))`;
 
 /**
  * Marks the execution as waiting. Notifies the dispatcher only if the execution was not marked before, because only then a slot becomes

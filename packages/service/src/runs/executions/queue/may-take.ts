@@ -48,3 +48,6 @@ export const leastDepth = (live: number, slots: number): number =>
 /** SQL: the result of `leastDepth` for the values of two SQL expressions. */
 export const leastDepthSql = (live: string, slots: string): string =>
   `greatest(0, ${live} / greatest(1, ${slots}) - 1)`;
+
+/** SQL: an approval rule of the run `r` names a host. Only workers with the feature `host-rules` may get such a run. */
+export const asksAboutHosts = (r: string): string => `${r}.config @? '$.approval_rules[*].host'`;

@@ -40,6 +40,14 @@ test('the sentence about a waiting run names the image that no connected worker 
   expect(await waitOf(runId)).toBe('The run waits for a worker to take it.');
 });
 
+test('the sentence about a waiting run says that no connected worker knows approval rules about hosts', async () => {
+  await fixture.newConnection();
+  const runId = await fixture.newRun({ config: { approval_rules: [{ host: 'api.example.com' }] } });
+  expect(await waitOf(runId)).toMatch(/approval_rules name a host, and no connected worker can hold/);
+  await change(`UPDATE worker_connections SET sandbox = '{"features": ["host-rules"]}'`);
+  expect(await waitOf(runId)).toBe('The run waits for a worker to take it.');
+});
+
 test('the sentence about a waiting run says whether the slots of the worker or the limit of the team are used up', async () => {
   const connection = await fixture.newConnection();
   await change('UPDATE worker_connections SET slots = 1');

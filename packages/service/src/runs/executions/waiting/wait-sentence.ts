@@ -31,6 +31,10 @@ export interface WaitFacts {
   readonly image_workers: number;
   /** Number of `workers` that do not report how they run agents. An example is oz-agent-worker. */
   readonly public_workers: number;
+  /** Whether an approval rule of the run names a host. */
+  readonly asks_hosts: boolean;
+  /** Number of `workers` that know approval rules about hosts. */
+  readonly host_workers: number;
   /** Slots of `workers`. */
   readonly slots: number;
   readonly slots_taken: number;
@@ -89,6 +93,8 @@ function queueSentence(facts: WaitFacts): string {
   }
   if (facts.image !== null && facts.image_workers + facts.public_workers === 0)
     return `The run waits: no connected worker can run container images, and its environment has the docker_image ${facts.image}. Start a worker with RUNYARD_SANDBOX=docker, or create the run with another environment.`;
+  if (facts.asks_hosts && facts.host_workers === 0)
+    return 'The run waits: its approval_rules name a host, and no connected worker can hold connections for an approval. Start a worker of this version with bin/runyard worker, or create the run without this rule.';
   if (facts.team_taken >= team_limit)
     return `The run waits: the team's limit is reached (${team_limit} ${team_limit === 1 ? 'run' : 'runs'} at once).`;
   if (facts.slots_taken >= slots)
