@@ -92,16 +92,6 @@ export const EnvironmentRepository = Repository.extend(cloneMembers).meta({
 });
 export type EnvironmentRepository = z.infer<typeof EnvironmentRepository>;
 
-const commitId = /^[0-9a-f]{40}$/;
-
-/**
- * Returns the branches that are protected if an environment does not list protected branches: the default branch, and the refs that its
- * repositories check out, except ids of commits. The setup of later runs executes the files of these refs.
- */
-export const usualProtectedBranches = (repositories: readonly { readonly ref?: string | undefined }[]): string[] => [
-  ...new Set(['HEAD', ...repositories.flatMap(({ ref }) => (ref === undefined || commitId.test(ref) ? [] : [ref]))]),
-];
-
 /** A repository in a request: by owner and name, or by the address of its page or clone on the code host. */
 export const NamedRepository = EnvironmentRepository.partial({ owner: true, repo: true })
   .extend({

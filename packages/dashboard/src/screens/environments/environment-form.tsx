@@ -1,7 +1,7 @@
 import { networkPresetNames } from '@runyard/contract/egress/presets';
 import type { CreateEnvironmentRequest, Environment } from '@runyard/contract/environments/environments';
+import { usualProtectedBranches } from '@runyard/contract/environments/protected-branches';
 import { meaningOf, providerTools } from '@runyard/contract/environments/provider-tool-names';
-import { usualProtectedBranches } from '@runyard/contract/environments/repositories';
 import type { EnvironmentService } from '@runyard/contract/environments/services';
 import type { SecretReference } from '@runyard/contract/secrets/secrets';
 import { useQueryClient } from '@tanstack/react-query';

@@ -1,4 +1,4 @@
-import { usualProtectedBranches } from '@runyard/contract/environments/repositories';
+import { usualProtectedBranches } from '@runyard/contract/environments/protected-branches';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';

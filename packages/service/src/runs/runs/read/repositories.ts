@@ -1,8 +1,5 @@
-import {
-  type EnvironmentRepository,
-  type Repository,
-  usualProtectedBranches,
-} from '@runyard/contract/environments/repositories';
+import { usualProtectedBranches } from '@runyard/contract/environments/protected-branches';
+import type { EnvironmentRepository, Repository } from '@runyard/contract/environments/repositories';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, json, nullable } from '../../../platform/store/database/statement.ts';
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
