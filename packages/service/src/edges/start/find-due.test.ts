@@ -183,14 +183,6 @@ const cases: readonly (readonly [what: string, prepare: () => Prepare, due: read
     () => `UPDATE runs SET cascade_at = now() WHERE id = '${runId}'`,
     ['the reconciler'],
   ],
-  [
-    'a child run that waits for a place',
-    () => async (tx) => {
-      await tx.query(setExecution(`phase = 'queued', waits_for_place = true`));
-      await tx.query('UPDATE runs SET parent_run_id = id WHERE id = $1', [runId]);
-    },
-    ['places of child runs'],
-  ],
   ['a transcript in rows', () => setExecution(`phase = 'ended', transcript_bytes = 1`), ['composing transcripts']],
   [
     'a run without its words',
