@@ -7,8 +7,8 @@ import { answerInTurn } from './answer-in-turn.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-async function listen(handler: Handler): Promise<{ server: Server; open: () => Socket }> {
-  const server = createServer(handler);
+async function listen(handler: Handler | Server): Promise<{ server: Server; open: () => Socket }> {
+  const server = typeof handler === 'function' ? createServer(handler) : handler;
   answerInTurn(server);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -184,6 +184,30 @@ test('gives the bytes after an upgrade to its listener', async () => {
   await expect.poll(() => received.join('')).toBe('one');
   socket.write('two');
   await expect.poll(() => received.join('')).toBe('onetwo');
+});
+
+test('gives the bytes of a tunnel to no parser, even if the listener for CONNECT was added first', async () => {
+  const server = createServer((request, response) => void response.end(request.url));
+  server.on('connect', (_request, socket: Socket) => {
+    socket.write('HTTP/1.1 200 OK\r\n\r\n');
+    socket.pipe(socket);
+  });
+  const { open } = await listen(server);
+  const tunnel = open();
+  const echoed = text(tunnel);
+  tunnel.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+  await once(tunnel, 'readable');
+  // Node gives the parser of the tunnel to the next connections.
+  const others = Array.from({ length: 3 }, open);
+  for (const other of others) {
+    other.write('GET /own HTTP/1.1\r\n');
+    await once(other, 'connect');
+  }
+  const answers = others.map((other) => text(other));
+  tunnel.end('X-Of-Tunnel: 1\r\n\r\n\0');
+  expect(await echoed).toContain('X-Of-Tunnel: 1\r\n\r\n\0');
+  for (const other of others) other.write('Host: a\r\nConnection: close\r\n\r\n');
+  for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^HTTP\/1.1 200 OK[^]*\/own$/);
 });
 
 test('answers the requests in a tunnel that ends in the server itself', async () => {

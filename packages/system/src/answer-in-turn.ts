@@ -41,12 +41,13 @@ export function answerInTurn(server: Server): void {
     gates.get(request.socket)?.begin(request, response),
   );
   const leave = (_request: IncomingMessage, socket: Duplex): void => gates.get(socket)?.leave();
-  // Without a listener, Node closes the connection of CONNECT and handles a request with the header Upgrade like other requests. So wait for
-  // the listener of others.
+  // Without a listener, Node closes the connection of CONNECT and handles a request with the header Upgrade like other requests. So follow
+  // the listeners of others: those that are there, and those that come.
   const waiting = new Set<string | symbol>(['connect', 'upgrade']);
   const onListener = (event: string | symbol): void => {
     if (waiting.delete(event)) server.prependListener(String(event), leave);
   };
+  for (const event of waiting) if (server.listenerCount(event) > 0) onListener(event);
   server.on('newListener', onListener);
 }
 
