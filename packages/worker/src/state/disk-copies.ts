@@ -56,9 +56,10 @@ export async function useDiskCopy(copy: string, to: SandboxPlaces, place: string
       if ((await lstat(path.join(folder, name)).catch(() => undefined))?.isDirectory() !== true)
         throw new DamagedCopy(`it has no ${name}`);
     await command(['chown', '-hR', `${uid}:${uid}`, '--', ...names.map((name) => path.join(folder, name))]);
-    // The mounts also appear in the running sandbox (mount_namespaces(7), "Shared subtrees"). One command makes all of them, so that a
-    // sandbox whose worker is killed does not get a part of them later.
-    const script = 'from=$1; to=$2; shift 2; for name; do mount -n --bind -- "$from/$name" "$to/$name" || exit 1; done';
+    // The mounts also appear in the running sandbox (mount_namespaces(7), "Shared subtrees"). One command makes all of them or none:
+    // it finishes even if this process is killed, and the next worker may unmount `folder` in the middle.
+    const undo = 'for name; do umount -n -l -- "$to/$name"; done; exit 1';
+    const script = `from=$1; to=$2; shift 2; for name; do mount -n --bind -- "$from/$name" "$to/$name" || { ${undo}; }; done`;
     await command(['sh', '-c', script, 'bind', folder, to.top, ...names]);
   } catch (error) {
     for (const name of names) if (await isMounted(path.join(to.top, name))) await unmount(path.join(to.top, name));
