@@ -276,6 +276,12 @@ export const metricsTable = {
       },
     },
   },
+  runyard_identity_provider_checks_total: {
+    kind: 'counter',
+    unit: '{check}',
+    description: 'Checks whether people can sign in with an identity provider; one a minute for each provider.',
+    labels: { result: { description: 'Outcome', values: ['done', 'failed'] } },
+  },
   runyard_blob_operations_total: {
     kind: 'counter',
     unit: '{operation}',

@@ -13,6 +13,7 @@ import { takeBackDays } from './people/members.ts';
 import { accessSearches } from './search.ts';
 import { confirmPeople, sealedRefreshTokens } from './sign-on/refresh.ts';
 import type { SignOnDeps } from './sign-on/sign-in.ts';
+import { watchProviders } from './sign-on/watch-providers.ts';
 import { auditRoutes, invitationRoutes, teamRoutes } from './team-routes.ts';
 import { workerPoolRoutes } from './worker-pool-routes.ts';
 
@@ -32,6 +33,7 @@ export function accessDomain(
   agentsOfFactory: ListAgentsOfFactory,
   findWaiting: FindWaiting,
 ): Domain {
+  const watch = watchProviders(deps.signOn.providers, deps.log);
   return {
     name: 'access',
     routes: () => [
@@ -51,12 +53,15 @@ export function accessDomain(
       );
       if (unknown.length > 0) log.warn({ teams: unknown }, 'RUNYARD_OIDC_FILE names teams that do not exist');
       // Do not wait: the service works while a provider is away.
-      for (const { id, check } of signOn.providers)
-        void check().then((reason) => {
-          if (reason !== null) log.warn({ provider: id, reason }, 'people cannot sign in with an identity provider');
-        });
+      void watch.ask();
     },
-    loops: async () => [confirmPeople(deps)],
+    readiness: { degraded: watch.degraded },
+    loops: async () => [
+      confirmPeople(deps),
+      ...(deps.signOn.providers.length > 0
+        ? [{ name: 'asking the identity providers', everyMs: 60_000, work: watch.ask }]
+        : []),
+    ],
     sealAgain: () => sealAgain(deps.db, deps.vault, sealedRefreshTokens),
     retention: {
       rows: [

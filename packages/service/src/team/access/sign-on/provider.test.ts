@@ -60,9 +60,13 @@ test('an issuer for all tenants is reported with the advice to name the tenant',
   expect(await provider.check()).toMatch(/write the id of the tenant/);
 });
 
-test('a provider whose metadata are correct has no fault', async () => {
-  const { provider } = await publish((issuer) => ({ issuer }));
-  expect(await provider.check()).toBeNull();
+test('each check asks the provider, and a failed one changes nothing for sign-ins with the metadata of before', async () => {
+  let isAway = false;
+  const given = await publish((issuer) => (isAway ? {} : { issuer }));
+  expect(await given.provider.check()).toBeNull();
+  isAway = true;
+  expect(await given.provider.check()).not.toBeNull();
+  expect(await scopeOf(given)).toContain('openid');
 });
 
 test('the usual scopes are sent only as far as the provider publishes them, and scopes of the file always', async () => {

@@ -48,7 +48,7 @@ export interface Provider {
     checks: Checks,
     redirectUri: string,
   ): Promise<{ readonly kind: 'url'; readonly url: string } | Failure>;
-  /** Reads the metadata that the provider publishes. Returns the reason if people cannot sign in with them; null if they can. */
+  /** Reads the metadata that the provider publishes now. Returns the reason if people cannot sign in with them; null if they can. */
   check(): Promise<string | null>;
   /** Requests the person's data with a code. The code is in the query of the address to which the provider has sent the browser back. */
   exchange(redirectUri: string, query: string, checks: Checks): Promise<Answer>;
@@ -203,7 +203,9 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Pick
     },
     check: async () => {
       try {
-        const { authorization_endpoint: address = '' } = await metadata();
+        const found = await discover();
+        known = { at: performance.now(), metadata: Promise.resolve(found) };
+        const { authorization_endpoint: address = '' } = found;
         return isSafeUrl(address) ? null : 'it publishes no authorization_endpoint with TLS';
       } catch (error) {
         return failureOf(library, error).reason;
