@@ -108,6 +108,24 @@ describe.skipIf(noBrowser)(`schedules in the dashboard${noBrowser ? ` (skipped: 
     await expect.poll(() => times.getByText(/09:17 GMT\+5:30/).count()).toBe(5);
     expect(await times.getByText(/ here$/).count()).toBe(5);
     await browser().picture('schedule');
+    // The first answer of the audit log is from before the pause, and arrives after it.
+    const [isRead, isPaused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await page.route(
+      /subject_uid=/,
+      async (route) => {
+        const response = await route.fetch();
+        isRead.resolve();
+        await isPaused.promise;
+        await page.waitForTimeout(300);
+        await route.fulfill({ response }).catch(() => {});
+      },
+      { times: 1 },
+    );
+    await page.route(new RegExp(`schedules/${id}/pause`), async (route) => {
+      await isRead.promise;
+      await route.fulfill({ response: await route.fetch() });
+      isPaused.resolve();
+    });
     await button('Pause').click();
     await page.getByText(/^None: .+ paused it on \d/).waitFor();
     await button(/^Edit/).click();

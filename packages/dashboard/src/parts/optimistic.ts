@@ -42,7 +42,11 @@ export function useOptimistic() {
       if (isUndo) showToast(`Not undone: ${failureOf(failure).detail}`);
       else setError(failure);
     }
-    for (const key of [queryKey, ...alsoReads]) await queries.invalidateQueries({ queryKey: key });
+    for (const key of [queryKey, ...alsoReads]) {
+      // Without this, a first answer that is on its way would count as the new one.
+      await queries.cancelQueries({ queryKey: key });
+      await queries.invalidateQueries({ queryKey: key });
+    }
   };
   return { error, change };
 }
