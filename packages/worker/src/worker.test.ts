@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -50,6 +50,25 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
       data: { worker_id: 'runyard-test', slots: 3, executions: [], draining: false },
     });
     expect((await it.service.waitFor('worker_hello')).sandbox.features).toContain('no-network');
+  });
+
+  test('takes no runs while it cannot make sandboxes, says why, and takes runs again by itself', async () => {
+    const sandboxes = path.join(it.worker.stateRoot, 's');
+    await rename(sandboxes, `${sandboxes}-away`);
+    await writeFile(sandboxes, '');
+    expect((await failed(assign())).failure?.phase).toBe('prepare');
+    const { problem } = await it.service.waitFor('worker_status', (data) => data.problem !== undefined);
+    expect(problem).toMatch(/^a test sandbox could not be made: /);
+    const refused = assign();
+    const rejected = await it.service.waitFor('task_rejected', (data) => data.execution_id === refused);
+    expect(rejected.reason).toContain(problem);
+    const before = it.service.messages.length;
+    await rm(sandboxes);
+    await rename(`${sandboxes}-away`, sandboxes);
+    await until(async () =>
+      it.service.messages.slice(before).some(({ type, data }) => type === 'worker_status' && !('problem' in data)),
+    );
+    await completed(assign('exit', '0'));
   });
 
   test('reports its version and the free disk space for its sandboxes', async () => {

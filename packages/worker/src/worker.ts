@@ -1,10 +1,10 @@
-import { statfs } from 'node:fs/promises';
+import { randomUUIDv7 } from 'node:crypto';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Settings } from '@runyard/contract/settings/settings';
-import { hostRulesFeature, type WorkerStatus } from '@runyard/contract/workers/worker-protocol';
+import { hostRulesFeature } from '@runyard/contract/workers/worker-protocol';
 import { productVersion } from '@runyard/system/product-version';
 import type { Logger } from 'pino';
 import { adoptLeft, openBackend } from './backends/open.ts';
@@ -19,6 +19,7 @@ import { openInstanceToken } from './connection/instance-token.ts';
 import { createOutbox } from './connection/outbox.ts';
 import { makeEgress } from './egress/egress.ts';
 import { createExecutions } from './executions/executions.ts';
+import { watchHealth } from './health.ts';
 import { folderCopies } from './sandboxes/bubblewrap/copy-folders.ts';
 import { sandboxLimits } from './sandboxes/limits.ts';
 import { supervisorLabel } from './sandboxes/markers.ts';
@@ -37,6 +38,8 @@ const lastWordsMs = 5000;
 const lastWordsStoppingMs = 1500;
 /** A worker that leaves its sandboxes to the next worker waits at most this long until sandboxes that are being made have started. */
 const settleMs = 5000;
+/** Longest time to make a test sandbox. A sandbox of another backend than bubblewrap may need an image or a machine first. */
+const testMs = 120_000;
 
 export interface WorkerContext {
   readonly log: Logger;
@@ -104,14 +107,6 @@ async function waitForDataFolder(dataDir: string, { log, lockPatienceMs = 0 }: W
     lock = await lockDataFolder(dataDir);
   }
   return lock;
-}
-
-/** Returns the free space of the file system with the folder. Returns undefined if the space cannot be read. */
-async function statusOf(folder: string): Promise<WorkerStatus | undefined> {
-  const found = await statfs(folder).catch(() => undefined);
-  if (found === undefined) return undefined;
-  const { bavail, blocks, bsize } = found;
-  return { type: 'worker_status', data: { disk: { free_bytes: bavail * bsize, total_bytes: blocks * bsize } } };
 }
 
 /** Opens and serves the cache, which contains data that runs leave to later runs. */
@@ -213,8 +208,23 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
           forget(data.execution_id);
       endWhenIdle();
     });
+    const health = await watchHealth({
+      folder: state.folder,
+      trySandbox: async () => {
+        const ids = { executionId: randomUUIDv7(), taskId: randomUUIDv7() };
+        const tested = await backend.create(
+          { ...ids, limits, isLimited: true, files: [] },
+          AbortSignal.timeout(testMs),
+        );
+        await tested.dispose();
+        forget(ids.executionId);
+      },
+      onChange: () => connection.sayStatus(),
+      log,
+    });
     const executions = createExecutions({
       backend,
+      health,
       slots,
       serviceRoot: backend.agentServiceRoot ?? serviceRoot,
       workerName,
@@ -246,7 +256,10 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
           adopt_seconds: adoptSeconds,
         },
       }),
-      status: () => statusOf(state.folder),
+      status: () => {
+        const [disk, problem] = [health.disk(), health.problem()];
+        return disk && { type: 'worker_status', data: { disk, ...(problem === undefined ? {} : { problem }) } };
+      },
       onToken: token.keep,
       onMessage: (message) => executions.handle(message),
       onRefused: () => void end(2),
@@ -270,6 +283,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     const end = (exitCode: 0 | 2): Promise<void> => {
       ending ??= (async () => {
         executions.drain();
+        health.close();
         await connection.close();
         stopTelling?.();
         await backend.close();

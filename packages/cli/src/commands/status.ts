@@ -57,6 +57,7 @@ function describeConnection({
   version,
   disk,
   draining,
+  problem,
 }: WorkerConnection): string {
   return [
     backend === 'none' ? 'no isolation' : backend,
@@ -65,6 +66,7 @@ function describeConnection({
     ...(disk ? [`${(disk.free_bytes / 1024 ** 3).toFixed(1)} GB of disk free`] : []),
     ...(version === undefined ? [] : [`version ${version}`]),
     ...(draining ? ['draining'] : []),
+    ...(problem === undefined ? [] : [`takes no runs: ${problem}`]),
   ].join(', ');
 }
 

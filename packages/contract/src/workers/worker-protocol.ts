@@ -207,13 +207,15 @@ export const WorkerHello = z.object({
 export type WorkerHello = z.infer<typeof WorkerHello>;
 
 /**
- * Only Runyard's workers: the disk of the worker's sandboxes. Sent after the hello and once a minute; an older service
- * ignores it.
+ * Only Runyard's workers: the disk of the worker's sandboxes, and whether new sandboxes can work. Sent after the hello, once a minute and
+ * when `problem` changes; an older service ignores it.
  */
 export const WorkerStatus = z.object({
   type: z.literal('worker_status'),
   data: z.object({
     disk: z.object({ free_bytes: z.int().min(0), total_bytes: z.int().min(0) }),
+    /** Why the worker takes no new runs. Absent: it takes runs. */
+    problem: z.string().max(2000).optional(),
   }),
 });
 export type WorkerStatus = z.infer<typeof WorkerStatus>;

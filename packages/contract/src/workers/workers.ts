@@ -42,6 +42,12 @@ export const WorkerConnection = z
       'Disk of its sandboxes, as of about a minute ago; absent: the worker does not report it',
     ),
     draining: z.boolean().describe('True: it takes no new runs, and ends with its last one'),
+    problem: z
+      .string()
+      .optional()
+      .describe(
+        'Why it takes no new runs, such as a full disk; absent: it has no problem. It takes runs again when the problem is over',
+      ),
     connected_at: Timestamp.describe('When it connected, RFC 3339 in UTC'),
     last_seen_at: Timestamp.describe('When it last gave a sign of life, RFC 3339 in UTC'),
   })

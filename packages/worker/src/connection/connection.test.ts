@@ -54,7 +54,7 @@ function start(options: { key?: string; log?: Logger; onRefused?: () => void } =
         draining: false,
       },
     }),
-    status: async () => undefined,
+    status: () => undefined,
     onToken: token.keep,
     onMessage: (message) => received.push(message),
     onRefused: options.onRefused ?? (() => undefined),

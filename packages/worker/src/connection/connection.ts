@@ -69,7 +69,7 @@ export interface ConnectionOptions {
    * Returns the status message, which is sent after the hello and once a minute. Returns undefined if there is nothing to report at this
    * time.
    */
-  readonly status: () => Promise<WorkerStatus | undefined>;
+  readonly status: () => WorkerStatus | undefined;
   /** Called when the service issued a token to this process. */
   readonly onToken: (token: string) => void;
   readonly onMessage: (message: WorkMessage) => void;
@@ -83,6 +83,8 @@ export interface Connection {
   send(message: WorkerMessage): void;
   /** Sends the hello again if a connection is open. */
   sayHello(): void;
+  /** Sends the status if a connection is open. */
+  sayStatus(): void;
   /** True while a connection is open. */
   readonly isOpen: () => boolean;
   /** Ends the connection and does not open it again. */
@@ -94,6 +96,10 @@ type Attempt = 'lost' | 'refused' | 'no-key';
 /** Keeps a WebSocket to the service open until `close`. */
 export function connect(options: ConnectionOptions): Connection {
   const { log, outbox } = options;
+  const sayStatus = (): void => {
+    const status = options.status();
+    if (status !== undefined && socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(status));
+  };
   const url = `${options.serviceRoot.replace(/^http/, 'ws')}/api/v1/selfhosted/worker/ws?worker_id=${encodeURIComponent(options.workerName)}`;
   const stop = new AbortController();
   let socket: WebSocket | undefined;
@@ -164,11 +170,7 @@ export function connect(options: ConnectionOptions): Connection {
         if (performance.now() - heard > silenceMs) current.terminate();
         else if (current.readyState === WebSocket.OPEN) current.ping('0');
       }, pingEveryMs);
-      const tellStatus = async (): Promise<void> => {
-        const status = await options.status();
-        if (status !== undefined && current.readyState === WebSocket.OPEN) current.send(JSON.stringify(status));
-      };
-      const statusTimer = setInterval(tellStatus, statusEveryMs);
+      const statusTimer = setInterval(sayStatus, statusEveryMs);
       const hear = (): void => {
         heard = performance.now();
       };
@@ -189,7 +191,7 @@ export function connect(options: ConnectionOptions): Connection {
           'connected to the service',
         );
         current.send(JSON.stringify(options.hello()));
-        void tellStatus();
+        sayStatus();
         for (const entry of outbox.kept()) transmit(entry);
       });
       current.on('message', (data, isBinary) => {
@@ -246,6 +248,7 @@ export function connect(options: ConnectionOptions): Connection {
     sayHello() {
       if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(options.hello()));
     },
+    sayStatus,
     isOpen: () => socket?.readyState === WebSocket.OPEN,
     async close() {
       const current = socket;

@@ -6,6 +6,7 @@ import type {
   WorkerHello,
 } from '@runyard/contract/workers/worker-protocol';
 import type { WorkMessage } from '../connection/connection.ts';
+import type { Health } from '../health.ts';
 import type { AdoptableSandbox } from '../sandboxes/backend-kind.ts';
 import { type CarryOutOptions, carryOn, carryOut } from './carry-out.ts';
 import { type Execution, markEnding } from './execution.ts';
@@ -48,6 +49,7 @@ const defaultGraceMs = 5000;
 const stopGraceMs = 3000;
 
 export interface ExecutionsOptions extends CarryOutOptions {
+  readonly health: Pick<Health, 'problem' | 'doubt'>;
   readonly slots: number;
   readonly workerName: string;
   /** Called each time an execution has ended and no other execution is left. */
@@ -89,6 +91,7 @@ export function createExecutions(options: ExecutionsOptions): Executions {
     const reason = message.type === 'task_failed' ? message.data.failure_reason : undefined;
     log.info({ ...execution.name, type: message.type, reason }, 'execution ended');
     options.send(message);
+    if (message.type === 'task_failed' && !execution.hasStarted) options.health.doubt();
     if (live.size === 0) options.onIdle();
   };
 
@@ -110,6 +113,8 @@ export function createExecutions(options: ExecutionsOptions): Executions {
       options.send(before.message);
     } else if (draining) {
       reject('the worker is draining');
+    } else if (options.health.problem() !== undefined) {
+      reject(`the worker takes no new runs: ${options.health.problem()}`);
     } else if (slotsInUse() >= options.slots) {
       reject(`all ${options.slots} slots are in use`);
     } else {

@@ -60,6 +60,7 @@ function Row({ name, connection, isFirst }: { name: string; connection: WorkerCo
     slots,
     version,
     draining,
+    problem,
     connected_at: connectedAt,
   } = connection;
   const [isOpen, setOpen] = useState(false);
@@ -69,14 +70,16 @@ function Row({ name, connection, isFirst }: { name: string; connection: WorkerCo
       <tr>
         <td className="md">
           <span className="row">
-            <span className={`dot ${draining ? 'off' : 'ok'}`} aria-hidden="true" />
+            <span className={`dot ${problem ? 'bad' : draining ? 'off' : 'ok'}`} aria-hidden="true" />
             <span className={`cut ${isFirst ? '' : 'dim'}`}>{visibleText(name)}</span>
             {draining && (
               <span className="tag wait" title="It takes no new runs, and ends with its last one">
                 draining
               </span>
             )}
+            {problem && <span className="tag bad">takes no runs</span>}
           </span>
+          {problem && <p className="dim">{visibleText(problem)}</p>}
         </td>
         <td>
           <span className="row">

@@ -26,6 +26,7 @@ const row = {
   slots: nullable(integer),
   used: integer,
   draining: boolean,
+  problem: nullable(text()),
   sandbox: nullable(json<SandboxLevel>()),
   version: nullable(text()),
   disk_free_bytes: nullable(integer),
@@ -39,7 +40,7 @@ const row = {
  * executions (`e`) of these workers.
  */
 const connectionsOf = (connections: string, busy: string): string => `
-  SELECT c.worker_id AS worker_host, c.connection_count, c.first_connected_at, c.seen_at, c.slots, coalesce(u.used, 0) AS used, c.draining,
+  SELECT c.worker_id AS worker_host, c.connection_count, c.first_connected_at, c.seen_at, c.slots, coalesce(u.used, 0) AS used, c.draining, c.problem,
     c.sandbox, c.version, c.disk_free_bytes, c.disk_total_bytes, c.connected_at, c.last_seen_at
   FROM (
     SELECT *, count(*) OVER same AS connection_count, min(connected_at) OVER same AS first_connected_at,
@@ -102,6 +103,7 @@ const toConnection = (row: Row): WorkerConnection => ({
     ? {}
     : { disk: { free_bytes: row.disk_free_bytes, total_bytes: row.disk_total_bytes } }),
   draining: row.draining,
+  ...(row.problem === null ? {} : { problem: row.problem }),
   connected_at: row.connected_at,
   last_seen_at: row.last_seen_at,
 });

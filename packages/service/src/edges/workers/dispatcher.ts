@@ -27,6 +27,10 @@ export interface Dispatcher {
 const isOfSamePool = (one: OpenConnection, other: OpenConnection): boolean =>
   one.teamId === other.teamId && (other.teamId === null || one.workerId === other.workerId);
 
+/** Returns whether each run that `other` could take could also go to `one`, except for retries that avoid it. */
+const coversWorkOf = (one: OpenConnection, other: OpenConnection): boolean =>
+  isOfSamePool(one, other) && (one.runsImages || !other.runsImages) && (one.holdsHosts || !other.holdsHosts);
+
 /**
  * Makes the dispatcher of this process. `agentArguments` returns the run's arguments for the agent. `sidecarImage` has the agent for public
  * workers.
@@ -81,15 +85,11 @@ export function makeDispatcher(
       const [next] = candidates.sort((a, b) => load(a) - load(b));
       if (!next || isStopped || deps.isPaused?.()) return;
       if (!(await fill(next))) {
-        // Connections of one pool see the same queue, except for runs with an image or a rule about hosts: if one connection finds no run,
-        // the others that can do no more also find none.
+        done.add(next);
+        // Connections of one pool see the same queue, except for runs that need a feature, and for retries, which avoid one worker: if two
+        // connections find no run, the others that can do no more also find none.
         for (const connection of candidates)
-          if (
-            isOfSamePool(connection, next) &&
-            (next.runsImages || !connection.runsImages) &&
-            (next.holdsHosts || !connection.holdsHosts)
-          )
-            done.add(connection);
+          if ([...done].filter((each) => coversWorkOf(each, connection)).length >= 2) done.add(connection);
       }
     }
   }

@@ -354,6 +354,43 @@ test("a worker's report about itself is stored with limited sizes", async () => 
   expect(JSON.stringify(row?.sandbox).length).toBeLessThan(7000);
 });
 
+test('a worker with a problem gets no runs, and gets them again when the problem is over', async () => {
+  const worker = await connect(hello(1));
+  // The round of assignments that began with the hello must end first.
+  await hub.dispatch();
+  const disk = { free_bytes: 5, total_bytes: 9_000 };
+  await worker.connection.message({
+    type: 'worker_status',
+    data: { disk, problem: 'its disk is full'.padEnd(1500, '.') },
+  });
+  const [row] = await t.deps.db.query<{ problem: string }>('SELECT problem FROM worker_connections');
+  expect([row?.problem.slice(0, 16), (row?.problem.length ?? 0) <= 500]).toEqual(['its disk is full', true]);
+  const runId = await t.newRun();
+  await hub.dispatch();
+  expect(assignments(worker)).toEqual([]);
+  await worker.connection.message({ type: 'worker_status', data: { disk } });
+  expect((await untilAssigned(worker, 1)).map(({ task_id }) => task_id)).toEqual([runId]);
+});
+
+test('a retry goes to a worker that did not fail before, even if that worker is asked later', async () => {
+  const failing = await connect(hello(5));
+  const runId = await t.newRun();
+  const [first] = await untilAssigned(failing, 1);
+  const other = await connect(hello(5, { instance_id: 'i2' }));
+  await failing.say('task_claimed', first?.execution_id ?? '', runId);
+  await failing.connection.message({
+    type: 'task_failed',
+    data: {
+      task_id: runId,
+      execution_id: first?.execution_id ?? '',
+      message: 'No disk',
+      failure: { phase: 'prepare', reason: 'sandbox_not_prepared' },
+    },
+  });
+  expect((await untilAssigned(other, 1)).map(({ task_id }) => task_id)).toEqual([runId]);
+  expect(assignments(failing).length).toBe(1);
+});
+
 test('a run whose approval rule names a host passes older workers and goes to the worker that knows such rules', async () => {
   const older = await connect(hello(1));
   const able = await connect(hello(1, { instance_id: 'i2', sandbox: { ...sandbox, features: ['host-rules'] } }));

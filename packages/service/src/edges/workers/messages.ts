@@ -3,6 +3,7 @@
  * connection may act on the execution. Every effect is a compare-and-set, so a late or repeated message changes nothing.
  */
 
+import { shorten } from '@runyard/contract/wire/shorten';
 import {
   type TaskFailure,
   unfitReasons,
@@ -13,7 +14,7 @@ import {
 import { count } from '../../platform/metrics/record.ts';
 import { afterCommit, type Queryable } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
-import { updateWorkerDisk } from '../../runs/executions/lease/connection-rows.ts';
+import { updateWorkerStatus } from '../../runs/executions/lease/connection-rows.ts';
 import { endSandboxWithin, type SandboxEnd } from '../../runs/executions/reconcile/sandbox-end.ts';
 import {
   addReadySandbox,
@@ -77,8 +78,16 @@ export async function handleWorkerMessage(
     return true;
   }
   if (message.type === 'worker_status') {
-    await updateWorkerDisk(deps.db, connection.id, message.data.disk);
-    return false;
+    const { disk, problem } = message.data;
+    const had = connection.problem;
+    connection.problem = problem === undefined ? undefined : shorten(problem, 500);
+    await updateWorkerStatus(deps.db, connection.id, { disk, problem: connection.problem });
+    if (connection.problem !== had)
+      deps.log.warn(
+        { worker: connection.workerId, problem: connection.problem },
+        connection.problem === undefined ? 'a worker takes runs again' : 'a worker takes no new runs',
+      );
+    return had !== undefined && problem === undefined;
   }
   const { task_id: runId } = message.data;
   const executionId = message.data.execution_id ?? heldExecution(connection, runId);

@@ -35,6 +35,8 @@ export interface OpenConnection {
   /** Whether the worker knows approval rules about hosts. */
   holdsHosts: boolean;
   draining: boolean;
+  /** Why the worker takes no new runs, as it reports; undefined: it takes runs. */
+  problem: string | undefined;
   /** True after the hello of our worker, or the first message of a public worker, was handled. */
   ready: boolean;
   /** The connection gets no assignment before this time of `performance.now()`. */
@@ -59,6 +61,7 @@ export function makeConnection(given: Pick<OpenConnection, 'id' | 'workerId' | '
     runsImages: false,
     holdsHosts: false,
     draining: false,
+    problem: undefined,
     ready: false,
     pausedUntil: 0,
     lastRenewedAt: performance.now(),
@@ -88,6 +91,7 @@ export function leastDepthOf(connection: OpenConnection): number {
 export const hasFreeSlot = (connection: OpenConnection): boolean =>
   connection.ready &&
   !connection.draining &&
+  connection.problem === undefined &&
   takenSlots(connection) < connection.slots &&
   connection.pausedUntil <= performance.now();
 

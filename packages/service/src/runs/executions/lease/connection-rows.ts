@@ -3,7 +3,7 @@
  * connection.
  */
 
-import type { SandboxLevel } from '@runyard/contract/workers/worker-protocol';
+import type { SandboxLevel, WorkerStatus } from '@runyard/contract/workers/worker-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
 import type { ExecutionTiming } from '../deps.ts';
@@ -74,19 +74,22 @@ const updateConnection = defineStatement({
   row: {},
 });
 
-const updateDisk = defineStatement({
-  name: 'update_disk_of_worker_connection',
-  text: 'UPDATE worker_connections SET disk_free_bytes = $2, disk_total_bytes = $3 WHERE id = $1',
+const updateStatus = defineStatement({
+  name: 'update_status_of_worker_connection',
+  text: 'UPDATE worker_connections SET disk_free_bytes = $2, disk_total_bytes = $3, problem = $4 WHERE id = $1',
   row: {},
 });
 
-/** Stores the free disk space that a worker reports. */
-export async function updateWorkerDisk(
+/** Stores the free disk space and the problem that a worker reports. */
+export async function updateWorkerStatus(
   db: Queryable,
   connectionId: string,
-  disk: { readonly free_bytes: number; readonly total_bytes: number },
+  {
+    disk,
+    problem = null,
+  }: { readonly disk: WorkerStatus['data']['disk']; readonly problem?: string | undefined | null },
 ): Promise<void> {
-  await db.query(updateDisk, [connectionId, disk.free_bytes, disk.total_bytes]);
+  await db.query(updateStatus, [connectionId, disk.free_bytes, disk.total_bytes, problem]);
 }
 
 /** Stores the data of the worker's hello in the row of its connection. */

@@ -4,6 +4,8 @@ import { insertTeam, openTestExecutions, type TestExecutions } from '../../../..
 import { insertWorkerKey, insertWorkerPool } from '../../../../test/key.ts';
 import type { Statement } from '../../../platform/store/database/database.ts';
 import { interruptRun } from '../cancel/cancel.ts';
+import { retryOrError } from '../transitions/relaunch.ts';
+import { claim } from '../transitions/transitions.ts';
 import { assignNext, type FreeSlot } from './assign.ts';
 import { markAwaiting } from './awaiting.ts';
 import { holdsSlot, leastDepth } from './may-take.ts';
@@ -48,6 +50,34 @@ test('the oldest queued run is assigned first, but child runs are assigned befor
   const grandchild = await fixture.newRun({ ancestorIds: [oldest, child] });
   expect([await next(), await next(), await next(), await next()]).toEqual([grandchild, child, oldest, newer]);
   expect(await next()).toBe('nothing');
+});
+
+test('a retry goes to another worker first, and to the same one if no other takes runs or after a while', async () => {
+  const other = { ...slot, connectionId: await fixture.newConnection(), workerInstance: 'other' };
+  const runId = await fixture.newRun();
+  const failed = async (from: FreeSlot) => {
+    const assignment = await assignNext(fixture.deps, from);
+    if (typeof assignment === 'string') throw new Error(assignment);
+    const { assignmentId, executionId } = assignment;
+    await claim(fixture.deps.db, { runId, executionId, args: { assignment_id: assignmentId, lease_seconds: 60 } });
+    const status = { message: 'No sandbox', code: 'resource_unavailable' } as const;
+    await retryOrError(fixture.deps, fixture.deps.db, {
+      runId,
+      executionId,
+      status,
+      sandboxGone: true,
+    });
+  };
+  await failed(slot);
+  expect(await next()).toBe('nothing');
+  await failed(other);
+  expect(await next({ ...other })).toBe('nothing');
+  await change(`UPDATE worker_connections SET problem = 'full' WHERE id = $1`, slot.connectionId);
+  await failed(other);
+  await change('UPDATE worker_connections SET problem = NULL');
+  expect(await next({ ...other })).toBe('nothing');
+  await change(`UPDATE executions SET available_at = now() - interval '11 seconds' WHERE phase = 'queued'`);
+  expect(await next({ ...other })).toBe(runId);
 });
 
 test('teams with queued runs take turns, and a team at its limit is skipped', async () => {

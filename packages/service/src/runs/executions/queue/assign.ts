@@ -17,7 +17,7 @@ import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { runChannel } from '../notices.ts';
 import { slotPhases } from '../transitions/transition.ts';
-import { asksAboutHosts, hasKey, holdsSlot, leastDepthSql } from './may-take.ts';
+import { asksAboutHosts, hasKey, holdsSlot, leastDepthSql, servesPool, takesRuns } from './may-take.ts';
 import { poolLabel } from './measure.ts';
 
 /** Describes the connection of a worker that has a free slot. */
@@ -64,6 +64,19 @@ export interface Assignment {
   readonly runToken: string;
 }
 
+/** Number of seconds for which a retry goes only to another worker than the previous try, if another one is connected. */
+const otherWorkerSeconds = 10;
+
+/**
+ * SQL: this worker did not have the previous try of the execution `e`, or no other worker takes the execution soon. So a worker that fails
+ * all runs for a reason of its own does not use up their tries.
+ */
+const isForThisWorker = (e: string): string => `
+  ${e}.available_at < clock_timestamp() - interval '${otherWorkerSeconds} seconds'
+  OR NOT EXISTS (SELECT FROM executions p WHERE p.run_id = ${e}.run_id AND p.number = ${e}.number - 1
+    AND coalesce(p.worker_instance::text, p.connection_id::text) = coalesce($7::text, $5::uuid::text) OFFSET 0)
+  OR NOT EXISTS (SELECT FROM worker_connections c WHERE c.id <> $5::uuid AND ${servesPool('c', `${e}.pool`, `${e}.team_id`)} AND ${takesRuns('c')} OFFSET 0)`;
+
 /**
  * SQL: the worker's connection may get the execution `e` now. The execution is queued in the pool, the worker can run its image and
  * hold the hosts of its approval rules, and a run of this depth may start on the worker. The pause before a retry is over, and every older execution of the run has ended. Without `OFFSET
@@ -71,7 +84,7 @@ export interface Assignment {
  */
 const mayGo = (e: string): string => `
   ${e}.phase = 'queued' AND ${e}.pool = $1 AND ${e}.available_at <= clock_timestamp() AND NOT ${e}.waits_for_place AND ($9::boolean OR ${e}.image IS NULL)
-  AND ${e}.depth >= $10::int
+  AND ${e}.depth >= $10::int AND (${e}.attempt = 0 OR ${isForThisWorker(e)})
   AND ($11::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = ${e}.run_id AND ${asksAboutHosts('a')} OFFSET 0))
   AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = ${e}.run_id AND o.number < ${e}.number AND o.phase <> 'ended' OFFSET 0)`;
 

@@ -8,7 +8,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
 import { queueChannel, runChannel } from '../notices.ts';
 import { workingPhases } from '../transitions/transition.ts';
-import { asksAboutHosts, servesPool } from './may-take.ts';
+import { asksAboutHosts, servesPool, takesRuns } from './may-take.ts';
 
 /** Names an attempt of an execution. */
 interface AttemptKey {
@@ -25,7 +25,7 @@ interface AttemptKey {
 const canUseSlot = (runIds: string): string => `EXISTS (
   SELECT FROM runs r JOIN executions o ON o.id = r.current_execution_id WHERE r.id = ANY(${runIds}::uuid[]) AND o.phase <> 'ended'
     AND (o.phase <> 'queued' OR EXISTS (
-      SELECT FROM worker_connections c WHERE ${servesPool('c', 'o.pool', 'o.team_id')} AND NOT c.draining
+      SELECT FROM worker_connections c WHERE ${servesPool('c', 'o.pool', 'o.team_id')} AND ${takesRuns('c')}
         AND (o.image IS NULL OR c.sandbox IS NULL OR c.sandbox->'features' ? '${imagesFeature}')
         AND (NOT ${asksAboutHosts('r')} OR c.sandbox->'features' ? '${hostRulesFeature}'))))`;
 

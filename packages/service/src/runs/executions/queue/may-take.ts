@@ -22,6 +22,9 @@ export const isInPool = (e: string, c: string): string => `
 export const servesPool = (c: string, pool: string, teamId: string): string =>
   `CASE WHEN ${pool} = '' THEN ${c}.team_id IS NULL ELSE ${c}.worker_id = ${pool} AND ${c}.team_id = ${teamId} END`;
 
+/** SQL: the worker's connection `c` takes new runs. */
+export const takesRuns = (c: string): string => `(NOT ${c}.draining AND ${c}.problem IS NULL)`;
+
 /** SQL: the execution `e` belongs to the pool. The team is compared too, because two teams may each have a worker of the same name. */
 export const isOfPool = (e: string, pool: string, teamId: string): string =>
   `${e}.pool = ${pool} AND (${pool} = '' OR ${e}.team_id = ${teamId})`;

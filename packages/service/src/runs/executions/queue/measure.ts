@@ -5,7 +5,7 @@ import { type Reading, reading } from '../../../platform/metrics/gauges.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, float, integer, nullable, text } from '../../../platform/store/database/statement.ts';
 import { assignedPhases } from '../transitions/transition.ts';
-import { holdsSlot } from './may-take.ts';
+import { holdsSlot, takesRuns } from './may-take.ts';
 
 /** Label of the hosted pool, whose name in the database is empty. */
 export const hostedPool = 'hosted';
@@ -38,8 +38,8 @@ const measureWorkers = defineStatement({
   name: 'measure_workers',
   text: `
     SELECT CASE WHEN c.pool = ANY ($1::text[]) THEN c.pool END AS pool, count(*) AS workers,
-      coalesce(sum(c.slots) FILTER (WHERE NOT c.draining), 0)::bigint AS slots
-    FROM (SELECT CASE WHEN team_id IS NULL THEN '' ELSE worker_id END AS pool, slots, draining FROM worker_connections LIMIT ${mostCounted}) c
+      coalesce(sum(c.slots) FILTER (WHERE ${takesRuns('c')}), 0)::bigint AS slots
+    FROM (SELECT CASE WHEN team_id IS NULL THEN '' ELSE worker_id END AS pool, slots, draining, problem FROM worker_connections LIMIT ${mostCounted}) c
     GROUP BY 1`,
   row: { pool: nullable(text()), workers: integer, slots: integer },
 });

@@ -29,6 +29,25 @@ test('the sentence about a waiting run names the worker that is not connected', 
   expect(await waitOf(runId)).toContain('the connected workers are shutting down');
 });
 
+test('the sentence about a waiting run names the problem of the worker of its own pool, but not of the hosted pool', async () => {
+  const runId = await fixture.newRun();
+  const own = await fixture.newRun({ workerHost: 'build-machine' });
+  const [hosted, ofTeam] = [await fixture.newConnection(), await fixture.newConnection()];
+  await change(`UPDATE worker_connections SET problem = 'its disk is nearly full' WHERE id = $1`, hosted);
+  await change(
+    `UPDATE worker_connections SET problem = 'its disk is nearly full', worker_id = 'build-machine', team_id = $2 WHERE id = $1`,
+    ofTeam,
+    fixture.teamId,
+  );
+  expect(await waitOf(runId)).toMatch(
+    /^The run waits: no worker that is connected can start sandboxes now.*bin\/runyard status/,
+  );
+  expect(await waitOf(runId)).not.toContain('disk');
+  expect(await waitOf(own)).toBe(
+    'The run waits: the connected worker takes no runs because of a problem: its disk is nearly full',
+  );
+});
+
 test('the sentence about a waiting run names the image that no connected worker can run', async () => {
   await fixture.newConnection();
   const runId = await fixture.newRun();

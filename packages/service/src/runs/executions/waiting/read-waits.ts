@@ -19,7 +19,7 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import { isRunTypeCancellable } from '../cancel/cancel.ts';
 import { waitsAfterInterrupt } from '../idle/idle.ts';
-import { asksAboutHosts, holdsSlot, isOfPool, leastDepthSql, servesPool } from '../queue/may-take.ts';
+import { asksAboutHosts, holdsSlot, isOfPool, leastDepthSql, servesPool, takesRuns } from '../queue/may-take.ts';
 import { slotPhases } from '../transitions/transition.ts';
 import { waitSentence } from './wait-sentence.ts';
 
@@ -46,19 +46,20 @@ const readFacts = defineStatement({
       SELECT p.pool, c.*,
         (SELECT count(*) FROM executions b WHERE ${isOfPool('b', 'p.pool', '$1')} AND ${holdsSlot('b')})::int AS slots_taken
       FROM (SELECT DISTINCT pool FROM waiting WHERE state = 'QUEUED') p, LATERAL (
-        SELECT count(*) FILTER (WHERE NOT c.draining)::int AS workers, count(*) FILTER (WHERE c.draining)::int AS leaving_workers,
-          count(*) FILTER (WHERE NOT c.draining AND c.sandbox->'features' ? '${imagesFeature}')::int AS image_workers,
-          count(*) FILTER (WHERE NOT c.draining AND c.sandbox->'features' ? '${hostRulesFeature}')::int AS host_workers,
-          count(*) FILTER (WHERE NOT c.draining AND c.sandbox IS NULL)::int AS public_workers,
-          coalesce(sum(coalesce(c.slots, 1000)) FILTER (WHERE NOT c.draining), 0)::int AS slots,
-          min(${leastDepthSql('live.count', 'coalesce(c.slots, 1000)')}) FILTER (WHERE NOT c.draining)::int AS least_depth
+        SELECT count(*) FILTER (WHERE ${takesRuns('c')})::int AS workers, count(*) FILTER (WHERE c.draining)::int AS leaving_workers,
+          min(c.problem) FILTER (WHERE NOT c.draining) AS problem,
+          count(*) FILTER (WHERE ${takesRuns('c')} AND c.sandbox->'features' ? '${imagesFeature}')::int AS image_workers,
+          count(*) FILTER (WHERE ${takesRuns('c')} AND c.sandbox->'features' ? '${hostRulesFeature}')::int AS host_workers,
+          count(*) FILTER (WHERE ${takesRuns('c')} AND c.sandbox IS NULL)::int AS public_workers,
+          coalesce(sum(coalesce(c.slots, 1000)) FILTER (WHERE ${takesRuns('c')}), 0)::int AS slots,
+          min(${leastDepthSql('live.count', 'coalesce(c.slots, 1000)')}) FILTER (WHERE ${takesRuns('c')})::int AS least_depth
         FROM worker_connections c CROSS JOIN LATERAL (
           SELECT count(*) AS count FROM executions b WHERE b.connection_id = c.id AND b.phase IN ${slotPhases}) live WHERE ${servesPool('c', 'p.pool', '$1')}
       ) c
     )
     SELECT w.run_id, w.state, w.pool, extract(epoch FROM w.available_at - clock_timestamp())::float8 AS pause_seconds, w.waits_for_place,
       EXISTS (SELECT FROM executions o WHERE o.run_id = w.run_id AND o.number < w.number AND o.phase <> 'ended') AS has_older,
-      team.team_taken, team.team_live, team.team_limit, w.depth, coalesce(pools.least_depth, 0) AS least_depth, coalesce(pools.workers, 0) AS workers, coalesce(pools.leaving_workers, 0) AS leaving_workers,
+      team.team_taken, team.team_live, team.team_limit, w.depth, coalesce(pools.least_depth, 0) AS least_depth, coalesce(pools.workers, 0) AS workers, coalesce(pools.leaving_workers, 0) AS leaving_workers, pools.problem,
       w.image, coalesce(pools.image_workers, 0) AS image_workers, coalesce(pools.public_workers, 0) AS public_workers, w.asks_hosts, coalesce(pools.host_workers, 0) AS host_workers, coalesce(pools.slots, 0) AS slots, coalesce(pools.slots_taken, 0) AS slots_taken, w.worker_id, w.sandbox IS NOT NULL AS has_sandbox,
       step.kind AS step_kind, step.name AS step_name, w.idle_until, w.worker_host, w.execution_location, w.source
     FROM waiting w CROSS JOIN team LEFT JOIN pools ON pools.pool = w.pool LEFT JOIN LATERAL (
@@ -81,6 +82,7 @@ const readFacts = defineStatement({
     least_depth: integer,
     workers: integer,
     leaving_workers: integer,
+    problem: nullable(text()),
     image: nullable(text()),
     image_workers: integer,
     public_workers: integer,

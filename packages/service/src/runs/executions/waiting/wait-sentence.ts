@@ -25,6 +25,8 @@ export interface WaitFacts {
   readonly workers: number;
   /** Number of connected workers of the pool that are shutting down. */
   readonly leaving_workers: number;
+  /** Why a connected worker of the pool takes no runs; null: there is no such worker. */
+  readonly problem: string | null;
   /** Container image that the run needs; null: none. */
   readonly image: string | null;
   /** Number of `workers` that can run container images. */
@@ -85,6 +87,10 @@ function queueSentence(facts: WaitFacts): string {
     return 'The run waits: its parent has reached child_runs.max_live. The run starts when other children of the parent have ended.';
   if (facts.has_older) return 'The run waits until the sandbox of its earlier execution has ended.';
   if (workers === 0) {
+    if (facts.problem !== null)
+      return pool === ''
+        ? 'The run waits: no worker that is connected can start sandboxes now. The operator of this service sees the reason with bin/runyard status.'
+        : `The run waits: the connected worker takes no runs because of a problem: ${facts.problem}`;
     if (facts.leaving_workers > 0)
       return 'The run waits: the connected workers are shutting down and take no further runs. Start another one with bin/runyard worker.';
     return pool === ''

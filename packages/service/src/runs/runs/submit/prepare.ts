@@ -15,7 +15,7 @@ import type { Models } from '../../../team/models/models.ts';
 import { unpricedMessage } from '../../../team/usage/budget/admit.ts';
 import { type TeamBudgetState, teamBudgetState } from '../../../team/usage/budget/team-budget.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
-import { holdsSlot, isOfPool, servesPool } from '../../executions/queue/may-take.ts';
+import { holdsSlot, isOfPool, servesPool, takesRuns } from '../../executions/queue/may-take.ts';
 import {
   copyAttachments,
   discardAttachments,
@@ -37,7 +37,7 @@ const readCapacity = defineStatement({
   text: `
     SELECT (SELECT count(*) FROM executions e WHERE e.team_id = $1 AND ${holdsSlot('e')}) >= t.max_concurrent_executions
       OR coalesce((SELECT sum(coalesce(slots, 1000)) FROM worker_connections
-                   WHERE NOT draining AND ${servesPool('worker_connections', '$2', '$1')}), 0)
+                   WHERE ${takesRuns('worker_connections')} AND ${servesPool('worker_connections', '$2', '$1')}), 0)
          <= (SELECT count(*) FROM executions e WHERE ${isOfPool('e', '$2', '$1')} AND ${holdsSlot('e')}) AS at_capacity,
       ${teamBudgetState('$1')}
     FROM teams t WHERE t.id = $1`,
