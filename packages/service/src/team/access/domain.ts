@@ -33,7 +33,7 @@ export function accessDomain(
   agentsOfFactory: ListAgentsOfFactory,
   findWaiting: FindWaiting,
 ): Domain {
-  const watch = watchProviders(deps.signOn.providers, deps.log);
+  const watch = watchProviders(deps);
   return {
     name: 'access',
     routes: () => [

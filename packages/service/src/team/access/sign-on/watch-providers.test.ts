@@ -8,13 +8,11 @@ test('a fault of an identity provider is in /readyz and the metrics for as long 
   const results: string[] = [];
   const stop = recordWith({ record: (name, labels) => void results.push(`${name} ${labels.result}`) });
   let reason: string | null = null;
-  const watch = watchProviders(
-    [
-      { id: 'acme', check: async () => reason },
-      { id: 'other', check: async () => null },
-    ],
-    log,
-  );
+  const providers = [
+    { id: 'acme', check: async () => reason },
+    { id: 'other', check: async () => null },
+  ];
+  const watch = watchProviders({ signOn: { providers }, log });
   await watch.ask();
   expect(watch.degraded()).toBeNull();
   reason = 'it has no TLS';

@@ -2,6 +2,13 @@ import type { Logger } from 'pino';
 import { count } from '../../../platform/metrics/record.ts';
 import type { Provider } from './provider.ts';
 
+type AskedProvider = Pick<Provider, 'id' | 'check'>;
+
+interface WatchDeps {
+  readonly signOn: { readonly providers: readonly AskedProvider[] };
+  readonly log: Pick<Logger, 'warn' | 'info'>;
+}
+
 /** Knows with which identity providers people can sign in now. */
 export interface ProviderWatch {
   /** Asks each provider. Logs a fault when it begins, changes or ends. */
@@ -10,13 +17,11 @@ export interface ProviderWatch {
   degraded(): string | null;
 }
 
-export function watchProviders(
-  providers: readonly Pick<Provider, 'id' | 'check'>[],
-  log: Pick<Logger, 'warn' | 'info'>,
-): ProviderWatch {
+export function watchProviders(deps: WatchDeps): ProviderWatch {
   const faults = new Map<string, string>();
 
-  const askOne = async ({ id, check }: Pick<Provider, 'id' | 'check'>): Promise<void> => {
+  const askOne = async ({ id, check }: AskedProvider): Promise<void> => {
+    const { log } = deps;
     const reason = await check();
     const before = faults.get(id);
     count('runyard_identity_provider_checks_total', { result: reason === null ? 'done' : 'failed' });
@@ -28,7 +33,7 @@ export function watchProviders(
   };
 
   return {
-    ask: async () => void (await Promise.all(providers.map(askOne))),
+    ask: async () => void (await Promise.all(deps.signOn.providers.map(askOne))),
     degraded: () =>
       faults.size === 0
         ? null
