@@ -7,6 +7,7 @@
 import { z } from 'zod';
 import { DeniedConnections } from '../egress/denied.ts';
 import { EnvironmentLimits } from '../environments/environments.ts';
+import { ImageService } from '../environments/services.ts';
 import { maxListedExecutions, maxReplacedTokens } from '../limits.ts';
 import { AmbientAgentConfig } from '../runs/config.ts';
 
@@ -59,6 +60,8 @@ export const TaskAssignment = z.object({
     limits: EnvironmentLimits.optional(),
     /** Only Runyard's workers: `system` of the environment. */
     system: z.enum(['debian']).optional(),
+    /** Only Runyard's workers with the feature `service-images`: the services that start from container images. */
+    services: z.array(ImageService).optional(),
     /** Only Runyard's workers: hosts that the sandbox may reach, in the format of `EnvironmentNetwork`. */
     allowed_hosts: z.array(z.string()).optional(),
   }),
@@ -131,6 +134,9 @@ export type ServiceMessage = z.infer<typeof ServiceMessage>;
 
 /** Feature of workers that can run container images. */
 export const imagesFeature = 'images';
+
+/** Feature of workers that can run services of an environment from container images. */
+export const serviceImagesFeature = 'service-images';
 
 /**
  * Feature of workers that know approval rules about hosts: their proxy holds a connection until a person decides, and they refuse the run if

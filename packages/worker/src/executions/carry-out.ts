@@ -86,6 +86,7 @@ export async function carryOut(
         ...(network === undefined ? {} : { network }),
         ...(assignment.docker_image === undefined ? {} : { image: assignment.docker_image }),
         ...(assignment.system === undefined ? {} : { system: assignment.system }),
+        ...(assignment.services === undefined ? {} : { services: assignment.services }),
         ...(shape === undefined ? {} : { vcpus: shape.vcpus }),
         onImage: (step) => options.send(imageMessage(name, step)),
       },
