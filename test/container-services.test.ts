@@ -38,7 +38,7 @@ mkdir -p /run/www
   echo "data $(chmod 700 /data && touch /data/x && stat -c '%u %a' /data)"
 } >/run/www/report
 cat /run/www/report
-touch /run/www/$(hostname)
+cat /proc/sys/kernel/random/uuid >/run/www/id
 exec httpd -f -p "$1" -h /run/www
 `;
 
@@ -138,7 +138,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     const steps = await stepsOf(runId);
     expect(steps.slice(0, 3).map((step) => step.name)).toEqual(['first', 'web', 'two']);
     expect(steps[1]?.output_tail).toContain(`arguments <${port}>`);
-    expect(await none()).toBe(true);
+    await eventually('removal of the containers', none);
   }, limitMs);
 
   test('have no right, no network, no file, no variable and no process of the sandbox, and nothing of the run', async () => {
@@ -190,8 +190,59 @@ describe.skipIf(typeof started === 'string')(name, () => {
     ['has no such program', { image: 'box:1', command: 'no-such-program' }, /The service web could not be started: .*no-such-program.* before it was ready/s],
     ['does not exist', { image: 'registry.example/a:1' }, /the service web: the image registry.example\/a:1 is refused: .*RUNYARD_DOCKER_REGISTRIES/],
   ])('name themselves and their last lines if an image %s', async (_, change, message) => {
-    expect(await failureOf({ services: [{ ...web, ...change }] })).toMatch(message);
+    expect(await failureOf({ services: [{ ...web, ...change }], failure_session_retention_minutes: 0 })).toMatch(message);
     await eventually('removal of the containers', none);
+  }, limitMs);
+
+  test('stay the same for follow-ups, and start anew with the next sandbox of the run', async () => {
+    const runId = await create(sh(get(port, 'id')), { services: [web] }, { idle_timeout_minutes: 5 });
+    const idsSeen = async () => (await conversationOf(runId)).match(/"text":"[0-9a-f-]{36}\\n"/g) ?? [];
+    const followUp = async (count: number) => {
+      await system.call('POST', `/agent/runs/${runId}/followups`, { message: sh(get(port, 'id')) });
+      return await eventually('the answer', async () => ((await idsSeen()).length === count ? await idsSeen() : null));
+    };
+    await system.untilEnded(runId);
+    expect(new Set(await followUp(2)).size).toBe(1);
+    await system.untilEnded(runId);
+    await system.call('POST', `/agent/runs/${runId}/cancel`).catch(() => {});
+    await eventually('removal of the containers', none);
+    expect(new Set(await followUp(3)).size).toBe(2);
+    await system.call('POST', `/agent/runs/${runId}/cancel`).catch(() => {});
+    await eventually('removal of the containers', none);
+  }, limitMs);
+
+  test('continue when the worker is killed, and end with the supervisor of their sandbox', async () => {
+    const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
+    const { folder } = JSON.parse(line) as { folder: string };
+    const all = path.join(folder, 's');
+    const prompt = sh(get(port, 'id'), 'touch begun; while ! [ -e go ]; do sleep 0.05; done', get(port, 'id'), 'sleep 1000');
+    const runId = await create(prompt, { services: [web] });
+    const workspace = await eventually('begin', async () => {
+      for (const id of await readdir(all)) {
+        const found = path.join(all, id, 'workspace');
+        if ((await readdir(found).catch((): string[] => [])).includes('begun')) return found;
+      }
+      return null;
+    });
+    const [sandbox = ''] = (await engine.containers()).filter((each) => !each.endsWith('-web'));
+    expect((await engine.containers()).sort()).toEqual([sandbox, `${sandbox}-web`]);
+    await killHard(system.worker());
+    const left = { Image: 'box:1', Cmd: ['sleep', '100'], Labels: { 'runyard.owner': sandbox.split('-')[1] } };
+    const leftName = `${sandbox.slice(1, -1)}${sandbox.endsWith('0') ? '1' : '0'}-web`;
+    await engine.engine.call('POST', `/containers/create?name=${leftName}`, { json: left });
+    system.startWorker();
+    await eventually('removal of the leftover', async () => !(await engine.containers()).includes(`/${leftName}`));
+    expect((await engine.containers()).sort()).toEqual([sandbox, `${sandbox}-web`]);
+    await writeFile(path.join(workspace, 'go'), '');
+    const ids = await eventually('the second answer', async () => {
+      const found = (await conversationOf(runId)).match(/"text":"[0-9a-f-]{36}\\n"/g) ?? [];
+      return found.length === 2 ? found : null;
+    });
+    expect(ids[0]).toBe(ids[1]);
+    const supervisor = await supervisorOf(folder, sandbox.slice(sandbox.lastIndexOf('-') + 1));
+    process.kill(supervisor ?? expect.fail('no supervisor'), 'SIGKILL');
+    expect((await system.untilEnded(runId)).status_message?.message).toContain('supervised the sandbox');
+    await eventually('end of the containers', none);
   }, limitMs);
 
   test('share the limits of their sandbox, and an end in a turn is in the timeline with the reason', async () => {

@@ -26,6 +26,7 @@ export const unfitReasons: ReadonlySet<string> = new Set([
   'image_wrong_architecture',
   'image_too_large',
   'image_refused',
+  'service_not_started',
 ]);
 
 export const TaskAssignment = z.object({

@@ -1,7 +1,7 @@
 import type { SandboxLevel } from '@runyard/contract/workers/worker-protocol';
 import { newSandboxId } from '../bubblewrap/prepare.ts';
-import { type SandboxBackend, SandboxError, type SandboxSpecification } from '../sandbox.ts';
-import { refuseFiles, refuseSystem } from '../specification.ts';
+import type { SandboxBackend, SandboxSpecification } from '../sandbox.ts';
+import { ofService, refuseFiles, refuseSystem } from '../specification.ts';
 import type { PooledSandbox } from '../supervisors.ts';
 import type { ContainerImage } from './images/image.ts';
 import type { Images, ProvidedImage, PullWatcher } from './images/images.ts';
@@ -47,7 +47,7 @@ export function dockerBackend(
         const image = await provide(specification.image ?? defaultImage);
         const beside: ContainerService[] = [];
         for (const { name, image: named, args, env } of services)
-          beside.push({ name, image: await provideFor(name, () => provide(named)), args, env });
+          beside.push({ name, image: await ofService(name, () => provide(named)), args, env });
         sandbox = await make({
           id: newSandboxId(),
           executionId,
@@ -75,14 +75,6 @@ export function dockerBackend(
     },
     close: async () => {},
   };
-}
-
-/** Calls `provide` for the image of a service. An error names the service. */
-async function provideFor(service: string, provide: () => Promise<ContainerImage>): Promise<ContainerImage> {
-  return await provide().catch((error: Error) => {
-    if (!(error instanceof SandboxError)) throw error;
-    throw new SandboxError(error.phase, error.reason, `the service ${service}: ${error.message}`, { cause: error });
-  });
 }
 
 /** Returns a watcher that reports the steps of a pull and, from time to time, the progress. */

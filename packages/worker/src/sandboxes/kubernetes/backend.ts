@@ -1,9 +1,10 @@
 /** Makes the sandboxes of a worker in a cluster. */
+import type { ImageService } from '@runyard/contract/environments/services';
 import { readImageName } from '@runyard/contract/runs/image-names';
 import type { SandboxLevel } from '@runyard/contract/workers/worker-protocol';
 import { newSandboxId } from '../bubblewrap/prepare.ts';
 import { type Sandbox, type SandboxBackend, SandboxError, type SandboxSpecification } from '../sandbox.ts';
-import { refuseFiles, refuseSystem } from '../specification.ts';
+import { ofService, refuseFiles, refuseSystem } from '../specification.ts';
 import { type Cluster, ClusterError } from './cluster.ts';
 import { jobOf, type PodGround } from './job.ts';
 import type { Look } from './look.ts';
@@ -40,7 +41,10 @@ export function kubernetesBackend(
     async create(specification, signal) {
       refuseFiles(specification);
       refuseSystem(specification);
-      const image = imageOf(ground, specification);
+      const image = imageOf(ground, specification.image ?? ground.defaultImage);
+      const services: ImageService[] = [];
+      for (const service of specification.services ?? [])
+        services.push({ ...service, image: await ofService(service.name, () => imageOf(ground, service.image)) });
       if (specification.egress !== undefined)
         throw refused(
           'network_not_supported',
@@ -50,7 +54,7 @@ export function kubernetesBackend(
         throw refused('cluster_failed', `the network policy of the pods could not be made: ${error.message}`);
       });
       signal.throwIfAborted();
-      return podSandbox(ground, specification, image, signal);
+      return podSandbox(ground, specification, { image, services }, signal);
     },
     async forget(executionId) {
       const selector = `${ownedBy(ground.owner)},${executionLabel}=${labelValue(executionId)}`;
@@ -73,8 +77,8 @@ export function kubernetesBackend(
 const refused = (reason: string, message: string): SandboxError => new SandboxError('prepare', reason, message);
 
 /** Returns the full name of the image. Throws if runs may not use it. */
-function imageOf({ defaultImage, registries }: KubernetesGround, { image }: SandboxSpecification): string {
-  const read = readImageName(image ?? defaultImage);
+function imageOf({ registries }: KubernetesGround, image: string): string {
+  const read = readImageName(image);
   if (!read.ok) throw refused('image_refused', read.problem);
   const { full, registry } = read.name;
   if (!registries.includes(registry))
@@ -88,7 +92,7 @@ function imageOf({ defaultImage, registries }: KubernetesGround, { image }: Sand
 function podSandbox(
   ground: KubernetesGround,
   specification: SandboxSpecification,
-  image: string,
+  { image, services }: { readonly image: string; readonly services: readonly ImageService[] },
   signal: AbortSignal,
 ): Sandbox {
   const { cluster } = ground;
@@ -111,6 +115,7 @@ function podSandbox(
         taskId,
         image,
         limits,
+        services,
         args,
         env,
         annotations: { [recordAnnotation]: text },
