@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { DeniedConnections } from '../egress/denied.ts';
 import { EnvironmentLimits } from '../environments/environments.ts';
 import { ImageService } from '../environments/services.ts';
-import { maxListedExecutions, maxReplacedTokens } from '../limits.ts';
+import { maxListedExecutions, maxReplacedTokens, maxSetupOutputBytes } from '../limits.ts';
 import { AmbientAgentConfig } from '../runs/config.ts';
 
 /** The reason why a sandbox was not created, did not start, or failed: the phase of the failure, and a reason that programs can read. */
@@ -304,6 +304,24 @@ export const ImageStepped = z.object({
 });
 
 /**
+ * Only Runyard's workers: the last lines of a service from a container image, if the agent cannot read them. The service adds a setup step
+ * to the timeline.
+ */
+export const ServicePrinted = z.object({
+  type: z.literal('service_output'),
+  seq,
+  data: z.object({
+    task_id: z.string(),
+    execution_id: z.string(),
+    /** Name of the service. */
+    name: z.string().max(100),
+    output_tail: z.string().max(maxSetupOutputBytes),
+    /** How the program ended; absent while it runs. */
+    error: z.string().max(2000).optional(),
+  }),
+});
+
+/**
  * Only Runyard's workers: connections of a sandbox that the proxy denied. The service adds the timeline event `connection_denied`.
  */
 export const ConnectionsDenied = z.object({
@@ -349,6 +367,7 @@ export const WorkerMessage = z.discriminatedUnion('type', [
   TaskRejected,
   SandboxReady,
   ImageStepped,
+  ServicePrinted,
   ConnectionsDenied,
   TaskCompleted,
   TaskFailed,

@@ -48,6 +48,8 @@ export interface SandboxSpecification {
   readonly vcpus?: number;
   /** Called for each step of downloading the image. */
   readonly onImage?: (step: ImageStep) => void;
+  /** Called with the last lines of a service, if the agent cannot read them. `ended`: how the service ended. */
+  readonly onService?: (printed: { readonly name: string; readonly output: string; readonly ended?: string }) => void;
   /** Names of the environment variables in the assignment. Absent if there are none. */
   readonly variables?: readonly string[];
 }

@@ -12,6 +12,7 @@ import { executionLabel, jobName, labelValue, ownedBy, proofAnnotation, recordAn
 import { type PodRecord, proofOf, recordOf } from './record.ts';
 import { followJob, type RunningJob } from './sandbox.ts';
 import { places } from './scripts.ts';
+import { serviceLogs } from './service-logs.ts';
 
 export interface KubernetesGround extends PodGround {
   readonly cluster: Cluster;
@@ -101,6 +102,7 @@ function podSandbox(
   const record: PodRecord = recordOf(specification, Date.now());
   const { promise: ended, resolve: end } = Promise.withResolvers<Awaited<Sandbox['ended']>>();
   let job: RunningJob | undefined;
+  const logs = serviceLogs(cluster, services, specification.onService ?? (() => {}));
 
   return {
     id,
@@ -137,7 +139,10 @@ function podSandbox(
       }
       const running = follow(ground, { name, uid, image });
       job = running;
-      void running.ended.then(end);
+      void running.ended.then(async (exit) => {
+        await logs.report(running.pod());
+        end(exit);
+      });
       const stop = () => running.kill('kill');
       // Checks the signal again, because the execution may have been cancelled during the request that releases the Job.
       if (signal.aborted) stop();
@@ -155,6 +160,11 @@ function podSandbox(
           'the Secret of a started pod could not be deleted; it will be deleted with the Job',
         );
       });
+      void logs.report(running.pod());
+    },
+    // After each turn, the agent begins to wait.
+    rest(isResting) {
+      if (isResting) void logs.report(job?.pod());
     },
     kill: (how) => job?.kill(how),
     async dispose() {

@@ -30,6 +30,8 @@ export interface RunningJob {
   /** Resolves when no process of the pod is left. */
   readonly ended: Promise<SandboxExit>;
   kill(how: 'terminate' | 'kill'): void;
+  /** Returns the pod, as the last read returned it. */
+  pod(): V1Pod | undefined;
 }
 
 /** Number of characters that are kept from the end of the output. Other backends have the same limit. */
@@ -141,7 +143,7 @@ export function followJob(request: JobRequest): RunningJob {
       (end.exitCode === 0 || pods.length === 0 ? '' : tailOf(cluster, pods[0])));
     return { ...end, ...(why === undefined ? {} : { verdict: why }), outputTail };
   });
-  return { started, ended, kill };
+  return { started, ended, kill, pod: () => pods[0] };
 }
 
 const late = ({ startSeconds }: JobRequest, why: string): SandboxVerdict => ({
