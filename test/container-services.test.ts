@@ -128,7 +128,14 @@ describe.skipIf(typeof started === 'string')(name, () => {
       services: [
         { name: 'first', command: 'touch ~/first; exec sleep 600', ready: 'test -e ~/first' },
         { ...web, env: { OF_SERVICE: 'a b $(c)', HOST_PORT: String(hostPort) } },
-        { name: 'two', image: ' web:1 ', command: "8082 'two words'", port: 8_082, ready: 'test "$READY" = yes', env: { READY: 'yes' } },
+        {
+          name: 'two',
+          image: ' web:1 ',
+          command: "8082 'two words'",
+          port: 8_082,
+          ready: 'test "$READY" = yes',
+          env: { READY: 'yes' },
+        },
       ],
     };
     const runId = await create(sh(get(port), get(8_082)), config);
@@ -139,7 +146,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(steps.slice(0, 3).map((step) => step.name)).toEqual(['first', 'web', 'two']);
     expect(steps[1]?.output_tail).toContain(`arguments <${port}>`);
     await eventually('removal of the containers', none);
-  }, limitMs);
+  });
 
   test('have no right, no network, no file, no variable and no process of the sandbox, and nothing of the run', async () => {
     await system.call('PUT', '/secrets/OF_AGENT', { value: 'value-of-the-agent-4712', scope: 'team' });
@@ -170,7 +177,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(line('metadata')).toMatch(/unreachable/);
     expect(text).toContain('root touch: /bin/x: Read-only file system');
     expect(line('data')).toMatch(/^data [789]\d{4} 700$/);
-  }, limitMs);
+  });
 
   test('cannot be reached from the machine and from another sandbox', async () => {
     const runId = await create(sh('touch here; sleep 1000'), { services: [{ ...web, env: { HOST_PORT: '1' } }] });
@@ -183,16 +190,30 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(await succeed(await create(sh(`! ${get(port)}`), {}))).toContain('ECONNREFUSED');
     await system.call('POST', `/agent/runs/${runId}/cancel`);
     await eventually('removal of the containers after the cancel', none);
-  }, limitMs);
+  });
 
   test.each<[string, object, RegExp]>([
-    ['ends', { command: 'no-port' }, /The service web exited with code \d+ before it was ready\.\nEnd of its output:\n(?:.*\n)?arguments <no-port>/],
-    ['has no such program', { image: 'box:1', command: 'no-such-program' }, /The service web could not be started: .*no-such-program.* before it was ready/s],
-    ['does not exist', { image: 'registry.example/a:1' }, /the service web: the image registry.example\/a:1 is refused: .*RUNYARD_DOCKER_REGISTRIES/],
+    [
+      'ends',
+      { command: 'no-port' },
+      /The service web exited with code \d+ before it was ready\.\nEnd of its output:\n(?:.*\n)?arguments <no-port>/,
+    ],
+    [
+      'has no such program',
+      { image: 'box:1', command: 'no-such-program' },
+      /The service web could not be started: .*no-such-program.* before it was ready/s,
+    ],
+    [
+      'does not exist',
+      { image: 'registry.example/a:1' },
+      /the service web: the image registry.example\/a:1 is refused: .*RUNYARD_DOCKER_REGISTRIES/,
+    ],
   ])('name themselves and their last lines if an image %s', async (_, change, message) => {
-    expect(await failureOf({ services: [{ ...web, ...change }], failure_session_retention_minutes: 0 })).toMatch(message);
+    expect(await failureOf({ services: [{ ...web, ...change }], failure_session_retention_minutes: 0 })).toMatch(
+      message,
+    );
     await eventually('removal of the containers', none);
-  }, limitMs);
+  });
 
   test('stay the same for follow-ups, and start anew with the next sandbox of the run', async () => {
     const runId = await create(sh(get(port, 'id')), { services: [web] }, { idle_timeout_minutes: 0.25 });
@@ -207,13 +228,18 @@ describe.skipIf(typeof started === 'string')(name, () => {
     await eventually('removal of the containers', none);
     expect(new Set(await followUp(3)).size).toBe(2);
     await eventually('removal of the containers', none);
-  }, limitMs);
+  });
 
   test('continue when the worker is killed, and end with the supervisor of their sandbox', async () => {
     const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
     const { folder } = JSON.parse(line) as { folder: string };
     const all = path.join(folder, 's');
-    const prompt = sh(get(port, 'id'), 'touch begun; while ! [ -e go ]; do sleep 0.05; done', get(port, 'id'), 'sleep 1000');
+    const prompt = sh(
+      get(port, 'id'),
+      'touch begun; while ! [ -e go ]; do sleep 0.05; done',
+      get(port, 'id'),
+      'sleep 1000',
+    );
     const runId = await create(prompt, { services: [web] });
     const workspace = await eventually('begin', async () => {
       for (const id of await readdir(all)) {
@@ -241,21 +267,30 @@ describe.skipIf(typeof started === 'string')(name, () => {
     process.kill(supervisor ?? expect.fail('no supervisor'), 'SIGKILL');
     expect((await system.untilEnded(runId)).status_message?.message).toContain('supervised the sandbox');
     await eventually('end of the containers', none);
-  }, limitMs);
+  });
 
   test('share the limits of their sandbox, and an end in a turn is in the timeline with the reason', async () => {
     const shell = (script: string) => `sh -c ${JSON.stringify(script)}`;
     const services = [
-      { name: 'hungry', image: 'box:1', ready: 'true', command: shell('while [ ! -e /tmp/x ]; do sleep 0.5; touch /tmp/x; done; echo eating; head -c 400m /dev/zero | tail -c 390m >/dev/null && echo fed || exit 9') },
+      {
+        name: 'hungry',
+        image: 'box:1',
+        ready: 'true',
+        command: shell(
+          'while [ ! -e /tmp/x ]; do sleep 0.5; touch /tmp/x; done; echo eating; head -c 400m /dev/zero | tail -c 390m >/dev/null && echo fed || exit 9',
+        ),
+      },
       { name: 'short', image: 'box:1', ready: 'true', command: shell('sleep 1; echo goodbye; exit 7') },
     ];
     const runId = await create(sh('sleep 5'), { services });
     await succeed(runId);
     const steps = await stepsOf(runId);
-    expect(steps).toContainEqual(expect.objectContaining({ name: 'short ended', error: 'exited with code 7', output_tail: 'goodbye\n' }));
+    expect(steps).toContainEqual(
+      expect.objectContaining({ name: 'short ended', error: 'exited with code 7', output_tail: 'goodbye\n' }),
+    );
     expect(steps).toContainEqual(
       expect.objectContaining({ name: 'hungry ended', error: 'used up its 256 MB of memory and was ended' }),
     );
     expect(steps.map((step) => step.output_tail).join('')).not.toContain('fed');
-  }, limitMs);
+  });
 });

@@ -8,7 +8,7 @@ import { NonBlank } from '../wire/primitives.ts';
 const isText = (value: string | null | undefined): value is string => typeof value === 'string';
 
 /** Matches one piece of a word: text in single quotes, text in double quotes, a character after a backslash, or plain text. */
-const piece = /'([^']*)'|"((?:[^"\\]|\\[^])*)"|\\([^])|([^\s'"\\]+)/y;
+const piece = /'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|([^\s'"\\]+)/sy;
 
 /**
  * Splits a command into arguments at white space. Quotes and backslashes work as in a shell; nothing else has a meaning. Returns undefined

@@ -67,7 +67,9 @@ export function serveRelays(port: MessagePort): void {
     const own = [memoryAnswers(basePath, memoryOf(id))];
     if (hasServices)
       own.push(
-        serviceAnswers(basePath, runToken, (name, isStart) => ask<ServiceState>(id, { about: 'service', name, isStart })),
+        serviceAnswers(basePath, runToken, (name, isStart) =>
+          ask<ServiceState>(id, { about: 'service', name, isStart }),
+        ),
       );
     if (cacheSocket !== undefined)
       own.push(cacheAnswers({ cache: remoteCache(cacheSocket), sandbox, basePath, runToken }));
