@@ -31,7 +31,8 @@ export function endConnectionsOfUnreadBodies(app: FastifyInstance, drainMs: numb
   });
 }
 
-const announcesBody = ({ headers }: FastifyRequest): boolean =>
+/** Returns whether a body follows the headers of the request. */
+export const announcesBody = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
 function endAfterAnswer(request: IncomingMessage, drainMs: number): void {
