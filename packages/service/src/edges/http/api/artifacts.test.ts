@@ -97,6 +97,12 @@ describe('a FILE', () => {
       headers: { range: 'bytes=2-4', 'if-range': '"a"' },
     });
     expect([changed.status, changed.text]).toEqual([200, '0123456789']);
+    const etag = middle.headers.get('etag') ?? '';
+    expect(etag).toBe(`"${createHash('sha256').update('0123456789').digest('hex')}"`);
+    const same = await service.request('GET', url, { key: null, headers: { range: 'bytes=7-', 'if-range': etag } });
+    expect([same.status, same.text, same.headers.get('etag')]).toEqual([206, '789', etag]);
+    const { body } = await service.request<ArtifactResponse>('GET', `/agent/artifacts/${uid}`);
+    expect(ArtifactResponse.parse(body).data).toMatchObject({ sha256: etag.slice(1, -1) });
     const head = await service.request('HEAD', url, { key: null });
     expect([head.status, head.text, head.headers.get('content-length')]).toEqual([200, '', '10']);
   });

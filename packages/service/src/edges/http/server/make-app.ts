@@ -1,3 +1,4 @@
+import { leastBodyMb } from '@runyard/contract/limits';
 import { answerInTurn } from '@runyard/system/answer-in-turn';
 import Fastify, {
   type FastifyBaseLogger,
@@ -100,7 +101,7 @@ function makeServer(deps: ServiceDeps, timeouts: ClientTimeouts, showNotFound: S
     },
   });
   answerInTurn(app.server);
-  endSlowBodies(app.server, timeouts.requestMs, timeouts.leastBytes ?? 64 * 1024 * 1024);
+  endSlowBodies(app.server, timeouts.requestMs, timeouts.leastBytes ?? leastBodyMb * 1024 * 1024);
   // A request with an expectation other than 100-continue is handled like any other: `refuseByHeaders` answers 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   return app;
