@@ -3,7 +3,7 @@ import { mimeTypeOf } from '@runyard/contract/wire/mime-types';
 import { type OpenFile, openRegularFile } from '../open-regular-file.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { ServiceRefusal, UnreadableBody } from '../service/errors.ts';
-import { openChunks, pathOf } from './upload-file.ts';
+import { openChunks, pathOf, sha256Of } from './upload-file.ts';
 
 /** An artifact in the form in which a command or the model reports it. */
 export interface ArtifactRequest {
@@ -57,8 +57,8 @@ export async function reportArtifact(request: ArtifactRequest, options: Artifact
         );
     }
   } catch (error) {
-    if (error instanceof BadArtifact || error instanceof ServiceRefusal || error instanceof UnreadableBody)
-      return failure(error.message);
+    if (error instanceof ServiceRefusal) return failure(`the service refused the artifact: ${error.detail}`);
+    if (error instanceof BadArtifact || error instanceof UnreadableBody) return failure(error.message);
     throw error;
   }
 }
@@ -89,6 +89,7 @@ async function reportFile(request: ArtifactRequest, options: ArtifactOptions): P
     if (answer.upload_url !== undefined) {
       await options.client.upload(pathOf(answer.upload_url), () => openChunks(file, size), size, mimeType, {
         signal: options.signal,
+        sha256: await sha256Of(file, size),
       });
     }
     return { ok: true, artifact_uid: answer.artifact_uid };

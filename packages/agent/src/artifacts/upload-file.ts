@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
+import { createHash } from '../builtin-modules.ts';
 import { UnreadableBody } from '../service/errors.ts';
 
 /**
@@ -20,6 +21,13 @@ async function* chunksOf(file: FileHandle, size: number): AsyncGenerator<Buffer>
     position += read.bytesRead;
     yield read.buffer.subarray(0, read.bytesRead);
   }
+}
+
+/** Returns the SHA-256 of the first `size` bytes of an open file. */
+export async function sha256Of(file: FileHandle, size: number): Promise<Buffer> {
+  const hash = createHash('sha256');
+  for await (const chunk of chunksOf(file, size)) hash.update(chunk);
+  return hash.digest();
 }
 
 /**
