@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BlobStore } from '../packages/service/src/platform/store/blobs/blobs.ts';
 import { openFolderBlobs } from '../packages/service/src/platform/store/blobs/folder-blobs.ts';
@@ -92,6 +93,25 @@ describe.skipIf(!server)(`a bucket${started.kind === 'missing' ? ` (skipped: ${s
     const range = await blobs.get('k', { start, end });
     expect(range && (await buffer(range.stream)).equals(bytes.subarray(start, end + 1))).toBe(true);
     expect(await blobs.putIfAbsent('k', Readable.from(pieces))).toBe(false);
+  });
+
+  test.each([
+    ['breaks off', 'connection lost', 1e9],
+    ['is too large', undefined, 20 * 1024 * 1024],
+  ])('keeps no part of a large body that %s', async (_what, fault, maxBytes) => {
+    const blobs = openAt('parts/');
+    const body = (async function* () {
+      for (let piece = 0; piece < 24; piece += 1) yield Buffer.alloc(1024 * 1024, piece);
+      throw new Error('connection lost');
+    })();
+    const stored = blobs.put('k', body, { maxBytes });
+    if (fault === undefined) expect(await stored).toEqual({ outcome: 'too_large' });
+    else await expect(stored).rejects.toThrow(fault);
+    const client = new S3Client({ endpoint: server?.endpoint ?? '', forcePathStyle: true, region: 'us-east-1' });
+    const list = { Bucket: server?.bucket, Prefix: 'parts/' };
+    expect((await client.send(new ListMultipartUploadsCommand(list))).Uploads ?? []).toEqual([]);
+    client.destroy();
+    expect(await blobs.stat('k')).toBeUndefined();
   });
 
   test('lists only blobs below the prefix of the store', async () => {

@@ -32,7 +32,9 @@ const headOf = (key: string) =>
 
 describe('a slow client', () => {
   beforeEach(async () => {
-    service = await startTestService({ timeouts: { headersMs: 300, requestMs: 600, checkEveryMs: 50, leastBytes: 50 } });
+    service = await startTestService({
+      timeouts: { headersMs: 300, requestMs: 600, checkEveryMs: 50, leastBytes: 50 },
+    });
   });
 
   test('gets 408 and is closed if its headers do not end', async () => {
@@ -42,9 +44,7 @@ describe('a slow client', () => {
   });
 
   test('gets 408 and is closed if its body does not end', async () => {
-    const { received, livedMs } = await sendAndWait(
-      `${headOf(service.key)}Content-Length: 100\r\n\r\n{`,
-    );
+    const { received, livedMs } = await sendAndWait(`${headOf(service.key)}Content-Length: 100\r\n\r\n{`);
     expect(received).toMatch(/^HTTP\/1\.1 408/);
     expect(livedMs).toBeLessThan(atOnceMs);
   });
