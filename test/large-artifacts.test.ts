@@ -45,7 +45,7 @@ report-artifact larger.bin 2>&1 || echo "exit code $?"
 \`\`\`
 `;
 
-const s3 = await startS3Server();
+const s3 = isLong ? await startS3Server() : { kind: 'missing' as const, reason: 'only with bin/test-long' };
 afterAll(async () => {
   if (s3.kind === 'ready') await s3.server.stop();
 });

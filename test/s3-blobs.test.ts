@@ -9,7 +9,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BlobStore } from '../packages/service/src/platform/store/blobs/blobs.ts';
 import { openFolderBlobs } from '../packages/service/src/platform/store/blobs/folder-blobs.ts';
@@ -18,6 +17,7 @@ import { openS3Blobs } from '../packages/service/src/platform/store/blobs/s3-blo
 import { StoreUnavailable } from '../packages/service/src/platform/store/database/unavailable.ts';
 import { describeBlobStore } from '../packages/service/test/blob-store.ts';
 import { connectMcp } from '../packages/service/test/mcp.ts';
+import { unfinishedUploads } from '../packages/service/test/s3-uploads.ts';
 import { startTestService, type TestService } from '../packages/service/test/service.ts';
 import { type S3Server, startS3Server } from './support/s3-server.ts';
 import { eventually } from './support/system.ts';
@@ -107,10 +107,7 @@ describe.skipIf(!server)(`a bucket${started.kind === 'missing' ? ` (skipped: ${s
     const stored = blobs.put('k', body, { maxBytes });
     if (fault === undefined) expect(await stored).toEqual({ outcome: 'too_large' });
     else await expect(stored).rejects.toThrow(fault);
-    const client = new S3Client({ endpoint: server?.endpoint ?? '', forcePathStyle: true, region: 'us-east-1' });
-    const list = { Bucket: server?.bucket, Prefix: 'parts/' };
-    expect((await client.send(new ListMultipartUploadsCommand(list))).Uploads ?? []).toEqual([]);
-    client.destroy();
+    expect(await unfinishedUploads(server?.endpoint ?? '', server?.bucket ?? '')).toEqual([]);
     expect(await blobs.stat('k')).toBeUndefined();
   });
 
