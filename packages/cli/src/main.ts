@@ -7,6 +7,7 @@ import { explainUsageErrors, showHelpOf } from './usage-errors.ts';
 const program = new Command('runyard')
   .description('Run AI agents in sandboxes on your own machine.')
   .version(`${productVersion()} (Node ${process.versions.node})`)
+  .option('--env-file <file>', 'also take settings from this file, one NAME=value a line')
   .exitOverride()
   .addHelpText(
     'after',
@@ -30,6 +31,11 @@ program
     showHelpOf(program, names);
   });
 program.hook('preSubcommand', (_, command) => list.load(command));
+program.hook('preAction', async (_, command) => {
+  const { envFile } = program.opts<{ readonly envFile?: string }>();
+  if (envFile !== undefined) (await import('./env-file.ts')).addEnvFile(envFile);
+  else if (list.isForUnit(command)) await (await import('./installed-units.ts')).continueInUnit();
+});
 // For the help, takes the options and arguments of commands from the command list, because the modules of the commands are not loaded. The
 // help is configured after all commands were added, because a command that is added later would inherit this configuration.
 const { subcommandTerm } = new Help();
