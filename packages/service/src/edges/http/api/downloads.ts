@@ -31,7 +31,9 @@ export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): voi
       const contentType = mime_type ?? 'application/octet-stream';
       const { blobKey: key, sizeBytes, sha256 } = artifact;
       const fileName = filename ?? `screenshot.${contentType.split(/[/;+]/)[1]}`;
-      return (await sendFile(reply, blobs, { key, sizeBytes, sha256, fileName, contentType })) ? reply : notFound('artifact');
+      return (await sendFile(reply, blobs, { key, sizeBytes, sha256, fileName, contentType }))
+        ? reply
+        : notFound('artifact');
     }
     if (kind === 'preview') {
       const artifact = await findArtifact(db, id);
