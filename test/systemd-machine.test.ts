@@ -12,7 +12,7 @@ describe.skipIf(systemdProblem !== null)(
   systemdProblem === null ? title : `${title} (skipped: ${systemdProblem})`,
   () => {
     let machine: SystemdMachine;
-    const waitFor = (script: string, seconds = 30): void => {
+    const waitFor = (script: string, seconds = 90): void => {
       const loop = `for _ in $(seq ${seconds * 5}); do ${script} && exit; sleep 0.2; done; journalctl -o cat -n 40; exit 1`;
       const { code, output } = machine.run(loop);
       expect(code, output).toBe(0);
@@ -25,7 +25,7 @@ describe.skipIf(systemdProblem !== null)(
       useradd --system --home-dir /var/lib/runyard --shell /usr/sbin/nologin runyard
       useradd --system --home-dir /var/lib/runyard-worker --shell /usr/sbin/nologin runyard-worker
       install -d -m 0755 /etc/runyard /etc/systemd/system/runyard-service.service.d
-      cp /opt/runyard/deploy/systemd/*.service /etc/systemd/system/
+      cp /opt/runyard/deploy/systemd/* /etc/systemd/system/
       sed -i 's/^WatchdogSec=.*/WatchdogSec=12/' /etc/systemd/system/runyard-*.service
       umask 077
       echo '${key}' | tee /etc/runyard/operator-key >/etc/runyard/worker-key
@@ -79,6 +79,18 @@ END
         `cd /var/lib/runyard && /opt/runyard/bin/runyard backup all.backup && stat -c %U all.backup`,
       );
       expect(backup.output).toMatch(/wrote .*all\.backup[\s\S]*\nrunyard\n$/);
+    });
+
+    test('the timer makes a backup that can be verified', () => {
+      const { output, code } = machine.run(`set -e
+      systemctl enable -q --now runyard-backup.timer
+      systemctl list-timers --no-pager | grep runyard-backup
+      systemctl start runyard-backup.service
+      cd /var/backups/runyard && ls *.backup && /opt/runyard/bin/runyard backup verify *.backup
+      truncate -s -1 *.backup && ! /opt/runyard/bin/runyard backup verify *.backup`);
+      expect(output).toMatch(/the backup is complete: [\d,]+ rows of \d+ tables/);
+      expect(output).toContain('it was cut off');
+      expect(code, output).toBe(0);
     });
 
     test('a user without rights is told to use sudo; own settings and files of other users are not mixed with those of the unit', () => {

@@ -32,8 +32,7 @@ const ownInstallation = ['RUNYARD_DATA_DIR', 'RUNYARD_DATABASE_URL', 'RUNYARD_DA
 
 /** Returns the units that run programs of this checkout, first the service. Returns none if the command has the settings of an installation already. */
 export function findUnits(env: Environment = process.env): InstalledUnit[] {
-  const isStartedBySystemd = env.SYSTEMD_EXEC_PID === String(process.pid);
-  if (isStartedBySystemd || ownInstallation.some((name) => env[name])) return [];
+  if (ownInstallation.some((name) => env[name])) return [];
   // sd_booted(3): this folder exists if and only if systemd is the first process of the machine.
   if (!existsSync('/run/systemd/system')) return [];
   return (['service', 'worker'] as const).flatMap((program) => readUnit(program) ?? []);
@@ -145,7 +144,7 @@ export async function runInUnit(
       ...(unit.program === 'worker' ? [property('Delegate', 'yes')] : []),
       // systemd-run takes the values from its own environment, because every user of the machine can read arguments.
       ...variables.map(([variable]) => `--setenv=${variable}`),
-      ...[process.execPath, ...process.execArgv, path.join(root, 'packages/cli/src/main.ts'), ...args],
+      ...[process.execPath, ...process.execArgv, path.join(root, 'packages/cli/src/main.ts'), '--in-unit', ...args],
     ],
     {
       stdio: stdio === 'inherit' ? 'inherit' : ['ignore', 'pipe', 'pipe'],
