@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { createReadStream, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { ArtifactItem, ArtifactResponse } from '@runyard/contract/runs/artifacts';
@@ -73,8 +73,10 @@ for (const { name, env, problem } of stores) {
 
     beforeAll(async () => {
       folder = await mkdtemp(path.join(place, 'runyard-large-'));
-      const dataDir = isLong ? { dataDir: await mkdtemp(path.join(place, 'runyard-large-')) } : {};
-      system = await startSystem({ ...dataDir, env: { ...settings, ...env } });
+      const dataDir = await mkdtemp(path.join(place, 'runyard-large-'));
+      // The users of sandboxes must be able to enter the folder. Otherwise the worker puts the sandboxes elsewhere.
+      await chmod(dataDir, 0o711);
+      system = await startSystem({ dataDir, env: { ...settings, ...env } });
       const watched = watchMemory(system);
       runId = await system.createRun(prompt);
       const run = await system.untilEnded(runId, limitMs);
