@@ -82,6 +82,7 @@ export const resourceExamples = {
         content_type: 'text/plain',
         download_url: signedUrl,
         expires_at: '2026-10-25T12:15:02.000Z',
+        sha256: '5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03',
         filename: 'report.txt',
         filepath: 'report.txt',
         size_bytes: 6,

@@ -38,7 +38,10 @@ test('a service stores its version, machine, disk and problems, and stores the s
   let stores = 0;
   const watched = {
     ...db,
-    query: (async (...args: Parameters<typeof db.query>) => (stores++, await db.query(...args))) as typeof db.query,
+    query: (async (...args: Parameters<typeof db.query>) => {
+      stores += 1;
+      return await db.query(...args);
+    }) as typeof db.query,
   };
   const domains = [{ name: 'bucket', readiness: { degraded: () => problem } }];
   const domain = installationDomain({ ...service.deps, db: watched }, domains);
