@@ -32,11 +32,16 @@ const InstalledService = ServiceReport.partial()
     description: 'A service process. It is listed until an hour after its last sign of life',
   });
 
+const GoneReason = z.enum(['stopped', 'lost']).meta({
+  id: 'GoneReason',
+  description: '`stopped`: the worker had said that it ends. `lost`: it had not',
+});
+
 const GoneWorker = z
   .object({
     worker_host: z.string().describe('Name of the worker'),
     gone_at: Timestamp.describe('When its last connection ended, RFC 3339 in UTC'),
-    reason: z.enum(['stopped', 'lost']).describe('`stopped`: it had said that it ends. `lost`: it had not'),
+    reason: GoneReason,
     version: z.string().optional().describe('Its version; absent: it did not report it'),
   })
   .meta({ id: 'GoneWorker', description: 'A worker of the service that is not connected any more' });
