@@ -21,7 +21,12 @@ export function Installation() {
     <>
       <Section
         title="Installation"
-        about="The programs of all teams. Only owners of the operator's team see this. `bin/runyard doctor` on a machine says more about it."
+        about={
+          <>
+            The programs of all teams. Only owners of the operator's team see this. <code>bin/runyard doctor</code> on a
+            machine says more about it.
+          </>
+        }
       />
       <Loaded query={state} rows={4}>
         {(found) => (
