@@ -50,13 +50,14 @@ export function prepareProgram({ task, folder, env, forwarder, hasNoNetwork }: P
       `The harness ${type} cannot be started: the run has no language model. Create a run with config.model_id.`,
     );
   }
-  const values = { forwarder: forwarder.url, key: forwarder.key, model: model.provider_model, folder };
+  const home = env.HOME ?? '';
+  const values = { forwarder: forwarder.url, key: forwarder.key, model: model.provider_model, folder, home };
   const policy = policyOfHarness(task.agent_config);
   const { command, variables, files, keeping, programs } = configureProgram(preset, model.protocol, policy, values);
   const [program = command[0], ...args] = given.length > 0 ? given : command;
-  for (const [name, text] of Object.entries(files)) writeHomeFile(env.HOME ?? '', name, text, keeping.has(name));
+  for (const [name, text] of Object.entries(files)) writeHomeFile(home, name, text, keeping.has(name));
   const programEnv = { ...base, ...variables, ...task.harness.env };
-  const folders = programs.map((name) => path.join(env.HOME ?? '', name));
+  const folders = programs.map((name) => path.join(home, name));
   const search = [...folders, ...(programEnv.PATH ? [programEnv.PATH] : [])].join(path.delimiter);
   return { command: [program, ...args], env: { ...programEnv, ...(folders.length > 0 ? { PATH: search } : {}) } };
 }

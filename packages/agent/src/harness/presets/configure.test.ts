@@ -16,7 +16,7 @@ import { describe, expect, test } from 'vitest';
 import { writeHomeFile } from '../external.ts';
 import { configureProgram, tomlOf } from './configure.ts';
 
-const values = { forwarder: 'http://127.0.0.1:1', key: 'placeholder', model: 'a "model"\nname', folder: '/work' };
+const values = { forwarder: 'http://127.0.0.1:1', key: 'placeholder', model: 'a "model"\nname', folder: '/work', home: '/home' };
 
 describe.each(presetTypes)('the preset %s', (type) => {
   const preset = presets[type];

@@ -21,7 +21,7 @@ export function tomlOf(table: TomlTable, path: readonly string[] = []): string {
   return [header + lines, ...tables].filter((text) => text !== '').join('\n');
 }
 
-const name = /\{(forwarder|key|model|folder)\}/g;
+const name = /\{(forwarder|key|model|folder|home)\}/g;
 
 /** Inserts the values into a text of a preset. */
 const fill = (text: string, values: PresetValues): string =>

@@ -23,6 +23,19 @@ case "$*" in
 esac
 `;
 
+/**
+ * Starts Codex for the adapter, which says that Codex shall trust the settings of the project. They could allow every command. The pattern
+ * matches no text of a prompt, because quotation marks in a text of JSON have a backslash. Codex does not read the AGENTS.md of a project that
+ * it does not trust, so the file becomes the user's AGENTS.md.
+ */
+const untrustingCodex = `#!/bin/sh
+adapter=$(tr '\\0' '\\n' </proc/$PPID/cmdline | sed -n 2p)
+find='require("module").createRequire(require("fs").realpathSync(process.argv[1])).resolve("@openai/codex/bin/codex.js")'
+codex=$(/proc/$PPID/exe -p "$find" "$adapter") || exit
+[ ! -f AGENTS.md ] || [ -e ~/.codex/AGENTS.md ] || ln -s "$PWD/AGENTS.md" ~/.codex/AGENTS.md
+sed -u 's/"trust_level":"trusted"/"trust_level":"untrusted"/g' | exec /proc/$PPID/exe "$codex" "$@"
+`;
+
 const profile = 'runyard';
 
 /**
@@ -30,7 +43,7 @@ const profile = 'runyard';
  * of question must be on, because Codex denies actions whose kind is off.
  */
 const asks: PresetConfiguration = {
-  variables: { INITIAL_AGENT_MODE: `permission-profile:${profile}` },
+  variables: { INITIAL_AGENT_MODE: `permission-profile:${profile}`, CODEX_PATH: '{home}/.codex/asks/codex' },
   files: [
     {
       path: '.codex/config.toml',
@@ -45,11 +58,13 @@ const asks: PresetConfiguration = {
             skill_approval: true,
           },
         },
+        projects: { '{folder}': { trust_level: 'untrusted' } },
         default_permissions: profile,
         permissions: { [profile]: { filesystem: { ':root': 'read' }, network: { enabled: true } } },
       },
     },
     { path: '.codex/asks/bwrap', format: 'script', content: refusingBubblewrap },
+    { path: '.codex/asks/codex', format: 'script', content: untrustingCodex },
   ],
   programs: '.codex/asks',
 };

@@ -54,6 +54,8 @@ export interface PresetValues {
   readonly model: string;
   /** The folder in which the program works. */
   readonly folder: string;
+  /** The run's home folder. */
+  readonly home: string;
 }
 
 /**
