@@ -175,7 +175,6 @@ async function continuation(ground: Ground): Promise<string> {
 }
 
 async function askInProject(ground: Ground): Promise<string> {
-  if (typeof ground.preset.approvals.ask === 'string') return 'refused at create';
   const before = ground.models.requests.length;
   const result = await ask(ground, { environment_id: await permissiveProject(ground) });
   const sent = JSON.stringify(ground.models.requests.slice(before).map(({ body }) => body));
@@ -184,12 +183,6 @@ async function askInProject(ground: Ground): Promise<string> {
 }
 
 async function ask(ground: Ground, config: object = {}): Promise<string> {
-  const { preset } = ground;
-  if (typeof preset.approvals.ask === 'string') {
-    const refused = await begin(ground, [], { config: askConfig(ground) }).catch((error: Error) => error.message);
-    must(refused.includes('400') && refused.includes('cannot be kept'), `a create answered ${refused}`);
-    return 'refused at create';
-  }
   const before = ground.models.requests.length;
   const seen = () => JSON.stringify(ground.models.requests.slice(before).map(({ body }) => body));
   const id = await begin(
@@ -246,11 +239,6 @@ async function decide(ground: Ground, id: string, answer: object): Promise<RunIt
 /** A rule names the second of two commands, so only this command waits for a person. */
 async function askByRule(ground: Ground): Promise<string> {
   const config = { approval_policy: 'ask', approval_rules: [{ command: 'touch' }], idle_timeout_minutes: 1 };
-  if (typeof ground.preset.approvals.ask === 'string') {
-    const refused = await begin(ground, [], { config }).catch((error: Error) => error.message);
-    must(refused.includes('400') && refused.includes('cannot be kept'), `a create answered ${refused}`);
-    return 'refused at create';
-  }
   const id = await begin(ground, [{ shell: 'mkdir /tmp/unasked' }, { shell: 'touch /tmp/unasked/asked' }], { config });
   const { blocked_on: asked } = await until(ground, id, ({ state }) => state === 'BLOCKED');
   must(JSON.stringify(asked).includes('touch'), `it asks ${asked?.title}`);
@@ -274,12 +262,6 @@ async function plan(ground: Ground): Promise<string> {
   must(!text.includes('"state":"completed"'), 'the command ran, and the turn was not stopped');
   return 'refused by the program';
 }
-
-const askConfig = ({ preset }: Ground) => ({
-  approval_policy: 'ask',
-  model_id: 'openai/gpt-5.2',
-  harness: { type: preset.type },
-});
 
 /**
  * Starts the MCP server only after 3 s. A program that does not wait for its MCP servers has sent its first request to the model by then.
