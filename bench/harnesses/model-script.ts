@@ -31,7 +31,7 @@ const shells: Readonly<Record<string, (command: string) => Record<string, unknow
   // Without `yield_time_ms`, Codex waits 10 s for a command and then asks the model again. 30 s is the longest wait that Codex allows.
   exec_command: (cmd) => ({ cmd, yield_time_ms: 30_000 }),
   shell_command: (command) => ({ command }),
-  shell: (command) => ({ command: ['sh', '-c', command] }),
+  shell: (command) => ({ command }),
   bash: (command) => ({ command, description: 'Runs a command' }),
   run_shell_command: (command) => ({ command, description: 'Runs a command', is_background: false }),
 };
