@@ -159,7 +159,7 @@ export function createLiveView(colours: Colours): LiveView {
       event.output_bytes === undefined ? '' : `${formatBytes(event.output_bytes)} of output`,
       event.output_artifact_uid === undefined
         ? ''
-        : `whole output: artifact ${harmlessLine(event.output_artifact_uid)}`,
+        : `output kept: artifact ${harmlessLine(event.output_artifact_uid)}`,
     ].filter(Boolean);
     const ok = event.state === 'completed' && (event.exit_code ?? 0) === 0;
     return (
