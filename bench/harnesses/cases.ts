@@ -4,9 +4,9 @@
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { RunItem } from '@runyard/contract/runs/runs';
 import { bundleMcpServers } from '../../test/fakes/mcp-servers.ts';
 import { eventually } from '../../test/support/system.ts';
+import { ask, askByRule, askInProject } from './approval-cases.ts';
 import {
   begin,
   beginWith,
@@ -21,7 +21,7 @@ import {
   untilEnded,
   untilSucceeded,
 } from './ground.ts';
-import { permissiveProject, projectInstructions } from './permissive-project.ts';
+import { commitAndPush, pullRequest } from './repository-cases.ts';
 
 export interface Case {
   readonly name: string;
@@ -63,49 +63,6 @@ async function fileWrite(ground: Ground): Promise<string> {
   if (conversationText.includes('@@ -0,0 +1')) return 'with its diff';
   return conversationText.includes('cat >') ? 'by a command' : 'without a diff';
 }
-
-/**
- * The model writes a file in a cloned repository, commits it and pushes it. The remote repository shows whether this happened. With
- * `isHeld`, an approval rule holds the push until a person approves it.
- */
-async function commitAndPush(ground: Ground, isHeld = false): Promise<string> {
-  const { preset, system, codeHost } = ground;
-  const repository = { owner: 'acme', repo: isHeld ? `${preset.type}-held` : preset.type };
-  await codeHost.commit(repository.owner, repository.repo, { 'README.md': 'one\n' });
-  const config = {
-    name: `repository ${repository.repo}`,
-    github_repos: [repository],
-    working_directory: repository.repo,
-  };
-  const { uid } = await system.call<{ uid: string }>('POST', '/agent/environments', { config }, 201);
-  const id = await begin(
-    ground,
-    [
-      { write: `/workspace/${repository.repo}/b.txt`, text: 'by the model\n' },
-      { shell: 'git add --all && git commit --quiet --message "Add b"' },
-      { shell: 'git push --quiet origin HEAD:refs/heads/of-the-run' },
-    ],
-    { config: { environment_id: uid, ...(isHeld ? heldPushes : {}) }, idleMinutes: isHeld ? 5 : 0 },
-  );
-  if (isHeld) {
-    const { blocked_on: asked } = await until(ground, id, ({ state }) => state === 'BLOCKED');
-    must(asked?.title.includes('of-the-run: new branch') === true, `it asks ${asked?.title}`);
-    must(
-      (await codeHost.branchAt(repository.owner, repository.repo, 'of-the-run')) === '',
-      'it pushed before the answer',
-    );
-    await system.call('POST', `/agent/runs/${id}/followups`, { decision: 'approve', request_id: asked?.request_id });
-  }
-  await untilSucceeded(ground, id);
-  const { name, email, subject } = await codeHost.lastCommit(repository.owner, repository.repo, 'of-the-run');
-  must(subject === 'Add b', `the last commit of the branch is ${subject}`);
-  must(name !== '' && email.includes('@'), `its author is ${name} <${email}>`);
-  const text = await codeHost.read(repository.owner, repository.repo, 'b.txt', 'of-the-run');
-  must(text.trim() === 'by the model', `the file has the content ${text}`);
-  return isHeld ? 'pushed after the approval' : 'pushed';
-}
-
-const heldPushes = { approval_policy: 'ask', approval_rules: [{ push: '*' }] };
 
 /** Does the work of the other cases with the newest flagship model, because a program may treat it differently. */
 async function newestModel(ground: Ground): Promise<string> {
@@ -172,81 +129,6 @@ async function continuation(ground: Ground): Promise<string> {
   const requestTexts = JSON.stringify(ground.models.requests.slice(before).map(({ body }) => body));
   must(requestTexts.includes('the-earlier-word'), 'the model does not get the earlier conversation');
   return requestTexts.includes('<conversation>') ? 'as text' : 'session/load';
-}
-
-async function askInProject(ground: Ground): Promise<string> {
-  const before = ground.models.requests.length;
-  const result = await ask(ground, { environment_id: await permissiveProject(ground) });
-  const sent = JSON.stringify(ground.models.requests.slice(before).map(({ body }) => body));
-  must(sent.includes(projectInstructions), 'the model does not get the instructions of the project');
-  return result;
-}
-
-async function ask(ground: Ground, config: object = {}): Promise<string> {
-  const before = ground.models.requests.length;
-  const seen = () => JSON.stringify(ground.models.requests.slice(before).map(({ body }) => body));
-  const id = await begin(
-    ground,
-    [
-      // The output shows when the command ran. It is read in the next request to the model, because Gemini CLI does not report outputs.
-      { shell: 'date +ran-at-%s%3N' },
-      { shell: 'date +ran-at-%s%3N' },
-      { write: '/workspace/b.txt', text: 'b\n' },
-      // The prompt must not contain the name of the file that the command would make.
-      { shell: "touch /workspace/forb''idden-file" },
-    ],
-    { config: { approval_policy: 'ask', idle_timeout_minutes: 1, ...config } },
-  );
-  await decide(ground, id, { decision: 'approve', allow_for: 'run' });
-  const approvedMs = Date.now();
-  // The second command is the same as the first and is allowed for the rest of the run, so the next request is about the file.
-  const write = await decide(ground, id, { decision: 'approve' });
-  must(JSON.stringify(write).includes('b.txt'), `it asks ${write?.title}`);
-  const times = [...seen().matchAll(/ran-at-(\d{13})/g)].map(([, time]) => Number(time));
-  must(new Set(times).size === 2, `the first command ran ${new Set(times).size} times`);
-  must(Math.min(...times) > approvedMs - 1_000, 'a command ran before the approval');
-  await decide(ground, id, { decision: 'deny' });
-  // Some programs end the turn after a denial, and the others end it after their last step.
-  must((await untilEnded(ground, id)).state !== 'BLOCKED', 'it asks again after the denial');
-  await followUp(ground, id, { shell: 'ls /workspace | sed s/^/listed-/' });
-  await decide(ground, id, { decision: 'approve' });
-  must((await untilEnded(ground, id)).state === 'SUCCEEDED', 'the run failed');
-  must(seen().includes('listed-b.txt'), 'the approved changes are not there');
-  must(!seen().includes('forbidden-file'), 'a denied command ran');
-  must(!(await textOf(ground, id)).includes('ran_without_question'), 'an action ran without a question');
-  return 'asks for each';
-}
-
-/** Waits for a request of the agent, and answers it after a second. Returns the request. */
-async function decide(ground: Ground, id: string, answer: object): Promise<RunItem['blocked_on']> {
-  const {
-    blocked_on: asked,
-    state,
-    status_message: status,
-  } = await until(
-    ground,
-    id,
-    (run) => run.state === 'BLOCKED' || !['QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS'].includes(run.state),
-  );
-  must(state === 'BLOCKED', `it did not ask: ${state} ${status?.message}`);
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
-  const request = { ...answer, request_id: asked?.request_id };
-  await ground.system.call('POST', `/agent/runs/${id}/followups`, request);
-  await until(ground, id, (run) => run.blocked_on?.request_id !== asked?.request_id);
-  return asked;
-}
-
-/** A rule names the second of two commands, so only this command waits for a person. */
-async function askByRule(ground: Ground): Promise<string> {
-  const config = { approval_policy: 'ask', approval_rules: [{ command: 'touch' }], idle_timeout_minutes: 1 };
-  const id = await begin(ground, [{ shell: 'mkdir /tmp/unasked' }, { shell: 'touch /tmp/unasked/asked' }], { config });
-  const { blocked_on: asked } = await until(ground, id, ({ state }) => state === 'BLOCKED');
-  must(JSON.stringify(asked).includes('touch'), `it asks ${asked?.title}`);
-  must(asked?.rest_of_run === 'commands with the words touch', `it offers ${asked?.rest_of_run}`);
-  const answer = { decision: 'approve', allow_for: 'run', request_id: asked?.request_id };
-  await ground.system.call('POST', `/agent/runs/${id}/followups`, answer);
-  await untilSucceeded(ground, id);
-  return 'asks for the named command only';
 }
 
 /** Starts a plan whose model runs a command that writes a file. */
@@ -353,6 +235,7 @@ export const cases: readonly Case[] = [
   { name: 'file write', test: fileWrite },
   { name: 'newest model', test: newestModel },
   { name: 'commit and push', test: (ground) => commitAndPush(ground) },
+  { name: 'pull request, then a message', test: pullRequest },
   { name: 'a push that needs an approval', test: (ground) => commitAndPush(ground, true) },
   { name: 'follow-up, same sandbox', test: secondTurn },
   { name: 'interrupt', test: interrupt },
