@@ -80,6 +80,7 @@ test('under the policy ask, Codex has a profile that lets it do nothing without 
   for (const text of ['"runyard"\n', '[approval_policy.granular]\n', '[projects."/work"]\ntrust_level = "untrusted"\n'])
     expect(settings).toContain(text);
   expect(settings).toContain('[permissions.runyard.filesystem]\n":root" = "read"\n');
+  expect(settings).toMatch(/^developer_instructions = "Run commands and change files/m);
   expect(programs).toEqual(['.codex/asks']);
   expect(
     configureProgram(presets.codex, 'openai-responses', 'auto-approve', values).files['.codex/config.toml'],

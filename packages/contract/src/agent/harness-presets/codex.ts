@@ -60,6 +60,9 @@ const asks: PresetConfiguration = {
         },
         projects: { '{folder}': { trust_level: 'untrusted' } },
         default_permissions: profile,
+        // Codex tells its model that files can only be read.
+        developer_instructions:
+          'Run commands and change files as the task needs, although the sandbox permits only reading: each action that the sandbox refuses is put to a person, and runs without the sandbox if the person approves it. After a denial, find another way, or end if there is none.',
         permissions: { [profile]: { filesystem: { ':root': 'read' }, network: { enabled: true } } },
       },
     },
