@@ -56,11 +56,7 @@ function unshownInput({ title, action }: Asked, isCommandShown: boolean): string
   const rest = members.filter(
     ([name]) => !(name === 'command' && command !== undefined) && !(name === 'diff' && diff.length > 0),
   );
-  return [
-    ...(isShown ? [] : linesOf(command)),
-    ...(rest.length > 0 ? jsonOf(Object.fromEntries(rest)) : []),
-    ...diff,
-  ];
+  return [...(isShown ? [] : linesOf(command)), ...(rest.length > 0 ? jsonOf(Object.fromEntries(rest)) : []), ...diff];
 }
 
 /** Returns whether the title consists only of the command. "Run" before the command and quotation marks around it are ignored. */

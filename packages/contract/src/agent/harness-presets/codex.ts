@@ -112,7 +112,7 @@ export const codex: HarnessPreset = {
   program: {
     package: '@agentclientprotocol/codex-acp',
     version: '2.6.0',
-    leastVersion: '2.0.0',
+    leastVersion: '2.6.0',
     command: 'codex-acp',
   },
   leastMemoryMb: 512,

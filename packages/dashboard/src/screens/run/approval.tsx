@@ -36,7 +36,8 @@ function unshownInput({ title, action }: BlockedOn): {
 /** Returns what the agent asks for, as a title. */
 function titleOf({ kind, action, enforced_by: holder }: BlockedOn): string {
   if (kind !== 'permission') return 'The agent asks you';
-  if (holder !== undefined) return holder === 'gateway' ? 'The agent asks to push' : 'The agent asks to connect to a host';
+  if (holder !== undefined)
+    return holder === 'gateway' ? 'The agent asks to push' : 'The agent asks to connect to a host';
   return action?.category === 'command' ? 'The agent asks to run a command' : 'The agent asks for your permission';
 }
 
