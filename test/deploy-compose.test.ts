@@ -165,6 +165,17 @@ describe.skipIf(typeof prepared === 'string')(title, { timeout: limitMs }, () =>
     for (const pid of (await shell(inspected)).trim().split('\n')) expect(before).not.toContain(pid);
   });
 
+  test('a service that hangs is started again', async () => {
+    const state = `docker inspect --format '{{.State.Pid}}' runyard-service-1`;
+    const first = (await shell(state)).trim();
+    // The first process is docker-init, and the service is its child.
+    const [service] = (await readFile(`/proc/${first}/task/${first}/children`, 'utf8')).split(' ');
+    process.kill(Number(service), 'SIGSTOP');
+    await eventually('another service', async () => (await shell(state)).trim() !== first, 120_000);
+    const done = await eventually('a service that runs again', () => finish(makesFile).catch(() => undefined), 120_000);
+    expect(done.state, JSON.stringify(done.status_message)).toBe('SUCCEEDED');
+  });
+
   test('`stop worker` waits for a run, and `up` after `down` finds all runs and artifacts again', async () => {
     const { run_id } = await call<RunItem>('/agent/runs', { prompt: '```sh\necho begun\nsleep 8\n```' });
     await eventually(

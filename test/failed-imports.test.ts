@@ -1,6 +1,6 @@
 /** Tests imports that are refused or fail, and the content of the target afterwards. */
 import { randomUUID } from 'node:crypto';
-import { cp, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, cp, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -12,6 +12,7 @@ import {
 import { exportDatabase } from '../packages/service/src/platform/store/transfer/export.ts';
 import { sectionBody } from '../packages/service/src/platform/store/transfer/export-format.ts';
 import { importDatabase } from '../packages/service/src/platform/store/transfer/import.ts';
+import { verifyExport } from '../packages/service/src/platform/store/transfer/read-sections.ts';
 import { contents, fill, isEmpty, type Place, usePlaces } from './support/transfer-places.ts';
 
 const { place, folder, file } = usePlaces();
@@ -35,6 +36,14 @@ describe('a refused import leaves nothing in the target', () => {
     await truncate(file(), Math.floor((await stat(file())).size * part));
     await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(/cut off/);
     expect(await isEmpty(target)).toBe(true);
+    await expect(verifyExport(file())).rejects.toThrow(/cut off/);
+  });
+
+  test('if bytes follow the end of the backup', async () => {
+    await appendFile(file(), 'x');
+    await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(/damaged/);
+    expect(await isEmpty(target)).toBe(true);
+    await expect(verifyExport(file())).rejects.toThrow(/damaged/);
   });
 
   test('and does not remove blobs that were in the blob store before the import', async () => {
@@ -57,8 +66,10 @@ describe('a refused import leaves nothing in the target', () => {
       changed[at] = (changed[at] ?? 0) ^ 1;
       await expect(importDatabase({ ...target, from: Readable.from([changed]) })).rejects.toThrow(/damaged/);
       expect(await isEmpty(target)).toBe(true);
+      await expect(verifyExport(Readable.from([changed]))).rejects.toThrow(/damaged/);
     }
-    await importDatabase({ ...target, from: file() });
+    const verified = await verifyExport(file());
+    expect(verified).toMatchObject(await importDatabase({ ...target, from: file() }));
     expect(await contents(target)).toEqual(await contents(source));
   });
 

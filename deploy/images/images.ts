@@ -80,10 +80,17 @@ export function inOrder(entries: readonly TarEntry[]): TarEntry[] {
   return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** A script that succeeds if the service accepts requests. */
+/**
+ * A script that succeeds if the service accepts requests. With `--end-hanging`, it kills a service that has not answered for 30 seconds, so
+ * that the container engine restarts the container. A signal to -1 reaches all processes except the first one and the script.
+ */
 const readyFile = 'runyard/ready.mjs';
-const readiness =
-  "const ready = await fetch('http://127.0.0.1:' + (process.env.RUNYARD_PORT || 4180) + '/readyz').catch(() => undefined);\nprocess.exitCode = ready?.ok ? 0 : 1;\n";
+const readiness = `const ask = (path, seconds) =>
+  fetch('http://127.0.0.1:' + (process.env.RUNYARD_PORT || 4180) + path, { signal: AbortSignal.timeout(seconds * 1000) }).catch((error) => error);
+const ready = await ask('/readyz', 8);
+if (process.argv[2] === '--end-hanging' && ready.name === 'TimeoutError' && (await ask('/healthz', 22)).name === 'TimeoutError') process.kill(-1, 'SIGKILL');
+process.exitCode = ready.ok ? 0 : 1;
+`;
 const second = 1_000_000_000;
 
 /** How engines start a container of the image, in the format that image-spec and container engines share. */

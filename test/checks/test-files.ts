@@ -38,6 +38,10 @@ export const longFiles: readonly string[] = [
   'test/gvisor-probes.test.ts',
   // Installs packages of Debian in sandboxes with their own Debian. `own-system.test.ts` tests such sandboxes with another system.
   'test/system-packages.test.ts',
+  // Stops one of two services behind a proxy for half a minute. `proxies.test.ts` tests the proxies with one service.
+  'test/hanging-service.test.ts',
+  // Starts the units of `deploy/systemd` on a machine with systemd. `systemd.test.ts` runs their programs without systemd.
+  'test/systemd-machine.test.ts',
   // Sends 100,000 events to a tab of the dashboard. `story.test.ts` tests the blocks in which a tab shows events.
   'test/dashboard/many-events.test.ts',
   // Tests the size limits of bodies and streams together. Other tests check these limits one by one.

@@ -55,6 +55,8 @@ export interface ProxyOptions {
   /** A second port, on which the proxy redirects to TLS. */
   readonly plainPort: number;
   readonly servicePort: number;
+  /** Port of another service on the same database. */
+  readonly secondPort?: number;
   readonly authority: Authority;
   /** A new folder. */
   readonly folder: string;
@@ -108,9 +110,11 @@ server { listen 80; }
 
 /** Starts nginx with one file of `conf.d`. */
 export async function startNginx(options: ProxyOptions, site: string): Promise<TlsProxy> {
-  const { folder, authority, port, plainPort, servicePort } = options;
+  const { folder, authority, port, plainPort, servicePort, secondPort } = options;
   mkdirSync(folder, { recursive: true });
-  const adapted = adapt(site.replaceAll('runyard.example.com', 'localhost'), {
+  const second = (line: string) => (secondPort === undefined ? '' : line.replace('4180', String(secondPort)));
+  const withSecond = site.replace(/ +server 127.*\n/, (line) => line + second(line));
+  const adapted = adapt(withSecond.replaceAll('runyard.example.com', 'localhost'), {
     '/etc/ssl/runyard': authority.folder,
     'listen 80': `listen 127.0.0.1:${plainPort}`,
     'listen 443': `listen 127.0.0.1:${port}`,
@@ -128,12 +132,14 @@ export async function startNginx(options: ProxyOptions, site: string): Promise<T
 }
 
 async function startCaddy(options: ProxyOptions): Promise<TlsProxy> {
-  const { folder, authority, port, plainPort, servicePort } = options;
+  const { folder, authority, port, plainPort, servicePort, secondPort } = options;
   mkdirSync(folder, { recursive: true });
   const site = adapt(readFileSync(path.join(root, 'deploy/caddy/Caddyfile'), 'utf8'), {
     '\nrunyard.example.com {': `\nhttps://localhost:${port} {\n\tbind 127.0.0.1`,
     '/etc/ssl/runyard': authority.folder,
-    '127.0.0.1:4180': `127.0.0.1:${servicePort}`,
+    '127.0.0.1:4180': [servicePort, ...(secondPort === undefined ? [] : [secondPort])]
+      .map((each) => `127.0.0.1:${each}`)
+      .join(' '),
   });
   const global = `{\n\tadmin off\n\thttp_port ${plainPort}\n\tauto_https disable_redirects\n}\n`;
   writeFileSync(path.join(folder, 'Caddyfile'), global + site);

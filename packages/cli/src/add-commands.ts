@@ -6,6 +6,8 @@ export interface CommandList {
   /** Declares the options and subcommands of a command. A second call for the same command does nothing. */
   load(command: Command): Promise<void>;
   loadAll(): Promise<void>;
+  /** Returns whether the command uses the settings of the service's unit, if systemd runs the service. */
+  isForUnit(command: Command): boolean;
   /** Returns the text of a command in the command list of the help: its name, options and arguments. */
   termOf(command: Command): string;
 }
@@ -34,6 +36,11 @@ export function addCommands(program: Command, onLoad: (command: Command) => void
     },
     loadAll: async () => {
       for (const command of listed.keys()) await list.load(command);
+    },
+    isForUnit: (command) => {
+      let outermost = command;
+      while (!listed.has(outermost) && outermost.parent !== null) outermost = outermost.parent;
+      return listed.get(outermost)?.inUnit === true;
     },
     termOf: (command) => {
       const { usage = '', alias } = listed.get(command) ?? {};

@@ -12,6 +12,11 @@ export interface ListedCommand {
   /** Options and arguments, which the command list shows after the name. */
   readonly usage: string;
   readonly description: string;
+  /**
+   * True: if systemd runs the service of this checkout, the command uses the service's settings, credentials and user
+   * (installed-units.ts).
+   */
+  readonly inUnit?: true;
   /** Imports the module. Returns the function that declares the options and subcommands. */
   load(): Promise<Declare>;
 }
@@ -106,6 +111,7 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
         name: 'status',
         usage: '[options]',
         description: 'show the programs of this data folder',
+        inUnit: true,
         load: async () => (await import('./commands/status.ts')).declareStatus,
       },
       {
@@ -131,6 +137,7 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
         alias: 'export',
         usage: '<file>',
         description: 'write database and blobs into one file, while Runyard runs',
+        inUnit: true,
         load: async () => (await import('./commands/transfer.ts')).declareBackup,
       },
       {
@@ -138,24 +145,28 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
         alias: 'import',
         usage: '<file>',
         description: 'fill an empty database and blob store from a backup; they stay paused until resume',
+        inUnit: true,
         load: async () => (await import('./commands/transfer.ts')).declareRestore,
       },
       {
         name: 'blobs',
         usage: '',
         description: 'move transcripts, artifacts and workspaces between a folder and a bucket, while Runyard runs',
+        inUnit: true,
         load: async () => (await import('./commands/transfer.ts')).declareBlobs,
       },
       {
         name: 'resume',
         usage: '',
         description: 'let a restored installation start its runs, schedules and deliveries',
+        inUnit: true,
         load: async () => (await import('./commands/transfer.ts')).declareResume,
       },
       {
         name: 'use-folder',
         usage: '',
         description: "use the secrets key and blobs of this data folder, after the database's own were lost",
+        inUnit: true,
         load: async () => (await import('./commands/transfer.ts')).declareUseFolder,
       },
     ],
@@ -186,6 +197,7 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
         name: 'secrets',
         usage: '',
         description: 'list, set and delete the secrets that runs can use',
+        inUnit: true,
         load: async () => (await import('./commands/secrets.ts')).declareSecrets,
       },
       {
@@ -193,6 +205,7 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
         usage: '[options] [kind] [uid]',
         description:
           'accept texts of others that your runs execute; without arguments, list the texts that wait for you',
+        inUnit: true,
         load: async () => (await import('./commands/accept.ts')).declareAccept,
       },
       {
@@ -205,6 +218,7 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
         name: 'code-hosts',
         usage: '',
         description: 'store the credentials with which private repositories are cloned and pushed',
+        inUnit: true,
         load: async () => (await import('./commands/code-hosts.ts')).declareCodeHosts,
       },
     ],
@@ -257,30 +271,35 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
         name: 'keys',
         usage: '',
         description: 'list, create and delete API keys',
+        inUnit: true,
         load: async () => (await import('./commands/keys.ts')).declareKeys,
       },
       {
         name: 'teams',
         usage: '',
         description: 'list your teams, create and rename them, join one',
+        inUnit: true,
         load: async () => (await import('./commands/teams.ts')).declareTeams,
       },
       {
         name: 'users',
         usage: '',
         description: 'list, invite and remove the people of a team',
+        inUnit: true,
         load: async () => (await import('./commands/users.ts')).declareUsers,
       },
       {
         name: 'identities',
         usage: '',
         description: 'manage agents with defaults and keys of their own',
+        inUnit: true,
         load: async () => (await import('./commands/identities.ts')).declareIdentities,
       },
       {
         name: 'budget',
         usage: '',
         description: "show and set the team's budget for models",
+        inUnit: true,
         load: async () => (await import('./commands/budget.ts')).declareBudget,
       },
       {
@@ -293,12 +312,14 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
         name: 'audit',
         usage: '[options]',
         description: 'list the changes in the team, newest first, for administrators',
+        inUnit: true,
         load: async () => (await import('./commands/audit.ts')).declareAudit,
       },
       {
         name: 'workers',
         usage: '',
         description: 'list the pools of self-hosted workers, and manage who connects',
+        inUnit: true,
         load: async () => (await import('./commands/workers.ts')).declareWorkers,
       },
     ],

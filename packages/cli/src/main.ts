@@ -1,12 +1,14 @@
 /** The runyard command. `command-list.ts` lists its subcommands; each is declared and implemented in a module of commands/. */
 import { productVersion } from '@runyard/system/product-version';
-import { Command, CommanderError, Help } from 'commander';
+import { Command, CommanderError, Help, Option } from 'commander';
 import { addCommands } from './add-commands.ts';
 import { explainUsageErrors, showHelpOf } from './usage-errors.ts';
 
 const program = new Command('runyard')
   .description('Run AI agents in sandboxes on your own machine.')
   .version(`${productVersion()} (Node ${process.versions.node})`)
+  .option('--env-file <file>', 'also take settings from this file, one NAME=value a line')
+  .addOption(new Option('--in-unit', 'set if the command already runs in a unit of systemd').hideHelp())
   .exitOverride()
   .addHelpText(
     'after',
@@ -30,6 +32,12 @@ program
     showHelpOf(program, names);
   });
 program.hook('preSubcommand', (_, command) => list.load(command));
+program.hook('preAction', async (_, command) => {
+  const { envFile, inUnit } = program.opts<{ readonly envFile?: string; readonly inUnit?: true }>();
+  if (envFile !== undefined) (await import('./env-file.ts')).addEnvFile(envFile);
+  else if (inUnit === undefined && list.isForUnit(command))
+    await (await import('./installed-units.ts')).continueInUnit();
+});
 // For the help, takes the options and arguments of commands from the command list, because the modules of the commands are not loaded. The
 // help is configured after all commands were added, because a command that is added later would inherit this configuration.
 const { subcommandTerm } = new Help();

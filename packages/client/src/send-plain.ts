@@ -10,22 +10,23 @@ export interface PlainRequest {
 }
 
 /**
- * Sends a request without fetch, whose first call loads undici (`docs/decisions/starts.md`). Returns status, body and `Retry-After` of the
- * answer, and calls `heard` for each chunk. Does not follow redirects. Throws if the answer is incomplete, or when the signal is aborted.
+ * Sends a request without fetch, whose first call loads undici (`docs/decisions/starts.md`). Returns status, body, `Retry-After` and `Date` of
+ * the answer, and calls `heard` for each chunk. Does not follow redirects. Throws if the answer is incomplete, or when the signal is aborted.
  * If the body of an error answer is cut, returns an empty body.
  */
 export async function sendPlain(
   url: string,
   request: PlainRequest,
   heard: () => void,
-): Promise<{ status: number; text: string; retryAfter: string | undefined }> {
+): Promise<{ status: number; text: string; retryAfter: string | undefined; date: string | undefined }> {
   const answer = await answerOf(url, request);
   const status = answer.statusCode ?? 0;
   const text = await readText(answer, heard).catch((error: unknown) => {
     if (status >= 400) return '';
     throw error;
   });
-  return { status, text, retryAfter: answer.headers['retry-after'] };
+  const { date, 'retry-after': retryAfter } = answer.headers;
+  return { status, text, retryAfter, date };
 }
 
 function answerOf(url: string, { method, headers, body, signal }: PlainRequest): Promise<IncomingMessage> {

@@ -3,6 +3,7 @@ import { parseSettings } from '@runyard/contract/settings/settings';
 import { openLogDestination } from '@runyard/system/log-destination';
 import { onParentGone, stopsWithParent } from '@runyard/system/parent-input';
 import { trustCaFile } from '@runyard/system/trust-authorities';
+import { answerWatchdog } from '@runyard/system/watchdog';
 import { type Logger, pino } from 'pino';
 import { StartProblem } from './edges/start/open-parts.ts';
 import { type Logs, openLogs } from './platform/metrics/open-logs.ts';
@@ -32,6 +33,7 @@ const exit = async (code: number): Promise<never> => {
   process.exit(code);
 };
 
+answerWatchdog();
 const stopping = new AbortController();
 const stop = (reason: string) => {
   if (stopping.signal.aborted) return;

@@ -7,6 +7,9 @@ const everyMs = 5_000;
 /** Free bytes that a worker needs to take runs: a gigabyte, but on small disks only this part of the disk. */
 const leastFreeBytes = 1024 ** 3;
 const leastFreePart = 0.05;
+/** Returns how many free bytes a worker needs on a disk of this size to take runs. */
+export const leastFreeOf = (totalBytes: number): number => Math.min(leastFreeBytes, totalBytes * leastFreePart);
+
 /** A worker whose disk was full takes runs again when it has this many times the free bytes that it needs. */
 const recovery = 1.5;
 
@@ -60,7 +63,7 @@ export async function watchHealth(options: HealthOptions): Promise<Health> {
   const lookAtDisk = async (): Promise<void> => {
     disk = await readDisk(folder);
     if (disk === undefined) return;
-    const least = Math.min(leastFreeBytes, disk.total_bytes * leastFreePart);
+    const least = leastFreeOf(disk.total_bytes);
     if (disk.free_bytes >= least * (problemOfDisk === undefined ? 1 : recovery)) problemOfDisk = undefined;
     else
       problemOfDisk ??= `its disk is nearly full: ${folder} had ${inMb(disk.free_bytes)} MB free, and new sandboxes need ${inMb(least)} MB. Free some space.`;

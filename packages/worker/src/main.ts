@@ -2,6 +2,7 @@ import { parseSettings } from '@runyard/contract/settings/settings';
 import { openLogDestination } from '@runyard/system/log-destination';
 import { stopsWithParent } from '@runyard/system/parent-input';
 import { trustCaFile } from '@runyard/system/trust-authorities';
+import { answerWatchdog } from '@runyard/system/watchdog';
 import { type Logger, pino } from 'pino';
 import { startWhenThereIsRoom } from './full-disk.ts';
 import { closeInheritedDescriptors } from './inherited-descriptors.ts';
@@ -21,6 +22,7 @@ try {
   process.stderr.write(`runyard worker: ${(error as Error).message}\n`);
   process.exit(2);
 }
+answerWatchdog();
 const stopping = new AbortController();
 const log: Logger = pino(
   { level: parsed.settings.RUNYARD_LOG, base: { program: 'worker', pid: process.pid } },

@@ -5,7 +5,7 @@ import { apiKey, type Context, originOfFolder, processContext, serviceOrigin } f
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { asJson } from '../options.ts';
 import { settingDifferences } from '../same-settings.ts';
-import { readReadiness } from '../supervise/answers.ts';
+import { noAnswer, readReadiness } from '../supervise/answers.ts';
 import { readClaim } from '../supervise/claim.ts';
 
 interface Status {
@@ -88,8 +88,7 @@ function printWorkers(context: Context, { workers, hosted_workers: hosted }: Con
 export async function status(context: Context, options: { readonly json?: true }): Promise<void> {
   const claim = readClaim(context.folder.supervisorFile);
   const origin = serviceOrigin(context);
-  const { answered, ready, problem } =
-    origin === null ? { answered: false, ready: false, problem: null } : await readReadiness(origin, patienceMs);
+  const { answered, ready, problem } = origin === null ? noAnswer : await readReadiness(origin, patienceMs);
   const found: Status = {
     running: (claim !== null && context.settings.RUNYARD_BASE_URL === undefined) || answered,
     ready,

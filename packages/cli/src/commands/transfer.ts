@@ -6,6 +6,8 @@ import type { Command } from 'commander';
 import { type Context, dataPlace, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { formatCount } from '../live/amounts.ts';
+import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { asJson } from '../options.ts';
 import { readClaim } from '../supervise/claim.ts';
 import { readServiceFile } from '../supervise/service-file.ts';
 
@@ -29,6 +31,25 @@ async function backUpAll(context: Context, name: string): Promise<void> {
   );
 }
 
+/** Reads a backup and reports whether a restore could use it. Needs neither the database nor the blobs. */
+async function verifyAll(context: Context, file: string, options: { readonly json?: true }): Promise<void> {
+  const { verifyExport } = await import('@runyard/service/verify-backup');
+  const found = await verifyExport(sourceOf(file)).catch(toFailure);
+  context.out(
+    options.json
+      ? `${harmlessJson(found)}\n`
+      : `the backup is complete: ${describe(found)}, made ${harmlessLine(found.createdAt)} at migration ${harmlessLine(found.migration)}\n`,
+  );
+}
+
+/** Returns the stream or the path of a backup to read. */
+function sourceOf(file: string): NodeJS.ReadStream | string {
+  if (file === '-') return process.stdin;
+  const source = path.resolve(file);
+  if (!existsSync(source)) throw new Failure(`there is no file ${source}`);
+  return source;
+}
+
 /** Returns the path of the file to write. If `target` is a folder, this is a new file in the folder with the current time as its name. */
 function fileOfBackup(target: string): string {
   const isFolder = statSync(target, { throwIfNoEntry: false })?.isDirectory() === true;
@@ -49,8 +70,7 @@ export function requireDatabase({ folder, settings }: Context): void {
  * during this.
  */
 async function restoreAll(context: Context, file: string): Promise<void> {
-  const source = file === '-' ? process.stdin : path.resolve(file);
-  if (typeof source === 'string' && !existsSync(source)) throw new Failure(`there is no file ${source}`);
+  const source = sourceOf(file);
   if (readClaim(context.folder.supervisorFile) || readServiceFile(context.folder.serviceFile)) {
     throw new Failure('Runyard is running on this data folder; stop it first: bin/runyard down');
   }
@@ -144,6 +164,12 @@ export function declareBackup(command: Command): void {
   command
     .argument('<file>', 'a new file, a folder, or - for standard output')
     .action((file: string) => backUpAll(processContext(), file));
+  command
+    .command('verify')
+    .description('read a backup and compare its checksums')
+    .argument('<file>', 'a backup, or - for standard input')
+    .option(...asJson)
+    .action((file: string, options) => verifyAll(processContext(), file, options));
 }
 
 /** Declares the command `restore`. */

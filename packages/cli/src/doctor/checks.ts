@@ -1,40 +1,57 @@
 import type { Context } from '../context.ts';
+import type { ProgramName } from '../installed-units.ts';
 import { checkBlobs, checkDatabase, checkLastBackup } from './database.ts';
 import type { Finding } from './finding.ts';
 import { checkHarnesses } from './harnesses.ts';
-import { checkDataFolder, checkGit, checkListening, checkNode } from './machine.ts';
+import { checkDataFolder, checkDisk, checkGit, checkListening, checkNode, findForeignService } from './machine.ts';
 import { checkModels } from './models.ts';
 import { checkContentPolicy, checkModelCatalogue, checkSignOn } from './operator-files.ts';
 import { checkSandbox } from './sandbox.ts';
+import { checkService } from './service.ts';
 import { checkWaitingSandboxes } from './waiting-sandboxes.ts';
+import { checkWorkers } from './workers.ts';
 
-/** Checks the machine, the service and the settings. Returns the findings in the order of the report. */
-export async function runChecks(context: Context): Promise<Finding[]> {
-  const [listening, database, blobs, backup, sandbox, models, harnesses, catalogue, policy] = await Promise.all([
-    checkListening(context),
-    checkDatabase(context),
+/**
+ * Checks the machine, the programs and the settings. Returns the findings in the order of the report. `only`: checks what this program needs;
+ * undefined: checks what both programs need.
+ */
+export async function runChecks(context: Context, only: ProgramName | undefined): Promise<Finding[]> {
+  const foreign = only === 'worker' ? null : await findForeignService(context);
+  const [ofService, ofWorker] = await Promise.all([
+    only === 'worker' ? undefined : checksOfService(context, foreign),
+    only === 'service' ? [] : checksOfWorker(context),
+  ]);
+  return [
+    checkNode(),
+    ...(ofService?.findings ?? (await checkService(context))),
+    checkDataFolder(context),
+    checkDisk(context, only !== 'service'),
+    ...(ofService?.takeRuns === true ? ofWorker.map(asFact) : ofWorker),
+  ];
+}
+
+/** Machines without a worker need no sandboxes if workers on other machines take the runs. */
+const asFact = (finding: Finding): Finding => (finding.level === 'bad' ? { ...finding, level: 'fact' } : finding);
+
+async function checksOfService(
+  context: Context,
+  foreign: string | null,
+): Promise<{ readonly findings: Finding[]; readonly takeRuns: boolean }> {
+  const [listening, workers, ...rest] = await Promise.all([
+    checkListening(context, foreign),
+    foreign === null ? checkWorkers(context) : { findings: [], takeRuns: false },
+    checkDatabase(context, foreign),
     checkBlobs(context),
-    checkLastBackup(context, new Date()),
-    checkSandbox(context),
+    foreign === null ? checkLastBackup(context, new Date()) : [],
     checkModels(context),
-    checkHarnesses(context),
     checkModelCatalogue(context, new Date()),
     checkContentPolicy(context),
     checkSignOn(context),
   ]);
-  return [
-    checkNode(),
-    database,
-    ...blobs,
-    ...backup,
-    checkDataFolder(context),
-    listening,
-    ...sandbox,
-    ...checkWaitingSandboxes(context),
-    ...harnesses,
-    ...models,
-    ...catalogue,
-    ...policy,
-    checkGit(context),
-  ];
+  return { findings: [listening, ...workers.findings, ...rest.flat()], takeRuns: workers.takeRuns };
+}
+
+async function checksOfWorker(context: Context): Promise<Finding[]> {
+  const [sandbox, harnesses] = await Promise.all([checkSandbox(context), checkHarnesses(context)]);
+  return [...sandbox, ...checkWaitingSandboxes(context), ...harnesses, checkGit(context)];
 }

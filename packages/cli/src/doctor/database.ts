@@ -2,35 +2,62 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { inspectDatabase } from '@runyard/service/inspect-database';
 import { type Context, dataPlace } from '../context.ts';
+import { formatCount } from '../live/amounts.ts';
 import { formatAgo } from '../live/times.ts';
 import type { Finding } from './finding.ts';
 
 const name = 'database';
 
+/** Longest difference between two clocks that causes no trouble. */
+const mostSkewMs = 5_000;
+
 /**
- * Checks that the embedded PostgreSQL is installed or, if RUNYARD_DATABASE_URL is set, that this server answers and is new enough.
- * Checks nothing if the machine uses the service of RUNYARD_BASE_URL and has no database.
+ * Checks that the embedded PostgreSQL is installed or, if RUNYARD_DATABASE_URL is set, that this server answers, is new enough and has the
+ * time of this machine. Checks nothing if the machine has no database: it uses the service of RUNYARD_BASE_URL, or a service runs here with
+ * settings that this command does not know (`foreign` is its origin).
  */
-export async function checkDatabase(context: Context): Promise<Finding> {
+export async function checkDatabase(context: Context, foreign: string | null): Promise<Finding[]> {
   const { RUNYARD_BASE_URL: service, RUNYARD_DATABASE_URL: server } = context.settings;
-  if (service !== undefined && server === undefined && !existsSync(path.join(context.folder.path, 'postgres')))
-    return { name, level: 'fact', detail: `no database on this machine, which uses the service at ${service}` };
+  if (server === undefined && !existsSync(path.join(context.folder.path, 'postgres'))) {
+    if (service !== undefined)
+      return [{ name, level: 'fact', detail: `no database on this machine, which uses the service at ${service}` }];
+    if (foreign !== null)
+      return [{ name, level: 'fact', detail: `not checked: the settings of the service at ${foreign} are not known` }];
+  }
   const found = await inspectDatabase(context.settings.RUNYARD_DATABASE_URL);
   switch (found.kind) {
     case 'embedded':
-      return { name, level: 'good', detail: `embedded PostgreSQL ${found.version} in the data folder` };
+      return [{ name, level: 'good', detail: `embedded PostgreSQL ${found.version} in the data folder` }];
     case 'embedded_missing':
-      return { name, level: 'bad', detail: found.reason };
+      return [{ name, level: 'bad', detail: found.reason }];
     case 'server':
-      return { name, level: 'good', detail: `PostgreSQL ${found.version} at ${found.address}` };
+      return [
+        { name, level: 'good', detail: `PostgreSQL ${found.version} at ${found.address}` },
+        checkClock('the database server', found.aheadMs),
+      ];
     case 'server_unusable':
-      return {
-        name,
-        level: 'bad',
-        detail: `the server of RUNYARD_DATABASE_URL cannot be used: ${found.reason}`,
-        ...(found.fix === undefined ? {} : { fix: found.fix }),
-      };
+      return [
+        {
+          name,
+          level: 'bad',
+          detail: `the server of RUNYARD_DATABASE_URL cannot be used: ${found.reason}`,
+          ...(found.fix === undefined ? {} : { fix: found.fix }),
+        },
+      ];
   }
+}
+
+/** Reports whether the clock of another machine shows the time of this machine. */
+export function checkClock(machine: string, aheadMs: number): Finding {
+  const name = 'clock';
+  if (Math.abs(aheadMs) <= mostSkewMs) return { name, level: 'good', detail: `like the clock of ${machine}` };
+  const seconds = Math.round(Math.abs(aheadMs) / 1000);
+  return {
+    name,
+    level: 'note',
+    detail: `the clock of ${machine} is ${formatCount(seconds)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the clock of this machine: schedules, tokens and signed addresses end too early or too late`,
+    fix: 'set both clocks by the network (Debian: apt-get install systemd-timesyncd)',
+  };
 }
 
 /** Checks that the buckets of RUNYARD_BLOBS and RUNYARD_BLOBS_FROM can be used. Checks nothing if there is no bucket. */

@@ -2,83 +2,20 @@
  * Checks a service and the proxy in front of it from outside. It only sends requests, so it needs no access to the machines of the
  * service and the proxy.
  */
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
-import type { TLSSocket } from 'node:tls';
+import type { OutgoingHttpHeaders } from 'node:http';
 import { apiPrefix } from '@runyard/contract/wire/route';
 import { isLoopback } from '@runyard/system/address-rules';
 import { untrustedCertificate } from '@runyard/system/untrusted-certificate';
+import { harmlessLine } from '../live/harmless.ts';
+import { readReadiness } from '../supervise/answers.ts';
 import type { Finding } from './finding.ts';
+import { type Answer, answerMs, ask, type Probe } from './probe.ts';
 
-const answerMs = 10_000;
 /** Time limit for the first bytes of a stream. The service sends the first bytes at once, and the next bytes only after 15 s. */
 const streamMs = 5_000;
 /** The service accepts a body of this size, but most proxies refuse it with their default settings. */
 const probeBytes = 20 * 1024 * 1024;
 const page = 'docs/proxy.md';
-
-interface Probe {
-  readonly method?: string;
-  readonly path: string;
-  readonly headers?: OutgoingHttpHeaders;
-  readonly body?: Buffer;
-  readonly timeoutMs?: number;
-  /** If it is true, only the first text of the answer is read. */
-  readonly isStream?: true;
-}
-
-interface Answer {
-  readonly status: number;
-  readonly type: string;
-  readonly location?: string | undefined;
-  readonly text: string;
-  /** Local IP address from which the request was sent. */
-  readonly localAddress: string | undefined;
-  /** Time until which the certificate is valid. */
-  readonly validTo?: string | undefined;
-}
-
-/** Sends a request and returns the answer. Throws if no answer comes. If the server accepts an upgrade to WebSocket, the status is 101. */
-function ask(origin: string, probe: Probe): Promise<Answer> {
-  const url = new URL(`${origin}${probe.path}`);
-  const { request: send } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http');
-  return new Promise((resolve, reject) => {
-    const { method = 'GET', headers, body, timeoutMs = answerMs, isStream } = probe;
-    const length = body === undefined ? {} : { 'content-length': body.length };
-    const request = send(url, { method, agent: false, headers: { ...headers, ...length } });
-    let answered: Omit<Answer, 'text'> | undefined;
-    let text = '';
-    const finish = () => {
-      clearTimeout(late);
-      if (answered) resolve({ ...answered, text });
-      else reject(new Error(`no answer within ${timeoutMs / 1000} s`));
-      request.destroy();
-    };
-    const late = setTimeout(finish, timeoutMs);
-    const begin = ({ socket, statusCode: status = 0, headers }: IncomingMessage) => {
-      const { 'content-type': type = '', location } = headers;
-      const certificate = 'getPeerCertificate' in socket ? (socket as TLSSocket).getPeerCertificate() : undefined;
-      answered = { status, type, location, localAddress: socket.localAddress, validTo: certificate?.valid_to };
-    };
-    request.on('response', (response) => {
-      begin(response);
-      response.setEncoding('utf8').on('data', (piece: string) => {
-        if (text.length < 100_000) text += piece;
-        if (isStream) finish();
-      });
-      response.on('end', finish).on('error', finish);
-    });
-    request.on('upgrade', (response) => {
-      begin(response);
-      finish();
-    });
-    request.on('error', (error) => {
-      clearTimeout(late);
-      // Ignores errors after the answer, because a proxy that refuses a body may close the connection before the whole body was sent.
-      if (!answered) reject(error);
-    });
-    request.end(body);
-  });
-}
 
 const isProblem = ({ type }: Answer): boolean => type.startsWith('application/problem+json');
 
@@ -88,12 +25,14 @@ const isProblem = ({ type }: Answer): boolean => type.startsWith('application/pr
 export async function checkFromOutside(origin: string, key: string | undefined): Promise<Finding[]> {
   const reached = await checkReachable(origin);
   if (reached.finding.level === 'bad') return [reached.finding];
+  const readiness = await checkReady(origin);
+  if (readiness.some(({ level }) => level === 'bad')) return [reached.finding, ...readiness];
   const [webSocket, body, withKey] = await Promise.all([
     checkWebSocket(origin),
     checkBody(origin, key),
     key === undefined ? withoutKey : checkWithKey(origin, key),
   ]);
-  return [reached.finding, ...checkScheme(origin, reached.answer), webSocket, body, ...withKey];
+  return [reached.finding, ...readiness, ...checkScheme(origin, reached.answer), webSocket, body, ...withKey];
 }
 
 const withoutKey: readonly Finding[] = [
@@ -133,6 +72,27 @@ async function checkReachable(origin: string): Promise<{ readonly finding: Findi
         `${origin} answers with HTTP ${status}, and not as Runyard does`,
         `let the proxy pass all paths to the service (${page})`,
       );
+}
+
+/** A service that is not ready refuses all other requests, so the proxy cannot be judged by them. */
+async function checkReady(origin: string): Promise<Finding[]> {
+  const name = 'readiness';
+  const { answered, ready, problem } = await readReadiness(origin, answerMs);
+  if (!answered)
+    return [
+      {
+        name,
+        level: 'note',
+        detail: 'unknown: /readyz has no answer of the service',
+        fix: `let the proxy pass all paths to the service (${page})`,
+      },
+    ];
+  if (!ready)
+    return [
+      { name, level: 'bad', detail: `the service is not ready: ${harmlessLine(problem ?? 'it gives no reason')}` },
+      { name: 'proxy', level: 'fact', detail: 'not checked: a service that is not ready refuses all requests' },
+    ];
+  return problem === null ? [] : [{ name, level: 'note', detail: harmlessLine(problem) }];
 }
 
 function checkScheme(origin: string, answer: Answer | undefined): Finding[] {

@@ -1,11 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { formatBytes } from '@runyard/contract/wire/byte-size';
+import { leastFreeOf } from '@runyard/worker/health';
 import { apiKey, type Context, originOfFolder } from '../context.ts';
 import { root } from '../installation.ts';
 import { findOnPath } from '../sandbox-tool.ts';
-import { checkPort, portProblem } from '../supervise/address.ts';
-import { readReadiness } from '../supervise/answers.ts';
+import { checkPort, portProblem, reachableOrigin } from '../supervise/address.ts';
+import { noAnswer, readReadiness } from '../supervise/answers.ts';
 import { readClaim } from '../supervise/claim.ts';
 import type { Finding } from './finding.ts';
 
@@ -94,14 +96,23 @@ function isWritable(folder: string): boolean {
   }
 }
 
-/** Checks that the port is free, or that Runyard itself listens on it. */
-export async function checkListening(context: Context): Promise<Finding> {
+/**
+ * Checks that the port is free, or that the service of the data folder listens on it. `foreign` is the origin of a service that listens there
+ * and does not belong to the data folder.
+ */
+export async function checkListening(context: Context, foreign: string | null): Promise<Finding> {
   const { RUNYARD_HOST: host, RUNYARD_PORT: port } = context.settings;
   const name = 'port';
+  if (foreign !== null)
+    return {
+      name,
+      level: 'bad',
+      detail: `Runyard runs at ${foreign}, but with settings that this command does not have: its database and blobs are not checked`,
+      fix: `repeat the command with those settings: --env-file FILE, docker exec, kubectl exec, or as root in the folder of its unit; bin/runyard doctor --url ${foreign} checks it from outside`,
+    };
   const claim = readClaim(context.folder.supervisorFile);
   const origin = originOfFolder(context.folder);
-  const { answered, ready, problem } =
-    origin === null ? { answered: false, ready: false, problem: null } : await readReadiness(origin, 3000);
+  const { answered, ready, problem } = origin === null ? noAnswer : await readReadiness(origin, 3000);
   if (answered && !ready)
     return {
       name,
@@ -110,9 +121,34 @@ export async function checkListening(context: Context): Promise<Finding> {
       fix: `see ${path.join(context.folder.logs, 'service.log')}`,
     };
   if (answered && problem !== null) return { name, level: 'note', detail: `Runyard runs at ${origin}; ${problem}` };
-  if (claim?.origin) return { name, level: 'good', detail: `Runyard runs at ${claim.origin} (process ${claim.pid})` };
+  if (answered || claim?.origin)
+    return {
+      name,
+      level: 'good',
+      detail: `Runyard runs at ${origin ?? claim?.origin}${claim === null ? '' : ` (process ${claim.pid})`}`,
+    };
   const found = await checkPort(host, port);
   if (found.ok)
     return { name, level: 'good', detail: port === 0 ? `any free one on ${host}` : `${port} on ${host} is free` };
   return { name, level: 'bad', detail: portProblem(host, port, found.code) };
+}
+
+/** Returns the origin of a service that listens on the port of the settings, but does not belong to the data folder. */
+export async function findForeignService({ folder, settings }: Context): Promise<string | null> {
+  if (originOfFolder(folder) !== null || settings.RUNYARD_BASE_URL !== undefined || settings.RUNYARD_PORT === 0)
+    return null;
+  const origin = reachableOrigin(settings.RUNYARD_HOST, settings.RUNYARD_PORT);
+  return (await readReadiness(origin, 3000)).answered ? origin : null;
+}
+
+/** Reports the free space of the disk with the data folder. `forWorker`: new sandboxes need some of it. */
+export function checkDisk({ folder }: Pick<Context, 'folder'>, forWorker: boolean): Finding {
+  const name = 'disk';
+  const { bavail, blocks, bsize } = statfsSync(existingParent(path.join(folder.path, '.')));
+  const [free, total] = [bavail * bsize, blocks * bsize];
+  const detail = `${formatBytes(free)} of ${formatBytes(total)} are free`;
+  if (free >= leastFreeOf(total)) return { name, level: 'good', detail };
+  return forWorker
+    ? { name, level: 'bad', detail: `${detail}: a worker takes no runs here`, fix: 'free some space' }
+    : { name, level: 'note', detail, fix: 'free some space before the service can store nothing' };
 }

@@ -20,6 +20,10 @@ const pool: MetricLabel = {
   description: '`hosted` for the hosted pool, else the name of a pool of RUNYARD_METRICS_POOLS',
   values: { known: '`hosted` and the names of RUNYARD_METRICS_POOLS', atMost: 100 },
 };
+const team: MetricLabel = {
+  description: 'UID of one of 50 teams, first those with the highest costs; all others together are `other`',
+  values: { known: 'teams', atMost: 50 },
+};
 const model: MetricLabel = {
   description: 'Id of a model that `GET /agent/models` lists',
   values: { known: 'the models that the service offers', atMost: 300 },
@@ -96,6 +100,18 @@ export const metricsTable = {
     kind: 'database',
     unit: '{worker}',
     description: 'Connections of workers.',
+    labels: { pool },
+  },
+  runyard_workers_unable: {
+    kind: 'database',
+    unit: '{worker}',
+    description: 'Connected workers that take no runs because of a problem, such as a full disk.',
+    labels: { pool },
+  },
+  runyard_worker_free_bytes: {
+    kind: 'database',
+    unit: 'By',
+    description: 'Free space on the fullest disk of the connected workers.',
     labels: { pool },
   },
   runyard_worker_slots: {
@@ -302,6 +318,41 @@ export const metricsTable = {
     unit: 'By',
     description: 'Bytes that all teams store.',
     labels: {},
+  },
+  runyard_ready: {
+    kind: 'gauge',
+    unit: '1',
+    description: '1 if this process accepts requests, as `/readyz` says; otherwise 0.',
+    labels: {},
+  },
+  runyard_backup_age_seconds: {
+    kind: 'database',
+    unit: 's',
+    description: 'Time since the last backup by `runyard backup`. Missing if there was none.',
+    labels: {},
+  },
+  runyard_team_cost_dollars: {
+    kind: 'database',
+    unit: '{dollar}',
+    description: 'Costs of models in this month (UTC).',
+    labels: { team },
+  },
+  runyard_team_failed_runs: {
+    kind: 'database',
+    unit: '{run}',
+    description: 'Runs that ended in FAILED or ERROR in the last hour, at most 10,000.',
+    labels: { team },
+  },
+  runyard_automation_failed_runs: {
+    kind: 'database',
+    unit: '{run}',
+    description: 'Those of these runs that an automation started.',
+    labels: {
+      automation: {
+        description: 'UID of one of 50 automations; all others together are `other`',
+        values: { known: 'automations', atMost: 50 },
+      },
+    },
   },
   runyard_database_connections: {
     kind: 'gauge',

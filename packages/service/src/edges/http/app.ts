@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Readiness } from '../../platform/domain.ts';
+import { reading } from '../../platform/metrics/gauges.ts';
 import { makeRateLimits } from '../../team/access/rate-limits/rate-limits.ts';
 import type { Edge } from '../edge.ts';
 import { registerIngress } from './ingress/webhooks.ts';
@@ -24,11 +25,12 @@ export async function buildApp(
     const principal = await keys.authenticate(bearerToken(headers.authorization ?? ''));
     return principal?.isOperator === true;
   });
-  registerHealthRoutes(
-    app,
-    domains.flatMap(({ readiness }) => readiness ?? []),
-  );
-  deps.metrics?.addGauges(domains.flatMap(({ gauges }) => gauges ?? []));
+  const checks = domains.flatMap(({ readiness }) => readiness ?? []);
+  registerHealthRoutes(app, checks);
+  deps.metrics?.addGauges([
+    async () => [reading('runyard_ready', {}, (await findProblem(checks)) === null ? 1 : 0)],
+    ...domains.flatMap(({ gauges }) => gauges ?? []),
+  ]);
   registerMetrics(app, deps);
   mountRoutes(
     app,
@@ -57,6 +59,15 @@ export function buildIngressApp(deps: ServiceDeps, timeouts: ClientTimeouts = in
   return app;
 }
 
+/** Returns why requests cannot be served, or null if they can. */
+async function findProblem(checks: readonly Readiness[]): Promise<string | null> {
+  for (const { problem } of checks) {
+    const reason = (await problem?.()) ?? null;
+    if (reason !== null) return reason;
+  }
+  return null;
+}
+
 /**
  * Registers `/healthz` (the process answers) and `/readyz`, which runs the checks that the domains registered. `reason` says why requests
  * cannot be served. `degraded` names a part that does not work although requests are served. Load balancers ask every second.
@@ -66,10 +77,8 @@ function registerHealthRoutes(app: FastifyInstance, checks: readonly Readiness[]
 
   app.get('/readyz', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
-    for (const { problem } of checks) {
-      const reason = (await problem?.()) ?? null;
-      if (reason !== null) return await reply.code(503).send({ status: 'not_ready', reason });
-    }
+    const reason = await findProblem(checks);
+    if (reason !== null) return await reply.code(503).send({ status: 'not_ready', reason });
     const degraded = checks.flatMap((check) => check.degraded?.() ?? []);
     return await reply.send({ status: 'ready', ...(degraded.length === 0 ? {} : { degraded: degraded.join('; ') }) });
   });

@@ -224,8 +224,29 @@ test('the metrics show depth and age of the queue for each pool that a setting n
     'runyard_queue_depth other': 2,
     'runyard_worker_slots hosted': 1000,
     'runyard_worker_slots_taken gpu': 0,
+    'runyard_workers_unable hosted': 0,
   });
+  await db.query(
+    `UPDATE worker_connections SET problem = 'its disk is full', disk_free_bytes = 5, disk_total_bytes = 9`,
+  );
+  const later = await measureQueueAndWorkers(db, []);
+  expect(later).toContainEqual({
+    name: 'runyard_workers_unable',
+    labels: { pool: 'hosted' },
+    value: expect.any(Number),
+  });
+  expect(later.find(({ name }) => name === 'runyard_workers_unable')?.value).toBeGreaterThan(0);
+  expect(later).toContainEqual({ name: 'runyard_worker_free_bytes', labels: { pool: 'hosted' }, value: 5 });
+  await db.query('UPDATE worker_connections SET problem = NULL');
   expect(values['runyard_queue_age_seconds gpu']).toBeGreaterThan(89);
+});
+
+test('the metrics show whether the service is ready, and the age of the last backup', async () => {
+  expect(readSeries(await scrape()).get('runyard_ready')).toBe(1);
+  await db.query(`UPDATE installation SET backed_up_at = now() - interval '1 day'`);
+  await expect
+    .poll(async () => readSeries(await scrape()).get('runyard_backup_age_seconds'), { timeout: 15_000 })
+    .toBeGreaterThan(86_399);
 });
 
 describe('under attack', () => {

@@ -6,7 +6,8 @@ import type { Settings } from '@runyard/contract/settings/settings';
 import type { Logger } from 'pino';
 import { makeBodyBudget } from '../../platform/bodies/body-budget.ts';
 import type { Domain } from '../../platform/domain.ts';
-import { lockInstallation, readPausedSince } from '../../platform/installation/installation.ts';
+import { lockInstallation, readBackedUpAt, readPausedSince } from '../../platform/installation/installation.ts';
+import { reading } from '../../platform/metrics/gauges.ts';
 import { openConfigSeal } from '../../platform/secrets/config-seal.ts';
 import { openSigner } from '../../platform/secrets/signer.ts';
 import { openVault, readKeyTexts } from '../../platform/secrets/vault.ts';
@@ -281,6 +282,12 @@ export function storeDomain(deps: ServiceDeps): Domain {
       problem: makeStoreCheck(deps),
       degraded: () => deps.freeSpace.problem() ?? problemOfBlobs ?? describePause(deps.pause),
     },
+    gauges: [
+      async () => {
+        const at = await readBackedUpAt(deps.db);
+        return at === null ? [] : [reading('runyard_backup_age_seconds', {}, (Date.now() - Date.parse(at)) / 1000)];
+      },
+    ],
     loops: async () => [
       { name: 'measuring the free disk space', everyMs: 1_000, work: () => freeSpace.measure() },
       ...(blobs.problem ? [{ name: 'asking for the bucket', everyMs: 10_000, work: askBlobs }] : []),

@@ -16,6 +16,8 @@ type Labels = Readonly<Record<string, string>>;
  * create new time series.
  */
 export function boundLabelsWith(known: KnownValues): (name: MetricName, labels: Labels) => Record<string, string> {
+  // Teams and automations come only from the database, and their gauges show the same ones each time.
+  const allows: Readonly<Record<string, (value: string) => boolean>> = { pool: known.isPool, model: known.isModel };
   const rules = new Map(
     Object.entries(metricsTable).map(([name, { labels }]) => [
       name,
@@ -25,7 +27,7 @@ export function boundLabelsWith(known: KnownValues): (name: MetricName, labels: 
           return [label, (value) => set.has(value)];
         }
         const { atMost } = values as { readonly atMost: number };
-        return [label, limited(label === 'pool' ? known.isPool : known.isModel, atMost)];
+        return [label, limited(allows[label] ?? (() => true), atMost)];
       }),
     ]),
   );

@@ -4,6 +4,7 @@ import { conversationRoutes } from './conversation-routes.ts';
 import { createRoutes } from './create-routes.ts';
 import { deleteRunDetail } from './delete.ts';
 import { indexRunWords, readWaiting, runsPerTurn } from './list/search-index.ts';
+import { measureTeams } from './measure.ts';
 import { messageRoutes } from './message-routes.ts';
 import { readRoutes } from './read-routes.ts';
 import { runRoutes } from './run-routes.ts';
@@ -25,6 +26,7 @@ export const runsDomain = (deps: RunDeps): Domain => ({
     ...messageRoutes(deps),
   ],
   search: [runSearch],
+  gauges: [measureTeams(deps.db)],
   retention: { deleteRunDetail },
   loops: async () => [
     {

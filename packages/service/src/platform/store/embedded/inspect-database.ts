@@ -6,7 +6,8 @@ import { locateBinaries } from './binaries.ts';
 export type DatabaseInspection =
   | { readonly kind: 'embedded'; readonly version: string }
   | { readonly kind: 'embedded_missing'; readonly reason: string }
-  | { readonly kind: 'server'; readonly version: string; readonly address: string }
+  /** `aheadMs`: by how much the clock of the server is ahead of the clock of this machine. */
+  | { readonly kind: 'server'; readonly version: string; readonly address: string; readonly aheadMs: number }
   /** `fix`: absent if `reason` also says how to repair it. */
   | { readonly kind: 'server_unusable'; readonly reason: string; readonly fix?: string };
 
@@ -27,10 +28,15 @@ async function inspectServer(url: string): Promise<DatabaseInspection> {
   client.on('error', () => {});
   try {
     await client.connect();
-    const { rows } = await client.query<{ text: string }>("SELECT current_setting('server_version') AS text");
+    const askedAt = Date.now();
+    const { rows } = await client.query<{ version: string; ms: string }>(
+      "SELECT current_setting('server_version') AS version, extract(epoch FROM clock_timestamp()) * 1000 AS ms",
+    );
+    const middle = (askedAt + Date.now()) / 2;
     const problem = await findServerProblem(config);
     if (problem !== null) return { kind: 'server_unusable', reason: problem };
-    return { kind: 'server', version: rows[0]?.text ?? '', address: `${client.host}:${client.port}` };
+    const { version = '', ms = middle } = rows[0] ?? {};
+    return { kind: 'server', version, address: `${client.host}:${client.port}`, aheadMs: Number(ms) - middle };
   } catch (error) {
     // The reason may be shown: messages of the driver name the host, the user and the database, but never the password.
     const reason = error instanceof Error ? error.message || error.name : String(error);

@@ -15,11 +15,16 @@ const socketName = '.s.PGSQL.5432';
 const emptyForMs = 10 * 60_000;
 
 /**
- * Returns the folders in which the socket folder may be, the preferred one first. Root prefers /run, because programs that delete old
+ * Returns the folders in which the socket folder may be, the preferred one first. That is the folder that systemd made for the unit
+ * (`RuntimeDirectory=`), because the unit has a /tmp of its own, which commands outside of the unit do not see. Root prefers /run, because programs that delete old
  * temporary files do not look there. XDG_RUNTIME_DIR of a user is not used, because the system deletes it when the user logs out.
  */
 function parents(): string[] {
-  return process.getuid?.() === 0 ? ['/run', '/tmp'] : [tmpdir(), '/tmp'];
+  const ofUnit = process.env.RUNTIME_DIRECTORY;
+  return [
+    ...(ofUnit === undefined ? [] : [ofUnit]),
+    ...(process.getuid?.() === 0 ? ['/run', '/tmp'] : [tmpdir(), '/tmp']),
+  ];
 }
 
 export async function makeSocketFolder(account: Account): Promise<string> {

@@ -36,6 +36,11 @@ export type Section = z.infer<typeof sectionSchema>;
 
 const bodyEndSchema = z.object({ bytes: z.int(), sha256: z.string() });
 
+/** Number of small blobs that an export reads, or an import writes, at the same time. A bucket answers each request only after some time. */
+export const blobsAtOnce = 16;
+/** Blobs up to this size are read into memory. */
+export const smallBlobBytes = 1024 * 1024;
+
 const maxChunkBytes = 1024 * 1024;
 const maxLineBytes = 1024 * 1024;
 
@@ -54,7 +59,9 @@ export function makeSectionHeads(): (section: Section) => Buffer {
 }
 
 /** Returns the bytes of a body: its chunks and the line of JSON after them. */
-export async function* sectionBody(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+export async function* sectionBody(
+  source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha256');
   let bytes = 0;
   for await (const part of source) {
@@ -81,6 +88,8 @@ export interface ExportReader {
   head(): Promise<Section>;
   /** Returns the body of the section. Read the body to its end before the next call of `head`. Throws if the body is damaged. */
   body(): AsyncGenerator<Buffer>;
+  /** Throws if the file has bytes after its last head. */
+  end(): Promise<void>;
 }
 
 export function readExport(source: AsyncIterable<Uint8Array>): ExportReader {
@@ -131,6 +140,14 @@ export function readExport(source: AsyncIterable<Uint8Array>): ExportReader {
       }
       const bodyEnd = parsed(bodyEndSchema, await line());
       if (bodyEnd.bytes !== bytes || bodyEnd.sha256 !== hash.digest('hex')) throw damaged();
+    },
+    end: async () => {
+      while (rest.length === 0) {
+        const next = await parts.next();
+        if (next.done) return;
+        rest = Buffer.from(next.value);
+      }
+      throw damaged();
     },
   };
 }

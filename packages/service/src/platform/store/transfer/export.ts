@@ -2,14 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import copyStreams from 'pg-copy-streams';
-import type { BlobStore } from '../blobs/blobs.ts';
+import type { BlobStore, ListedBlob } from '../blobs/blobs.ts';
 import { markerKey } from '../blobs/marker.ts';
 import type { Database } from '../database/database.ts';
 import { readApplied } from '../migrations/migrate.ts';
 import {
+  blobsAtOnce,
   formatName,
   formatVersion,
   makeSectionHeads,
@@ -17,7 +19,9 @@ import {
   readTables,
   type Section,
   sectionBody,
+  smallBlobBytes,
 } from './export-format.ts';
+import { loadInOrder } from './in-order.ts';
 import { beginExport, endExport } from './running-exports.ts';
 
 export interface ExportOptions {
@@ -81,12 +85,11 @@ async function* exportChunks(db: Database, blobs: BlobStore, result: Counts): As
     await beginSnapshot(client);
     yield* databaseSections(client, sectionHead, result);
     await client.query('COMMIT');
-    for await (const { key } of blobs.list()) {
-      if (key === markerKey) continue;
-      const blob = await blobs.get(key);
-      if (blob === undefined) continue;
+    for await (const { key, bytes } of loadInOrder(blobs.list(), blobsAtOnce, (each) => readSmall(blobs, each))) {
+      const body = bytes ?? (await blobs.get(key))?.stream;
+      if (key === markerKey || body === undefined) continue;
       yield sectionHead({ blob: key });
-      yield* sectionBody(blob.stream);
+      yield* sectionBody(body);
       result.blobs += 1;
     }
     await endExport(client);
@@ -95,6 +98,13 @@ async function* exportChunks(db: Database, blobs: BlobStore, result: Counts): As
     await transaction.catch(() => undefined);
   }
   yield sectionHead({ end: true, tables: result.tables, blobs: result.blobs });
+}
+
+/** Reads the bytes of a small blob. A large blob is read when it has its turn, so that it is never in memory as a whole. */
+async function readSmall(blobs: BlobStore, { key, sizeBytes }: ListedBlob) {
+  if (sizeBytes > smallBlobBytes) return { key };
+  const blob = await blobs.get(key);
+  return { key, bytes: blob && [await buffer(blob.stream)] };
 }
 
 /**

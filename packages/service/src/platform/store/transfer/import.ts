@@ -4,7 +4,6 @@ import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import copyStreams from 'pg-copy-streams';
 import type { BlobStore } from '../blobs/blobs.ts';
-import { markerKey } from '../blobs/marker.ts';
 import type { Database } from '../database/database.ts';
 import {
   type AppliedMigration,
@@ -19,16 +18,17 @@ import {
 } from '../migrations/migrate.ts';
 import type { TransferResult } from './export.ts';
 import {
+  blobsAtOnce,
   type ExportReader,
   type ForeignKey,
-  formatName,
-  formatVersion,
   readExport,
   readForeignKeys,
   readSequences,
   readTables,
+  smallBlobBytes,
   type TableObject,
 } from './export-format.ts';
+import { readHeader, visitSections } from './read-sections.ts';
 
 export interface ImportOptions {
   readonly db: Database;
@@ -57,7 +57,7 @@ export async function importDatabase({
   const reader = readExport(source);
   try {
     const known = await readMigrations(migrations);
-    await prepareTables(db, withBaseline(await readHeader(reader), known), { known, folder: migrations });
+    await prepareTables(db, withBaseline((await readHeader(reader)).migrations, known), { known, folder: migrations });
     const result = await db.onOwnConnection((client) => fill(client, reader, blobs, whenFilled));
     await migrateDatabase(db, { folder: migrations }).catch((error: Error) => {
       throw new Error(
@@ -70,14 +70,6 @@ export async function importDatabase({
   } finally {
     source.destroy();
   }
-}
-
-async function readHeader(reader: ExportReader): Promise<readonly AppliedMigration[]> {
-  const head = await reader.head();
-  if (!('format' in head) || head.format !== formatName) throw new Error('This is not a Runyard backup');
-  if (head.version !== formatVersion)
-    throw new Error(`The backup has format ${head.version}; this Runyard reads ${formatVersion}`);
-  return head.migrations;
 }
 
 /**
@@ -205,41 +197,84 @@ async function readSections(
   tables: readonly TableObject[],
   added: string[],
 ): Promise<TransferResult> {
-  const waiting = new Map(tables.map((table) => [table.name, table]));
-  const sequences = new Set(await readSequences(client));
-  let rows = 0;
-  let blobCount = 0;
-  for (;;) {
-    const head = await reader.head();
-    if ('table' in head) {
-      const table = waiting.get(head.table);
-      if (table === undefined || !sameColumns(table.columns, head.columns))
-        throw new Error(`The backup's table ${head.table} does not fit`);
-      waiting.delete(head.table);
-      rows += await copyIn(client, reader, { name: table.name, columns: head.columns });
-    } else if ('sequence' in head) {
-      if (!sequences.delete(head.sequence)) throw new Error(`The backup's sequence ${head.sequence} does not fit`);
-      await client.query('SELECT setval($1::regclass, $2::bigint, $3)', [
-        pg.escapeIdentifier(head.sequence),
-        head.lastValue,
-        head.isCalled,
-      ]);
-    } else if ('blob' in head) {
-      blobCount += 1;
-      // The marker belongs to the blob store and not to the copied data. An export never contains it.
-      if (head.blob === markerKey) throw new Error(`The backup has a blob ${markerKey}, which no Runyard has written`);
-      // After an error, remove only blobs that this import has added. A blob that existed before may belong to another database.
-      if ((await blobs.stat(head.blob)) === undefined) added.push(head.blob);
-      await blobs.put(head.blob, reader.body(), { maxBytes: Number.MAX_SAFE_INTEGER });
-    } else if ('end' in head) {
-      const done = tables.length - waiting.size;
-      if (waiting.size > 0 || sequences.size > 0 || head.tables !== done || head.blobs !== blobCount)
-        throw new Error('The backup is not complete');
-      return { tables: done, rows, blobs: blobCount };
-    } else {
-      throw new Error('The backup has two beginnings');
+  const known = new Map(tables.map((table) => [table.name, table]));
+  const storing = storeBlobs(blobs, added);
+  try {
+    const result = await visitSections(reader, {
+      tables: new Set(known.keys()),
+      sequences: new Set(await readSequences(client)),
+      table: async ({ table: name, columns }) => {
+        if (!sameColumns(known.get(name)?.columns ?? [], columns))
+          throw new Error(`The backup's table ${name} does not fit`);
+        return await copyIn(client, reader, { name, columns });
+      },
+      sequence: async ({ sequence, lastValue, isCalled }) => {
+        const values = [pg.escapeIdentifier(sequence), lastValue, isCalled];
+        await client.query('SELECT setval($1::regclass, $2::bigint, $3)', values);
+      },
+      blob: async ({ blob: key }) => await storing.put(key, reader.body()),
+    });
+    await reader.end();
+    await storing.done();
+    return result;
+  } finally {
+    // Wait also after an error, because the caller then deletes the new blobs.
+    await storing.settled();
+  }
+}
+
+/** Stores blobs, small ones at the same time, and adds the keys of new blobs to `added`. */
+function storeBlobs(blobs: BlobStore, added: string[]) {
+  const storing = new Set<Promise<void>>();
+  let fault: { readonly error: unknown } | undefined;
+  const store = async (key: string, body: AsyncIterable<Uint8Array>): Promise<void> => {
+    // After an error, remove only blobs that this import has added. A blob that existed before may belong to another database.
+    if ((await blobs.stat(key)) === undefined) added.push(key);
+    await blobs.put(key, body, { maxBytes: Number.MAX_SAFE_INTEGER });
+  };
+  const done = async (most: number): Promise<void> => {
+    while (storing.size > most) await Promise.race(storing);
+    if (fault !== undefined) throw fault.error;
+  };
+  return {
+    put: async (key: string, body: AsyncGenerator<Uint8Array>): Promise<void> => {
+      const { small, rest } = await readBeginning(body);
+      if (!small) return await store(key, rest);
+      await done(blobsAtOnce - 1);
+      const work = store(key, rest)
+        .catch((error: unknown) => {
+          fault ??= { error };
+        })
+        .finally(() => storing.delete(work));
+      storing.add(work);
+    },
+    done: async () => await done(0),
+    settled: async () => void (await Promise.allSettled(storing)),
+  };
+}
+
+/** Reads a body up to the size of a small blob. `rest` yields all its bytes; if it is `small`, they are in memory, and their checksum fits. */
+async function readBeginning(
+  body: AsyncGenerator<Uint8Array>,
+): Promise<{ readonly small: boolean; readonly rest: AsyncIterable<Uint8Array> }> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  let small = false;
+  while (bytes <= smallBlobBytes && !small) {
+    const next = await body.next();
+    if (next.done) small = true;
+    else {
+      parts.push(next.value);
+      bytes += next.value.byteLength;
     }
   }
+  return {
+    small,
+    rest: (async function* () {
+      yield* parts;
+      yield* body;
+    })(),
+  };
 }
 
 async function copyIn(client: pg.Client, reader: ExportReader, { name, columns }: TableObject): Promise<number> {

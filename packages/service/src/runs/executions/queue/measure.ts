@@ -38,10 +38,14 @@ const measureWorkers = defineStatement({
   name: 'measure_workers',
   text: `
     SELECT CASE WHEN c.pool = ANY ($1::text[]) THEN c.pool END AS pool, count(*) AS workers,
-      coalesce(sum(c.slots) FILTER (WHERE ${takesRuns('c')}), 0)::bigint AS slots
-    FROM (SELECT CASE WHEN team_id IS NULL THEN '' ELSE worker_id END AS pool, slots, draining, problem FROM worker_connections LIMIT ${mostCounted}) c
+      coalesce(sum(c.slots) FILTER (WHERE ${takesRuns('c')}), 0)::bigint AS slots,
+      count(*) FILTER (WHERE c.problem IS NOT NULL) AS unable, min(c.disk_free_bytes)::float8 AS "freeBytes"
+    FROM (
+      SELECT CASE WHEN team_id IS NULL THEN '' ELSE worker_id END AS pool, slots, draining, problem, disk_free_bytes
+      FROM worker_connections LIMIT ${mostCounted}
+    ) c
     GROUP BY 1`,
-  row: { pool: nullable(text()), workers: integer, slots: integer },
+  row: { pool: nullable(text()), workers: integer, slots: integer, unable: integer, freeBytes: nullable(float) },
 });
 
 /** The index `executions_live` has only executions that are assigned and have not ended. */
@@ -80,6 +84,8 @@ export async function measureQueueAndWorkers(db: Queryable, names: readonly stri
       const own = workers.find((each) => each.pool === pool);
       return [
         reading('runyard_workers', labelOf(pool), own?.workers ?? 0),
+        reading('runyard_workers_unable', labelOf(pool), own?.unable ?? 0),
+        ...(own?.freeBytes == null ? [] : [reading('runyard_worker_free_bytes', labelOf(pool), own.freeBytes)]),
         reading('runyard_worker_slots', labelOf(pool), own?.slots ?? 0),
         reading('runyard_worker_slots_taken', labelOf(pool), taken.get(pool) ?? 0),
       ];
