@@ -83,7 +83,9 @@ export function describeAction(action: ActionState, update: JsonObject, mcpServe
   } else if (!action.hasInput && Array.isArray(update.changes)) {
     // Codex and Gemini CLI send no arguments for a change of files, only its diffs. The conversation shows them as the output.
     const input = (changes: unknown[]) => (changes.length === 1 ? changes[0] : { changes });
-    action.input = boundedData(input(update.changes.map((change) => ({ path: asObject(change)?.path }))));
+    const paths = update.changes.map((change) => ({ path: asObject(change)?.path }));
+    // An announced action keeps its input, so that the logs show it once.
+    if (!action.announced) action.input = boundedData(input(paths));
     action.wholeInput = input(update.changes);
   } else if (!action.announced && action.call.title !== undefined && JSON.stringify(action.input) === '{}') {
     action.input = { title: firstPart(action.call.title, maxTitleLength) };

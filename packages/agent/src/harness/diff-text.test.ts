@@ -30,6 +30,16 @@ test('a request about a change of files without arguments shows the whole change
   expect(updates.permission({ toolCallId: 't2' })?.input).toEqual({ file_path: 'b' });
 });
 
+test('a request whose diff comes after the title shows the diff, and the conversation has the action once', () => {
+  const events: AgentEventBody[] = [];
+  const updates = sessionUpdates({ emit: (event) => events.push(event), stepId: () => 'step', mcpServers: [] });
+  const call = { toolCallId: 't1', kind: 'edit', title: 'Writing to a.txt' };
+  updates.update({ ...call, sessionUpdate: 'tool_call', status: 'in_progress' });
+  const asked = updates.permission(withDiffTexts({ ...diff(null, 'a\n'), ...call }));
+  expect(asked?.input).toMatchObject({ path: '/workspace/a.txt', diff: expect.stringContaining('+a\n') });
+  expect(events.filter(({ type }) => type === 'action')).toMatchObject([{ input: { title: 'Writing to a.txt' } }]);
+});
+
 test('a request about a change of files that is too large to compare has both texts', () => {
   const { changes } = withDiffTexts(diff('x'.repeat(600_000), 'y')) as { changes: object[] };
   expect(changes).toEqual([{ path: '/workspace/a.txt', before: 'x'.repeat(600_000), after: 'y' }]);
