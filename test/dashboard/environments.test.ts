@@ -69,6 +69,10 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
     await page.getByLabel('command of service 1').fill('exec redis-server');
     await page.getByLabel('port of service 1').fill('6379');
     await page.getByLabel('check of service 1').fill('redis-cli ping');
+    await button('Add service').click();
+    await page.getByLabel('name of service 2').fill('db');
+    await page.getByLabel('image of service 2').fill('postgres:17');
+    await page.getByLabel('port of service 2').fill('5432');
     await button('Add branch').click();
     await page.getByLabel('branch 2', { exact: true }).fill('release/*');
     await page.getByLabel('Memory, MB').fill('12');
@@ -85,7 +89,10 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
       description: 'The <i>billing</i> service',
       variables: { LEVEL: '2' },
       secrets: [{ name: 'NPM_TOKEN', as: 'file', phase: 'setup' }],
-      services: [{ name: 'redis', command: 'exec redis-server', port: 6379, ready: 'redis-cli ping' }],
+      services: [
+        { name: 'redis', command: 'exec redis-server', port: 6379, ready: 'redis-cli ping' },
+        { name: 'db', image: 'postgres:17', port: 5432 },
+      ],
       protected_branches: ['HEAD', 'release/*'],
       limits: { memory_mb: 2048 },
       failure_session_retention_minutes: 5,

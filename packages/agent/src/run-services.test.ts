@@ -1,5 +1,7 @@
 /** Tests services of the environment with an agent process. `test/services.test.ts` tests them in sandboxes. */
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import type { EnvironmentService } from '@runyard/contract/environments/services';
 import { describe, expect, it, test } from 'vitest';
 import { agent, ended, fake, of, sh, start } from '../test/run.ts';
@@ -100,6 +102,23 @@ describe('the setup fails', () => {
     await ended();
     expect(failure()?.message).toContain('The service two cannot use port 45902');
   });
+});
+
+test('a service with an image that the cluster has started is ready when its port accepts connections', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await startWith(
+    [
+      { name: 'db', image: 'db:1', port },
+      { name: 'queue', image: 'queue:1', ready: 'test "$KEY" = value', env: { KEY: 'value' } },
+    ],
+    'true',
+  );
+  await ended();
+  expect(failure()).toBeUndefined();
+  expect(steps().map(({ name }) => name)).toEqual(['db', 'queue']);
+  server.close();
 });
 
 test('services do not start in a sandbox that has no network of its own', async () => {

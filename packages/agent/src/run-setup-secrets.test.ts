@@ -115,3 +115,15 @@ it('the report of a failed setup command contains no secret, neither of a variab
   expect(failure()?.message).toContain('exited with code 3');
   expect(JSON.stringify([fake.events, fake.finished])).not.toMatch(/setup\+token|Ab3\/Ab3/);
 });
+
+test('the setup does not begin if services from images run already, because they could keep a secret of the setup', async () => {
+  const task = withSetup(['touch begun']);
+  const services = [{ name: 'db', image: 'db:1', ready: 'true' }];
+  await start({ ...task, environment: { uid: 'e', config: { ...task.environment.config, services } } });
+  await ended();
+  expect(failure()).toMatchObject({
+    code: 'environment_setup_failed',
+    message: expect.stringContaining('services with an image. In a pod, such services run during the setup'),
+  });
+  expect(steps()).toEqual([]);
+});

@@ -205,7 +205,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     const connection = await connectionId();
     for (;;) {
       const worker = { connectionId: connection, workerId: 'runyard-test', workerInstance: 'one' };
-      const slot = { ...worker, pool, teamId: null, holdsHosts: true };
+      const slot = { ...worker, pool, teamId: null, holdsHosts: true, runsServiceImages: true };
       const assignment = await assignNext(executionDeps, slot);
       if (assignment === 'contended') continue;
       return assignment === 'nothing' ? null : assignment;

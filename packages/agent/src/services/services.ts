@@ -1,21 +1,24 @@
 /** Programs of the environment that run beside the agent. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { connect, type Socket } from 'node:net';
 import type { EnvironmentService } from '@runyard/contract/environments/services';
-import { maxSetupOutputBytes } from '@runyard/contract/limits';
-import { maxMarkBytes } from '@runyard/contract/wire/left-out';
 import { delay } from '@runyard/system/backoff';
 import { monotonicMs } from '../builtin-modules.ts';
-import { outputWindow, withoutNul } from '../commands/output-window.ts';
+import { withoutNul } from '../commands/output-window.ts';
 import { killProcesses, listDescendants, signalGroup } from '../commands/processes.ts';
 import { runCommand } from '../commands/run-command.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
+import type { ServiceConnection } from '../service/connection.ts';
 import { SetupFailure } from '../setup-failure.ts';
+import { areStarted, isOfImage, startContainer, startedService } from './container-service.ts';
+import { newServiceWindow, type Running } from './running.ts';
 
 export interface ServicesOptions {
   readonly workspace: string;
   /** True: the sandbox has its own network, in which the ports of services are not reachable from the machine. */
   readonly isSeparate: boolean;
+  /** The connection whose relay starts services from container images. */
+  readonly connection: ServiceConnection;
   readonly step: SetupSteps;
   /** Aborts the start. */
   readonly signal: AbortSignal;
@@ -30,21 +33,10 @@ export interface RunServices {
   ): Promise<void>;
   /** Reports the last lines that each service has printed since the previous report. */
   report(): Promise<void>;
-  /** Returns the ids of all processes of the services. */
+  /** Returns the ids of all processes of the services in the sandbox. */
   processes(): number[];
   /** Ends the services. */
   stop(): Promise<void>;
-}
-
-interface Running {
-  readonly name: string;
-  readonly child: ChildProcess;
-  /** Returns the last lines since the previous call; an empty text if there are none. */
-  takeOutput(): string;
-  /** How the program ended; undefined while it runs. */
-  ended(): string | undefined;
-  /** Resolves when the program has ended and its output has been read. */
-  readonly exited: Promise<void>;
 }
 
 /** Time for a service to become ready. The first start of a database may have to create its files. */
@@ -70,19 +62,25 @@ export function runServices(): RunServices {
   async function startOne(
     service: EnvironmentService,
     env: Readonly<Record<string, string | undefined>>,
-    { workspace, step, signal }: ServicesOptions,
+    { workspace, connection, step, signal }: ServicesOptions,
   ): Promise<void> {
-    const { name, port } = service;
+    const { name, port, command = '' } = service;
+    const isImage = isOfImage(service);
+    const isStarted = isImage && areStarted(connection);
     await step('service', name, async (told) => {
-      if (port !== undefined && (await accepts(port)))
+      if (port !== undefined && !isStarted && (await accepts(port)))
         throw new SetupFailure(
           `The service ${name} cannot use port ${port}: another program of the sandbox listens there. Change the port in the environment's services.`,
         );
-      const one = startProgram(service, workspace, env);
+      const one = isStarted
+        ? startedService(name)
+        : isImage
+          ? await startContainer(name, connection, signal)
+          : startProgram(name, command, workspace, env);
       running.push(one);
       const failure = await untilReady(service, one, { workspace, env, signal });
       signal.throwIfAborted();
-      const output = one.takeOutput();
+      const output = await one.takeOutput();
       if (output !== '') told.output_tail = output;
       if (failure !== undefined) {
         told.error = failure;
@@ -92,7 +90,7 @@ export function runServices(): RunServices {
         );
       }
       void one.exited.then(async () => {
-        if (!isStopping) await reportOutput(`${name} ended`, one.takeOutput(), one.ended());
+        if (!isStopping) await reportOutput(`${name} ended`, await one.takeOutput(), one.ended());
       });
     });
   }
@@ -110,17 +108,19 @@ export function runServices(): RunServices {
     },
     async report() {
       for (const { name, takeOutput } of running) {
-        const output = takeOutput();
+        const output = await takeOutput();
         if (output !== '') await reportOutput(`${name}: output`, output);
       }
     },
-    processes: () => listDescendants(running.flatMap(({ child }) => child.pid ?? [])),
+    processes: () => listDescendants(running.flatMap(({ pid }) => pid ?? [])),
     async stop() {
       isStopping = true;
-      const live = running.filter(({ ended }) => ended() === undefined);
+      for (const { stop } of running) stop?.();
+      const live = running.filter(({ pid, ended }) => pid !== undefined && ended() === undefined);
       if (live.length === 0) return;
-      const pids = listDescendants(live.flatMap(({ child }) => child.pid ?? []));
-      for (const { child } of live) if (child.pid !== undefined) signalGroup(child.pid, 'SIGTERM');
+      const first = live.flatMap(({ pid }) => pid ?? []);
+      const pids = listDescendants(first);
+      for (const pid of first) signalGroup(pid, 'SIGTERM');
       await Promise.race([Promise.all(live.map(({ exited }) => exited)), delay(stopGraceMs)]);
       killProcesses(pids);
     },
@@ -128,7 +128,8 @@ export function runServices(): RunServices {
 }
 
 function startProgram(
-  { name, command }: EnvironmentService,
+  name: string,
+  command: string,
   cwd: string,
   env: Readonly<Record<string, string | undefined>>,
 ): Running {
@@ -138,8 +139,7 @@ function startProgram(
     stdio: ['ignore', 'pipe', 'ignore'],
     detached: true,
   });
-  const newWindow = () => outputWindow(0, maxSetupOutputBytes - maxMarkBytes);
-  let window = newWindow();
+  let window = newServiceWindow();
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   const stdout = child.stdout as Socket | null;
   stdout?.on('data', (chunk: Buffer) => window.push(Buffer.from(withoutNul(decoder.decode(chunk, { stream: true })))));
@@ -159,10 +159,10 @@ function startProgram(
   });
   return {
     name,
-    child,
-    takeOutput: () => {
+    pid: child.pid,
+    takeOutput: async () => {
       const text = window.tailText();
-      window = newWindow();
+      window = newServiceWindow();
       return text;
     },
     ended: () => ended,

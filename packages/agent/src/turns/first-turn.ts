@@ -75,7 +75,13 @@ export async function runFirstTurn(
       ...(restored && task.loss.kept_at !== undefined ? { files_of: task.loss.kept_at } : { files: 'lost' }),
     });
   const { services = [] } = task.environment?.config ?? {};
-  await options.services.start(services, env, { workspace, isSeparate, step, signal: stop.signal });
+  await options.services.start(services, env, {
+    workspace,
+    isSeparate,
+    connection: client.connection,
+    step,
+    signal: stop.signal,
+  });
   const { mcp_servers: servers = [] } = task;
   if (capabilities.mcpServers === 'unused') {
     const reason = `${capabilities.ownProcess ? `the harness ${name}` : 'a runbook'} uses no MCP servers`;

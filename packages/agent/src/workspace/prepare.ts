@@ -154,9 +154,11 @@ async function setUp(options: PrepareOptions): Promise<void> {
 
 /** Returns the check after the setup commands. Without secrets of the setup, the check does nothing. */
 async function watchSetupSecrets(options: PrepareOptions): Promise<() => Promise<void>> {
-  const { task, workspace, env } = options;
+  const { task, client, workspace, env } = options;
   const { setup_secrets: secrets = [] } = task;
   if (secrets.length === 0) return async () => {};
+  const { refuseServicesOfPod } = await import('../services/container-service.ts');
+  refuseServicesOfPod(task.environment?.config.services ?? [], client.connection);
   const { watchSetup } = await import('./setup-secrets.ts');
   return watchSetup({ ...options, secrets, folders: [workspace, env.HOME ?? workspace] });
 }

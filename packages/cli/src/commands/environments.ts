@@ -159,7 +159,8 @@ const environmentExample = `
 For example:
   {"config": {"name": "Web", "github_repos": [{"owner": "octocat", "repo": "Hello-World"}],
    "setup_commands": ["cp Hello-World/README greeting.txt"],
-   "services": [{"name": "redis", "command": "exec redis-server", "port": 6379}]}}
+   "services": [{"name": "redis", "command": "exec redis-server", "port": 6379},
+                {"name": "postgres", "image": "postgres:17", "port": 5432, "env": {"POSTGRES_PASSWORD": "test"}}]}}
 The API reference has all members of config.`;
 
 /** Declares the command `environments`. */

@@ -75,7 +75,7 @@ export const EnvironmentConfig = z
         'Shell commands to run in the workspace before the agent begins, in their order, at most 50; the first that fails ends the run',
       ),
     services: EnvironmentServices.optional().describe(
-      `Programs beside the agent, such as a database, at most ${maxServices}. They start one after another when the setup has ended, and end with the sandbox. They get no secrets. A worker with RUNYARD_SANDBOX=none refuses them`,
+      `Programs beside the agent, such as a database, at most ${maxServices}. They start one after another when the setup has ended, and end with the sandbox. They get no secrets. A worker with RUNYARD_SANDBOX=none refuses them; services with \`image\` need RUNYARD_SANDBOX=docker or kubernetes`,
     ),
     variables: SandboxVariables.optional().describe(
       'Environment variables of setup commands and of the agent, at most 100, each at most 32,768 characters. Everyone in the team can read them: no secrets',

@@ -7,7 +7,8 @@
 import { z } from 'zod';
 import { DeniedConnections } from '../egress/denied.ts';
 import { EnvironmentLimits } from '../environments/environments.ts';
-import { maxListedExecutions, maxReplacedTokens } from '../limits.ts';
+import { ImageService } from '../environments/services.ts';
+import { maxListedExecutions, maxReplacedTokens, maxSetupOutputBytes } from '../limits.ts';
 import { AmbientAgentConfig } from '../runs/config.ts';
 
 /** The reason why a sandbox was not created, did not start, or failed: the phase of the failure, and a reason that programs can read. */
@@ -25,6 +26,7 @@ export const unfitReasons: ReadonlySet<string> = new Set([
   'image_wrong_architecture',
   'image_too_large',
   'image_refused',
+  'service_not_started',
 ]);
 
 export const TaskAssignment = z.object({
@@ -59,6 +61,8 @@ export const TaskAssignment = z.object({
     limits: EnvironmentLimits.optional(),
     /** Only Runyard's workers: `system` of the environment. */
     system: z.enum(['debian']).optional(),
+    /** Only Runyard's workers with the feature `service-images`: the services that start from container images. */
+    services: z.array(ImageService).optional(),
     /** Only Runyard's workers: hosts that the sandbox may reach, in the format of `EnvironmentNetwork`. */
     allowed_hosts: z.array(z.string()).optional(),
   }),
@@ -131,6 +135,9 @@ export type ServiceMessage = z.infer<typeof ServiceMessage>;
 
 /** Feature of workers that can run container images. */
 export const imagesFeature = 'images';
+
+/** Feature of workers that can run services of an environment from container images. */
+export const serviceImagesFeature = 'service-images';
 
 /**
  * Feature of workers that know approval rules about hosts: their proxy holds a connection until a person decides, and they refuse the run if
@@ -297,6 +304,24 @@ export const ImageStepped = z.object({
 });
 
 /**
+ * Only Runyard's workers: the last lines of a service from a container image, if the agent cannot read them. The service adds a setup step
+ * to the timeline.
+ */
+export const ServicePrinted = z.object({
+  type: z.literal('service_output'),
+  seq,
+  data: z.object({
+    task_id: z.string(),
+    execution_id: z.string(),
+    /** Name of the service. */
+    name: z.string().max(100),
+    output_tail: z.string().max(maxSetupOutputBytes),
+    /** How the program ended; absent while it runs. */
+    error: z.string().max(2000).optional(),
+  }),
+});
+
+/**
  * Only Runyard's workers: connections of a sandbox that the proxy denied. The service adds the timeline event `connection_denied`.
  */
 export const ConnectionsDenied = z.object({
@@ -342,6 +367,7 @@ export const WorkerMessage = z.discriminatedUnion('type', [
   TaskRejected,
   SandboxReady,
   ImageStepped,
+  ServicePrinted,
   ConnectionsDenied,
   TaskCompleted,
   TaskFailed,

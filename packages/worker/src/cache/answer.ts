@@ -1,8 +1,8 @@
-import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { workerCachePath } from '@runyard/contract/workers/worker-cache';
 import type { OwnAnswers } from '../relay/relay.ts';
+import { hasRunToken } from '../relay/run-token.ts';
 import type { Cache } from './cache.ts';
 
 /** Requests about kept workspaces. A sandbox can use one kept workspace, or keep one, and each only once. */
@@ -86,7 +86,7 @@ export function cacheAnswers(access: CacheAccess): OwnAnswers {
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const [name = '', action] = (request.url ?? '').slice(prefix.length).split('/');
-    if (!isBearer(request, access.runToken())) return end(response, 401);
+    if (!hasRunToken(request, access.runToken())) return end(response, 401);
     if (!/^[A-Za-z0-9_-]{43}$/.test(name)) return end(response, 404);
     const known = workspaceActions.find((each) => each === action);
     if (action !== undefined && (known === undefined || request.method !== 'POST')) return end(response, 404);
@@ -112,10 +112,4 @@ export function cacheAnswers(access: CacheAccess): OwnAnswers {
  */
 function end(response: ServerResponse, status: number): void {
   response.writeHead(status, { 'content-length': 0, ...(status < 300 ? {} : { connection: 'close' }) }).end();
-}
-
-function isBearer(request: IncomingMessage, token: string): boolean {
-  const given = Buffer.from(request.headers.authorization ?? '');
-  const wanted = Buffer.from(`Bearer ${token}`);
-  return token !== '' && given.length === wanted.length && timingSafeEqual(given, wanted);
 }

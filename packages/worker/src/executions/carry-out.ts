@@ -1,5 +1,6 @@
 import type { EnvironmentLimits } from '@runyard/contract/environments/environments';
-import { shorten } from '@runyard/contract/wire/shorten';
+import { maxSetupOutputBytes } from '@runyard/contract/limits';
+import { lastPart, shorten } from '@runyard/contract/wire/shorten';
 import {
   imagesFeature,
   maxImageName,
@@ -86,8 +87,19 @@ export async function carryOut(
         ...(network === undefined ? {} : { network }),
         ...(assignment.docker_image === undefined ? {} : { image: assignment.docker_image }),
         ...(assignment.system === undefined ? {} : { system: assignment.system }),
+        ...(assignment.services === undefined ? {} : { services: assignment.services }),
         ...(shape === undefined ? {} : { vcpus: shape.vcpus }),
         onImage: (step) => options.send(imageMessage(name, step)),
+        onService: ({ name: service, output, ended }) =>
+          options.send({
+            type: 'service_output',
+            data: {
+              ...name,
+              name: service,
+              output_tail: lastPart(output, maxSetupOutputBytes),
+              ...(ended === undefined ? {} : { error: ended }),
+            },
+          }),
       },
       execution.creation.signal,
     );

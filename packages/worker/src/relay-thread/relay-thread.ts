@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads';
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import type { EgressOrder } from '../egress/egress.ts';
 import type { SandboxMemory } from '../relay/memory-answers.ts';
+import type { AskService, ServiceState } from '../relay/service-answers.ts';
 import type { Relay } from '../relay/socket-server.ts';
 
 /** The settings with which the thread opens the relay of a sandbox. */
@@ -19,6 +20,8 @@ export interface RelayOrder {
   readonly cacheSocket?: string | undefined;
   /** Id of the sandbox, if the worker can copy its workspace and home. */
   readonly sandbox?: string | undefined;
+  /** True if the sandbox has services from container images. */
+  readonly hasServices?: boolean;
 }
 
 /** The settings with which the thread opens the proxy of a sandbox. */
@@ -33,13 +36,18 @@ export type ThreadRequest = { readonly number: number } & (
   | { readonly type: 'run_token'; readonly id: number; readonly token: string }
   | { readonly type: 'close_relay' | 'end_proxy' | 'close_proxy'; readonly id: number }
   | { readonly type: 'open_proxy'; readonly id: number; readonly order: ProxyOrder }
-  | { readonly type: 'memory'; readonly answer: SandboxMemory | undefined }
+  | { readonly type: 'answer'; readonly answer: SandboxMemory | ServiceState | undefined }
 );
 
-/** A message of the thread. `memory` asks for the memory of a sandbox; the answer is a request of type `memory` with the same number. */
+/** A question of a sandbox that only the process can answer. */
+export type SandboxQuestion =
+  | { readonly about: 'memory' }
+  | { readonly about: 'service'; readonly name: string; readonly isStart: boolean };
+
+/** A message of the thread. The answer to a `question` is a request of type `answer` with the same number. */
 export type ThreadMessage =
   | { readonly type: 'done'; readonly number: number; readonly problem?: string }
-  | { readonly type: 'memory'; readonly id: number; readonly number: number }
+  | { readonly type: 'question'; readonly id: number; readonly number: number; readonly question: SandboxQuestion }
   | { readonly type: 'denied'; readonly id: number; readonly denied: DeniedConnections };
 
 /** The relay of one sandbox. */
@@ -55,7 +63,8 @@ export interface SandboxProxy extends Relay {
 }
 
 export interface RelayThread {
-  openRelay(order: RelayOrder, memory: () => Promise<SandboxMemory>): Promise<SandboxRelay>;
+  /** `service` answers questions about services from container images. */
+  openRelay(order: RelayOrder, memory: () => Promise<SandboxMemory>, service?: AskService): Promise<SandboxRelay>;
   openProxy(order: ProxyOrder, report: (denied: DeniedConnections) => void): Promise<SandboxProxy>;
   close(): Promise<void>;
 }
@@ -86,7 +95,7 @@ export function startRelayThread(entry: string): RelayThread {
   });
   thread.unref();
   const waiting = new Map<number, { resolve: () => void; reject: (error: Error) => void }>();
-  const memories = new Map<number, () => Promise<SandboxMemory>>();
+  const answerers = new Map<number, (question: SandboxQuestion) => Promise<SandboxMemory | ServiceState | undefined>>();
   const reports = new Map<number, (denied: DeniedConnections) => void>();
   let last = 0;
 
@@ -113,10 +122,10 @@ export function startRelayThread(entry: string): RelayThread {
 
   thread.on('message', (message: ThreadMessage) => {
     if (message.type === 'denied') return reports.get(message.id)?.(message.denied);
-    if (message.type === 'memory') {
+    if (message.type === 'question') {
       const { number } = message;
-      const answer = (memory?: SandboxMemory): void => post({ type: 'memory', number, answer: memory });
-      (memories.get(message.id)?.() ?? Promise.reject()).then(answer, () => answer());
+      const reply = (answer?: SandboxMemory | ServiceState): void => post({ type: 'answer', number, answer });
+      (answerers.get(message.id)?.(message.question) ?? Promise.resolve(undefined)).then(reply, () => reply());
       return;
     }
     const asked = waiting.get(message.number);
@@ -127,16 +136,18 @@ export function startRelayThread(entry: string): RelayThread {
   });
 
   return {
-    async openRelay(order, memory) {
+    async openRelay(order, memory, service) {
       last += 1;
       const id = last;
-      memories.set(id, memory);
-      await ask({ type: 'open_relay', id, order });
+      answerers.set(id, async (question) =>
+        question.about === 'memory' ? await memory() : await service?.(question.name, question.isStart),
+      );
+      await ask({ type: 'open_relay', id, order: { ...order, hasServices: service !== undefined } });
       return {
         setRunToken: (token) => void ask({ type: 'run_token', id, token }),
         async close() {
           await askToClose({ type: 'close_relay', id });
-          memories.delete(id);
+          answerers.delete(id);
         },
       };
     },

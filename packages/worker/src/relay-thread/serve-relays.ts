@@ -4,8 +4,9 @@ import { cacheAnswers } from '../cache/answer.ts';
 import { type ExecutionEgress, makeEgress } from '../egress/egress.ts';
 import { memoryAnswers, type SandboxMemory } from '../relay/memory-answers.ts';
 import { openRelay, openUpstream, type Upstream } from '../relay/relay.ts';
+import { type ServiceState, serviceAnswers } from '../relay/service-answers.ts';
 import type { Relay } from '../relay/socket-server.ts';
-import type { ProxyOrder, RelayOrder, ThreadMessage, ThreadRequest } from './relay-thread.ts';
+import type { ProxyOrder, RelayOrder, SandboxQuestion, ThreadMessage, ThreadRequest } from './relay-thread.ts';
 import { remoteCache } from './remote-cache.ts';
 
 /** An answer about memory is valid for this time, so that a sandbox that asks all the time does not occupy the process. */
@@ -20,7 +21,7 @@ export function serveRelays(port: MessagePort): void {
   const upstreams = new Map<string, Upstream>();
   const relays = new Map<number, OpenRelay>();
   const proxies = new Map<number, { readonly egress: ExecutionEgress; readonly proxy: Relay }>();
-  const asked = new Map<number, (memory: SandboxMemory | undefined) => void>();
+  const asked = new Map<number, (answer: SandboxMemory | ServiceState | undefined) => void>();
   let last = 0;
   const post = (message: ThreadMessage): void => port.postMessage(message);
 
@@ -31,32 +32,45 @@ export function serveRelays(port: MessagePort): void {
     return upstream;
   };
 
+  /** Asks the process about a sandbox. Resolves with undefined if the process has no answer. */
+  const ask = <T extends SandboxMemory | ServiceState>(id: number, question: SandboxQuestion) => {
+    last += 1;
+    const number = last;
+    const answer = new Promise<T | undefined>((resolve) => {
+      asked.set(number, (given) => resolve(given as T | undefined));
+    });
+    post({ type: 'question', id, number, question });
+    return answer;
+  };
+
   /** Returns the function that asks the process for the memory of a sandbox. */
   const memoryOf = (id: number): (() => Promise<SandboxMemory>) => {
     let known: { readonly at: number; readonly memory: Promise<SandboxMemory> } | undefined;
     return () => {
       if (known !== undefined && performance.now() - known.at < memoryMs) return known.memory;
-      last += 1;
-      const number = last;
-      const memory = new Promise<SandboxMemory>((resolve, reject) => {
-        asked.set(number, (answer) =>
-          answer === undefined ? reject(new Error('it cannot be read')) : resolve(answer),
-        );
+      const memory = ask<SandboxMemory>(id, { about: 'memory' }).then((answer) => {
+        if (answer === undefined) throw new Error('it cannot be read');
+        return answer;
       });
       known = { at: performance.now(), memory };
-      post({ type: 'memory', id, number });
       return memory;
     };
   };
 
   const open = async (
     id: number,
-    { socketPath, uid, serviceRoot, cacheSocket, sandbox }: RelayOrder,
+    { socketPath, uid, serviceRoot, cacheSocket, sandbox, hasServices }: RelayOrder,
   ): Promise<void> => {
     const upstream = upstreamTo(serviceRoot);
     const { basePath } = upstream;
     const runToken = (): string => relays.get(id)?.token ?? '';
     const own = [memoryAnswers(basePath, memoryOf(id))];
+    if (hasServices)
+      own.push(
+        serviceAnswers(basePath, runToken, (name, isStart) =>
+          ask<ServiceState>(id, { about: 'service', name, isStart }),
+        ),
+      );
     if (cacheSocket !== undefined)
       own.push(cacheAnswers({ cache: remoteCache(cacheSocket), sandbox, basePath, runToken }));
     relays.set(id, { ...(await openRelay(socketPath, upstream, uid, own)), token: '' });
@@ -90,13 +104,13 @@ export function serveRelays(port: MessagePort): void {
         proxies.delete(request.id);
         return await proxy?.proxy.close();
       }
-      case 'memory':
+      case 'answer':
     }
   };
 
   port.on('message', (request: ThreadRequest) => {
     const { number } = request;
-    if (request.type === 'memory') {
+    if (request.type === 'answer') {
       asked.get(number)?.(request.answer);
       asked.delete(number);
       return;

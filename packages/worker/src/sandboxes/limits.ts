@@ -72,6 +72,26 @@ export function shapedLimits(
   return { ...lowered, cpus: limits.cpus === 0 ? vcpus : Math.min(limits.cpus, vcpus) };
 }
 
+/** The fewest processes of a service. */
+const leastProcesses = 16;
+
+/**
+ * Returns the limits of each of `count` services from container images. They share limits as high as those of their sandbox, in equal
+ * parts, so a run uses at most twice the limits of its sandbox.
+ */
+export function limitsOfServices(limits: SandboxLimits, count: number): SandboxLimits {
+  const memoryMb = Math.floor(limits.memoryMb / count);
+  return {
+    ...limits,
+    memoryMb,
+    processes: Math.max(leastProcesses, Math.floor(limits.processes / count)),
+    // Their writable folders are in memory.
+    tmpMb: memoryMb,
+    diskMb: Math.min(limits.diskMb, memoryMb),
+    cpus: limits.cpus / count,
+  };
+}
+
 /**
  * Returns how many files each process may open. The kernel has no limit for all processes of a sandbox together, so each process gets
  * an equal part of the sandbox's limit. `most`: the limit of the machine for a process.

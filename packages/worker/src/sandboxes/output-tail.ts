@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
 
 /** Number of bytes that are kept from the end of an agent's output. The end may contain a stack trace, which a failure message shows. */
 const keptBytes = 64 * 1024;
@@ -10,6 +11,8 @@ const bytesPerWindow = 4 * 1024 * 1024;
 const windowMs = 250;
 
 export interface OutputTail {
+  /** Returns the text that was kept since the previous call, without a character whose end has not arrived. */
+  take(): string;
   /** Returns the kept text. Invalid UTF-8 becomes U+FFFD; NUL characters are dropped. */
   text(): string;
   /** Ends the limit on reading, so that the rest of the output is read at once. */
@@ -24,6 +27,7 @@ export function keepOutputTail(streams: readonly Readable[]): OutputTail {
   let windowBegan = 0;
   let pause: NodeJS.Timeout | undefined;
   let closed = false;
+  const decoder = new StringDecoder('utf8');
 
   const compact = (): void => {
     chunks = [Buffer.concat(chunks).subarray(-keptBytes)];
@@ -57,6 +61,13 @@ export function keepOutputTail(streams: readonly Readable[]): OutputTail {
     });
   }
   return {
+    take() {
+      compact();
+      const text = decoder.write(chunks[0] ?? Buffer.alloc(0)).replaceAll('\u0000', '');
+      chunks = [];
+      chunkBytes = 0;
+      return text;
+    },
     text() {
       compact();
       return (chunks[0] ?? Buffer.alloc(0)).toString('utf8').replaceAll('\u0000', '');

@@ -1,3 +1,4 @@
+import type { ImageService } from '@runyard/contract/environments/services';
 import type { SandboxLevel, SandboxNetwork } from '@runyard/contract/workers/worker-protocol';
 import type { SandboxEgress } from '../egress/egress.ts';
 import type { SandboxLimits } from './limits.ts';
@@ -33,6 +34,8 @@ export interface SandboxSpecification {
   readonly image?: string;
   /** `debian`: the sandbox has its own Debian, to which setup commands and the agent may add packages. */
   readonly system?: 'debian';
+  /** The services that start from container images. Only for backends with the feature `service-images`. */
+  readonly services?: readonly ImageService[];
   readonly limits: SandboxLimits;
   /** True if the environment of the run may lower the worker's limits. */
   readonly isLimited: boolean;
@@ -45,6 +48,8 @@ export interface SandboxSpecification {
   readonly vcpus?: number;
   /** Called for each step of downloading the image. */
   readonly onImage?: (step: ImageStep) => void;
+  /** Called with the last lines of a service, if the agent cannot read them. `ended`: how the service ended. */
+  readonly onService?: (printed: { readonly name: string; readonly output: string; readonly ended?: string }) => void;
   /** Names of the environment variables in the assignment. Absent if there are none. */
   readonly variables?: readonly string[];
 }

@@ -25,6 +25,16 @@ export function refuseSystem({ system }: Pick<SandboxSpecification, 'system'>): 
   );
 }
 
+/** Calls `work`, which finds the image of a service. An error names the service. */
+export async function ofService<T>(service: string, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
+    throw new SandboxError(error.phase, error.reason, `the service ${service}: ${error.message}`, { cause: error });
+  }
+}
+
 /** Throws a `SandboxError` if the specification asks for files in the sandbox, because no backend supports this yet. */
 export function refuseFiles({ files }: Pick<SandboxSpecification, 'files'>): void {
   if (files.length > 0) {

@@ -9,7 +9,7 @@ import { type ProcessIdentity, stateOf } from '@runyard/system/process-identity'
 import type { SandboxEgress } from '../egress/egress.ts';
 import { openCgroup } from '../sandboxes/cgroups/group.ts';
 import { openEngine } from '../sandboxes/engine/engine.ts';
-import { removeContainer } from '../sandboxes/engine/names.ts';
+import { removeSandbox } from '../sandboxes/engine/names.ts';
 import { removeFolders } from '../sandboxes/folders.ts';
 import { endMarked, logSlow, type SlowLog } from '../sandboxes/markers.ts';
 import { type Sandbox, SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
@@ -220,6 +220,6 @@ async function removeRemains(
   // Ends the processes and removes the cgroup at the same time, because a frozen process can end only when the removal of its cgroup
   // thaws it.
   await Promise.all([endMarked({ labels: [label], variable }, onSlow), removeGroup().catch(failed)]);
-  if (container !== undefined) await removeContainer(openEngine(container.engine), container.name).catch(failed);
+  if (container !== undefined) await removeSandbox(openEngine(container.engine), container.name).catch(failed);
   await removeFolders(stateRoot, id).catch(failed);
 }

@@ -145,8 +145,8 @@ export function EnvironmentScreen() {
           <Fact name="Services">
             <Lines
               of={(config.services ?? []).map(
-                ({ name, command, port, ready }) =>
-                  `${name}${port === undefined ? '' : ` on port ${port}`}: ${command}${ready === undefined ? '' : `, ready after ${ready}`}`,
+                ({ name, image, command, port, ready }) =>
+                  `${name}${port === undefined ? '' : ` on port ${port}`}: ${[image && `image ${image}`, command].filter(Boolean).join(', ')}${ready === undefined ? '' : `, ready after ${ready}`}`,
               )}
             />
           </Fact>

@@ -4,9 +4,9 @@ import { FaultText, useFault } from '../../parts/form.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import styles from '../../parts/rows.module.css';
 
-/** Returns the services without those whose name and command are still empty. */
+/** Returns the services without those whose name, command and image are still empty. */
 export const filledServices = (services: readonly EnvironmentService[]): EnvironmentService[] =>
-  services.filter(({ name, command }) => name.trim() !== '' || command.trim() !== '');
+  services.filter((service) => [service.name, service.command, service.image].some((text) => text?.trim()));
 
 /** Lets a person edit the programs that run beside the agent. Does not change members of a service that it does not show. */
 export function ServiceRows({
@@ -31,13 +31,13 @@ export function ServiceRows({
           remove={() => set(services.toSpliced(index, 1))}
         />
       ))}
-      <button type="button" className="btn sm start" onClick={() => set([...services, { name: '', command: '' }])}>
+      <button type="button" className="btn sm start" onClick={() => set([...services, { name: '' }])}>
         <Icon name="plus" small />
         Add service
       </button>
       <span className="hint">
-        Programs beside the agent, such as a database. The agent begins when each port accepts connections and each
-        check exits with 0
+        Programs beside the agent, such as a database. With an image, a service starts in a container, and its command
+        has the arguments of the image. The agent begins when each port accepts connections and each check exits with 0
       </span>
     </fieldset>
   );
@@ -58,13 +58,16 @@ function ServiceRow({
 }) {
   const id = useId();
   const fault = useFault(`${path}.*`);
-  const { port, ready, ...others } = service;
-  const set = (next: { readonly port?: number | undefined; readonly ready?: string | undefined }) =>
+  const set = (next: Partial<EnvironmentService>) => {
+    const { command, image, port, ready, ...others } = { ...service, ...next };
     change({
       ...others,
-      ...(next.port === undefined ? {} : { port: next.port }),
-      ...(next.ready ? { ready: next.ready } : {}),
+      ...(command ? { command } : {}),
+      ...(image ? { image } : {}),
+      ...(port === undefined ? {} : { port }),
+      ...(ready ? { ready } : {}),
     });
+  };
   const field = (what: string) => ({
     className: 'in mono',
     'aria-label': `${what} of service ${number}`,
@@ -86,21 +89,27 @@ function ServiceRow({
         <input
           {...field('command')}
           placeholder="exec redis-server"
-          value={service.command}
-          onChange={({ target }) => change({ ...service, command: target.value })}
+          value={service.command ?? ''}
+          onChange={({ target }) => set({ command: target.value })}
+        />
+        <input
+          {...field('image')}
+          placeholder="or image, such as redis:8"
+          value={service.image ?? ''}
+          onChange={({ target }) => set({ image: target.value })}
         />
         <input
           {...field('port')}
           type="number"
           placeholder="6379"
-          value={port ?? ''}
-          onChange={({ target }) => set({ port: target.value === '' ? undefined : Number(target.value), ready })}
+          value={service.port ?? ''}
+          onChange={({ target }) => set({ port: target.value === '' ? undefined : Number(target.value) })}
         />
         <input
           {...field('check')}
           placeholder="check, such as redis-cli ping"
-          value={ready ?? ''}
-          onChange={({ target }) => set({ port, ready: target.value })}
+          value={service.ready ?? ''}
+          onChange={({ target }) => set({ ready: target.value })}
         />
         <button type="button" className="btn ghost icon" aria-label={`Remove service ${number}`} onClick={remove}>
           <Icon name="x" small />

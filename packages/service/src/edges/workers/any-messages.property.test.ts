@@ -42,6 +42,7 @@ function messagesAbout(tasks: readonly string[], executions: readonly string[], 
       image: text,
       bytes: optional(count),
     }),
+    about('service_output', { name: text, output_tail: text, error: optional(text) }),
     about('task_completed', { message: text, task_state: optional(fc.constant('CANCELLED')) }),
     about('task_failed', {
       message: text,

@@ -29,7 +29,10 @@ const isOfSamePool = (one: OpenConnection, other: OpenConnection): boolean =>
 
 /** Returns whether each run that `other` could take could also go to `one`, except for retries that avoid it. */
 const coversWorkOf = (one: OpenConnection, other: OpenConnection): boolean =>
-  isOfSamePool(one, other) && (one.runsImages || !other.runsImages) && (one.holdsHosts || !other.holdsHosts);
+  isOfSamePool(one, other) &&
+  (one.runsImages || !other.runsImages) &&
+  (one.holdsHosts || !other.holdsHosts) &&
+  (one.runsServiceImages || !other.runsServiceImages);
 
 /**
  * Makes the dispatcher of this process. `agentArguments` returns the run's arguments for the agent. `sidecarImage` has the agent for public
@@ -53,6 +56,7 @@ export function makeDispatcher(
       teamId: connection.teamId,
       runsImages: connection.runsImages,
       holdsHosts: connection.holdsHosts,
+      runsServiceImages: connection.runsServiceImages,
       leastDepth: leastDepthOf(connection),
     });
     if (assignment === 'nothing') return false;
@@ -151,6 +155,7 @@ export function assignmentMessage(
       ...(sidecarImage === undefined ? {} : { sidecar_image: sidecarImage }),
       ...(assignment.limits ? { limits: assignment.limits } : {}),
       ...(assignment.system ? { system: assignment.system } : {}),
+      ...(assignment.services.length > 0 ? { services: [...assignment.services] } : {}),
       ...(allowedHosts.length > 0 ? { allowed_hosts: allowedHosts } : {}),
     },
   };

@@ -5,6 +5,7 @@ import {
   hostRulesFeature,
   imagesFeature,
   type SandboxLevel,
+  serviceImagesFeature,
   type WorkerHello,
 } from '@runyard/contract/workers/worker-protocol';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
@@ -76,6 +77,7 @@ export async function greet(deps: ExecutionDeps, connection: OpenConnection, { d
   connection.slots = slots;
   connection.runsImages = sandbox.features.includes(imagesFeature);
   connection.holdsHosts = sandbox.features.includes(hostRulesFeature);
+  connection.runsServiceImages = sandbox.features.includes(serviceImagesFeature);
   connection.draining = draining;
   const idleIds = new Set(data.executions.flatMap(({ idle, execution_id }) => (idle ? [execution_id] : [])));
   for (const { id, runId } of adopted) {

@@ -61,6 +61,57 @@ test("a run with an image goes to the worker that runs images, and shows a limit
   await hub.close();
 });
 
+test('the last lines of services that a worker reports are in the timeline, redacted and limited in number', async () => {
+  const token = 'value-of-a-secret-4711';
+  const hub = openHub({ ...t.deps, secrets: [token] }, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8' });
+  const keyId = await insertWorkerKey(t.deps.db, t.teamId);
+  const assigned: { task_id: string; execution_id: string; services?: readonly object[] | undefined }[] = [];
+  const connection = await hub.connect({
+    workerId: 'runyard-c',
+    teamId: null,
+    keyId,
+    send: (message) => void (message.type === 'task_assignment' && assigned.push(message.data)),
+    end: () => {},
+  });
+  const sandbox = { backend: 'kubernetes' as const, features: ['service-images'], missing: [] };
+  const hello = { worker_id: 'runyard-c', instance_id: 'c', slots: 1, executions: [], sandbox, draining: false };
+  await connection.message({ type: 'worker_hello', data: hello });
+  const services = [{ name: 'db', image: ' db:1 ', command: "run 'it now'", port: 1 }];
+  await t.deps.db.pool.query(
+    `INSERT INTO environments (uid, team_id, config, creator_kind, creator_uid) VALUES ('dbDbDbDbDbDbDbDbDbDb22', $1, $2, 'user', 'u')`,
+    [t.teamId, { services }],
+  );
+  const runId = await t.newRun({ environmentId: 'dbDbDbDbDbDbDbDbDbDb22' });
+  await expect.poll(() => assigned).toHaveLength(1);
+  const [{ task_id = '', execution_id = '', services: given } = {}] = assigned;
+  expect(given).toEqual([{ name: 'db', image: 'db:1', args: ['run', 'it now'], port: 1 }]);
+  const ids = { task_id, execution_id };
+  await connection.message({ type: 'task_claimed', data: { ...ids, worker_id: 'runyard-c' } });
+  const say = (data: { output_tail: string; error?: string }) =>
+    connection.message({ type: 'service_output', data: { ...ids, name: 'db', ...data } });
+  await say({ output_tail: `token ${token} up\n` });
+  await say({ output_tail: 'bye\n', error: 'exited with code 3' });
+  const eventsOf = async () =>
+    (
+      await t.deps.db.pool.query<{ event_type: string; payload: object }>(
+        `SELECT event_type, payload FROM run_events WHERE run_id = $1 AND payload->>'kind' = 'service' ORDER BY seq`,
+        [runId],
+      )
+    ).rows;
+  const events = await eventsOf();
+  expect(events).toMatchObject([
+    { event_type: 'setup_step_started', payload: { name: 'db: output' } },
+    { event_type: 'setup_step_finished', payload: { name: 'db: output', output_tail: expect.stringContaining('up') } },
+    { event_type: 'setup_step_started', payload: { name: 'db ended' } },
+    { event_type: 'setup_step_finished', payload: { output_tail: 'bye\n', error: 'exited with code 3' } },
+  ]);
+  expect(JSON.stringify(events)).not.toContain(token);
+  for (let n = 0; n < 250; n += 1) await say({ output_tail: 'more' });
+  expect(await eventsOf()).toHaveLength(400);
+  await connection.message({ type: 'task_completed', data: { ...ids, message: 'done' } });
+  await hub.close();
+});
+
 test.each([
   ['with the image of its agent', 'registry.test/agent:1'],
   ['never where the service has no image of its agent', undefined],

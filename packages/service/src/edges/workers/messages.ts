@@ -20,6 +20,7 @@ import {
   addReadySandbox,
   appendDeniedConnections,
   appendImageStep,
+  appendServiceOutput,
 } from '../../runs/executions/timeline/worker-reports.ts';
 import type { Phase } from '../../runs/executions/transitions/transition.ts';
 import { claim, requeue } from '../../runs/executions/transitions/transitions.ts';
@@ -141,6 +142,9 @@ async function apply(
     }
     case 'image_step':
       await appendImageStep(tx, target, message.data);
+      return 'held';
+    case 'service_output':
+      await appendServiceOutput(deps, tx, target, message.data);
       return 'held';
     case 'connections_denied':
       await appendDeniedConnections(deps, tx, target, message.data);

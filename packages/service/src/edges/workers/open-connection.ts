@@ -34,6 +34,8 @@ export interface OpenConnection {
   runsImages: boolean;
   /** Whether the worker knows approval rules about hosts. */
   holdsHosts: boolean;
+  /** Whether the worker can run services from container images. */
+  runsServiceImages: boolean;
   draining: boolean;
   /** Why the worker takes no new runs, as it reports; undefined: it takes runs. */
   problem: string | undefined;
@@ -60,6 +62,7 @@ export function makeConnection(given: Pick<OpenConnection, 'id' | 'workerId' | '
     slots: assumedSlots,
     runsImages: false,
     holdsHosts: false,
+    runsServiceImages: false,
     draining: false,
     problem: undefined,
     ready: false,

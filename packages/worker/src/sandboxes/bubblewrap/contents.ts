@@ -16,7 +16,7 @@ export const agentContents = (
   { serviceRoot, cacheSocket }: RelayTargets,
 ): SandboxContents => ({
   runtime,
-  relay: (socketPath, uid, memory, sandbox) =>
-    relays.openRelay({ socketPath, uid, serviceRoot, cacheSocket, sandbox }, memory),
+  relay: (socketPath, uid, memory, sandbox, service) =>
+    relays.openRelay({ socketPath, uid, serviceRoot, cacheSocket, sandbox }, memory, service),
   proxy: (order, report) => relays.openProxy(order, report),
 });

@@ -1,6 +1,7 @@
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import type { SandboxEgress } from '../../egress/egress.ts';
 import type { SandboxMemory } from '../../relay/memory-answers.ts';
+import type { AskService } from '../../relay/service-answers.ts';
 import type { ProxyOrder, SandboxProxy, SandboxRelay } from '../../relay-thread/relay-thread.ts';
 import type { Sandbox } from '../sandbox.ts';
 import type { SystemFiles } from '../supervisors.ts';
@@ -14,13 +15,14 @@ export interface SandboxContents {
   readonly writableCache?: SandboxView['writableCache'];
   /**
    * Opens the relay on a socket. The relay reads `memory` to answer requests of the agent. `sandbox` is the id of the sandbox if the worker
-   * can copy its workspace and home. Absent: the sandbox cannot connect to anything.
+   * can copy its workspace and home. `service` answers questions about services from container images. Absent: the sandbox cannot connect to anything.
    */
   readonly relay?: (
     socketPath: string,
     uid: number | undefined,
     memory: () => Promise<SandboxMemory>,
     sandbox?: string,
+    service?: AskService,
   ) => Promise<SandboxRelay>;
   /** Opens the proxy. Absent: the sandbox cannot reach hosts. */
   readonly proxy?: (order: ProxyOrder, report: (denied: DeniedConnections) => void) => Promise<SandboxProxy>;

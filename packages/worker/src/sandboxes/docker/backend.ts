@@ -1,10 +1,12 @@
 import type { SandboxLevel } from '@runyard/contract/workers/worker-protocol';
 import { newSandboxId } from '../bubblewrap/prepare.ts';
 import type { SandboxBackend, SandboxSpecification } from '../sandbox.ts';
-import { refuseFiles, refuseSystem } from '../specification.ts';
+import { ofService, refuseFiles, refuseSystem } from '../specification.ts';
 import type { PooledSandbox } from '../supervisors.ts';
-import type { Images, PullWatcher } from './images/images.ts';
+import type { ContainerImage } from './images/image.ts';
+import type { Images, ProvidedImage, PullWatcher } from './images/images.ts';
 import type { ContainerOrder } from './prepare.ts';
+import type { ContainerService } from './services.ts';
 
 /** Makes a sandbox. The container of the sandbox is started together with the agent. */
 export type MakeContainerSandbox = (
@@ -30,16 +32,28 @@ export function dockerBackend(
     async create(specification, signal) {
       refuseFiles(specification);
       refuseSystem(specification);
-      const { executionId, limits, vcpus } = specification;
-      const named = specification.image ?? defaultImage;
-      const image = await images.provide(named, watcherOf(named, specification.onImage), signal);
+      const { executionId, limits, vcpus, services = [] } = specification;
+      const provided: ProvidedImage[] = [];
+      const provide = async (named: string): Promise<ContainerImage> => {
+        const image = await images.provide(named, watcherOf(named, specification.onImage), signal);
+        provided.push(image);
+        return { id: image.id, env: image.env, volumes: image.volumes };
+      };
+      const release = (): void => {
+        for (const image of provided) image.release();
+      };
       let sandbox: Awaited<ReturnType<MakeContainerSandbox>> | undefined;
       try {
+        const image = await provide(specification.image ?? defaultImage);
+        const beside: ContainerService[] = [];
+        for (const { name, image: named, args, env } of services)
+          beside.push({ name, image: await ofService(name, () => provide(named)), args, env });
         sandbox = await make({
           id: newSandboxId(),
           executionId,
-          image: { id: image.id, env: image.env, volumes: image.volumes },
+          image,
           limits,
+          ...(beside.length === 0 ? {} : { services: beside }),
           ...(vcpus === undefined ? {} : { vcpus }),
         });
         sandbox.assign?.(specification);
@@ -50,12 +64,12 @@ export function dockerBackend(
           ...sandbox,
           async dispose() {
             await dispose();
-            image.release();
+            release();
           },
         };
       } catch (error) {
         await sandbox?.dispose();
-        image.release();
+        release();
         throw error;
       }
     },

@@ -17,7 +17,7 @@ import { inside } from '../bubblewrap/arguments.ts';
 import { agentContents } from '../bubblewrap/contents.ts';
 import { nofileLimit } from '../bubblewrap/ground.ts';
 import { type Engine, type EngineAddress, findEngine, openEngine, socketOf } from '../engine/engine.ts';
-import { containerLabels, containerName, listSandboxes, removeContainer } from '../engine/names.ts';
+import { containerLabels, containerName, removeContainers } from '../engine/names.ts';
 import { ownerLabel, ownerVariable } from '../markers.ts';
 import type { SandboxBackend } from '../sandbox.ts';
 import type { SupervisorProgram } from '../supervisors.ts';
@@ -204,9 +204,7 @@ async function sweep({ owner, stateRoot, kept, log }: SweepRequest): Promise<num
   if (known === undefined) return 0;
   try {
     const engine = openEngine(JSON.parse(known) as EngineAddress);
-    const left = (await listSandboxes(engine, owner)).filter((id) => !kept.has(id));
-    for (const id of left) await removeContainer(engine, containerName(owner, id));
-    return left.length;
+    return await removeContainers(engine, owner, kept);
   } catch (error) {
     log.warn(
       { error: (error as Error).message },

@@ -2,6 +2,7 @@ import type { ImageSupport } from '../../state/disk-image.ts';
 import type { EngineAddress } from '../engine/engine.ts';
 import type { SandboxLimits } from '../limits.ts';
 import type { ContainerImage } from './images/image.ts';
+import type { ContainerService } from './services.ts';
 
 /** Facts about the engine, the folders and the machine that are the same for all containers of a worker. */
 export interface ContainerGround {
@@ -29,6 +30,8 @@ export interface ContainerPreparation {
   readonly image: ContainerImage;
   readonly limits: SandboxLimits;
   readonly vcpus?: number;
+  /** Services that may start beside the sandbox. */
+  readonly services?: readonly ContainerService[];
   /** Folder of the machine that the sandbox sees as /opt/runyard. */
   readonly runtime: string;
   readonly serviceRoot: string;

@@ -23,6 +23,7 @@ import { type AgentLaunch, type Sandbox, SandboxError, type SandboxExit, type Sa
 import { containerRequest } from './container.ts';
 import type { ContainerGround, ContainerPreparation } from './preparation.ts';
 import { type RunningContainer, startContainer } from './running.ts';
+import { serviceContainers } from './services.ts';
 import { userFiles } from './user-files.ts';
 
 /** The agent reads the run token from standard input, because this is the only input descriptor that engines pass to a container. */
@@ -57,7 +58,7 @@ export interface ContainerSandbox extends Sandbox {
 
 export type ContainerOrder = Pick<
   ContainerPreparation,
-  'id' | 'executionId' | 'image' | 'limits' | 'vcpus' | 'runtime'
+  'id' | 'executionId' | 'image' | 'limits' | 'vcpus' | 'runtime' | 'services'
 >;
 
 /**
@@ -74,6 +75,22 @@ export async function prepareContainer(
   const name = containerName(ground.owner, id);
   const identity = ground.ownUsers ? await takeIdentity() : undefined;
   const uid = identity?.uid;
+  const [insideUid, insideGid] = [uid ?? process.getuid?.() ?? 0, uid ?? process.getgid?.() ?? 0];
+  const labels = containerLabels(ground.owner, { 'runyard.sandbox': id, 'runyard.execution': order.executionId });
+  const services =
+    order.services === undefined
+      ? undefined
+      : serviceContainers({
+          engine,
+          sandbox: name,
+          services: order.services,
+          labels,
+          runtime: ground.runtime,
+          limits: { ...limits, cpus: limits.cpus > 0 ? limits.cpus : (order.vcpus ?? 0) },
+          nofile: ground.nofile,
+          uid: insideUid,
+          gid: insideGid,
+        });
   let folders: SandboxFolders | undefined;
   let files: Readonly<Record<string, string>> = {};
   let relay: SandboxRelay | undefined;
@@ -93,6 +110,7 @@ export async function prepareContainer(
       work?.catch((error: Error) => problems.push(`${what}: ${error.message}`)) ?? Promise.resolve();
     // Kills the container before its removal, so that it ends even if the removal fails.
     if (isMade) kill('kill');
+    await attempt('services', services?.remove());
     await attempt('container', isMade ? removeContainer(engine, name) : undefined);
     await running?.ended;
     isOver = true;
@@ -112,11 +130,9 @@ export async function prepareContainer(
       ...(uid === undefined ? {} : { uid }),
       ...(ground.disks.ok ? { diskMb: limits.diskMb } : {}),
     });
-    files = await writeUserFiles(folders.top, uid ?? process.getuid?.() ?? 0, uid ?? process.getgid?.() ?? 0);
-    relay = await contents.relay?.(path.join(folders.top, 'relay.sock'), uid, async () => ({
-      oom_kills: (await running?.oomKills()) ?? 0,
-      memory_mb: limits.memoryMb,
-    }));
+    files = await writeUserFiles(folders.top, insideUid, insideGid);
+    const memory = async () => ({ oom_kills: (await running?.oomKills()) ?? 0, memory_mb: limits.memoryMb });
+    relay = await contents.relay?.(path.join(folders.top, 'relay.sock'), uid, memory, undefined, services?.ask);
   } catch (error) {
     await dispose();
     throw notPrepared(error as Error);
@@ -159,7 +175,7 @@ export async function prepareContainer(
     const json = containerRequest({
       ...(ground.runtime === undefined ? {} : { runtime: ground.runtime }),
       image: order.image,
-      labels: containerLabels(ground.owner, { 'runyard.sandbox': id, 'runyard.execution': order.executionId }),
+      labels,
       folders: hostFolders,
       runtimeFolder: order.runtime,
       harnessDir: ground.harnessDir,
@@ -168,8 +184,8 @@ export async function prepareContainer(
       hasInit: !ground.readsPrograms && existsSync(path.join(order.runtime, containerInit)),
       hasRelay: relay !== undefined,
       hasEgress: egress !== undefined,
-      uid: uid ?? process.getuid?.() ?? 0,
-      gid: uid ?? process.getgid?.() ?? 0,
+      uid: insideUid,
+      gid: insideGid,
       nofile: filesOfProcess(order.limits, ground.nofile),
       limits,
       vcpus: order.vcpus,

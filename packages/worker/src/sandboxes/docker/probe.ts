@@ -1,5 +1,5 @@
 import os from 'node:os';
-import type { SandboxLevel } from '@runyard/contract/workers/worker-protocol';
+import { type SandboxLevel, serviceImagesFeature } from '@runyard/contract/workers/worker-protocol';
 import { http } from '@runyard/system/node-http';
 import { listenOnSocket } from '../../relay/socket-server.ts';
 import { agentNode } from '../../runtime/agent-program.ts';
@@ -230,6 +230,11 @@ function levelOf(
     ownKernel ? 'own-kernel' : 'kernel',
     ownKernel,
     'containers share the machine’s kernel, which does not protect against exploits of the kernel; RUNYARD_DOCKER_RUNTIME=runsc (gVisor) or kata gives each container a separate kernel',
+  );
+  add(
+    serviceImagesFeature,
+    !ownKernel,
+    'services of an environment cannot start from images: containers with a separate kernel do not share a network',
   );
   add(
     'private-memory',

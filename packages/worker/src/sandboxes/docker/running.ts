@@ -16,6 +16,8 @@ export interface RunningContainer {
   /** Resolves when the kernel has ended every process in the container. */
   readonly ended: Promise<ContainerEnd>;
   oomKills(): Promise<number>;
+  /** Returns the end of the output since the previous call. This part is not in `outputTail`. */
+  takeOutput(): string;
 }
 
 interface State {
@@ -82,5 +84,5 @@ export async function startContainer(engine: Engine, name: string, input: string
     const killed = state?.OOMKilled === true || lastOomKills > 0;
     return { exitCode: state?.ExitCode ?? 137, outOfMemory: killed, outputTail: tail.text() };
   })();
-  return { ended, oomKills };
+  return { ended, oomKills, takeOutput: tail.take };
 }

@@ -18,14 +18,34 @@ export const containerLabels = (
   ...more,
 });
 
-/** Returns the ids of the sandboxes of a data folder that have a running or stopped container. */
-export async function listSandboxes(engine: Engine, owner: string): Promise<string[]> {
+/**
+ * Returns the names of all running and stopped containers of a data folder, without the part that all names have. A name begins with the
+ * id of a sandbox; after a `-`, the name of one of its services follows.
+ */
+async function listContainers(engine: Engine, owner: string): Promise<string[]> {
   const filters = JSON.stringify({ label: [`${ownerLabel}=${owner}`] });
   const found = await engine.call<{ Names?: string[] }[]>('GET', '/containers/json', { query: { all: '1', filters } });
   const prefix = `/${containerName(owner, '')}`;
   return found.flatMap(({ Names = [] }) =>
     Names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length)),
   );
+}
+
+/** Removes the containers of a data folder, except those of the sandboxes whose ids are in `kept`. Returns the number of removed sandboxes. */
+export async function removeContainers(engine: Engine, owner: string, kept: ReadonlySet<string>): Promise<number> {
+  const left = (await listContainers(engine, owner)).filter((name) => !kept.has(sandboxOf(name)));
+  for (const name of left) await removeContainer(engine, containerName(owner, name));
+  return new Set(left.map(sandboxOf)).size;
+}
+
+const sandboxOf = (name: string): string => name.split('-', 1)[0] ?? '';
+
+/** Removes the container with this name, which is that of a sandbox, and the containers of the sandbox's services. */
+export async function removeSandbox(engine: Engine, name: string): Promise<void> {
+  const query = { all: '1', filters: JSON.stringify({ name: [name] }) };
+  const found = await engine.call<{ Names?: string[] }[]>('GET', '/containers/json', { query });
+  const services = found.flatMap(({ Names = [] }) => Names).filter((each) => each.startsWith(`/${name}-`));
+  for (const each of [...services.map((found) => found.slice(1)), name]) await removeContainer(engine, each);
 }
 
 /** Ends all processes in a container and removes the container. Does nothing if the container does not exist. */

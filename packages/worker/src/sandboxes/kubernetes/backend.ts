@@ -1,9 +1,10 @@
 /** Makes the sandboxes of a worker in a cluster. */
+import type { ImageService } from '@runyard/contract/environments/services';
 import { readImageName } from '@runyard/contract/runs/image-names';
 import type { SandboxLevel } from '@runyard/contract/workers/worker-protocol';
 import { newSandboxId } from '../bubblewrap/prepare.ts';
 import { type Sandbox, type SandboxBackend, SandboxError, type SandboxSpecification } from '../sandbox.ts';
-import { refuseFiles, refuseSystem } from '../specification.ts';
+import { ofService, refuseFiles, refuseSystem } from '../specification.ts';
 import { type Cluster, ClusterError } from './cluster.ts';
 import { jobOf, type PodGround } from './job.ts';
 import type { Look } from './look.ts';
@@ -11,6 +12,7 @@ import { executionLabel, jobName, labelValue, ownedBy, proofAnnotation, recordAn
 import { type PodRecord, proofOf, recordOf } from './record.ts';
 import { followJob, type RunningJob } from './sandbox.ts';
 import { places } from './scripts.ts';
+import { serviceLogs } from './service-logs.ts';
 
 export interface KubernetesGround extends PodGround {
   readonly cluster: Cluster;
@@ -40,7 +42,10 @@ export function kubernetesBackend(
     async create(specification, signal) {
       refuseFiles(specification);
       refuseSystem(specification);
-      const image = imageOf(ground, specification);
+      const image = imageOf(ground, specification.image ?? ground.defaultImage);
+      const services: ImageService[] = [];
+      for (const service of specification.services ?? [])
+        services.push({ ...service, image: await ofService(service.name, () => imageOf(ground, service.image)) });
       if (specification.egress !== undefined)
         throw refused(
           'network_not_supported',
@@ -50,7 +55,7 @@ export function kubernetesBackend(
         throw refused('cluster_failed', `the network policy of the pods could not be made: ${error.message}`);
       });
       signal.throwIfAborted();
-      return podSandbox(ground, specification, image, signal);
+      return podSandbox(ground, specification, { image, services }, signal);
     },
     async forget(executionId) {
       const selector = `${ownedBy(ground.owner)},${executionLabel}=${labelValue(executionId)}`;
@@ -73,8 +78,8 @@ export function kubernetesBackend(
 const refused = (reason: string, message: string): SandboxError => new SandboxError('prepare', reason, message);
 
 /** Returns the full name of the image. Throws if runs may not use it. */
-function imageOf({ defaultImage, registries }: KubernetesGround, { image }: SandboxSpecification): string {
-  const read = readImageName(image ?? defaultImage);
+function imageOf({ registries }: KubernetesGround, image: string): string {
+  const read = readImageName(image);
   if (!read.ok) throw refused('image_refused', read.problem);
   const { full, registry } = read.name;
   if (!registries.includes(registry))
@@ -88,7 +93,7 @@ function imageOf({ defaultImage, registries }: KubernetesGround, { image }: Sand
 function podSandbox(
   ground: KubernetesGround,
   specification: SandboxSpecification,
-  image: string,
+  { image, services }: { readonly image: string; readonly services: readonly ImageService[] },
   signal: AbortSignal,
 ): Sandbox {
   const { cluster } = ground;
@@ -97,6 +102,7 @@ function podSandbox(
   const record: PodRecord = recordOf(specification, Date.now());
   const { promise: ended, resolve: end } = Promise.withResolvers<Awaited<Sandbox['ended']>>();
   let job: RunningJob | undefined;
+  const logs = serviceLogs(cluster, services, specification.onService ?? (() => {}));
 
   return {
     id,
@@ -111,6 +117,7 @@ function podSandbox(
         taskId,
         image,
         limits,
+        services,
         args,
         env,
         annotations: { [recordAnnotation]: text },
@@ -132,7 +139,10 @@ function podSandbox(
       }
       const running = follow(ground, { name, uid, image });
       job = running;
-      void running.ended.then(end);
+      void running.ended.then(async (exit) => {
+        await logs.report(running.pod());
+        end(exit);
+      });
       const stop = () => running.kill('kill');
       // Checks the signal again, because the execution may have been cancelled during the request that releases the Job.
       if (signal.aborted) stop();
@@ -150,6 +160,11 @@ function podSandbox(
           'the Secret of a started pod could not be deleted; it will be deleted with the Job',
         );
       });
+      void logs.report(running.pod());
+    },
+    // After each turn, the agent begins to wait.
+    rest(isResting) {
+      if (isResting) void logs.report(job?.pod());
     },
     kill: (how) => job?.kill(how),
     async dispose() {

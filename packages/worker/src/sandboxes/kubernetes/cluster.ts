@@ -47,8 +47,8 @@ export interface Cluster {
   /** Creates a Secret that belongs to a Job. The cluster deletes the Secret together with the Job. */
   createSecret(name: string, job: V1Job, content: Readonly<Record<string, string>>): Promise<void>;
   deleteSecret(name: string): Promise<void>;
-  /** Returns the last lines of a container. */
-  logOf(pod: string, container: string): Promise<string>;
+  /** Returns the last lines of a container. `timestamps`: each line begins with its time and a space. */
+  logOf(pod: string, container: string, timestamps?: boolean): Promise<string>;
   /** Makes or replaces a network policy. */
   putPolicy(policy: V1NetworkPolicy): Promise<void>;
   deletePolicy(name: string): Promise<void>;
@@ -158,10 +158,10 @@ export function openCluster({ config: file, namespace }: ClusterAddress): Cluste
     async deleteSecret(name) {
       await unlessGone(ask(core.deleteNamespacedSecret({ name, namespace })));
     },
-    logOf: (name, container) =>
-      ask(core.readNamespacedPodLog({ name, namespace, container, tailLines: logLines, limitBytes: logBytes })).then(
-        (text) => text ?? '',
-      ),
+    logOf: async (name, container, timestamps = false) => {
+      const request = { name, namespace, container, timestamps, tailLines: logLines, limitBytes: logBytes };
+      return (await ask(core.readNamespacedPodLog(request))) ?? '';
+    },
     async putPolicy(body) {
       const name = body.metadata?.name ?? '';
       const current = await unlessGone(ask(networking.readNamespacedNetworkPolicy({ name, namespace })));

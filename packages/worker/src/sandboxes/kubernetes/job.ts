@@ -1,10 +1,12 @@
 /** The Job of a sandbox. */
 import type { V1Container, V1Job, V1PodSecurityContext, V1SecurityContext } from '@kubernetes/client-node';
+import type { ImageService } from '@runyard/contract/environments/services';
 import { withoutOpensslFile } from '../../runtime/agent-program.ts';
 import { madeForSandbox } from '../base-environment.ts';
 import type { SandboxLimits } from '../limits.ts';
 import { jobName, labelsOf } from './names.ts';
 import { agentUser, placeAgent, places, placing, placingUser } from './scripts.ts';
+import { escaped, serviceContainers, serviceVolumes } from './services.ts';
 import type { PodTemplate } from './template.ts';
 
 /** Settings that are the same for all pods of a worker. */
@@ -29,6 +31,8 @@ export interface PodOrder {
   readonly limits: SandboxLimits;
   /** Processors of the run's instance shape. Absent if the run has no shape. */
   readonly vcpus?: number;
+  /** The services, each with the full name of its image. */
+  readonly services: readonly ImageService[];
   /** Arguments of the agent. No secrets. */
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -84,6 +88,8 @@ const mebibytes = (amount: number): string => `${amount}Mi`;
 export function jobOf(ground: PodGround, order: PodOrder): V1Job {
   const { template, owner } = ground;
   const labels = labelsOf(owner, order);
+  const { services, limits } = order;
+  const beside = { services, limits, securityContext: container, pullPolicy: pullPolicy(ground) };
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -120,9 +126,9 @@ export function jobOf(ground: PodGround, order: PodOrder): V1Job {
           hostname: 'sandbox',
           terminationGracePeriodSeconds: 10,
           securityContext: pod,
-          initContainers: [placer(ground)],
+          initContainers: [placer(ground), ...serviceContainers(beside)],
           containers: [agent(ground, order)],
-          volumes: volumesOf(order.limits, jobName(owner, order.id)),
+          volumes: [...volumesOf(limits, jobName(owner, order.id)), ...serviceVolumes(beside)],
         },
       },
     },
@@ -191,9 +197,6 @@ function agent(ground: PodGround, { image, limits, vcpus, args, env }: PodOrder)
     ],
   };
 }
-
-/** Escapes `$(`, because a cluster replaces `$(NAME)` in arguments and values by the variable of this name. */
-const escaped = (text: string): string => text.replaceAll('$(', '$$$$(');
 
 const volumesOf = (limits: SandboxLimits, secret: string) => [
   { name: 'agent', emptyDir: { sizeLimit: mebibytes(ownDiskMb) } },

@@ -1,4 +1,4 @@
-import { imagesFeature, type SandboxLevel } from '@runyard/contract/workers/worker-protocol';
+import { imagesFeature, type SandboxLevel, serviceImagesFeature } from '@runyard/contract/workers/worker-protocol';
 import type { PodGround } from './job.ts';
 
 /**
@@ -6,7 +6,15 @@ import type { PodGround } from './job.ts';
  * cannot look into the nodes.
  */
 export function levelOf({ runtimeClass }: Pick<PodGround, 'runtimeClass'>): SandboxLevel {
-  const features = [imagesFeature, 'no-new-privileges', 'seccomp', 'memory-limit', 'disk-limit', 'read-only-root'];
+  const features = [
+    imagesFeature,
+    serviceImagesFeature,
+    'no-new-privileges',
+    'seccomp',
+    'memory-limit',
+    'disk-limit',
+    'read-only-root',
+  ];
   const missing: SandboxLevel['missing'] = [
     {
       feature: 'no-network',

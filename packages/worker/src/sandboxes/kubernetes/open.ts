@@ -105,6 +105,7 @@ async function problemsOf(ground: KubernetesGround, limits: SandboxLimits): Prom
     taskId: 'probe',
     image: ground.defaultImage,
     limits,
+    services: [],
     args: [],
     env: {},
     annotations: {},

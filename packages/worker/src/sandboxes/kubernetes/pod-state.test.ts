@@ -45,6 +45,25 @@ test('readPod returns that a pod may still start if the registry of the image do
   expect(state).not.toHaveProperty('never');
 });
 
+test('readPod returns the service that has ended before it was ready, and whose image cannot be pulled', () => {
+  const services = (status: object) =>
+    read({ phase: 'Pending', initContainerStatuses: [{ name: 'place-agent' }, { name: 'service-db', ...status }] });
+  expect(services({ state: { running: {} } })).toEqual({ phase: 'starting' });
+  const lastState = { terminated: { exitCode: 3, reason: 'Error' } };
+  expect(services({ state: { waiting: { reason: 'CrashLoopBackOff' } }, lastState })).toEqual({
+    phase: 'starting',
+    because: {
+      reason: 'service_not_started',
+      message: expect.stringMatching(/^The service db exited with code 3 before it was ready\. Fix/),
+    },
+    never: true,
+    container: 'service-db',
+  });
+  expect(services({ state: { waiting: { reason: 'ImagePullBackOff', message: 'not found' } } })).toMatchObject({
+    because: { reason: 'image_not_found', message: expect.stringMatching(/^the service db: the image/) },
+  });
+});
+
 test('readLostJob returns the reason why a Job has no pod', () => {
   const failed = (reason: string) =>
     ({ status: { conditions: [{ type: 'Failed', status: 'True', reason }] } }) as V1Job;

@@ -1,10 +1,19 @@
 /** The state of a sandbox, read from its pod and its Job. */
 import type { V1ContainerStatus, V1Job, V1Pod } from '@kubernetes/client-node';
 import type { SandboxVerdict } from '../sandbox.ts';
+import { serviceOf } from './services.ts';
 
 export type PodState =
-  /** The pod has not started yet. `because`: the last message of the scheduler or the node. `never`: true if the pod will never start. */
-  | { readonly phase: 'starting'; readonly because?: SandboxVerdict; readonly never?: boolean }
+  /**
+   * The pod has not started yet. `because`: the last message of the scheduler or the node. `never`: true if the pod will never start.
+   * `container`: the container of the service that ended.
+   */
+  | {
+      readonly phase: 'starting';
+      readonly because?: SandboxVerdict;
+      readonly never?: boolean;
+      readonly container?: string;
+    }
   | { readonly phase: 'running' }
   /** No process of the pod is left. `verdict`: why the cluster ended the pod, or why it never started. */
   | {
@@ -34,14 +43,15 @@ export function readPod(pod: V1Pod, image: string, agentImage: string): PodState
   if (agent?.state?.running !== undefined || end !== undefined) return { phase: 'running' };
   const waiting =
     faultOf(placer, agentImage) ??
+    faultOfServices(pod) ??
     faultOf(agent, image) ??
     (spec?.nodeName === undefined ? unscheduled(pod) : undefined);
   if (waiting === undefined) return { phase: 'starting' };
-  const { never = false, ...because } = waiting;
-  return { phase: 'starting', because, ...(never ? { never } : {}) };
+  const { never = false, container, ...because } = waiting;
+  return { phase: 'starting', because, ...(never ? { never } : {}), ...(container === undefined ? {} : { container }) };
 }
 
-type Fault = SandboxVerdict & { readonly never?: boolean };
+type Fault = SandboxVerdict & { readonly never?: boolean; readonly container?: string };
 
 /** A message contains at most this number of characters of a text from the cluster. */
 const longest = 500;
@@ -54,6 +64,33 @@ function unscheduled({ status }: V1Pod): Fault | undefined {
     reason: 'pod_unschedulable',
     message: `no node of the cluster takes the pod: ${shortText(found.message)}. Lower the memory or the shape of the run, add nodes, or change RUNYARD_KUBERNETES_POD_TEMPLATE`,
   };
+}
+
+/** Returns why a service does not start, or has ended before it was ready. */
+function faultOfServices({ spec, status }: V1Pod): Fault | undefined {
+  for (const found of status?.initContainerStatuses ?? []) {
+    const service = serviceOf(found.name);
+    if (service === undefined) continue;
+    const image = spec?.initContainers?.find(({ name }) => name === found.name)?.image ?? '';
+    const fault = faultOf(found, image);
+    if (fault !== undefined) return { ...fault, message: `the service ${service}: ${fault.message}` };
+    const end = endOfService(found);
+    if (end !== undefined)
+      return {
+        reason: 'service_not_started',
+        message: `The service ${service} ${end} before it was ready. Fix the service in the environment's services, and run again.`,
+        never: true,
+        container: found.name,
+      };
+  }
+  return undefined;
+}
+
+/** Returns how a service ended. The cluster may have started it again. Returns undefined if it has not ended. */
+export function endOfService({ state, lastState }: V1ContainerStatus): string | undefined {
+  const end = state?.terminated ?? lastState?.terminated;
+  if (end === undefined) return undefined;
+  return end.reason === 'OOMKilled' ? 'used up its memory and was ended' : `exited with code ${end.exitCode}`;
 }
 
 /** Returns why a container does not start. Returns undefined if nothing prevents the start or the container has started. */

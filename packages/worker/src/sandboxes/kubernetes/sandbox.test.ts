@@ -15,7 +15,7 @@ const pod = (metadata: object = {}): V1Pod => ({
 const deleted = pod({ deletionTimestamp: new Date(), deletionGracePeriodSeconds: 30 });
 
 /** Follows a Job. A test calls `show` with each new state of the Job's pod. */
-function follow() {
+function follow(logOf: Cluster['logOf'] = () => Promise.reject(new Error('the node does not answer'))) {
   vi.useFakeTimers({ toFake: ['performance'] });
   const shown: ((found: Found) => boolean)[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -24,7 +24,7 @@ function follow() {
     cluster: {
       deletePod: async (name: string) => void deletions.push(name),
       deleteJob: async () => {},
-      logOf: () => Promise.reject(new Error('the node does not answer')),
+      logOf,
     } as unknown as Cluster,
     look: {
       untilSeen: (_, see) => {
@@ -71,4 +71,29 @@ test('a sandbox that was killed on a lost node ends without a verdict', async ()
   expect(show(deleted, 91)).toBe(true);
   expect(deletions).toEqual(['p']);
   expect(await running.ended).toEqual({ exitCode: 137, outOfMemory: false, outputTail: '' });
+});
+
+test('the output of a service that ends before the agent starts is read before the pod is deleted', async () => {
+  const steps: string[] = [];
+  const { running, show, deletions } = follow(async (_, container) => {
+    steps.push(`${container} before ${deletions.length === 0 ? 'the deletion' : 'nothing'}`);
+    return 'no data folder\n';
+  });
+  const failing: V1Pod = {
+    ...pod(),
+    status: {
+      phase: 'Pending',
+      initContainerStatuses: [{ name: 'service-db', lastState: { terminated: { exitCode: 3 } } }] as never,
+    },
+  };
+  expect(show(failing, 1)).toBe(false);
+  expect(show(failing, 1)).toBe(false);
+  expect((await running.started)?.message).toMatch(/^The service db exited with code 3 before it was ready/);
+  expect(steps).toEqual(['service-db before the deletion']);
+  expect(deletions).toEqual(['p']);
+  expect(show({ ...failing, status: { ...failing.status, phase: 'Failed' } }, 1)).toBe(true);
+  expect(await running.ended).toMatchObject({
+    verdict: { reason: 'service_not_started' },
+    outputTail: 'no data folder\n',
+  });
 });

@@ -30,6 +30,8 @@ export interface RunningJob {
   /** Resolves when no process of the pod is left. */
   readonly ended: Promise<SandboxExit>;
   kill(how: 'terminate' | 'kill'): void;
+  /** Returns the pod, as the last read returned it. */
+  pod(): V1Pod | undefined;
 }
 
 /** Number of characters that are kept from the end of the output. Other backends have the same limit. */
@@ -76,6 +78,14 @@ export function followJob(request: JobRequest): RunningJob {
     kill('kill');
   };
 
+  /** End of the output of the service that ended before the agent ran. It must be read before the pod is deleted. */
+  let outputOfService: Promise<string> | undefined;
+  const failService = (why: SandboxVerdict, pod: V1Pod, container: string): void => {
+    if (outputOfService !== undefined) return;
+    outputOfService = tailOf(cluster, pod, container);
+    void outputOfService.then(() => fail(why));
+  };
+
   const seen = look.untilSeen(uid, (found) => {
     pods = found.pods;
     const pod = pods.find(({ metadata }) => metadata?.uid === firstPod) ?? pods[0];
@@ -113,8 +123,10 @@ export function followJob(request: JobRequest): RunningJob {
       fail({ reason: 'pod_lost', message: 'the cluster replaced the pod of the sandbox, which must not start twice' });
     if (killedAt > 0) return retryKill();
     if (state.phase === 'running') start(undefined);
-    else if (state.never === true && state.because !== undefined) fail(state.because);
-    else if (performance.now() > request.startBy) fail(state.because ?? late(request, 'the node did not start it'));
+    else if (state.never === true && state.because !== undefined) {
+      if (state.container === undefined) fail(state.because);
+      else failService(state.because, pod, state.container);
+    } else if (performance.now() > request.startBy) fail(state.because ?? late(request, 'the node did not start it'));
     return false;
   });
 
@@ -127,10 +139,11 @@ export function followJob(request: JobRequest): RunningJob {
     const end = exit ?? { exitCode: 137, outOfMemory: false };
     const why = verdict ?? end.verdict;
     start(why ?? { reason: 'sandbox_ended', message: 'the sandbox was ended before its agent ran' });
-    const outputTail = end.exitCode === 0 || pods.length === 0 ? '' : await tailOf(cluster, pods[0]);
+    const outputTail = await (outputOfService ??
+      (end.exitCode === 0 || pods.length === 0 ? '' : tailOf(cluster, pods[0])));
     return { ...end, ...(why === undefined ? {} : { verdict: why }), outputTail };
   });
-  return { started, ended, kill };
+  return { started, ended, kill, pod: () => pods[0] };
 }
 
 const late = ({ startSeconds }: JobRequest, why: string): SandboxVerdict => ({
@@ -147,16 +160,16 @@ const lostNode = ({ spec }: V1Pod): SandboxVerdict => ({
 const secrets = /\bry[a-z]_[A-Za-z0-9_-]{8,}/g;
 
 /**
- * Returns the end of the output of a pod. If the agent's container has not started, this is the output of the container that copies
+ * Returns the end of the output of a container. Default: the agent's container, or, if it has not started, the container that copies
  * the agent's files. The agent has already redacted the secrets of the run.
  */
-async function tailOf(cluster: Cluster, pod: V1Pod | undefined): Promise<string> {
+async function tailOf(cluster: Cluster, pod: V1Pod | undefined, container?: string): Promise<string> {
   const name = pod?.metadata?.name ?? '';
   const began = (pod?.status?.containerStatuses ?? []).some(
     ({ name: is, state }) => is === 'agent' && state?.terminated?.containerID,
   );
   try {
-    const text = await cluster.logOf(name, began ? 'agent' : 'place-agent');
+    const text = await cluster.logOf(name, container ?? (began ? 'agent' : 'place-agent'));
     return lastPart(text.replaceAll('\u0000', '').replaceAll(secrets, '[redacted]'), keptCharacters);
   } catch (error) {
     return `(the log of the pod cannot be read: ${(error as Error).message})`;

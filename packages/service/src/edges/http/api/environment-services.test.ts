@@ -15,7 +15,12 @@ const create = (services: unknown, key = service.key) =>
 
 describe('services of an environment', () => {
   test.each<[string, unknown, string]>([
-    ['from an image', [{ ...redis, image: 'redis:7' }], 'config.services.0.image'],
+    ['from an image with options', [{ ...redis, image: 'redis:7 --privileged' }], 'config.services.0.image'],
+    ['from an image that is an option', [{ ...redis, image: '--privileged' }], 'config.services.0.image'],
+    ['from an image that is a path', [{ ...redis, image: '../redis' }], 'config.services.0.image'],
+    ['from an image without port and ready', [{ name: 'redis', image: 'redis:7' }], 'config.services.0.port'],
+    ['with an open quote', [{ ...redis, image: 'redis:7', command: 'a "b' }], 'config.services.0.command'],
+    ['with neither command nor image', [{ name: 'redis', port: 1, image: null }], 'config.services.0.command'],
     ['without port and ready', [{ name: 'redis', command: 'redis-server' }], 'config.services.0.port'],
     ['without a command', [{ name: 'redis', port: 1 }], 'config.services.0.command'],
     ['with the name of another', [redis, { ...redis, port: 6380 }], 'config.services.1.name'],
@@ -45,6 +50,10 @@ describe('services of an environment', () => {
       return task.body.environment?.config.services;
     };
     expect(await taskOf()).toEqual([redis]);
+    const ofImage = [{ name: 'db', image: 'postgres:17', port: 5432, env: { POSTGRES_PASSWORD: 'a' } }];
+    const body = { config: { name: 'E', services: ofImage } };
+    expect((await service.request('PUT', `/agent/environments/${made.body.uid}`, { body })).status).toBe(200);
+    expect(await taskOf()).toEqual(ofImage);
     await service.deps.db.query(
       `UPDATE content_revisions SET content = jsonb_set(content, '{services}', '"redis"') WHERE uid = $1`,
       [made.body.uid],
@@ -64,6 +73,7 @@ describe('services of an environment', () => {
       [{ ...redis, command: 'curl evil' }],
       [{ ...redis, command: 'curl evil', env: { A: 'evil' } }],
       [{ ...redis, command: 'curl evil', env: { A: 'evil' }, ready: 'curl evil' }],
+      [{ ...redis, image: 'evil:1' }],
     ]) {
       const path = `/agent/environments/${made.body.uid}`;
       const body = { config: { name: 'E', services } };

@@ -168,6 +168,23 @@ test('a run with an image is assigned only to a worker that can run images, with
   });
 });
 
+test('a run with services from images is assigned only to a worker that can start them, with the services of its revision', async () => {
+  await change(
+    `INSERT INTO environments (uid, team_id, config, creator_kind, creator_uid) VALUES
+      ('imageImageImageImage22', $1, '{"services": [{"name": "a", "image": "a:1", "command": "x y", "port": 1}, {"name": "b", "command": "b", "port": 2}]}', 'user', 'u')`,
+    fixture.teamId,
+  );
+  const ofImage = await fixture.newRun({ environmentId: 'imageImageImageImage22' });
+  await change(`UPDATE environments SET config = '{}' WHERE uid = 'imageImageImageImage22'`);
+  const plain = await fixture.newRun();
+  expect([await next(), await next()]).toEqual([plain, 'nothing']);
+  expect(await assignNext(fixture.deps, { ...slot, runsImages: true })).toBe('nothing');
+  expect(await assignNext(fixture.deps, { ...slot, runsServiceImages: true })).toMatchObject({
+    runId: ofImage,
+    services: [{ name: 'a', image: 'a:1', args: ['x', 'y'], port: 1 }],
+  });
+});
+
 test("the number of a team's sandboxes that wait for other runs is limited, but the runs for which they wait are still assigned", async () => {
   await change('UPDATE teams SET max_concurrent_executions = 1');
   const runs = [await fixture.newRun(), await fixture.newRun(), await fixture.newRun()];

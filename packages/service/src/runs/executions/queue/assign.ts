@@ -1,6 +1,7 @@
 import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { EnvironmentNetwork } from '@runyard/contract/egress/network';
 import type { EnvironmentConfig, EnvironmentLimits } from '@runyard/contract/environments/environments';
+import { type ImageService, imageServicesOf } from '@runyard/contract/environments/services';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import { count, observe } from '../../../platform/metrics/record.ts';
 import {
@@ -17,7 +18,7 @@ import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { runChannel } from '../notices.ts';
 import { slotPhases } from '../transitions/transition.ts';
-import { asksAboutHosts, hasKey, holdsSlot, leastDepthSql, servesPool, takesRuns } from './may-take.ts';
+import { asksAboutHosts, hasKey, holdsSlot, leastDepthSql, servesPool, startsImages, takesRuns } from './may-take.ts';
 import { poolLabel } from './measure.ts';
 
 /** Describes the connection of a worker that has a free slot. */
@@ -33,6 +34,8 @@ export interface FreeSlot {
   readonly runsImages?: boolean;
   /** Whether the worker knows approval rules about hosts; absent: it does not. */
   readonly holdsHosts?: boolean;
+  /** Whether the worker can run services from container images; absent: it cannot. */
+  readonly runsServiceImages?: boolean;
   /** Least depth of a run that the worker may get now, from `leastDepth`; absent: the worker may get any run. */
   readonly leastDepth?: number;
 }
@@ -54,6 +57,8 @@ export interface Assignment {
   readonly limits: EnvironmentLimits | null;
   /** The system of the run's environment; null: the environment names none. */
   readonly system: EnvironmentSystem | null;
+  /** The services of the run's environment that start from container images. */
+  readonly services: readonly ImageService[];
   /** Hosts that the run's environment allows; null: the environment has no list of hosts. */
   readonly network: EnvironmentNetwork | null;
   /** Container image of the run's environment; null: no image. */
@@ -79,13 +84,14 @@ const isForThisWorker = (e: string): string => `
 
 /**
  * SQL: the worker's connection may get the execution `e` now. The execution is queued in the pool, the worker can run its image and
- * hold the hosts of its approval rules, and a run of this depth may start on the worker. The pause before a retry is over, and every older execution of the run has ended. Without `OFFSET
- * 0`, the planner would evaluate the last condition for all queued executions at once.
+ * hold the hosts of its approval rules, the worker can run the services of its environment, and a run of this depth may start on the
+ * worker. The pause before a retry is over, and every older execution of the run has ended. Without `OFFSET 0`, the planner would evaluate the last condition for all queued executions at once.
  */
 const mayGo = (e: string): string => `
   ${e}.phase = 'queued' AND ${e}.pool = $1 AND ${e}.available_at <= clock_timestamp() AND NOT ${e}.waits_for_place AND ($9::boolean OR ${e}.image IS NULL)
   AND ${e}.depth >= $10::int AND (${e}.attempt = 0 OR ${isForThisWorker(e)})
   AND ($11::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = ${e}.run_id AND ${asksAboutHosts('a')} OFFSET 0))
+  AND ($12::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = ${e}.run_id AND ${startsImages('a')} OFFSET 0))
   AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = ${e}.run_id AND o.number < ${e}.number AND o.phase <> 'ended' OFFSET 0)`;
 
 /** SQL: the team may start a sandbox for a run of this depth, in addition to the team's sandboxes that work or wait for other runs. */
@@ -143,6 +149,7 @@ const assignStatement = defineStatement({
     SELECT moved.id, moved.execution_id, moved.conversation_id, moved.team_number, moved.title, moved.prompt, moved.model_id, moved.config,
       (SELECT ${configOfRun('e', 'moved')}->'limits' FROM environments e WHERE e.uid = moved.environment_id) AS limits,
       (SELECT ${configOfRun('e', 'moved')}->>'system' FROM environments e WHERE e.uid = moved.environment_id) AS system,
+      (SELECT ${configOfRun('e', 'moved')}->'services' FROM environments e WHERE e.uid = moved.environment_id) AS services,
       (SELECT ${configOfRun('e', 'moved')}->'network' FROM environments e WHERE e.uid = moved.environment_id) AS network, (SELECT image FROM execution) AS image, moved.created_at, moved.updated_at,
       (SELECT extract(epoch FROM clock_timestamp() - wanted_at)::float8 FROM execution) AS waited_seconds, pg_notify('${runChannel}', moved.id::text)
     FROM team LEFT JOIN moved ON true`,
@@ -159,6 +166,7 @@ const assignStatement = defineStatement({
     config: json<AmbientAgentConfig>(),
     limits: nullable(json<EnvironmentLimits>()),
     system: nullable(text<EnvironmentSystem>()),
+    services: nullable(json<unknown>()),
     network: nullable(json<EnvironmentNetwork>()),
     image: nullable(text()),
     created_at: timestamp,
@@ -198,6 +206,7 @@ export async function assignNext(deps: ExecutionDeps, slot: FreeSlot): Promise<A
     slot.runsImages === true,
     slot.leastDepth ?? 0,
     slot.holdsHosts === true,
+    slot.runsServiceImages === true,
   ]);
   if (!row) return 'nothing';
   if (row.id === null) return 'contended';
@@ -215,6 +224,7 @@ export async function assignNext(deps: ExecutionDeps, slot: FreeSlot): Promise<A
     config: row.config,
     limits: row.limits,
     system: row.system,
+    services: imageServicesOf({ services: row.services ?? undefined }),
     network: row.network,
     image: row.image,
     createdAt: row.created_at,

@@ -3,12 +3,12 @@
  * slot.
  */
 
-import { hostRulesFeature, imagesFeature } from '@runyard/contract/workers/worker-protocol';
+import { hostRulesFeature, imagesFeature, serviceImagesFeature } from '@runyard/contract/workers/worker-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
 import { queueChannel, runChannel } from '../notices.ts';
 import { workingPhases } from '../transitions/transition.ts';
-import { asksAboutHosts, servesPool, takesRuns } from './may-take.ts';
+import { asksAboutHosts, servesPool, startsImages, takesRuns } from './may-take.ts';
 
 /** Names an attempt of an execution. */
 interface AttemptKey {
@@ -27,7 +27,8 @@ const canUseSlot = (runIds: string): string => `EXISTS (
     AND (o.phase <> 'queued' OR EXISTS (
       SELECT FROM worker_connections c WHERE ${servesPool('c', 'o.pool', 'o.team_id')} AND ${takesRuns('c')}
         AND (o.image IS NULL OR c.sandbox IS NULL OR c.sandbox->'features' ? '${imagesFeature}')
-        AND (NOT ${asksAboutHosts('r')} OR c.sandbox->'features' ? '${hostRulesFeature}'))))`;
+        AND (NOT ${asksAboutHosts('r')} OR c.sandbox->'features' ? '${hostRulesFeature}')
+        AND (c.sandbox->'features' ? '${serviceImagesFeature}' OR ${startsImages('r')} IS NOT TRUE))))`;
 
 /**
  * Marks the execution as waiting. Notifies the dispatcher only if the execution was not marked before, because only then a slot becomes

@@ -3,6 +3,7 @@
  * name alone is not enough, because each worker chooses its own name.
  */
 import { isValidKey, mayConnectToPool, mayRunWorkersIn, mayServeHostedPool } from '../../../team/access/keys/key.ts';
+import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { slotPhases } from '../transitions/transition.ts';
 
 /**
@@ -54,3 +55,10 @@ export const leastDepthSql = (live: string, slots: string): string =>
 
 /** SQL: an approval rule of the run `r` names a host. Only workers with the feature `host-rules` may get such a run. */
 export const asksAboutHosts = (r: string): string => `${r}.config @? '$.approval_rules[*].host'`;
+
+/**
+ * SQL: the environment of the run `r` has services from container images. Only workers with the feature `service-images` may get such a
+ * run.
+ */
+export const startsImages = (r: string): string =>
+  `(SELECT ${configOfRun('n', r)} FROM environments n WHERE n.uid = ${r}.environment_id) @? '$.services[*].image ? (@ != null)'`;

@@ -1,5 +1,5 @@
 /** Adds reports of the worker and the agent about a sandbox to the timeline. */
-
+import { randomUUIDv7 } from 'node:crypto';
 import type { DeniedConnection, DeniedConnections } from '@runyard/contract/egress/denied';
 import { deniedReasons } from '@runyard/contract/egress/denied-reasons';
 import { maxDeniedShown } from '@runyard/contract/limits';
@@ -146,6 +146,42 @@ export async function appendImageStep(
     error,
   };
   await appendTimelineEvent(tx, { runId, executionId, type: types[step], payload });
+}
+
+type ServiceOutput = Extract<WorkerMessage, { type: 'service_output' }>['data'];
+
+/** Maximum number of events about the services of one execution, from the agent and the worker together. */
+const mostServiceEvents = 400;
+
+const countServiceEvents = defineStatement({
+  name: 'count_service_events',
+  text: `
+    SELECT count(*)::int AS count FROM run_events v JOIN executions e ON e.id = $2 AND e.number = v.execution_number
+    WHERE v.run_id = $1 AND v.payload->>'kind' = 'service'`,
+  row: { count: integer },
+});
+
+/**
+ * Adds a step with the last lines of a service to the timeline. The caller has locked the run's row. Programs of the service choose the
+ * text, so it is untrusted.
+ */
+export async function appendServiceOutput(
+  service: ServiceSecrets,
+  tx: Queryable,
+  { runId, executionId }: { readonly runId: string; readonly executionId: string },
+  { name, output_tail, error }: ServiceOutput,
+): Promise<void> {
+  const [found] = await tx.query(countServiceEvents, [runId, executionId]);
+  if ((found?.count ?? 0) >= mostServiceEvents) return;
+  const redactor = redactorOf(service, { grantedSecrets: await readGrantedSecrets(tx, runId) });
+  const step = {
+    step_id: randomUUIDv7(),
+    kind: 'service',
+    name: redactor.whole(`${name}${error === undefined ? ': output' : ' ended'}`),
+  };
+  const end = { ...step, duration_ms: 0, output_tail: redactor.whole(output_tail), error };
+  await appendTimelineEvent(tx, { runId, executionId, type: 'setup_step_started', payload: step });
+  await appendTimelineEvent(tx, { runId, executionId, type: 'setup_step_finished', payload: end });
 }
 
 /**

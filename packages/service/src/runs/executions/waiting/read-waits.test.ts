@@ -67,6 +67,25 @@ test('the sentence about a waiting run says that no connected worker knows appro
   expect(await waitOf(runId)).toBe('The run waits for a worker to take it.');
 });
 
+test('the sentence about a waiting run says that no connected worker can start services from images', async () => {
+  await fixture.newConnection();
+  await change(
+    `INSERT INTO environments (uid, team_id, config, creator_kind, creator_uid) VALUES
+      ('imageImageImageImage22', $1, '{"services": [{"name": "a", "image": "a:1", "port": 1}]}', 'user', 'u'),
+      ('plainPlainPlainPlain22', $1, '{"services": [{"name": "a", "command": "a", "image": null, "port": 1}]}', 'user', 'u')`,
+    fixture.teamId,
+  );
+  const runId = await fixture.newRun({ environmentId: 'imageImageImageImage22' });
+  const plain = await fixture.newRun({ environmentId: 'plainPlainPlainPlain22' });
+  const sentence = /services with an image, and no connected worker .* RUNYARD_SANDBOX=docker or kubernetes/;
+  expect(await waitOf(runId)).toMatch(sentence);
+  await change(`UPDATE worker_connections SET sandbox = '{"features": ["images"]}'`);
+  expect(await waitOf(runId)).toMatch(sentence);
+  expect(await waitOf(plain)).toBe('The run waits for a worker to take it.');
+  await change(`UPDATE worker_connections SET sandbox = '{"features": ["service-images"]}'`);
+  expect(await waitOf(runId)).toBe('The run waits for a worker to take it.');
+});
+
 test('the sentence about a waiting run says whether the slots of the worker or the limit of the team are used up', async () => {
   const connection = await fixture.newConnection();
   await change('UPDATE worker_connections SET slots = 1');

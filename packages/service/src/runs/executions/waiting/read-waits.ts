@@ -5,7 +5,7 @@
 
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunState } from '@runyard/contract/runs/states';
-import { hostRulesFeature, imagesFeature } from '@runyard/contract/workers/worker-protocol';
+import { hostRulesFeature, imagesFeature, serviceImagesFeature } from '@runyard/contract/workers/worker-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,
@@ -19,7 +19,15 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import { isRunTypeCancellable } from '../cancel/cancel.ts';
 import { waitsAfterInterrupt } from '../idle/idle.ts';
-import { asksAboutHosts, holdsSlot, isOfPool, leastDepthSql, servesPool, takesRuns } from '../queue/may-take.ts';
+import {
+  asksAboutHosts,
+  holdsSlot,
+  isOfPool,
+  leastDepthSql,
+  servesPool,
+  startsImages,
+  takesRuns,
+} from '../queue/may-take.ts';
 import { slotPhases } from '../transitions/transition.ts';
 import { waitSentence } from './wait-sentence.ts';
 
@@ -33,7 +41,7 @@ const readFacts = defineStatement({
   text: `
     WITH waiting AS MATERIALIZED (
       SELECT r.id AS run_id, r.state, e.id, e.number, e.pool, e.available_at, e.worker_id, e.sandbox, e.idle_until, e.image, e.depth, e.waits_for_place,
-        r.worker_host, r.execution_location, r.source, ${asksAboutHosts('r')} AS asks_hosts
+        r.worker_host, r.execution_location, r.source, ${asksAboutHosts('r')} AS asks_hosts, coalesce(${startsImages('r')}, false) AS starts_images
       FROM unnest($2::uuid[]) AS asked (id) JOIN runs r ON r.id = asked.id JOIN executions e ON e.id = r.current_execution_id
       WHERE r.team_id = $1
         AND (r.state IN ('QUEUED', 'PENDING', 'CLAIMED') OR (${waitsAfterInterrupt('r', 'e')}))
@@ -50,6 +58,7 @@ const readFacts = defineStatement({
           min(c.problem) FILTER (WHERE NOT c.draining) AS problem,
           count(*) FILTER (WHERE ${takesRuns('c')} AND c.sandbox->'features' ? '${imagesFeature}')::int AS image_workers,
           count(*) FILTER (WHERE ${takesRuns('c')} AND c.sandbox->'features' ? '${hostRulesFeature}')::int AS host_workers,
+          count(*) FILTER (WHERE ${takesRuns('c')} AND c.sandbox->'features' ? '${serviceImagesFeature}')::int AS service_image_workers,
           count(*) FILTER (WHERE ${takesRuns('c')} AND c.sandbox IS NULL)::int AS public_workers,
           coalesce(sum(coalesce(c.slots, 1000)) FILTER (WHERE ${takesRuns('c')}), 0)::int AS slots,
           min(${leastDepthSql('live.count', 'coalesce(c.slots, 1000)')}) FILTER (WHERE ${takesRuns('c')})::int AS least_depth
@@ -60,7 +69,7 @@ const readFacts = defineStatement({
     SELECT w.run_id, w.state, w.pool, extract(epoch FROM w.available_at - clock_timestamp())::float8 AS pause_seconds, w.waits_for_place,
       EXISTS (SELECT FROM executions o WHERE o.run_id = w.run_id AND o.number < w.number AND o.phase <> 'ended') AS has_older,
       team.team_taken, team.team_live, team.team_limit, w.depth, coalesce(pools.least_depth, 0) AS least_depth, coalesce(pools.workers, 0) AS workers, coalesce(pools.leaving_workers, 0) AS leaving_workers, pools.problem,
-      w.image, coalesce(pools.image_workers, 0) AS image_workers, coalesce(pools.public_workers, 0) AS public_workers, w.asks_hosts, coalesce(pools.host_workers, 0) AS host_workers, coalesce(pools.slots, 0) AS slots, coalesce(pools.slots_taken, 0) AS slots_taken, w.worker_id, w.sandbox IS NOT NULL AS has_sandbox,
+      w.image, coalesce(pools.image_workers, 0) AS image_workers, coalesce(pools.public_workers, 0) AS public_workers, w.asks_hosts, coalesce(pools.host_workers, 0) AS host_workers, w.starts_images, coalesce(pools.service_image_workers, 0) AS service_image_workers, coalesce(pools.slots, 0) AS slots, coalesce(pools.slots_taken, 0) AS slots_taken, w.worker_id, w.sandbox IS NOT NULL AS has_sandbox,
       step.kind AS step_kind, step.name AS step_name, w.idle_until, w.worker_host, w.execution_location, w.source
     FROM waiting w CROSS JOIN team LEFT JOIN pools ON pools.pool = w.pool LEFT JOIN LATERAL (
       SELECT v.payload->>'kind' AS kind, v.payload->>'name' AS name, v.event_type FROM run_events v
@@ -88,6 +97,8 @@ const readFacts = defineStatement({
     public_workers: integer,
     asks_hosts: boolean,
     host_workers: integer,
+    starts_images: boolean,
+    service_image_workers: integer,
     slots: integer,
     slots_taken: integer,
     worker_id: nullable(text()),

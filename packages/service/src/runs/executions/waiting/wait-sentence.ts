@@ -37,6 +37,10 @@ export interface WaitFacts {
   readonly asks_hosts: boolean;
   /** Number of `workers` that know approval rules about hosts. */
   readonly host_workers: number;
+  /** Whether the environment of the run has services from container images. */
+  readonly starts_images: boolean;
+  /** Number of `workers` that can run services from container images. */
+  readonly service_image_workers: number;
   /** Slots of `workers`. */
   readonly slots: number;
   readonly slots_taken: number;
@@ -101,6 +105,8 @@ function queueSentence(facts: WaitFacts): string {
     return `The run waits: no connected worker can run container images, and its environment has the docker_image ${facts.image}. Start a worker with RUNYARD_SANDBOX=docker, or create the run with another environment.`;
   if (facts.asks_hosts && facts.host_workers === 0)
     return 'The run waits: its approval_rules name a host, and no connected worker can hold connections for an approval. Start a worker of this version with bin/runyard worker, or create the run without this rule.';
+  if (facts.starts_images && facts.service_image_workers === 0)
+    return 'The run waits: its environment has services with an image, and no connected worker can start services from container images. Start a worker with RUNYARD_SANDBOX=docker or kubernetes, or start these services with command alone.';
   if (facts.team_taken >= team_limit)
     return `The run waits: the team's limit is reached (${team_limit} ${team_limit === 1 ? 'run' : 'runs'} at once).`;
   if (facts.slots_taken >= slots)
