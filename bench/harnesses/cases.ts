@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { formatBytes } from '@runyard/contract/wire/byte-size';
 import { bundleMcpServers } from '../../test/fakes/mcp-servers.ts';
 import { eventually } from '../../test/support/system.ts';
 import { ask, askByRule, askInProject } from './approval-cases.ts';
@@ -50,6 +51,19 @@ async function shellTurn(ground: Ground): Promise<string> {
   const memory = Math.round(Number(/memory-kb (\d+)/.exec(conversationText)?.[1] ?? 0) / 1024);
   must(memory > 0, 'the second command gave no output');
   return `${seconds(from)}, ${memory} MB, exit code ${exit ?? 'not given'}`;
+}
+
+/** A command prints 1.3 MB. Returns how much of it the program passes on, and where the run has it. */
+async function longOutput(ground: Ground): Promise<string> {
+  const id = await begin(ground, [{ shell: 'seq 1 200000' }]);
+  const { artifacts = [] } = await untilSucceeded(ground, id);
+  const [kept] = artifacts.flatMap((each) => (each.artifact_type === 'FILE' ? [each.data.size_bytes ?? 0] : []));
+  if (kept !== undefined) return `${formatBytes(kept)} as an artifact`;
+  const contents = (await stepsOf(ground, id)).flatMap(({ messages }) => messages.flatMap(({ content }) => content));
+  const bytes = contents.map((each) =>
+    each.type === 'action_result' ? Buffer.byteLength(each.output?.text ?? '') : 0,
+  );
+  return Math.max(...bytes) < 1000 ? 'no output' : `${formatBytes(Math.max(...bytes))} in the conversation`;
 }
 
 async function fileWrite(ground: Ground): Promise<string> {
@@ -232,6 +246,7 @@ async function refusal(ground: Ground): Promise<string> {
 
 export const cases: readonly Case[] = [
   { name: 'shell turn', test: shellTurn },
+  { name: 'command that prints 1.3 MB', test: longOutput },
   { name: 'file write', test: fileWrite },
   { name: 'newest model', test: newestModel },
   { name: 'commit and push', test: (ground) => commitAndPush(ground) },

@@ -1,6 +1,7 @@
 /** The state of a tool call of a harness, merged from all messages about the call so far. */
 import { firstPart } from '@runyard/contract/wire/shorten';
 import { asObject, asString, boundedData, type JsonObject } from '../acp/tool-output.ts';
+import type { KeptOutput } from '../commands/kept-output.ts';
 import { liveOutput } from '../commands/live-output.ts';
 import { type OutputWindow, outputWindow } from '../commands/output-window.ts';
 import { identifyTool, type ToolIdentity } from './categories.ts';
@@ -37,6 +38,8 @@ export interface ActionState {
   content: string | undefined;
   /** True: the output came in `_meta` as terminal output, so `content` is not the output. */
   streamed: boolean;
+  /** The whole streamed output of a command; undefined: it is not kept. */
+  kept: KeptOutput | undefined;
 }
 
 export function newAction(id: string, now: number, append: (action: ActionState, text: string) => void): ActionState {
@@ -44,7 +47,11 @@ export function newAction(id: string, now: number, append: (action: ActionState,
   const action: ActionState = {
     id,
     window,
-    live: liveOutput(window, (text) => append(action, text)),
+    live: liveOutput(
+      window,
+      (text) => append(action, text),
+      (bytes) => action.kept?.push(bytes),
+    ),
     identity: { name: 'tool', category: 'integration' },
     call: {},
     input: {},
@@ -60,6 +67,7 @@ export function newAction(id: string, now: number, append: (action: ActionState,
     appended: '',
     content: undefined,
     streamed: false,
+    kept: undefined,
   };
   return action;
 }

@@ -14,11 +14,11 @@ import { answerPermission } from './permissions.ts';
 import type { HarnessProfile } from './profile.ts';
 import { replayFilter } from './replay-filter.ts';
 import { startSession } from './session.ts';
-import { sessionUpdates } from './session-updates.ts';
+import { type NormaliserOptions, sessionUpdates } from './session-updates.ts';
 import type { TurnCheck } from './turn-check.ts';
 import { outcomeOf } from './turn-outcome.ts';
 
-export interface DriverOptions {
+export interface DriverOptions extends Pick<NormaliserOptions, 'openOutput'> {
   profile: HarnessProfile;
   /** Starts the harness and connects to it. */
   start: (events: LinkEvents) => AgentLink;
@@ -127,6 +127,7 @@ export function driveHarness(options: DriverOptions): Driver {
     emit,
     stepId: () => stepId,
     mcpServers: options.mcpServers,
+    openOutput: options.openOutput,
     mustAsk: () => capabilities.ownProcess && approvals.policy !== 'auto-approve',
   });
   const check = capabilities.ownProcess ? options.turnCheck : undefined;
@@ -135,7 +136,8 @@ export function driveHarness(options: DriverOptions): Driver {
     line: (line) => {
       if (!replay.hidesLine(line)) emit({ type: 'transcript', line });
     },
-    ready: options.ready,
+    // The end of a command, with its whole output, comes before everything that the harness says after it.
+    ready: () => updates.keeping.then(options.ready),
     update: (update, sessionId) => {
       if (!replay.hidesUpdate(sessionId)) updates.update(update);
     },
@@ -243,6 +245,7 @@ export function driveHarness(options: DriverOptions): Driver {
       isPlanning = false;
       const outcome: HarnessOutcome = cancelled ? { kind: 'cancelled' } : planned;
       turnEnded.abort(new Error('the turn is over'));
+      await updates.keeping;
       updates.endTurn(
         outcome.kind === 'succeeded' ? 'the harness ended its turn without telling the result' : 'interrupted',
       );
