@@ -14,6 +14,8 @@ export interface ActionState {
   input: unknown;
   /** The arguments as the harness sent them. A request to a person shows these whole arguments. */
   wholeInput: unknown;
+  /** True: the harness has sent the arguments of the call. */
+  hasInput: boolean;
   announced: boolean;
   /** True: the harness has asked the agent for permission to run the action. */
   asked: boolean;
@@ -54,6 +56,7 @@ export function newAction(id: string, now: number, append: (action: ActionState,
     call: {},
     input: {},
     wholeInput: {},
+    hasInput: false,
     announced: false,
     asked: false,
     announcedInput: undefined,
@@ -84,6 +87,14 @@ export function describeAction(action: ActionState, update: JsonObject, mcpServe
   if (raw !== undefined && raw !== null && JSON.stringify(raw) !== '{}') {
     action.input = boundedData(raw);
     action.wholeInput = raw;
+    action.hasInput = true;
+  } else if (!action.hasInput && Array.isArray(update.changes)) {
+    // Codex and Gemini CLI send no arguments for a change of files, only its diffs. The conversation shows them as the output.
+    const input = (changes: unknown[]) => (changes.length === 1 ? changes[0] : { changes });
+    const paths = update.changes.map((change) => ({ path: asObject(change)?.path }));
+    // An announced action keeps its input, so that the logs show it once.
+    if (!action.announced) action.input = boundedData(input(paths));
+    action.wholeInput = input(update.changes);
   } else if (!action.announced && action.call.title !== undefined && JSON.stringify(action.input) === '{}') {
     action.input = { title: firstPart(action.call.title, maxTitleLength) };
     action.wholeInput = { title: action.call.title };
