@@ -40,6 +40,8 @@ export const longFiles: readonly string[] = [
   'test/system-packages.test.ts',
   // Stops one of two services behind a proxy for half a minute. `proxies.test.ts` tests the proxies with one service.
   'test/hanging-service.test.ts',
+  // Signs people in with a real Keycloak. `sign-on.providers.test.ts` tests answers as those of Keycloak and other providers.
+  'test/keycloak.test.ts',
   // Starts the units of `deploy/systemd` on a machine with systemd. `systemd.test.ts` runs their programs without systemd.
   'test/systemd-machine.test.ts',
   // Sends 100,000 events to a tab of the dashboard. `story.test.ts` tests the blocks in which a tab shows events.

@@ -2,7 +2,7 @@
 import { createHmac, generateKeyPairSync, type JsonWebKey, type KeyObject, sign } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Provider } from 'oidc-provider';
+import { type Configuration, Provider } from 'oidc-provider';
 
 export const clientId = 'runyard';
 export const clientSecret = 'a secret of the client, with : and %';
@@ -37,11 +37,13 @@ export interface TestIdentityProvider {
   register(redirectUri: string): void;
   /** Called with the claims of each identity token; the provider sends the returned token instead. Null: the provider sends its own token. */
   changeToken: ((claims: Claims) => string) | null;
+  /** Called with each answer with metadata, tokens or a person's data; the provider sends the returned answer instead. */
+  changeAnswer: ((from: 'metadata' | 'tokens' | 'person', answer: Record<string, unknown>) => object) | null;
   /**
-   * For requests to paths that match `path`: `with` is the error status of the answer, or `silence` for no answer. Null: the provider
-   * works normally.
+   * For requests to paths that match `path`: `with` is the error status of the answer, `silence` for no answer, or `loss` if the provider
+   * handles the request, but its answer is lost. Null: the provider works normally.
    */
-  trouble: { readonly path: RegExp; readonly with: number | 'silence' } | null;
+  trouble: { readonly path: RegExp; readonly with: number | 'silence' | 'loss' } | null;
   /** Signs in as a browser that opens `url`. Returns the address to which the provider sends the browser back. */
   signIn(url: string, subject: string): Promise<URL>;
   close(): Promise<void>;
@@ -52,6 +54,13 @@ export const newSigningKey = (): SigningKey => ({
   kid: `key-${Math.random().toString(36).slice(2)}`,
   privateKey: generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey,
 });
+
+/** The paths of `oidc-provider` whose answers a test can change. */
+const answersOf = new Map([
+  ['/.well-known/openid-configuration', 'metadata'],
+  ['/token', 'tokens'],
+  ['/me', 'person'],
+] as const) as ReadonlyMap<string, 'metadata' | 'tokens' | 'person'>;
 
 const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
@@ -67,8 +76,14 @@ export function weakToken(claims: Claims, alg: 'HS256' | 'none'): string {
   return `${text}.${alg === 'none' ? '' : createHmac('sha256', clientSecret).update(text).digest('base64url')}`;
 }
 
-/** Starts a provider on a free port of this machine. `host`: the name of this machine in URLs. For a browser, two names are two different sites. */
-export async function startIdentityProvider(host = '127.0.0.1'): Promise<TestIdentityProvider> {
+/**
+ * Starts a provider on a free port of this machine. `host`: the name of this machine in URLs. For a browser, two names are two different
+ * sites. `path`: path of the issuer. `more`: further settings of `oidc-provider`.
+ */
+export async function startIdentityProvider(
+  host = '127.0.0.1',
+  { path = '', more = {} }: { readonly path?: string; readonly more?: Configuration } = {},
+): Promise<TestIdentityProvider> {
   let key = newSigningKey();
   let redirectUri = '';
   let handle: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
@@ -90,25 +105,34 @@ export async function startIdentityProvider(host = '127.0.0.1'): Promise<TestIde
     await provider.interactionFinished(request, response, { login: { accountId }, consent });
   };
 
-  const server = createServer((request, response) => {
-    const url = request.url ?? '';
-    requests.push(url.split('?')[0] ?? '');
-    const { trouble, changeToken } = self;
-    if (trouble?.path.test(url)) {
-      if (trouble.with !== 'silence') response.writeHead(trouble.with, { 'content-type': 'text/plain' }).end('trouble');
-      return;
+  const changed = (from: 'metadata' | 'tokens' | 'person', answer: Record<string, unknown>): object => {
+    const { changeToken, changeAnswer } = self;
+    if (changeToken !== null && typeof answer.id_token === 'string') {
+      const [, claims = ''] = answer.id_token.split('.');
+      answer.id_token = changeToken(JSON.parse(Buffer.from(claims, 'base64url').toString()));
     }
+    return changeAnswer?.(from, answer) ?? answer;
+  };
+
+  const base = path.replace(/\/$/, '');
+  const server = createServer((request, response) => {
+    const url = (request.url ?? '').slice(base.length);
+    requests.push(url.split('?')[0] ?? '');
+    const { trouble } = self;
+    if (trouble?.path.test(url)) {
+      if (trouble.with === 'loss') response.end = () => response.destroy();
+      else if (trouble.with === 'silence') return;
+      else return void response.writeHead(trouble.with, { 'content-type': 'text/plain' }).end('trouble');
+    }
+    // `oidc-provider` finds the path below which it is mounted as in Express.
+    Object.assign(request, { originalUrl: request.url, url });
     if (url.startsWith('/interaction/'))
       return void interact(request, response).catch((error) => response.writeHead(500).end(String(error)));
-    if (url.startsWith('/token') && changeToken !== null) {
+    const from = answersOf.get(url.split('?')[0] ?? '');
+    if (from !== undefined && (self.changeToken ?? self.changeAnswer) !== null && trouble === null) {
       const end = response.end.bind(response) as (text: string) => ServerResponse;
       response.end = ((body: string | Buffer) => {
-        const answer = JSON.parse(String(body));
-        if (answer.id_token) {
-          const [, claims = ''] = answer.id_token.split('.');
-          answer.id_token = changeToken(JSON.parse(Buffer.from(claims, 'base64url').toString()));
-        }
-        const text = JSON.stringify(answer);
+        const text = JSON.stringify(changed(from, JSON.parse(String(body))));
         response.setHeader('content-length', Buffer.byteLength(text));
         return end(text);
       }) as ServerResponse['end'];
@@ -116,7 +140,8 @@ export async function startIdentityProvider(host = '127.0.0.1'): Promise<TestIde
     handle?.(request, response);
   });
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  const issuer = `http://${host}:${(server.address() as AddressInfo).port}`;
+  const origin = `http://${host}:${(server.address() as AddressInfo).port}`;
+  const issuer = `${origin}${path}`;
 
   const build = () => {
     provider = new Provider(issuer, {
@@ -139,7 +164,7 @@ export async function startIdentityProvider(host = '127.0.0.1'): Promise<TestIde
         groups: ['groups', 'group_names', 'roles'],
       },
       features: { devInteractions: { enabled: false } },
-      interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
+      interactions: { url: (_context, { uid }) => `${base}/interaction/${uid}` },
       findAccount: (_context, accountId) => {
         const account = accounts.get(accountId);
         if (account === undefined) return undefined;
@@ -155,6 +180,7 @@ export async function startIdentityProvider(host = '127.0.0.1'): Promise<TestIde
         RefreshToken: 3600,
         Session: 3600,
       },
+      ...more,
     });
     handle = provider.callback();
   };
@@ -173,11 +199,12 @@ export async function startIdentityProvider(host = '127.0.0.1'): Promise<TestIde
       build();
     },
     changeToken: null,
+    changeAnswer: null,
     trouble: null,
     signIn: async (url, subject) => {
       const cookies = new Map([['subject', subject]]);
       let address = new URL(url);
-      while (address.origin === issuer) {
+      while (address.origin === origin) {
         const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
         const answer = await fetch(address, { redirect: 'manual', headers: { cookie } });
         for (const each of answer.headers.getSetCookie()) {
@@ -186,7 +213,7 @@ export async function startIdentityProvider(host = '127.0.0.1'): Promise<TestIde
         }
         const location = answer.headers.get('location');
         if (location === null) throw new Error(`${address} answered ${answer.status}: ${await answer.text()}`);
-        address = new URL(location, issuer);
+        address = new URL(location, origin);
       }
       return address;
     },

@@ -27,6 +27,12 @@ const shown = (value: unknown): string =>
 
 const withoutSlash = (value: unknown): string => shown(value).replace(/\/$/, '');
 
+/** Describes an answer that is neither a success nor an error of OAuth; undefined for other faults. */
+export function describeAnswer(error: unknown): string | undefined {
+  const { cause } = error instanceof Error ? error : {};
+  return cause instanceof Response ? `${cause.url.split('?')[0]} answers ${cause.status}` : undefined;
+}
+
 /**
  * Returns a sentence about a fault that lasts until the operator changes a setting here or at the provider; undefined for other faults.
  * `code`: the error code that the provider sent, if it sent one.
@@ -36,6 +42,11 @@ export function describeFault(error: unknown, code?: string): string | undefined
     return `the provider refuses the client (${code}): compare client_id, client_secret and client_auth with the provider`;
   if (code === 'invalid_scope')
     return 'the provider does not know one of the scopes: set `scopes` to scopes that it publishes';
+  if (code === 'not_allowed')
+    return 'the provider allows no offline tokens (not_allowed): give the people of Keycloak the role offline_access, or set `scopes` without offline_access';
+  const answer = describeAnswer(error);
+  if (answer?.endsWith('/.well-known/openid-configuration answers 404'))
+    return `${answer}: correct \`issuer\`, for example the name of the realm or tenant in it`;
   const { expected, attribute, body, claim, claims, header, alg, now } = detailsOf(error);
   if (attribute === 'issuer') {
     const published = shown(body?.issuer);

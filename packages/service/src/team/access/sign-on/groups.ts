@@ -36,7 +36,10 @@ export function groupsIn(claims: Readonly<Record<string, unknown>>, claim: strin
         kind: 'unknown',
         why: `the provider leaves ${claim} out because the person is in too many groups (_claim_names): configure the provider to send only the groups of this application, or its roles`,
       };
-    return { kind: 'unknown', why: `the answer has no claim ${claim}` };
+    return {
+      kind: 'unknown',
+      why: `the answer has no claim ${claim} (some providers omit the claim for people without groups)`,
+    };
   }
   if (typeof value === 'string' && value.startsWith('[')) {
     try {

@@ -10,16 +10,18 @@ afterEach(() => close());
 
 /** Starts a provider that publishes these metadata. Returns the provider as an entry of the file makes it. */
 async function publish(
-  metadata: (origin: string) => object,
+  metadata: (origin: string) => object | null,
   { path = '', scopes = undefined as string[] | undefined } = {},
 ) {
   const server = createServer((_request, response) => {
+    const published = metadata(origin);
+    if (published === null) return void response.writeHead(404).end();
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end(
       JSON.stringify({
         authorization_endpoint: `${origin}/auth`,
         token_endpoint: `${origin}/token`,
-        ...metadata(origin),
+        ...published,
       }),
     );
   });
@@ -51,6 +53,14 @@ test('an issuer that the provider publishes in another spelling is reported with
   const reason = expect.stringContaining(
     `the file has the issuer ${origin}/app, and the provider publishes ${origin}/app/`,
   );
+  expect(await provider.check()).toEqual(reason);
+  expect(await provider.authorizationUrl(checks, '')).toMatchObject({ isSetting: true, reason });
+});
+
+test('an issuer that the provider does not know is reported with the address that was read', async () => {
+  const { origin, provider } = await publish(() => null, { path: '/realms/acne' });
+  const address = `${origin}/realms/acne/.well-known/openid-configuration`;
+  const reason = expect.stringContaining(`${address} answers 404: correct \`issuer\``);
   expect(await provider.check()).toEqual(reason);
   expect(await provider.authorizationUrl(checks, '')).toMatchObject({ isSetting: true, reason });
 });

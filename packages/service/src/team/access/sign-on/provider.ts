@@ -1,6 +1,6 @@
 /** Sends requests to an identity provider: OpenID Connect with the authorization code flow, PKCE, state and nonce. */
 import type { Logger } from 'pino';
-import { describeFault } from './describe-fault.ts';
+import { describeAnswer, describeFault } from './describe-fault.ts';
 import { type Groups, groupsIn } from './groups.ts';
 import { isSafeUrl, type ProviderConfig, usualScopes } from './sign-on-file.ts';
 
@@ -238,13 +238,16 @@ function failureOf(library: Library, error: unknown): Failure {
   const setting = describeFault(error, code);
   if (setting !== undefined)
     return { kind: code === undefined ? 'invalid' : 'unavailable', reason: setting, isSetting: true };
-  if (error instanceof library.AuthorizationResponseError || error instanceof library.ResponseBodyError)
-    return refusals.has(error.error)
-      ? { kind: 'refused', reason: error.error }
-      : { kind: 'unavailable', reason: printable(error.error) };
+  if (error instanceof library.AuthorizationResponseError || error instanceof library.ResponseBodyError) {
+    const kind = refusals.has(error.error) ? 'refused' : 'unavailable';
+    // Anyone can write the description in the address to which a browser returns. So only the description from the provider itself counts.
+    const description = error instanceof library.ResponseBodyError ? error.error_description : undefined;
+    return { kind, reason: printable(description ? `${error.error}: ${description}` : error.error) };
+  }
   if (error instanceof library.ClientError && failedChecks.has(error.code ?? ''))
     return { kind: 'invalid', reason: error.message };
-  return { kind: 'unavailable', reason: error instanceof Error ? error.message : 'no answer' };
+  const reason = describeAnswer(error) ?? (error instanceof Error ? error.message : 'no answer');
+  return { kind: 'unavailable', reason };
 }
 
 /** Returns text of the provider for one line, without control characters and with at most 200 characters. */
