@@ -213,12 +213,16 @@ teams:
   test('sign-ins and checks continue after the realm begins to sign with a new key', async () => {
     const { username } = await newUser('acme', '/platform');
     const headers = acme.sessionOf(await acme.signOn(username));
+    const keyOfRealm = async () =>
+      (await keycloak.manage<{ active: { RS256: string } }>('GET', '/acme/keys')).active.RS256;
+    const before = await keyOfRealm();
     await keycloak.manage('POST', '/acme/components', {
       name: 'new key',
       providerId: 'rsa-generated',
       providerType: 'org.keycloak.keys.KeyProvider',
       config: { priority: ['1000'], active: ['true'], enabled: ['true'] },
     });
+    expect(await keyOfRealm()).not.toBe(before);
     await acme.confirmAll();
     expect(await acme.roleIn(headers)).toBe('member');
     expect(await acme.roleIn(acme.sessionOf(await acme.signOn(username)))).toBe('member');
