@@ -135,7 +135,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     },
     {
       db,
-      stored: await openStored(parsed.settings, folder),
+      stored: await openStored(parsed.settings, folder, { log }),
       freeSpace: unlimitedSpace,
       databaseProblem: () => null,
       random: () => 0.5,

@@ -108,8 +108,9 @@ export async function openParts(
   });
   const applied = await untilUsable(() => migrateDatabase(db));
   if (applied.length > 0) log.info({ applied }, 'database migrated');
+  let blobs: BlobStore | undefined;
   const stored = await untilUsable(async () => {
-    const blobs = await openStored(settings, dataDir);
+    blobs = await openStored(settings, dataDir, { log, opened: blobs });
     await checkInstallation(db, { dataDir, settings, blobs });
     return blobs;
   });
@@ -123,9 +124,15 @@ export async function openParts(
   return deps;
 }
 
-/** Opens the blobs. Throws `StartProblem` if they cannot be used until a person changes something. */
-export async function openStored(settings: Settings, dataDir: string): Promise<BlobStore> {
-  const blobs = await openBlobs(settings, dataDir);
+/**
+ * Opens the blobs, or takes those that are `opened`. Throws `StartProblem` if they cannot be used until a person changes something.
+ */
+export async function openStored(
+  settings: Settings,
+  dataDir: string,
+  { log, opened }: { readonly log: Logger; readonly opened?: BlobStore | undefined },
+): Promise<BlobStore> {
+  const blobs = opened ?? (await openBlobs(settings, dataDir, log));
   const problem = await blobs.problem?.();
   if (problem?.isLasting) throw new StartProblem(problem.text);
   return blobs;
