@@ -1,4 +1,5 @@
-import { absolutePath, httpUrl, list, matching, type Setting, whole } from './setting.ts';
+import { registries } from './containers.ts';
+import { absolutePath, httpUrl, matching, type Setting, whole } from './setting.ts';
 
 const dnsName = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/;
 const imageName = matching(/^.{1,500}$/, 'must be the name of an image, at most 500 characters');
@@ -31,7 +32,7 @@ export const kubernetesSettings = {
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_KUBERNETES_REGISTRIES: {
-    read: list,
+    read: registries,
     default: 'docker.io,ghcr.io,quay.io,gcr.io,public.ecr.aws,mcr.microsoft.com,registry.gitlab.com',
     description:
       'Registries, comma-separated, whose images runs may use. Nodes pull them with the credentials of the pod template and of the nodes.',
