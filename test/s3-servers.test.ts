@@ -7,9 +7,11 @@ import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createContext } from '../packages/cli/src/context.ts';
 import { checkBlobs } from '../packages/cli/src/doctor/database.ts';
+import { storeDomain } from '../packages/service/src/edges/start/open-parts.ts';
 import type { BlobStore } from '../packages/service/src/platform/store/blobs/blobs.ts';
 import { readBoth } from '../packages/service/src/platform/store/blobs/move-blobs.ts';
 import { openS3Blobs } from '../packages/service/src/platform/store/blobs/s3-blobs.ts';
+import { startTestService } from '../packages/service/test/service.ts';
 import { type FakeBucket, startFakeBucket } from './fakes/s3-bucket.ts';
 import { withVariables } from './support/variables.ts';
 
@@ -244,6 +246,28 @@ describe('the check of a bucket', () => {
       expect(await keysOf(blobs)).toEqual(['k']);
     });
     expect([...server.objects.keys()]).toEqual(['/store/p/k', '/store/p/.runyard-check-new']);
+  });
+
+  test('is done by a starting and a running service, which says what is missing', async () => {
+    const env = { RUNYARD_BLOBS: 's3://store/p' };
+    await withVariables({ ...noVariables, ...server.env }, async () => {
+      server.denied.add('write');
+      await expect(startTestService({ env })).rejects.toThrow('s3:PutObject');
+      server.denied.clear();
+      const service = await startTestService({ env });
+      try {
+        const { readiness, loops } = storeDomain(service.deps);
+        const ask = (await loops?.())?.find(({ name }) => name === 'asking for the bucket');
+        await ask?.work(new AbortController().signal);
+        expect(readiness?.degraded?.()).toBeNull();
+        server.denied.add('delete');
+        await expect(service.deps.blobs.delete('artifacts/1')).rejects.toThrow('Access Denied');
+        await ask?.work(new AbortController().signal);
+        expect(readiness?.degraded?.()).toContain('s3:DeleteObject');
+      } finally {
+        await service.close();
+      }
+    });
   });
 
   test('is done by doctor, which names what is missing', async () => {
