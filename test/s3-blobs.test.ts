@@ -135,6 +135,10 @@ describe.skipIf(!server)(`a bucket${started.kind === 'missing' ? ` (skipped: ${s
     }
   });
 
+  test('passes a check that writes, reads, presigns and deletes an object', async () => {
+    expect(await (await openAt('checked/')).problem?.()).toBeNull();
+  });
+
   test('reports if the bucket is missing or refuses the credentials', async () => {
     expect(await (await openAt('', 'no-such-bucket')).problem?.()).toEqual({
       text: expect.stringContaining('the bucket no-such-bucket of RUNYARD_BLOBS does not exist'),

@@ -175,6 +175,31 @@ describe('a bucket without some features', () => {
   });
 });
 
+describe('a bucket with unfinished uploads of dead processes', () => {
+  const list = () =>
+    opened(server.env, async (blobs) => {
+      await put(blobs, 'k', 'text');
+      return await keysOf(blobs);
+    });
+  beforeEach(() => {
+    for (const name of ['a', 'b']) server.unfinished.add(name);
+  });
+
+  test('is listed, and the uploads are aborted', async () => {
+    expect(await list()).toEqual(['k']);
+    expect(server.unfinished.size).toBe(0);
+    expect(logged).toEqual([]);
+  });
+
+  test('is listed, although it does not abort them; this is logged once', async () => {
+    server.denied.add('abort');
+    expect(await list()).toEqual(['k']);
+    expect(logged.map(({ fields }) => fields)).toEqual([
+      { request: 'AbortMultipartUpload', reason: 'AccessDenied: Access Denied.' },
+    ]);
+  });
+});
+
 describe('the check of a bucket', () => {
   test.each([
     ['list', 'list objects', 's3:ListBucket', true],

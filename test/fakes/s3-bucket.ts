@@ -13,7 +13,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
 /** What a request does. `open`: a read with a presigned URL. */
-type Kind = 'list' | 'write' | 'read' | 'open' | 'delete' | 'uploads';
+type Kind = 'list' | 'write' | 'read' | 'open' | 'delete' | 'uploads' | 'abort';
 
 export interface FakeBucket {
   readonly url: string;
@@ -26,6 +26,8 @@ export interface FakeBucket {
   /** The region that signatures must have. Undefined: every region. */
   region: string | undefined;
   readonly objects: Map<string, { readonly bytes: Buffer; readonly at: Date }>;
+  /** Names of objects whose upload began two days ago and is unfinished. */
+  readonly unfinished: Set<string>;
   /** All requests until now: the kind, and the path of the object. */
   readonly requests: { readonly kind: Kind; readonly path: string }[];
   close(): Promise<void>;
@@ -43,6 +45,7 @@ export async function startFakeBucket(): Promise<FakeBucket> {
     denied: new Set(),
     region: undefined,
     objects: new Map(),
+    unfinished: new Set(),
     requests: [],
     close: async () => {
       server.closeAllConnections();
@@ -79,7 +82,10 @@ export async function startFakeBucket(): Promise<FakeBucket> {
     switch (kind) {
       case 'uploads':
         if (bucket.lacks.has('uploads')) return void refuse(501, 'NotImplemented', 'not implemented');
-        return void response.end('<ListMultipartUploadsResult/>');
+        return void response.end(uploadsOf(bucket));
+      case 'abort':
+        bucket.unfinished.delete(searchParams.get('uploadId') ?? '');
+        return void response.writeHead(204).end();
       case 'list':
         return void response.end(listOf(bucket, pathname, searchParams.get('prefix') ?? ''));
       case 'write':
@@ -101,10 +107,18 @@ export async function startFakeBucket(): Promise<FakeBucket> {
 
 function kindOf({ method }: IncomingMessage, path: string, query: URLSearchParams): Kind {
   if (method === 'PUT') return 'write';
-  if (method === 'DELETE') return 'delete';
+  if (method === 'DELETE') return query.has('uploadId') ? 'abort' : 'delete';
   if (query.has('uploads')) return 'uploads';
   if (path.split('/').filter(Boolean).length === 1) return 'list';
   return query.has('X-Amz-Signature') ? 'open' : 'read';
+}
+
+function uploadsOf({ unfinished }: FakeBucket): string {
+  const initiated = new Date(Date.now() - 48 * 3600 * 1000).toISOString();
+  const uploads = [...unfinished].map(
+    (name) => `<Upload><Key>${name}</Key><UploadId>${name}</UploadId><Initiated>${initiated}</Initiated></Upload>`,
+  );
+  return `<ListMultipartUploadsResult>${uploads.join('')}</ListMultipartUploadsResult>`;
 }
 
 function listOf({ objects }: FakeBucket, path: string, prefix: string): string {
