@@ -19,7 +19,7 @@ import { type Database, openDatabase } from '../../platform/store/database/datab
 import { addressOf } from '../../platform/store/database/server-problem.ts';
 import { startEmbeddedPostgres } from '../../platform/store/embedded/start.ts';
 import { type FreeSpace, watchFreeSpace } from '../../platform/store/free-space/free-space.ts';
-import { migrateDatabase } from '../../platform/store/migrations/migrate.ts';
+import { findNewerMigrations, migrateDatabase } from '../../platform/store/migrations/migrate.ts';
 import { makeStoreCheck } from '../../platform/store/migrations/readiness.ts';
 import { keptByExports } from '../../platform/store/transfer/running-exports.ts';
 import { readLimits } from '../../runs/conversations/read.ts';
@@ -65,7 +65,7 @@ interface PartOptions {
 interface MachineParts {
   /** The database, with the tables of this version. */
   readonly db: Database;
-  /** The result of `openStored`. */
+  /** The blobs, after `checkStored`. */
   readonly stored: BlobStore;
   readonly freeSpace: FreeSpace;
   databaseProblem(): string | null;
@@ -108,11 +108,13 @@ export async function openParts(
   });
   const applied = await untilUsable(() => migrateDatabase(db));
   if (applied.length > 0) log.info({ applied }, 'database migrated');
-  let blobs: BlobStore | undefined;
-  const stored = await untilUsable(async () => {
-    blobs = await openStored(settings, dataDir, { log, opened: blobs });
-    await checkInstallation(db, { dataDir, settings, blobs });
-    return blobs;
+  const newer = await findNewerMigrations(db);
+  if (newer.length > 0)
+    log.warn({ migrations: newer }, 'the database was migrated by a newer Runyard: start that version here too');
+  const stored = await untilUsable(() => openBlobs(settings, dataDir, log));
+  await untilUsable(async () => {
+    await checkStored(stored);
+    await checkInstallation(db, { dataDir, settings, blobs: stored });
   });
   took('migrations');
 
@@ -124,18 +126,10 @@ export async function openParts(
   return deps;
 }
 
-/**
- * Opens the blobs, or takes those that are `opened`. Throws `StartProblem` if they cannot be used until a person changes something.
- */
-export async function openStored(
-  settings: Settings,
-  dataDir: string,
-  { log, opened }: { readonly log: Logger; readonly opened?: BlobStore | undefined },
-): Promise<BlobStore> {
-  const blobs = opened ?? (await openBlobs(settings, dataDir, log));
-  const problem = await blobs.problem?.();
+/** Throws `StartProblem` if the blobs cannot be used until a person changes something. */
+export async function checkStored(stored: BlobStore): Promise<void> {
+  const problem = await stored.problem?.();
   if (problem?.isLasting) throw new StartProblem(problem.text);
-  return blobs;
 }
 
 /** Opens the parts that need a migrated database: keys, models, blobs, directories. `undo` gets the steps that close them. */
