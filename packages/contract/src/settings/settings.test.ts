@@ -100,6 +100,7 @@ describe('an address', () => {
     ['RUNYARD_HOST', '127.0.0.1:4180', 'must be an IP address or a host name, without a port'],
     ['RUNYARD_HOST', '[::1]', 'must be an IP address or a host name'],
     ['RUNYARD_DOCKER_REGISTRIES', 'docker.io,https://ghcr.io', '"https://ghcr.io" is not'],
+    ['RUNYARD_KUBERNETES_SERVICE_PODS', 'runyard/app=runyard:76760', 'such as runyard/app=runyard:7676'],
     ['RUNYARD_DATABASE_URL', 'postgres://a:secret@localhost/x\ny', 'must not have a line break'],
   ])('%s refuses %j: %s, and shows no password', (name, value, problem) => {
     const found = problemOf({ [name]: value });
@@ -113,6 +114,7 @@ describe('an address', () => {
     ['RUNYARD_HOST', '::1'],
     ['RUNYARD_HOST', 'fe80::1%eth0'],
     ['RUNYARD_HOST', 'runyard.internal'],
+    ['RUNYARD_KUBERNETES_SERVICE_PODS', 'runyard/app=runyard,tier=a:7676'],
   ])('%s takes %j', (name, value) => {
     expect(read({ [name]: value })[name]).toBe(value);
   });
