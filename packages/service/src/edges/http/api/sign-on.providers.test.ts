@@ -3,7 +3,7 @@
  * endpoint have, how groups look, and what the answer to a refresh has.
  */
 import type { Session } from '@runyard/contract/team/browser-sessions';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { clientId, clientSecret } from '../../../../test/identity-provider.ts';
 import { invite, teamUidOf } from '../../../../test/people.ts';
 import { ofEntra, personas, startPersona } from '../../../../test/personas.ts';
@@ -33,6 +33,10 @@ afterEach(() => {
   for (const { reset } of started) reset();
 });
 const { db } = service.deps;
+beforeEach(async () => {
+  // A test confirms only its own people.
+  await db.query('UPDATE sign_on_identities SET next_check_at = NULL');
+});
 
 /** Returns the persona, its provider, and functions that sign in there. */
 function useProvider(id: string) {
