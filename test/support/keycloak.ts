@@ -66,7 +66,9 @@ async function install(folder: string): Promise<void> {
   const repository = path.join(folder, 'repository');
   const artifact = `org.keycloak:keycloak-quarkus-dist:${keycloakVersion}:zip`;
   const words = [`${plugin}:unpack`, `-Dartifact=${artifact}`, `-DoutputDirectory=${folder}`];
-  await run('mvn', ['-B', '-q', `-Dmaven.repo.local=${repository}`, ...words], { timeout: limitMs });
+  await run('mvn', ['-B', '-q', '-Dstyle.color=never', `-Dmaven.repo.local=${repository}`, ...words], {
+    timeout: limitMs,
+  });
   const hash = createHash('sha256');
   const parts = ['org/keycloak/keycloak-quarkus-dist', keycloakVersion, `keycloak-quarkus-dist-${keycloakVersion}.zip`];
   await pipeline(createReadStream(path.join(repository, ...parts)), hash);
