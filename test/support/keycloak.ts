@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { promisify } from 'node:util';
+import { promisify, stripVTControlCharacters } from 'node:util';
 import { freePort } from './free-port.ts';
 import { type KeptPackages, keepPackages } from './kept-packages.ts';
 import { eventually, killHard } from './system.ts';
@@ -52,7 +52,7 @@ export async function startKeycloak(): Promise<KeycloakStart> {
   try {
     kept = await keepPackages(['keycloak', sha256], install);
   } catch (error) {
-    const output = String((error as { stdout?: string }).stdout || error);
+    const output = stripVTControlCharacters(String((error as { stdout?: string }).stdout || error));
     const [reason = output] = output.split('\n').filter((line) => line.includes('ERROR'));
     return { kind: 'missing', reason: `Maven cannot get it: ${reason.slice(0, 300)}` };
   }
@@ -66,7 +66,7 @@ async function install(folder: string): Promise<void> {
   const repository = path.join(folder, 'repository');
   const artifact = `org.keycloak:keycloak-quarkus-dist:${keycloakVersion}:zip`;
   const words = [`${plugin}:unpack`, `-Dartifact=${artifact}`, `-DoutputDirectory=${folder}`];
-  await run('mvn', ['-B', '-q', '-Dstyle.color=never', `-Dmaven.repo.local=${repository}`, ...words], {
+  await run('mvn', ['-B', '-q', `-Dmaven.repo.local=${repository}`, ...words], {
     timeout: limitMs,
   });
   const hash = createHash('sha256');
