@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { openLogDestination } from '@runyard/system/log-destination';
+import { useProxy } from '@runyard/system/outgoing/outgoing';
 import { onParentGone, stopsWithParent } from '@runyard/system/parent-input';
 import { trustCaFile } from '@runyard/system/trust-authorities';
 import { answerWatchdog } from '@runyard/system/watchdog';
@@ -45,6 +46,7 @@ if (stopsWithParent()) onParentGone((how) => stop(how === 'asked' ? 'asked by it
 
 try {
   trustCaFile(parsed.settings.RUNYARD_CA_FILE);
+  useProxy(process.env);
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`);
   process.exit(2);

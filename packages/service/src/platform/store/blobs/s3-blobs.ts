@@ -20,6 +20,7 @@ import {
 import { Upload } from '@aws-sdk/lib-storage';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import type { BlobsAddress } from '@runyard/contract/settings/blobs';
+import { agentsOfProxy } from '@runyard/system/outgoing/outgoing';
 import { StoreUnavailable } from '../database/unavailable.ts';
 import {
   type BlobStore,
@@ -158,7 +159,10 @@ function makeClient(silentMs: number): S3Client {
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
     ...(endpoint === undefined ? {} : { region: AWS_REGION ?? AWS_DEFAULT_REGION ?? 'us-east-1' }),
     maxAttempts: attempts,
-    requestHandler: { connectionTimeout: connectMs, requestTimeout: silentMs, throwOnRequestTimeout: true },
+    requestHandler: {
+      ...{ connectionTimeout: connectMs, requestTimeout: silentMs, throwOnRequestTimeout: true },
+      ...agentsOfProxy({ keepAlive: true, maxSockets: 50 }),
+    },
   });
 }
 
