@@ -8,6 +8,8 @@ import { http } from '../node-http.ts';
 import { isSecure, type ProxySettings, readProxySettings } from './proxy-settings.ts';
 
 let settings: ProxySettings | undefined;
+/** Makes the parts of Node direct again that choose the proxy themselves. */
+let undo = (): void => {};
 
 /** Longest time until the proxy has opened a connection. Without it, a proxy that does not answer would hold a request for ever. */
 export const proxyConnectMs = 10_000;
@@ -18,8 +20,10 @@ export const proxyConnectMs = 10_000;
  */
 export function useProxy(env: Readonly<Record<string, string | undefined>>): void {
   settings = readProxySettings(env);
+  undo();
+  undo = () => {};
   // For fetch, and for requests without an agent. It loads undici, so programs without a proxy do not call it.
-  if (settings !== undefined) http.setGlobalProxyFromEnv(settings.forNode);
+  if (settings !== undefined) undo = http.setGlobalProxyFromEnv(settings.forNode);
 }
 
 /** Returns the proxy through which a connection to the URL goes; undefined: the connection is direct. */
