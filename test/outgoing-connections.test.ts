@@ -3,7 +3,7 @@
  * names of the servers are known only to the proxy, and each connection of this process is counted.
  */
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { glob, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -282,9 +282,8 @@ test.each(cases)('$what goes through the proxy', async ({ work, result, asked })
   if (typeof result === 'object' && result !== null) expect(found).toMatchObject(result);
   else expect(found).toBe(result);
   expect(new Set(connections)).toEqual(new Set([`127.0.0.1:${proxy.port}`]));
-  expect(new Set(proxy.requests)).toEqual(
-    new Set([asked.includes(' ') ? asked : `CONNECT ${asked}.company.example:443`]),
-  );
+  const line = asked.includes(' ') ? asked : `CONNECT ${asked}.company.example:443`;
+  await expect.poll(() => new Set(proxy.requests)).toEqual(new Set([line]));
 });
 
 test('a plain request of a sandbox leads to the proxy', async () => {
@@ -337,8 +336,38 @@ test('without the right password, the proxy opens no connection, and no message 
     expect(outcomes).toContain('the proxy of HTTPS_PROXY opened no connection');
     expect(outcomes).toContain('answers 407 for allowed.company.example:443');
     expect(outcomes).not.toContain(wrong);
-    expect(proxy.requests.every((line) => line.startsWith('407 '))).toBe(true);
+    await expect.poll(() => proxy.requests).toContain('407 CONNECT allowed.company.example:443');
+    expect(proxy.requests.filter((line) => !line.startsWith('407 '))).toEqual([]);
   } finally {
     useProxy({ HTTPS_PROXY: proxy.url, HTTP_PROXY: proxy.url });
   }
+});
+
+/** Sources that open connections without the functions of `packages/system/src/outgoing`, and why. */
+const direct: Readonly<Record<string, string>> = {
+  'packages/client/src/send-plain.ts': 'the global agent of Node',
+  'packages/system/src/outgoing/outgoing.ts': 'the functions themselves',
+  'packages/system/src/outgoing/tunnel.ts': 'the functions themselves',
+  'packages/system/src/trust-authorities.ts': 'opens none',
+  'packages/worker/src/relay-thread/remote-cache.ts': 'a Unix socket',
+  'packages/worker/src/sandboxes/docker/probe.ts': 'a Unix socket in a container',
+  'packages/worker/src/sandboxes/engine/engine.ts': 'the Unix socket of the container engine',
+  'packages/worker/src/supervisor-client/adopt.ts': 'a Unix socket',
+};
+const opens =
+  /\bhttps?\.(?:request|get)\(|\(\w+ \? https : http\)|\? https : http\b|\bAgent\(|\bagent: false|\bnew WebSocket\(|\bnet\.(?:connect|createConnection)\(|import \{[^}]*\bconnect\b[^}]*\} from 'node:(?:net|tls)'|from 'node:https'|getBuiltinModule\([^)]*'node:(?:https|net|tls)'/;
+const isTest = /\.test\.ts$|\/generated/;
+
+test('all sources of service, worker and commands that open connections use the functions that know the proxy', async () => {
+  const root = path.resolve(import.meta.dirname, '..');
+  const found: string[] = [];
+  for (const name of ['service', 'worker', 'cli', 'client', 'system', 'contract', 'definitions'])
+    for await (const file of glob(`packages/${name}/src/**/*.ts`, { cwd: root })) {
+      if (isTest.test(file)) continue;
+      const text = await readFile(path.join(root, file), 'utf8');
+      if (!opens.test(text)) continue;
+      const isKnown = /from '@runyard\/system\/outgoing\/(?:outgoing|tunnel)'/.test(text);
+      if (!isKnown || text.includes('agent: false')) found.push(file);
+    }
+  expect(found.sort()).toEqual(Object.keys(direct).sort());
 });

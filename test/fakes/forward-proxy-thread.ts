@@ -5,7 +5,11 @@ import { TLSSocket } from 'node:tls';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ForwardProxyData } from './forward-proxy.ts';
 
-const { authorization, servers, key, cert } = workerData as ForwardProxyData;
+const { authorization, key, cert, ...data } = workerData as ForwardProxyData;
+const servers: Record<string, number> = { ...data.servers };
+parentPort?.on('message', ([authority, port]: [string, number]) => {
+  servers[authority] = port;
+});
 
 /** Records the request and returns the port of its server, or the status of a refusal. */
 function admit(

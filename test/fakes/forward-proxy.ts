@@ -15,6 +15,8 @@ export interface ForwardProxy {
   readonly url: string;
   /** The request lines so far, such as `CONNECT models.company.example:443` and `GET http://models.company.example/`. */
   readonly requests: string[];
+  /** Makes `authority` (`host:port`) lead to a server on loopback. */
+  lead(authority: string, port: number): void;
   /** File with the authority that signs the certificates of all names `*.company.example`. */
   readonly caFile: string;
   close(): Promise<void>;
@@ -23,7 +25,7 @@ export interface ForwardProxy {
 export interface ForwardProxyData {
   /** The value of the header `proxy-authorization`. */
   readonly authorization: string;
-  /** Ports of servers on loopback, by `host:port`. */
+  /** Ports of plain servers on loopback, by `host:port`. */
   readonly servers: Readonly<Record<string, number>>;
   readonly key: string;
   readonly cert: string;
@@ -49,6 +51,7 @@ export async function startForwardProxy(servers: Readonly<Record<string, number>
     port,
     url: `http://clerk:a%20p%40ss@127.0.0.1:${port}`,
     requests,
+    lead: (authority, to) => thread.postMessage([authority, to]),
     caFile,
     close: async () => {
       await thread.terminate();

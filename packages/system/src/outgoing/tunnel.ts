@@ -46,29 +46,29 @@ export class TunnelRefused extends Error {
 /** Opens a tunnel to `authority` (`host:port`) through the proxy. Rejects with `TunnelRefused`, or with an error of the socket. */
 export async function openTunnel(proxy: URL, authority: string, signal: AbortSignal): Promise<Socket> {
   const socket = await connectToProxy(proxy, signal);
-  return await new Promise((resolve, reject) => {
-    const request = http.request({
-      method: 'CONNECT',
-      path: authority,
-      headers: { host: authority, ...proxyAuthorization(proxy) },
-      setHost: false,
-      createConnection: () => socket,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(proxyConnectMs)]),
+  const ending = AbortSignal.any([signal, AbortSignal.timeout(proxyConnectMs)]);
+  const giveUp = (): void => void socket.destroy(new Error('the proxy opens no tunnel'));
+  ending.addEventListener('abort', giveUp, { once: true });
+  try {
+    return await new Promise((resolve, reject) => {
+      const headers = { host: authority, ...proxyAuthorization(proxy) };
+      const options = { method: 'CONNECT', path: authority, headers, setHost: false };
+      const request = http.request({ ...options, createConnection: () => socket });
+      request.once('connect', ({ statusCode = 502 }, _socket, head) => {
+        if (statusCode < 200 || statusCode > 299) return reject(new TunnelRefused(statusCode));
+        if (head.length > 0) socket.unshift(head);
+        resolve(socket);
+      });
+      request.on('error', reject);
+      request.end();
     });
-    request.once('connect', ({ statusCode = 502 }, _socket, head) => {
-      if (statusCode < 200 || statusCode > 299) {
-        socket.destroy();
-        return reject(new TunnelRefused(statusCode));
-      }
-      if (head.length > 0) socket.unshift(head);
-      resolve(socket);
-    });
-    request.on('error', (error) => {
-      socket.destroy();
-      reject(error);
-    });
-    request.end();
-  });
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  } finally {
+    // From now on, the tunnel belongs to the caller.
+    ending.removeEventListener('abort', giveUp);
+  }
 }
 
 /**
