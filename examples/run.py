@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Starts a run, shows its text while it works, answers its questions, and downloads its artifacts. Uses only the standard library.
 
-    RUNYARD_BASE_URL=http://127.0.0.1:8080 RUNYARD_API_KEY=KEY python3 examples/run.py PROMPT_FILE FOLDER
+    RUNYARD_BASE_URL=http://127.0.0.1:4180 RUNYARD_API_KEY=KEY python3 examples/run.py PROMPT_FILE FOLDER
 
 Starts a failed run again, once. Exits with 0 if the run SUCCEEDED. It runs on Python 3.9 and newer.
 """
@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 import uuid
 
-URL = os.environ.get("RUNYARD_BASE_URL", "http://127.0.0.1:8080")
+URL = os.environ.get("RUNYARD_BASE_URL", "http://127.0.0.1:4180")
 KEY = os.environ.get("RUNYARD_API_KEY", "")
 TRIES = 5
 

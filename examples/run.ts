@@ -1,7 +1,7 @@
 /**
  * Starts a run, shows its text while it works, answers its questions, and downloads its artifacts. Needs Node and no packages.
  *
- *     RUNYARD_BASE_URL=http://127.0.0.1:8080 RUNYARD_API_KEY=KEY node examples/run.ts PROMPT_FILE FOLDER
+ *     RUNYARD_BASE_URL=http://127.0.0.1:4180 RUNYARD_API_KEY=KEY node examples/run.ts PROMPT_FILE FOLDER
  *
  * Starts a failed run again, once. Exits with 0 if the run SUCCEEDED. `bin/runyard run` does the same in a terminal. It runs on Node 24 and
  * newer.
@@ -23,7 +23,7 @@ interface Run {
   readonly artifacts?: readonly { readonly data: { readonly artifact_uid?: string; readonly filename?: string } }[];
 }
 
-const { RUNYARD_BASE_URL: url = 'http://127.0.0.1:8080', RUNYARD_API_KEY: key = '' } = process.env;
+const { RUNYARD_BASE_URL: url = 'http://127.0.0.1:4180', RUNYARD_API_KEY: key = '' } = process.env;
 const [promptFile, folder] = process.argv.slice(2);
 if (promptFile === undefined || folder === undefined) {
   console.error('Usage: node examples/run.ts PROMPT_FILE FOLDER');

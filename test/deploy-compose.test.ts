@@ -9,6 +9,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import type { ArtifactResponse } from '@runyard/contract/runs/artifacts';
 import type { RunItem } from '@runyard/contract/runs/runs';
+import { productVersion } from '@runyard/system/product-version';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { archiveOf, imageKinds, imageOf } from '../deploy/images/images.ts';
@@ -163,6 +164,14 @@ describe.skipIf(typeof prepared === 'string')(title, { timeout: limitMs }, () =>
     const done = await eventually('a service that runs again', () => finish(makesFile).catch(() => undefined), 240_000);
     expect(done.state, JSON.stringify(done.status_message)).toBe('SUCCEEDED');
     for (const pid of (await shell(inspected)).trim().split('\n')) expect(before).not.toContain(pid);
+  });
+
+  test('the commands of docs/upgrade.md make a backup, wait for the runs, and start the images', async () => {
+    const block = blockWith('upgrade.md', 'text', 'docker compose').replaceAll('0.2.0', productVersion());
+    await shell(block);
+    expect((await shell('head -c 30 before.backup')).trim()).toContain('{"format":"runyard-export"');
+    const done = await eventually('a service that runs again', () => finish(makesFile).catch(() => undefined), 120_000);
+    expect(done.state, JSON.stringify(done.status_message)).toBe('SUCCEEDED');
   });
 
   test('a service that hangs is started again', async () => {

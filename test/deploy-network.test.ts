@@ -102,9 +102,14 @@ describe.skipIf(!hasTools)(`the network of the chart${skipped}`, () => {
       const monitor = one(values, 'ServiceMonitor', 'ry');
       expect(monitor.metadata.labels).toMatchObject({ release: 'p' });
       expect(monitor.spec?.endpoints).toEqual([{ port: 'metrics', ...token }]);
+      // Prometheus takes the value of this label of the Service as the job, which the alerts name.
+      expect(monitor.spec?.jobLabel).toBe('runyard/job');
       const services = render(values).resources.filter(({ kind }) => kind === 'Service');
       const watched = services.filter(({ metadata }) => selects(monitor.spec?.selector, metadata.labels));
       expect(watched.map(({ metadata }) => metadata.name)).toEqual(['ry']);
+      expect(watched[0]?.metadata.labels).toMatchObject({
+        'runyard/job': values === full ? 'agents' : expect.any(String),
+      });
       expect(watched[0]?.spec?.ports).toContainEqual({ name: 'metrics', port: 9464, targetPort: 'metrics' });
       // The selector of a Service is a map of labels.
       expect(selected(values, { matchLabels: watched[0]?.spec?.selector as Labels })).toEqual(['ry-service']);
@@ -122,7 +127,14 @@ describe.skipIf(!hasTools)(`the network of the chart${skipped}`, () => {
       const { spec } = one(values, 'PodDisruptionBudget', 'ry-service');
       expect(spec?.minAvailable).toBe(minAvailable);
       expect(selected(values, spec?.selector)).toEqual(['ry-service']);
+      const worker = one(values, 'PodDisruptionBudget', 'ry-worker');
+      expect(worker.spec?.maxUnavailable).toBe(1);
+      expect(selected(values, worker.spec?.selector)).toEqual(['ry-worker']);
     }
+    // With a single service, its node could never be drained.
+    const single = { ...least, service: { replicas: 1 } };
+    expect(one(single, 'PodDisruptionBudget', 'ry-service').spec).toMatchObject({ maxUnavailable: 1 });
+    expect(one(single, 'PodDisruptionBudget', 'ry-service').spec?.minAvailable).toBeUndefined();
   });
 });
 

@@ -12,6 +12,7 @@ import {
   hasTools,
   helm,
   least,
+  podTemplateOf,
   type Resource,
   render,
   root,
@@ -28,20 +29,21 @@ describe.skipIf(!hasTools)(`the chart${skipped}`, () => {
 
   test('creates only objects that fit the schemas of Kubernetes', () => {
     const location = `${tools}/schemas/{{ .ResourceKind }}{{ .KindSuffix }}.json`;
-    const words = ['-strict', '-summary', '-skip', 'ServiceMonitor', '-schema-location', location, '-'];
+    const words = ['-strict', '-summary', '-skip', 'ServiceMonitor,PrometheusRule', '-schema-location', location, '-'];
     const input = Object.values(sets)
       .map((values) => render(values).text)
       .join('\n---\n');
     const checked = spawnSync(path.join(tools, 'kubeconform'), words, { input, encoding: 'utf8' });
-    expect(checked.stdout).toContain('Invalid: 0, Errors: 0, Skipped: 1');
+    expect(checked.stdout).toContain('Invalid: 0, Errors: 0, Skipped: 2');
   });
 
   test.each(Object.entries(sets))(
     'with values %s has no pod that runs as root, can write to its root file system, has a token that it does not need, or has no limits',
     (_, values) => {
-      const pods = render(values).resources.flatMap((each) =>
-        each.spec?.template === undefined ? [] : [{ name: each.metadata.name, pod: each.spec.template.spec }],
-      );
+      const pods = render(values).resources.flatMap((each) => {
+        const template = podTemplateOf(each);
+        return template === undefined ? [] : [{ name: each.metadata.name, pod: template.spec }];
+      });
       expect(pods.length).toBeGreaterThan(0);
       for (const { name, pod } of pods) {
         expect(pod.securityContext).toMatchObject({
@@ -61,7 +63,8 @@ describe.skipIf(!hasTools)(`the chart${skipped}`, () => {
           expect(Object.keys(container.resources?.limits ?? {}).sort()).toEqual(['cpu', 'ephemeral-storage', 'memory']);
           const names = (container.env ?? []).map((each) => each.name.replace(/_FILE$/, ''));
           expect(new Set(names).size).toBe(names.length);
-          const unknown = names.filter((each) => each.startsWith('RUNYARD_') && !(each in settingsTable));
+          const isKnown = (name: string) => name in settingsTable || name.replace(/_FILE$/, '') in settingsTable;
+          const unknown = (container.env ?? []).filter(({ name }) => name.startsWith('RUNYARD_') && !isKnown(name));
           expect(unknown).toEqual([]);
           // Secrets are files.
           const secrets = (container.env ?? []).filter((each) => 'secret' in (settingsTable[each.name as never] ?? {}));
@@ -100,6 +103,56 @@ describe.skipIf(!hasTools)(`the chart${skipped}`, () => {
     expect(named(least)).toBeUndefined();
   });
 
+  test('gives services and backups the files of sign-on, of own authorities and of further volumes', () => {
+    for (const name of ['ry-service', 'ry-backup']) {
+      const found = render(full).resources.find(
+        ({ metadata, spec }) =>
+          metadata.name === name && spec !== undefined && podTemplateOf({ kind: '', metadata, spec }),
+      );
+      const pod = found && podTemplateOf(found)?.spec;
+      const [container] = pod?.containers ?? [];
+      const settings = Object.fromEntries((container?.env ?? []).map((each) => [each.name, each.value]));
+      expect(settings).toMatchObject({
+        RUNYARD_OIDC_FILE: '/secrets/sign-on/sign-on.yaml',
+        RUNYARD_CA_FILE: '/ca/ca.pem',
+        RUNYARD_DATABASE_URL_FILE: '/secrets/database/url',
+      });
+      expect('HTTPS_PROXY' in settings).toBe(true);
+      const text = JSON.stringify(pod);
+      expect(text).toContain('{"name":"sign-on","items":[{"key":"oidc.yaml","path":"sign-on/sign-on.yaml"}]}');
+      expect(text).toContain(
+        '{"name":"ca","configMap":{"name":"authorities","items":[{"key":"company.pem","path":"ca.pem"}]}}',
+      );
+      expect(text).toContain('{"mountPath":"/policy","name":"policy","readOnly":true}');
+    }
+  });
+
+  test('leaves users and groups to the cluster where it chooses them, as OpenShift does', () => {
+    const { resources } = render({ ...full, security: { userId: null, groupId: null } });
+    for (const each of resources) {
+      const context = podTemplateOf(each)?.spec.securityContext;
+      if (context === undefined) continue;
+      expect(context).toEqual({
+        runAsNonRoot: true,
+        fsGroupChangePolicy: 'OnRootMismatch',
+        seccompProfile: { type: 'RuntimeDefault' },
+      });
+    }
+  });
+
+  test('has the alerts of deploy/prometheus, for the job that its ServiceMonitor sets', () => {
+    const rules = render(full).resources.find(({ kind }) => kind === 'PrometheusRule');
+    const alerts = parse(
+      readFileSync(path.join(root, 'deploy/prometheus/alerts.yaml'), 'utf8').replaceAll(
+        'job="runyard"',
+        'job="agents"',
+      ),
+    );
+    expect(rules?.spec).toEqual(alerts);
+    expect(JSON.stringify(rules)).toContain('up{job=\\"agents\\"}');
+    expect(JSON.stringify(rules)).toContain('{{ $labels.instance }}');
+  });
+
   test('prints a warning after an installation for each unsafe value', () => {
     const warnings = (values: object) =>
       [...helm('install', values).output.matchAll(/^WARNING: ([\w.]+)/gm)].map(([, name]) => name);
@@ -129,6 +182,7 @@ describe.skipIf(!hasTools)(`the chart${skipped}`, () => {
     ['another backend', { ...least, worker: { env: { RUNYARD_SANDBOX: 'none' } } }, /RUNYARD_SANDBOX/],
     ['a second list of proxies', { ...least, service: { env: { RUNYARD_TRUSTED_PROXIES: '' } } }, /TRUSTED_PROXIES/],
     ['a secret in plain sight', { ...least, service: { env: { RUNYARD_MODEL_KEY: 'k' } } }, /RUNYARD_MODEL_KEY/],
+    ['a backup without a volume', { ...least, backup: { enabled: true } }, /existingClaim/],
     ['no database', { ...least, database: {} }, /database\/existingSecret/],
     ['a worker without limits', { ...least, worker: { resources: null } }, /resources/],
     ['a service without limits', { ...least, service: { resources: { limits: null } } }, /limits/],

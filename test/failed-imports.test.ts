@@ -4,11 +4,7 @@ import { appendFile, cp, readFile, stat, truncate, writeFile } from 'node:fs/pro
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, test } from 'vitest';
-import {
-  lastCommitBeforeBaseline,
-  migrateDatabase,
-  migrationsFolder,
-} from '../packages/service/src/platform/store/migrations/migrate.ts';
+import { migrateDatabase, migrationsFolder } from '../packages/service/src/platform/store/migrations/migrate.ts';
 import { exportDatabase } from '../packages/service/src/platform/store/transfer/export.ts';
 import { sectionBody } from '../packages/service/src/platform/store/transfer/export-format.ts';
 import { importDatabase } from '../packages/service/src/platform/store/transfer/import.ts';
@@ -199,7 +195,7 @@ describe('an import of a file from an older version', () => {
     await writeFile(file(), await withMigrations(() => replaced));
     const target = await place({ migrated: false });
     await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(
-      `The backup is too old for this Runyard: it was made at migration 0038_equal_times. Restore it with the Runyard of commit ${lastCommitBeforeBaseline}, then start this Runyard on the same database.`,
+      `The backup is too old for this Runyard: it was made at migration 0038_equal_times. Restore it with the Runyard of commit 42e71785. Then start the Runyard of commit 42e71785 once on the same database, and then this one.`,
     );
     expect(await target.db.query(`SELECT FROM pg_tables WHERE schemaname = 'public'`)).toEqual([]);
   });

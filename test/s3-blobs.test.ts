@@ -17,6 +17,7 @@ import { openS3Blobs } from '../packages/service/src/platform/store/blobs/s3-blo
 import { StoreUnavailable } from '../packages/service/src/platform/store/database/unavailable.ts';
 import { describeBlobStore } from '../packages/service/test/blob-store.ts';
 import { connectMcp } from '../packages/service/test/mcp.ts';
+import { unfinishedUploads } from '../packages/service/test/s3-uploads.ts';
 import { startTestService, type TestService } from '../packages/service/test/service.ts';
 import { type S3Server, startS3Server } from './support/s3-server.ts';
 import { eventually } from './support/system.ts';
@@ -92,6 +93,22 @@ describe.skipIf(!server)(`a bucket${started.kind === 'missing' ? ` (skipped: ${s
     const range = await blobs.get('k', { start, end });
     expect(range && (await buffer(range.stream)).equals(bytes.subarray(start, end + 1))).toBe(true);
     expect(await blobs.putIfAbsent('k', Readable.from(pieces))).toBe(false);
+  });
+
+  test.each([
+    ['breaks off', 'connection lost', 1e9],
+    ['is too large', undefined, 20 * 1024 * 1024],
+  ])('keeps no part of a large body that %s', async (_what, fault, maxBytes) => {
+    const blobs = openAt('parts/');
+    const body = (async function* () {
+      for (let piece = 0; piece < 24; piece += 1) yield Buffer.alloc(1024 * 1024, piece);
+      throw new Error('connection lost');
+    })();
+    const stored = blobs.put('k', body, { maxBytes });
+    if (fault === undefined) expect(await stored).toEqual({ outcome: 'too_large' });
+    else await expect(stored).rejects.toThrow(fault);
+    expect(await unfinishedUploads(server?.endpoint ?? '', server?.bucket ?? '')).toEqual([]);
+    expect(await blobs.stat('k')).toBeUndefined();
   });
 
   test('lists only blobs below the prefix of the store', async () => {

@@ -3,6 +3,7 @@
  * filters for them, and the commands of an operator, which take their settings from the units.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { blockWith } from './deploy/pages.ts';
 import { type SystemdMachine, startSystemdMachine, systemdProblem } from './support/systemd-machine.ts';
 
 const title = 'on a machine with systemd';
@@ -91,6 +92,25 @@ END
       expect(output).toMatch(/the backup is complete: [\d,]+ rows of \d+ tables/);
       expect(output).toContain('it was cut off');
       expect(code, output).toBe(0);
+    });
+
+    test('the commands of docs/upgrade.md upgrade it while a run is at work, and the run succeeds', () => {
+      const command = `RUNYARD_BASE_URL=http://127.0.0.1:4180 RUNYARD_API_KEY=${key} RUNYARD_DATA_DIR=/root/client /opt/runyard/bin/runyard`;
+      const created = machine.run(
+        `printf '\`\`\`sh\\ntouch /tmp/begun; sleep 25; echo done\\n\`\`\`' | ${command} run --detach --model runbook -`,
+      );
+      const runId = /[0-9a-f-]{36}/.exec(created.output)?.[0];
+      waitFor(`${command} runs | grep ${runId} | grep -q INPROGRESS`);
+      const block = blockWith('upgrade.md', 'text', 'systemctl daemon-reload');
+      // The checkout is that of the test, whose version stays.
+      const commands = block.replace(/^cd \/opt\/runyard && git .*$/m, 'cd /opt/runyard && bin/runyard --version');
+      expect(commands).not.toBe(block);
+      const { output, code } = machine.run(`set -e\nrm -f /etc/systemd/system/runyard-*.service\n${commands}`);
+      expect(code, output).toBe(0);
+      waitFor(`${command} runs | grep ${runId} | grep -q SUCCEEDED`);
+      machine.run(`sed -i 's/^WatchdogSec=.*/WatchdogSec=12/' /etc/systemd/system/runyard-*.service; systemctl daemon-reload
+      systemctl restart runyard-service runyard-worker`);
+      waitFor('/opt/runyard/bin/runyard status | grep -q slots');
     });
 
     test('a user without rights is told to use sudo; own settings and files of other users are not mixed with those of the unit', () => {

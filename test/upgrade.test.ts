@@ -4,18 +4,21 @@
  * the older worker.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, openSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { RunItem } from '@runyard/contract/runs/runs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { serviceNodeFlags } from '../packages/cli/src/supervise/stack.ts';
 import { createEmptyDatabase } from '../packages/service/test/database.ts';
 import { endSandboxes } from '../packages/worker/src/backends/end-sandboxes.ts';
 import { unmountBelow } from '../packages/worker/src/state/disk-image.ts';
 import { compiledCode } from './support/compiled-code.ts';
+import { isLong } from './support/long.ts';
 import { programFile } from './support/programs.ts';
 import { hasEnded } from './support/run-kinds.ts';
 import { eventually, killHard, sandboxProblem } from './support/system.ts';
@@ -36,9 +39,9 @@ const hasHistory = ((): boolean => {
 const problem = sandboxProblem ?? (hasHistory ? null : `the commit ${olderCommit} is not in this clone`);
 
 /** Writes the sources of the older commit into a folder, with the installed packages of this checkout. */
-function checkOut(folder: string): void {
+function checkOut(commit: string, folder: string): void {
   mkdirSync(folder);
-  execFileSync('sh', ['-c', `git archive ${olderCommit} | tar -x -C "$0"`, folder], { cwd: root });
+  execFileSync('sh', ['-c', `git archive ${commit} | tar -x -C "$0"`, folder], { cwd: root });
   for (const from of ['node_modules', ...globSync('packages/*/node_modules', { cwd: root })]) {
     if (!existsSync(path.join(folder, from, '..'))) continue;
     mkdirSync(path.join(folder, from), { recursive: true });
@@ -80,7 +83,7 @@ describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`,
     mkdirSync(dataDir);
     log = openSync(path.join(folder, 'programs.log'), 'a');
     database = await createEmptyDatabase();
-    checkOut(path.join(folder, 'older'));
+    checkOut(olderCommit, path.join(folder, 'older'));
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   });
   afterAll(async () => {
@@ -116,13 +119,17 @@ describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`,
     return child;
   };
   /** Starts a service. Resolves to its port when it is ready. */
-  const startService = async (checkout: string): Promise<{ service: ChildProcess; port: number }> => {
-    const file = path.join(dataDir, 'service.json');
+  const startService = async (
+    checkout: string,
+    more: Record<string, string> = {},
+  ): Promise<{ service: ChildProcess; port: number }> => {
+    const file = path.join(more.RUNYARD_DATA_DIR ?? dataDir, 'service.json');
     await rm(file, { force: true });
     const service = start(checkout, 'service', {
       RUNYARD_PORT: '0',
       RUNYARD_BOOTSTRAP_KEY: key,
       RUNYARD_DATABASE_URL: database.url,
+      ...more,
     });
     const port = await eventually('start of the service', async () => {
       if (service.exitCode !== null) throw new Error(`the service ended:\n${logs().slice(-3000)}`);
@@ -223,5 +230,46 @@ describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`,
       state: 'SUCCEEDED',
       artifacts: [{ data: { filename: 'end.txt' } }],
     });
+  });
+
+  // The commits of the sentence are the upgrade that it promises.
+  test.runIf(isLong)('of a database that is too old works as the error says', { timeout: 600_000 }, async () => {
+    const oldest = 'b9d5a8d5';
+    const sources = path.join(folder, 'oldest');
+    checkOut(oldest, sources);
+    const old = await createEmptyDatabase();
+    onTestFinished(() => old.drop());
+    const db = new pg.Client(old.url);
+    await db.connect();
+    await db.query(
+      'CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())',
+    );
+    const files = path.join(sources, 'packages/service/src/platform/store/migrations');
+    for (const name of readdirSync(files)
+      .filter((each) => each.endsWith('.sql'))
+      .sort()
+      .slice(0, 20)) {
+      const sql = readFileSync(path.join(files, name), 'utf8');
+      await db.query(sql);
+      const checksum = createHash('sha256').update(sql).digest('hex');
+      await db.query('INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)', [
+        Number(name.slice(0, 4)),
+        name.slice(0, -4),
+        checksum,
+      ]);
+    }
+    await db.end();
+    const place = path.join(folder, 'old-data');
+    mkdirSync(place);
+    const env = { RUNYARD_DATA_DIR: place, RUNYARD_DATABASE_URL: old.url };
+    const error = await startService(root, env).catch((reason: Error) => reason.message);
+    expect(error).toMatch(
+      /too old for this Runyard: its last migration is \d{4}_\w+\. Start the Runyard of commit b9d5a8d5 once, then that of commit 42e71785 once on it, then this one/,
+    );
+    for (const checkout of [sources, path.join(folder, 'older'), root]) {
+      const { service, port } = await startService(checkout, env);
+      await eventually('a ready service', async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok);
+      await killHard(service);
+    }
   });
 });

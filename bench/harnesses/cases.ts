@@ -4,8 +4,10 @@
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { formatBytes } from '@runyard/contract/wire/byte-size';
 import { bundleMcpServers } from '../../test/fakes/mcp-servers.ts';
 import { eventually } from '../../test/support/system.ts';
+import { ask, askByRule, askInProject } from './approval-cases.ts';
 import {
   begin,
   beginWith,
@@ -20,7 +22,7 @@ import {
   untilEnded,
   untilSucceeded,
 } from './ground.ts';
-import { permissiveProject, projectInstructions } from './permissive-project.ts';
+import { commitAndPush, pullRequest } from './repository-cases.ts';
 
 export interface Case {
   readonly name: string;
@@ -51,6 +53,19 @@ async function shellTurn(ground: Ground): Promise<string> {
   return `${seconds(from)}, ${memory} MB, exit code ${exit ?? 'not given'}`;
 }
 
+/** A command prints 1.3 MB. Returns how much of it the program passes on, and where the run has it. */
+async function longOutput(ground: Ground): Promise<string> {
+  const id = await begin(ground, [{ shell: 'seq 1 200000' }]);
+  const { artifacts = [] } = await untilSucceeded(ground, id);
+  const [kept] = artifacts.flatMap((each) => (each.artifact_type === 'FILE' ? [each.data.size_bytes ?? 0] : []));
+  if (kept !== undefined) return `${formatBytes(kept)} as an artifact`;
+  const contents = (await stepsOf(ground, id)).flatMap(({ messages }) => messages.flatMap(({ content }) => content));
+  const bytes = contents.map((each) =>
+    each.type === 'action_result' ? Buffer.byteLength(each.output?.text ?? '') : 0,
+  );
+  return Math.max(...bytes) < 1000 ? 'no output' : `${formatBytes(Math.max(...bytes))} in the conversation`;
+}
+
 async function fileWrite(ground: Ground): Promise<string> {
   const id = await begin(ground, [
     { write: '/workspace/a.txt', text: 'one\ntwo\n' },
@@ -62,49 +77,6 @@ async function fileWrite(ground: Ground): Promise<string> {
   if (conversationText.includes('@@ -0,0 +1')) return 'with its diff';
   return conversationText.includes('cat >') ? 'by a command' : 'without a diff';
 }
-
-/**
- * The model writes a file in a cloned repository, commits it and pushes it. The remote repository shows whether this happened. With
- * `isHeld`, an approval rule holds the push until a person approves it.
- */
-async function commitAndPush(ground: Ground, isHeld = false): Promise<string> {
-  const { preset, system, codeHost } = ground;
-  const repository = { owner: 'acme', repo: isHeld ? `${preset.type}-held` : preset.type };
-  await codeHost.commit(repository.owner, repository.repo, { 'README.md': 'one\n' });
-  const config = {
-    name: `repository ${repository.repo}`,
-    github_repos: [repository],
-    working_directory: repository.repo,
-  };
-  const { uid } = await system.call<{ uid: string }>('POST', '/agent/environments', { config }, 201);
-  const id = await begin(
-    ground,
-    [
-      { write: `/workspace/${repository.repo}/b.txt`, text: 'by the model\n' },
-      { shell: 'git add --all && git commit --quiet --message "Add b"' },
-      { shell: 'git push --quiet origin HEAD:refs/heads/of-the-run' },
-    ],
-    { config: { environment_id: uid, ...(isHeld ? heldPushes : {}) }, idleMinutes: isHeld ? 5 : 0 },
-  );
-  if (isHeld) {
-    const { blocked_on: asked } = await until(ground, id, ({ state }) => state === 'BLOCKED');
-    must(asked?.title.includes('of-the-run: new branch') === true, `it asks ${asked?.title}`);
-    must(
-      (await codeHost.branchAt(repository.owner, repository.repo, 'of-the-run')) === '',
-      'it pushed before the answer',
-    );
-    await system.call('POST', `/agent/runs/${id}/followups`, { decision: 'approve', request_id: asked?.request_id });
-  }
-  await untilSucceeded(ground, id);
-  const { name, email, subject } = await codeHost.lastCommit(repository.owner, repository.repo, 'of-the-run');
-  must(subject === 'Add b', `the last commit of the branch is ${subject}`);
-  must(name !== '' && email.includes('@'), `its author is ${name} <${email}>`);
-  const text = await codeHost.read(repository.owner, repository.repo, 'b.txt', 'of-the-run');
-  must(text.trim() === 'by the model', `the file has the content ${text}`);
-  return isHeld ? 'pushed after the approval' : 'pushed';
-}
-
-const heldPushes = { approval_policy: 'ask', approval_rules: [{ push: '*' }] };
 
 /** Does the work of the other cases with the newest flagship model, because a program may treat it differently. */
 async function newestModel(ground: Ground): Promise<string> {
@@ -173,61 +145,6 @@ async function continuation(ground: Ground): Promise<string> {
   return requestTexts.includes('<conversation>') ? 'as text' : 'session/load';
 }
 
-async function askInProject(ground: Ground): Promise<string> {
-  if (typeof ground.preset.approvals.ask === 'string') return 'refused at create';
-  const before = ground.models.requests.length;
-  const result = await ask(ground, { environment_id: await permissiveProject(ground) });
-  const sent = JSON.stringify(ground.models.requests.slice(before).map(({ body }) => body));
-  must(sent.includes(projectInstructions), 'the model does not get the instructions of the project');
-  return result;
-}
-
-async function ask(ground: Ground, config: object = {}): Promise<string> {
-  const { preset } = ground;
-  if (typeof preset.approvals.ask === 'string') {
-    const refused = await begin(ground, [], { config: askConfig(ground) }).catch((error: Error) => error.message);
-    must(refused.includes('400') && refused.includes('cannot be kept'), `a create answered ${refused}`);
-    return 'refused at create';
-  }
-  const id = await begin(ground, [{ shell: 'ls /' }, { write: '/workspace/b.txt', text: 'b\n' }], {
-    config: { approval_policy: 'ask', idle_timeout_minutes: 1, ...config },
-  });
-  const titles: string[] = [];
-  for (const _ of [1, 2]) {
-    const run = await until(
-      ground,
-      id,
-      ({ state }) => state !== 'QUEUED' && state !== 'INPROGRESS' && state !== 'PENDING' && state !== 'CLAIMED',
-    );
-    must(run.state === 'BLOCKED', `it did not ask: ${run.state} ${run.status_message?.message}`);
-    titles.push(run.blocked_on?.title ?? '');
-    const answer = { decision: 'approve', request_id: run.blocked_on?.request_id };
-    await ground.system.call('POST', `/agent/runs/${id}/followups`, answer);
-    await until(ground, id, (each) => each.blocked_on?.request_id !== run.blocked_on?.request_id);
-  }
-  must((await untilEnded(ground, id)).state === 'SUCCEEDED', 'the run failed');
-  must(!(await textOf(ground, id)).includes('ran_without_question'), 'an action ran without a question');
-  return 'asks for each';
-}
-
-/** A rule names the second of two commands, so only this command waits for a person. */
-async function askByRule(ground: Ground): Promise<string> {
-  const config = { approval_policy: 'ask', approval_rules: [{ command: 'touch' }], idle_timeout_minutes: 1 };
-  if (typeof ground.preset.approvals.ask === 'string') {
-    const refused = await begin(ground, [], { config }).catch((error: Error) => error.message);
-    must(refused.includes('400') && refused.includes('cannot be kept'), `a create answered ${refused}`);
-    return 'refused at create';
-  }
-  const id = await begin(ground, [{ shell: 'mkdir /tmp/unasked' }, { shell: 'touch /tmp/unasked/asked' }], { config });
-  const { blocked_on: asked } = await until(ground, id, ({ state }) => state === 'BLOCKED');
-  must(JSON.stringify(asked).includes('touch'), `it asks ${asked?.title}`);
-  must(asked?.rest_of_run === 'commands with the words touch', `it offers ${asked?.rest_of_run}`);
-  const answer = { decision: 'approve', allow_for: 'run', request_id: asked?.request_id };
-  await ground.system.call('POST', `/agent/runs/${id}/followups`, answer);
-  await untilSucceeded(ground, id);
-  return 'asks for the named command only';
-}
-
 /** Starts a plan whose model runs a command that writes a file. */
 async function plan(ground: Ground): Promise<string> {
   const id = await begin(ground, [{ shell: 'echo planned > made' }], { mode: 'plan' });
@@ -241,12 +158,6 @@ async function plan(ground: Ground): Promise<string> {
   must(!text.includes('"state":"completed"'), 'the command ran, and the turn was not stopped');
   return 'refused by the program';
 }
-
-const askConfig = ({ preset }: Ground) => ({
-  approval_policy: 'ask',
-  model_id: 'openai/gpt-5.2',
-  harness: { type: preset.type },
-});
 
 /**
  * Starts the MCP server only after 3 s. A program that does not wait for its MCP servers has sent its first request to the model by then.
@@ -335,9 +246,11 @@ async function refusal(ground: Ground): Promise<string> {
 
 export const cases: readonly Case[] = [
   { name: 'shell turn', test: shellTurn },
+  { name: 'command that prints 1.3 MB', test: longOutput },
   { name: 'file write', test: fileWrite },
   { name: 'newest model', test: newestModel },
   { name: 'commit and push', test: (ground) => commitAndPush(ground) },
+  { name: 'pull request, then a message', test: pullRequest },
   { name: 'a push that needs an approval', test: (ground) => commitAndPush(ground, true) },
   { name: 'follow-up, same sandbox', test: secondTurn },
   { name: 'interrupt', test: interrupt },

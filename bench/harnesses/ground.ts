@@ -5,6 +5,7 @@ import type { Step as ConversationStep } from '@runyard/contract/runs/conversati
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { FakeGitHost } from '../../test/fakes/git-host.ts';
 import type { FakeModels } from '../../test/fakes/models.ts';
+import type { FakePull } from '../../test/fakes/pull-request-api.ts';
 import type { System } from '../../test/support/system.ts';
 import { promptOf, type Step } from './model-script.ts';
 
@@ -13,6 +14,8 @@ export interface Ground {
   readonly system: System;
   readonly models: FakeModels;
   readonly codeHost: FakeGitHost;
+  /** The pull requests at the code host. */
+  readonly pulls: readonly FakePull[];
 }
 
 /**

@@ -6,6 +6,7 @@ import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
 import { presets } from '@runyard/contract/agent/harness-presets/presets';
 import { startFakeGitHost } from '../../test/fakes/git-host.ts';
 import { startFakeModels } from '../../test/fakes/models.ts';
+import { makeFakePullRequestApi } from '../../test/fakes/pull-request-api.ts';
 import { startSystem } from '../../test/support/system.ts';
 import { cases } from './cases.ts';
 import type { Ground } from './ground.ts';
@@ -23,7 +24,8 @@ for (const type of chosen) versions[type] = await install(presets[type], cache);
 const models = await startFakeModels();
 models.script(takeSteps);
 const memory = String(Math.max(...chosen.map((type) => presets[type].leastMemoryMb)));
-const codeHost = await startFakeGitHost();
+const { pulls, api } = makeFakePullRequestApi();
+const codeHost = await startFakeGitHost({ api });
 const env = {
   RUNYARD_CODE_HOST_URL: codeHost.template,
   RUNYARD_DEFAULT_MODEL: 'runbook',
@@ -68,7 +70,7 @@ function keep(type: string, more: Readonly<Record<string, string>>): void {
 
 try {
   for (const type of chosen) {
-    const ground: Ground = { preset: presets[type], system, models, codeHost };
+    const ground: Ground = { preset: presets[type], system, models, codeHost, pulls };
     keep(type, { version: versions[type] ?? '' });
     for (const { name, test } of [...cases, { name: 'recording', test: recordSession }]) {
       if (only !== undefined && !only.includes(name)) continue;

@@ -31,7 +31,7 @@ const shells: Readonly<Record<string, (command: string) => Record<string, unknow
   // Without `yield_time_ms`, Codex waits 10 s for a command and then asks the model again. 30 s is the longest wait that Codex allows.
   exec_command: (cmd) => ({ cmd, yield_time_ms: 30_000 }),
   shell_command: (command) => ({ command }),
-  shell: (command) => ({ command: ['sh', '-c', command] }),
+  shell: (command) => ({ command }),
   bash: (command) => ({ command, description: 'Runs a command' }),
   run_shell_command: (command) => ({ command, description: 'Runs a command', is_background: false }),
 };
@@ -46,7 +46,7 @@ const writers: Readonly<Record<string, (path: string, text: string) => Record<st
 /** Codex offers new models one tool, which runs JavaScript. Its other tools are functions of this JavaScript. */
 const codeTool = 'functions/exec';
 
-const codeOf = (tool: string, input: object): FakeToolCall => ({
+const codeOf = (tool: string, input: object | string): FakeToolCall => ({
   name: codeTool,
   input: {},
   inputText: `const result = await tools.${tool}(${JSON.stringify(input)});\ntext(JSON.stringify(result));`,
@@ -61,6 +61,10 @@ function callOf(step: Step, offered: readonly string[]): FakeToolCall {
     return { name, input: shells[name]?.(step.shell) ?? {} };
   }
   if ('write' in step) {
+    if (runsCode) {
+      const added = step.text.replace(/\n$/, '').replace(/^/gm, '+');
+      return codeOf('apply_patch', `*** Begin Patch\n*** Add File: ${step.write}\n${added}\n*** End Patch`);
+    }
     const name = find(writers);
     if (name === '') {
       const command = `cat > ${step.write} <<'END'\n${step.text}\nEND`;

@@ -58,6 +58,8 @@ export const filesInPart: readonly string[] = [
   // `run-saved-workspace.test.ts` do not contain.
   'test/interactive-runs.test.ts',
   'test/model-runs.test.ts',
+  // `bin/test` upgrades from one older version, `bin/test-long` also from the oldest one.
+  'test/upgrade.test.ts',
   // `bin/test` starts two trees of runs on one slot, `bin/test-long` starts three.
   'test/children.test.ts',
   // `bin/test` tests one of three generated clients, because `published-client-python.test.ts` and `schemathesis.test.ts` test the

@@ -71,6 +71,30 @@ describe.skipIf(noBrowser)(`the dashboard with real runs${noBrowser ? ` (skipped
       expect(browser().complaints).toEqual([]);
     });
 
+    test('a person on a phone approves the push of a run, and nothing else', async () => {
+      const push =
+        'cd app && echo ready > ready.txt && git add . && git commit -qm Ready && git push -q origin HEAD:refs/heads/ready';
+      const runId = await system.createRun(`${block('echo unasked-$((40+2))')}\n${block(push)}`, {
+        title: 'Get ready',
+        config: { environment_id: app, approval_policy: 'ask', approval_rules: [{ push: '*' }] },
+      });
+      await system.until(runId, (run) => run.state === 'BLOCKED');
+      await page.setViewportSize({ width: 390, height: 844 });
+      await openSignedIn('/needs-answer');
+      await page.getByRole('link', { name: 'Get ready' }).first().click();
+      await page.getByRole('heading', { name: 'The agent asks to push' }).waitFor();
+      await page.getByText('ready: new branch').first().waitFor();
+      await browser().picture('real-run-push-on-a-phone');
+      expect(await host?.branchAt('acme', 'app', 'ready')).toBe('');
+      await button(/^Approve(?! for)/).click();
+      await state('SUCCEEDED').waitFor();
+      expect(await host?.lastCommit('acme', 'app', 'ready')).toMatchObject({ subject: 'Ready' });
+      await openAction('echo unasked');
+      await terminal('unasked-42').waitFor();
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
+      expect(browser().complaints).toEqual([]);
+    });
+
     test('a person watches a run at work with its output and its changed files, and cancels it', async () => {
       const command =
         'cd app; echo "line of the agent" >> readme.md; printf "\\033[32mlive\\033[0m-%s\\n" $((40+2)); sleep 600';

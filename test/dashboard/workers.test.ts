@@ -50,6 +50,32 @@ describe.skipIf(noBrowser)(`workers on the dashboard${noBrowser ? ` (skipped: ${
     expect(complaints).toEqual([]);
   });
 
+  test('the page of the installation shows services and workers that are gone to owners, and other people do not see its tab', async () => {
+    const report = { host: 'rack <b>1</b>', version: '0.1.0', problem: 'the bucket does not answer' };
+    await service.deps.db.query(
+      `INSERT INTO service_instances (id, seen_at, report) VALUES ($1, now() - interval '5 minutes', $2)`,
+      [randomUUIDv7(), JSON.stringify(report)],
+    );
+    await service.deps.db.query(`INSERT INTO gone_workers (worker_id, was_draining) VALUES ('runyard-two', false)`);
+    await signIn(page, service);
+    await page.goto(`${service.baseUrl}/settings/members`);
+    await page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name: 'Installation' }).click();
+    const gone = page.getByRole('table', { name: 'Services' }).getByRole('row').filter({ hasText: 'rack <b>1</b>' });
+    await gone.getByText('gone').waitFor();
+    await gone.getByText('the bucket does not answer').waitFor();
+    await page.getByRole('table', { name: 'Workers of the service' }).getByText('runyard-one').waitFor();
+    await page.getByRole('table', { name: 'Workers that are gone' }).getByText('lost').waitFor();
+    await page.getByText('none was made with bin/runyard backup').waitFor();
+    expect(complaints).toEqual([]);
+
+    const admin = await newPerson(service, await teamUidOf(service), 'admin');
+    await signIn(page, service, admin.key);
+    await page.goto(`${service.baseUrl}/settings/members`);
+    const links = page.getByRole('navigation', { name: 'Settings' }).getByRole('link');
+    await links.filter({ hasText: 'Audit log' }).waitFor();
+    expect(await links.filter({ hasText: 'Installation' }).count()).toBe(0);
+  });
+
   test('a member sees the workers of the team, and cannot change the pools of other persons', async () => {
     const member = await newPerson(service, await teamUidOf(service), 'member');
     await signIn(page, service, member.key);

@@ -48,11 +48,21 @@ export interface PodSpec {
   readonly volumes?: readonly Readonly<Record<string, unknown>>[];
 }
 
+interface PodTemplate {
+  readonly metadata?: { readonly labels?: Labels };
+  readonly spec: PodSpec;
+}
+
+/** Returns the template of the pods that a resource makes. */
+export const podTemplateOf = ({ spec }: Resource): PodTemplate | undefined =>
+  spec?.template ?? spec?.jobTemplate?.spec.template;
+
 export interface Resource {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Labels };
   readonly spec?: {
-    readonly template?: { readonly metadata?: { readonly labels?: Labels }; readonly spec: PodSpec };
+    readonly template?: PodTemplate;
+    readonly jobTemplate?: { readonly spec: { readonly template: PodTemplate } };
     readonly podSelector?: Selector;
     readonly selector?: Selector;
     readonly ingress?: readonly Rule[];
@@ -82,7 +92,14 @@ export const full = {
     nodeSelector: { pool: 'services' },
     tolerations: [{ key: 'services', operator: 'Exists' }],
     serviceAccountAnnotations: { 'eks.amazonaws.com/role-arn': 'arn:aws:iam::1:role/runyard' },
+    extraVolumes: [{ name: 'policy', configMap: { name: 'policy' } }],
+    extraVolumeMounts: [{ name: 'policy', mountPath: '/policy', readOnly: true }],
+    extraEnv: [{ name: 'HTTPS_PROXY', valueFrom: { configMapKeyRef: { name: 'proxy', key: 'url' } } }],
+    autoscaling: { enabled: true, maxReplicas: 9 },
   },
+  signOn: { existingSecret: 'sign-on', key: 'oidc.yaml' },
+  ca: { existingConfigMap: 'authorities', key: 'company.pem' },
+  backup: { enabled: true, existingClaim: 'backups' },
   ingress: {
     enabled: true,
     className: 'nginx',
@@ -91,13 +108,24 @@ export const full = {
     annotations: { c: 'd' },
     trustedProxies: ['10.244.0.0/16', 'fd00::/64'],
   },
-  metrics: { enabled: true, existingSecret: 'metrics', serviceMonitor: true, serviceMonitorLabels: { release: 'p' } },
+  metrics: {
+    enabled: true,
+    existingSecret: 'metrics',
+    serviceMonitor: true,
+    serviceMonitorLabels: { release: 'p' },
+    job: 'agents',
+    prometheusRule: true,
+    prometheusRuleLabels: { release: 'p' },
+  },
   worker: {
     replicas: 4,
     existingSecret: 'pool',
     key: 'key',
     name: 'pool-$(POD_NAME)',
     persistence: { storageClass: 'fast' },
+    extraVolumes: [{ name: 'harnesses', persistentVolumeClaim: { claimName: 'harnesses' } }],
+    extraVolumeMounts: [{ name: 'harnesses', mountPath: '/harnesses', readOnly: true }],
+    extraEnv: [{ name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],
   },
   runs: {
     ...least.runs,

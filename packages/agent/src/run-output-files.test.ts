@@ -1,7 +1,7 @@
 /** Tests that the whole output of a command is kept as an artifact, with an agent process. */
 import { readdirSync } from 'node:fs';
-import { expect, test } from 'vitest';
-import { agent, ended, fake, of, sh, start } from '../test/run.ts';
+import { describe, expect, test } from 'vitest';
+import { agent, ended, fake, of, scripted, sh, start } from '../test/run.ts';
 
 const results = () => of('action_result');
 const uploads = () => fake.requests.filter(({ method }) => method === 'PUT');
@@ -63,4 +63,42 @@ test('a command succeeds and a notice gives the reason if its output cannot be k
   expect(notices, JSON.stringify(fake.requests.map(({ path }) => path))).toMatchObject([
     { data: { reason: expect.stringContaining('full') } },
   ]);
+});
+
+describe('an external harness', () => {
+  test('has the whole output of each long command as an artifact, whether it streams the output or sends it at the end', async () => {
+    await start({ ...scripted('long-outputs'), max_output_file_bytes: 64 * 1024 * 1024 });
+    await ended();
+    const [streamed, atEnd, short] = results();
+    expect(streamed).toMatchObject({ state: 'completed', output_bytes: 300_000, output_artifact_uid: 'artifact-1' });
+    expect(atEnd).toMatchObject({ state: 'completed', output_bytes: 200_000, output_artifact_uid: 'artifact-2' });
+    expect(short).not.toHaveProperty('output_artifact_uid');
+    expect(fake.artifacts.map(({ data, bytes }) => [data, bytes?.length])).toEqual([
+      [expect.objectContaining({ title: 'Output of make streamed', output_of_action: streamed?.action_id }), 300_000],
+      [expect.objectContaining({ title: 'Output of make at the end', output_of_action: atEnd?.action_id }), 200_000],
+    ]);
+    // The end of a command comes before the text that follows it.
+    const events = fake.events.map(({ type }) => type);
+    expect(events.indexOf('action_result')).toBeLessThan(events.indexOf('text'));
+  });
+
+  test('loses nothing but the file if an output cannot be kept', async () => {
+    await start(
+      { ...scripted('long-outputs'), max_output_file_bytes: 1_000_000 },
+      {
+        prepare: (service) => {
+          service.fault = ({ method }) =>
+            method === 'PUT' ? { status: 413, body: '{"detail":"no room"}' } : undefined;
+        },
+      },
+    );
+    await ended();
+    expect(results().map(({ state }) => state)).toEqual(['completed', 'completed', 'completed']);
+    expect(
+      of('text')
+        .map(({ text }) => text)
+        .join(''),
+    ).toContain('after the first command');
+    expect(of('notice').filter(({ name }) => name === 'output_not_kept')).toHaveLength(2);
+  });
 });

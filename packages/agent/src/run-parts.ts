@@ -60,10 +60,10 @@ export async function openRunParts(options: RunPartsOptions) {
   const notice = (name: string, data: unknown) =>
     reporter.emit({ type: 'notice', step_id: position.stepId, name, data });
 
-  const reportArtifact = async (request: ArtifactRequest, cwd: string) => {
+  const reportArtifact = async (request: ArtifactRequest, cwd: string, onProgress?: (line: string) => void) => {
     const artifacts = await import('./artifacts/report.ts');
     if (request.type === 'PULL_REQUEST' && request.url !== undefined) pullRequests.markReported(request.url);
-    return artifacts.reportArtifact(request, { client, cwd, workspace, signal: reporting.signal });
+    return artifacts.reportArtifact(request, { client, cwd, workspace, signal: reporting.signal, onProgress });
   };
   const pullRequests = watchPullRequests(async (noticed) => {
     const result = await reportArtifact({ type: 'PULL_REQUEST', ...noticed }, workspace);
@@ -79,7 +79,7 @@ export async function openRunParts(options: RunPartsOptions) {
     return tree;
   };
   const socket = openAgentSocket({
-    artifact: ({ artifact, cwd }) => reportArtifact(artifact, cwd),
+    artifact: ({ artifact, cwd }, onProgress) => reportArtifact(artifact, cwd, onProgress),
     handoff: handoff.add,
     pullRequest: async (request, gone) => {
       const { openPullRequest } = await import('./pull-requests/open.ts');

@@ -8,7 +8,8 @@ import { download } from './download.ts';
 let requests = 0;
 const server = createServer((request, response) => {
   requests += 1;
-  if (request.url === '/redirect') return void response.writeHead(302, { location: '/file' }).end();
+  const [, place] = /^\/redirect\?to=(.*)$/.exec(request.url ?? '') ?? [];
+  if (place !== undefined) return void response.writeHead(302, { location: place }).end();
   response.end('bytes');
 }).listen(0, '127.0.0.1');
 await once(server, 'listening');
@@ -16,7 +17,7 @@ afterAll(() => void server.close());
 const local = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
 test('a service of this machine may name an address of this machine', async () => {
-  expect(await text(await download('http://localhost:1', `${local}/file`))).toBe('bytes');
+  expect(await text((await download('http://localhost:1', `${local}/file`)).bytes)).toBe('bytes');
 });
 
 test.each([
@@ -31,6 +32,8 @@ test.each([
   expect(requests).toBe(before);
 });
 
-test('the download follows no redirect', async () => {
-  await expect(download(local, `${local}/redirect`)).rejects.toThrow('302');
+test('the download follows one redirect to the bucket, and checks its address too', async () => {
+  expect(await text((await download(local, `${local}/redirect?to=/file`)).bytes)).toBe('bytes');
+  await expect(download(local, `${local}/redirect?to=/redirect?to=/file`)).rejects.toThrow('302');
+  await expect(download(local, `${local}/redirect?to=file:///etc/passwd`)).rejects.toThrow('no address of the web');
 });

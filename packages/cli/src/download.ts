@@ -1,7 +1,7 @@
 /** Downloads the bytes at an address that the service names. */
 import type { LookupOptions } from 'node:dns';
 import { lookup } from 'node:dns/promises';
-import { request as requestPlain } from 'node:http';
+import { type IncomingMessage, request as requestPlain } from 'node:http';
 import { request as requestSecure } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
@@ -15,12 +15,32 @@ const isPublic = (address: string): boolean => makeAddressRules([])(address) ===
 /** Longest time in milliseconds without a byte of the answer. */
 const patienceMs = 60_000;
 
+/** The download may succeed if it is tried again. */
+export class BrokenDownload extends Failure {}
+
+interface Download {
+  readonly bytes: Readable;
+  /** Position of the first byte: the one that was asked for, or 0 if the server sends the whole file. */
+  readonly from: number;
+}
+
+/** How a download is sent. `from`: position of the first byte. `mayRedirect`: the service may lead to another address once. */
+interface DownloadOptions {
+  readonly from?: number;
+  readonly mayRedirect?: boolean;
+}
+
 /**
  * Returns the bytes at an address of the service `origin` or of its bucket. A service on the internet could name an address of this
  * machine or of the network around it, so its address for a download must be on the internet too, and must use TLS if the service does.
- * Sends no key and follows no redirect. @throws Failure if the address is refused or answers with another status than 200
+ * Sends no key. Follows one redirect, because the service leads to its bucket. @throws BrokenDownload if the server does not answer or has
+ * a temporary problem, and another Failure if the address is refused or has no such bytes
  */
-export async function download(origin: string, address: string): Promise<Readable> {
+export async function download(
+  origin: string,
+  address: string,
+  { from = 0, mayRedirect = true }: DownloadOptions = {},
+): Promise<Download> {
   const url = URL.parse(address);
   const service = new URL(origin);
   const refused = (why: string) => new Failure(`the service names ${harmlessLine(address)} for the download, ${why}`);
@@ -40,16 +60,22 @@ export async function download(origin: string, address: string): Promise<Readabl
     );
   };
   if (!mayBePrivate && isIP(hostOf(url)) && !isPublic(hostOf(url))) throw refused('an address inside of this network');
-  return await new Promise((answered, failed) => {
+  const headers = from === 0 ? {} : { range: `bytes=${from}-` };
+  const response = await new Promise<IncomingMessage>((answered, failed) => {
     const send = url.protocol === 'https:' ? requestSecure : requestPlain;
-    const request = send(url, { lookup: resolve }, (response) => {
-      if (response.statusCode === 200) return answered(response);
-      response.destroy();
-      failed(new Failure(`the download of ${harmlessLine(url.origin)} was answered with ${response.statusCode}`));
-    });
-    request.setTimeout(patienceMs, () => request.destroy(new Failure(`${url.origin} sends nothing`)));
-    request.on('error', failed).end();
+    const request = send(url, { lookup: resolve, headers }, answered);
+    const name = harmlessLine(url.origin);
+    request.setTimeout(patienceMs, () => request.destroy(new BrokenDownload(`${name} sends nothing`)));
+    request.on('error', (error) => failed(error instanceof Failure ? error : new BrokenDownload(error.message))).end();
   });
+  const { statusCode = 0, headers: answer } = response;
+  if (statusCode === 200) return { bytes: response, from: 0 };
+  if (statusCode === 206 && answer['content-range']?.startsWith(`bytes ${from}-`)) return { bytes: response, from };
+  response.destroy();
+  if ([302, 307].includes(statusCode) && answer.location !== undefined && mayRedirect)
+    return await download(origin, URL.parse(answer.location, url.href)?.href ?? '', { from, mayRedirect: false });
+  const ProblemKind = statusCode >= 500 || statusCode === 429 ? BrokenDownload : Failure;
+  throw new ProblemKind(`the download of ${harmlessLine(url.origin)} was answered with ${statusCode}`);
 }
 
 /** Returns whether the service has an address on the internet. */

@@ -20,7 +20,8 @@ const run = {
 };
 const service = createServer((_, response) => {
   response.setHeader('content-type', 'application/json');
-  response.end(JSON.stringify({ status: 'ready', runs: [run], page_info: { has_next_page: false } }));
+  const lists = { runs: [run], services: [], gone_workers: [] };
+  response.end(JSON.stringify({ status: 'ready', ...lists, page_info: { has_next_page: false } }));
 });
 const folder = mkdtempSync(path.join(tmpdir(), 'runyard-folder-'));
 const env: Record<string, string> = { RUNYARD_API_KEY: 'a-key', RUNYARD_DATA_DIR: folder };

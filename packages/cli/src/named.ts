@@ -95,11 +95,11 @@ export async function allFactories(client: Client, search?: string): Promise<Fac
 }
 
 /** Returns the webhooks of all factories of the team. */
-export async function allWebhooks(client: Client): Promise<(Webhook & { readonly factoryUid: string })[]> {
-  const found: (Webhook & { readonly factoryUid: string })[] = [];
+export async function allWebhooks(client: Client): Promise<(Webhook & { readonly factory_uid: string })[]> {
+  const found: (Webhook & { readonly factory_uid: string })[] = [];
   for (const { uid: factoryUid } of await allFactories(client)) {
     const { webhooks } = await client.listWebhooks({ params: { factoryUid } });
-    found.push(...webhooks.map((webhook) => ({ ...webhook, factoryUid })));
+    found.push(...webhooks.map((webhook) => ({ ...webhook, factory_uid: factoryUid })));
   }
   return found;
 }
@@ -108,15 +108,15 @@ export async function allWebhooks(client: Client): Promise<(Webhook & { readonly
 export async function findWebhook(client: Client, wanted: string): Promise<{ factoryUid: string; webhookUid: string }> {
   const webhooks = (await allWebhooks(client)).map((webhook) => ({ ...webhook, id: webhook.uid }));
   const found = pickNamed(webhooks, wanted, { one: 'webhook', several: 'webhooks', list: 'webhooks list' });
-  return { factoryUid: found.factoryUid, webhookUid: found.uid };
+  return { factoryUid: found.factory_uid, webhookUid: found.uid };
 }
 
 /** Returns the automations of all factories of the team. */
-export async function allAutomations(client: Client): Promise<(Automation & { readonly factoryUid: string })[]> {
-  const found: (Automation & { readonly factoryUid: string })[] = [];
+export async function allAutomations(client: Client): Promise<(Automation & { readonly factory_uid: string })[]> {
+  const found: (Automation & { readonly factory_uid: string })[] = [];
   for (const { uid: factoryUid } of await allFactories(client)) {
     const { automations } = await client.listAutomations({ params: { factoryUid } });
-    found.push(...automations.map((automation) => ({ ...automation, factoryUid })));
+    found.push(...automations.map((automation) => ({ ...automation, factory_uid: factoryUid })));
   }
   return found;
 }
@@ -125,7 +125,7 @@ export async function allAutomations(client: Client): Promise<(Automation & { re
 export async function findAutomation(
   client: Client,
   wanted: string,
-): Promise<Automation & { readonly factoryUid: string }> {
+): Promise<Automation & { readonly factory_uid: string }> {
   const automations = (await allAutomations(client)).map((each) => ({ ...each, id: each.uid }));
   const { id: _, ...found } = pickNamed(automations, wanted, {
     one: 'automation',

@@ -49,6 +49,8 @@ export const maxAwaited = 100;
 /** Maximum number of times that a run resumes one turn after its machine was lost (`on_worker_loss: resume`). */
 export const maxResumesOfTurn = 3;
 
+/** Number of MB of a request body that must arrive in each five minutes, until the body ends. No JSON body is larger. */
+export const leastBodyMb = 64;
 /** Maximum number of artifacts of one run. */
 export const maxArtifactsPerRun = 100;
 /** Maximum number of characters of a locator. The limit applies to the requested text and to its canonical form. */

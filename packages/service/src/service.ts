@@ -14,6 +14,7 @@ import { httpDomain } from './edges/http/domain.ts';
 import { makeMetricsServer } from './edges/http/metrics.ts';
 import { authenticateWorker } from './edges/http/server/authorize.ts';
 import type { ServiceDeps } from './edges/http/server/deps.ts';
+import { installationDomain } from './edges/installation/domain.ts';
 import { liveDomain } from './edges/live/domain.ts';
 import { mcpServerDomain } from './edges/mcp/domain.ts';
 import { retentionDomain } from './edges/retention/domain.ts';
@@ -105,7 +106,13 @@ export function listDomains(deps: ServiceDeps): readonly Edge[] {
     mcpServerDomain(deps),
     httpDomain(deps),
   ];
-  return [...domains, vaultDomain(deps, domains), retentionDomain(deps, domains), searchDomain(deps, domains)];
+  return [
+    ...domains,
+    vaultDomain(deps, domains),
+    retentionDomain(deps, domains),
+    searchDomain(deps, domains),
+    installationDomain(deps, domains),
+  ];
 }
 
 export interface RunningService {

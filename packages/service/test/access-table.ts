@@ -96,6 +96,7 @@ export function accessOf({ allow, params, path }: Route, credential: Credential)
   if (role) {
     if (!isAtLeast(role, allow.user) || (allow.operator && credential !== 'operator')) return 403;
     if (sessionOf[credential] && allow.session === false) return 403;
+    if (allow.operatorTeam && credential.startsWith('otherTeam')) return 403;
     return credential.startsWith('otherTeam') && params && path !== namedByCaller ? 404 : 'yes';
   }
   if (credential === 'agentKey') return allow.agent === true ? 'yes' : 403;
@@ -140,7 +141,8 @@ const cell = (row: AccessRow, credential: Credential): string => {
 /** The columns of the table. Credentials with the same access share a column. */
 const columns: readonly { readonly heading: string; readonly of: readonly [Credential, ...Credential[]] }[] = [
   { heading: 'operator', of: ['operator'] },
-  { heading: 'owner, administrator', of: ['owner', 'administrator'] },
+  { heading: 'owner', of: ['owner'] },
+  { heading: 'administrator', of: ['administrator'] },
   { heading: 'member', of: ['member'] },
   { heading: 'viewer', of: ['viewer'] },
   { heading: 'agent key', of: ['agentKey'] },

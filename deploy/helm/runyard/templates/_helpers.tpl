@@ -22,9 +22,13 @@ app.kubernetes.io/component: {{ .component }}
 
 {{- define "runyard.podSecurity" -}}
 runAsNonRoot: true
-runAsUser: 10001
-runAsGroup: 10001
-fsGroup: 10001
+{{- with .Values.security.userId }}
+runAsUser: {{ . }}
+{{- end }}
+{{- with .Values.security.groupId }}
+runAsGroup: {{ . }}
+fsGroup: {{ . }}
+{{- end }}
 fsGroupChangePolicy: OnRootMismatch
 seccompProfile: {type: RuntimeDefault}
 {{- end -}}
@@ -47,6 +51,133 @@ imagePullSecrets:
 {{- define "runyard.plainEnv" -}}
 {{- range $name, $value := . }}
 - {name: {{ $name }}, value: {{ $value | toString | quote }}}
+{{- end }}
+{{- end -}}
+
+{{- /* Nodes and zones over which pods are spread. */ -}}
+{{- define "runyard.spread" -}}
+{{- $labels := include "runyard.selector" . -}}
+{{- range $key := list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+- maxSkew: 1
+  topologyKey: {{ $key }}
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels: {{- $labels | nindent 6 }}
+{{- end }}
+{{- end -}}
+
+{{- /* Environment, mounts and volumes of the certificates of own authorities. */ -}}
+{{- define "runyard.caEnv" -}}
+{{- if .Values.ca.existingConfigMap }}
+- {name: RUNYARD_CA_FILE, value: /ca/ca.pem}
+{{- end }}
+{{- end -}}
+{{- define "runyard.caMount" -}}
+{{- if .Values.ca.existingConfigMap }}
+- {name: ca, mountPath: /ca, readOnly: true}
+{{- end }}
+{{- end -}}
+{{- define "runyard.caVolume" -}}
+{{- with .Values.ca }}
+{{- if .existingConfigMap }}
+- name: ca
+  configMap:
+    name: {{ .existingConfigMap }}
+    items: [{key: {{ .key }}, path: ca.pem}]
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- /* Settings of the service, which also its backups have. */ -}}
+{{- define "runyard.serviceEnv" -}}
+- {name: RUNYARD_BASE_URL, value: {{ .Values.baseUrl | quote }}}
+- {name: RUNYARD_DATABASE_URL_FILE, value: /secrets/database/url}
+- {name: RUNYARD_BOOTSTRAP_KEY_FILE, value: /secrets/installation/operator-key}
+{{- if and .Values.worker.enabled (not .Values.worker.existingSecret) }}
+- {name: RUNYARD_WORKER_KEY_FILE, value: /secrets/installation/worker-key}
+{{- end }}
+- {name: RUNYARD_SECRETS_KEY_FILE, value: /secrets/installation/secrets-key}
+- {name: RUNYARD_BLOBS, value: {{ .Values.blobs.url | quote }}}
+- {name: RUNYARD_BLOBS_DOWNLOADS, value: {{ .Values.blobs.downloads }}}
+{{- with .Values.ingress.trustedProxies }}
+- {name: RUNYARD_TRUSTED_PROXIES, value: {{ join "," . | quote }}}
+{{- end }}
+- {name: AWS_REGION, value: {{ .Values.blobs.region }}}
+{{- with .Values.blobs.endpoint }}
+- {name: AWS_ENDPOINT_URL_S3, value: {{ . | quote }}}
+{{- end }}
+{{- if .Values.blobs.existingSecret }}
+- {name: AWS_SHARED_CREDENTIALS_FILE, value: /secrets/blobs/credentials}
+{{- end }}
+{{- if .Values.metrics.enabled }}
+- {name: RUNYARD_METRICS_LISTEN, value: '[::]:{{ .Values.metrics.port }}'}
+{{- if .Values.metrics.existingSecret }}
+- {name: RUNYARD_METRICS_TOKEN_FILE, value: /secrets/metrics/token}
+{{- end }}
+{{- end }}
+{{- range $setting, $from := .Values.service.secretEnv }}
+- {name: {{ $setting }}_FILE, value: /secrets/settings/{{ $setting }}}
+{{- end }}
+{{- include "runyard.caEnv" . }}
+{{- if .Values.signOn.existingSecret }}
+- {name: RUNYARD_OIDC_FILE, value: /secrets/sign-on/sign-on.yaml}
+{{- end }}
+{{- include "runyard.plainEnv" .Values.service.env }}
+{{- with .Values.service.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "runyard.serviceMounts" -}}
+- {name: tmp, mountPath: /tmp}
+- {name: secrets, mountPath: /secrets, readOnly: true}
+{{- include "runyard.caMount" . }}
+{{- with .Values.service.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "runyard.serviceVolumes" -}}
+- name: secrets
+  projected:
+    defaultMode: 0440
+    sources:
+      - secret:
+          name: {{ .Values.database.existingSecret }}
+          items: [{key: {{ .Values.database.key }}, path: database/url}]
+      - secret:
+          name: {{ .Values.secrets.existingSecret }}
+          items:
+            - {key: {{ .Values.secrets.operatorKey }}, path: installation/operator-key}
+            {{- if and .Values.worker.enabled (not .Values.worker.existingSecret) }}
+            - {key: {{ .Values.secrets.workerKey }}, path: installation/worker-key}
+            {{- end }}
+            - {key: {{ .Values.secrets.secretsKey }}, path: installation/secrets-key}
+      {{- if .Values.blobs.existingSecret }}
+      - secret:
+          name: {{ .Values.blobs.existingSecret }}
+          items: [{key: {{ .Values.blobs.key }}, path: blobs/credentials}]
+      {{- end }}
+      {{- if and .Values.metrics.enabled .Values.metrics.existingSecret }}
+      - secret:
+          name: {{ .Values.metrics.existingSecret }}
+          items: [{key: {{ .Values.metrics.key }}, path: metrics/token}]
+      {{- end }}
+      {{- range $setting, $from := .Values.service.secretEnv }}
+      - secret:
+          name: {{ $from.secret }}
+          items: [{key: {{ $from.key }}, path: settings/{{ $setting }}}]
+      {{- end }}
+      {{- with .Values.signOn }}
+      {{- if .existingSecret }}
+      - secret:
+          name: {{ .existingSecret }}
+          items: [{key: {{ .key }}, path: sign-on/sign-on.yaml}]
+      {{- end }}
+      {{- end }}
+{{- include "runyard.caVolume" . }}
+{{- with .Values.service.extraVolumes }}
+{{ toYaml . }}
 {{- end }}
 {{- end -}}
 

@@ -7,7 +7,10 @@ import type { HandoffResult } from '../handoff/handoff-files.ts';
 import type { PullRequestAnswer } from '../pull-requests/open.ts';
 import type { TreeAnswer } from '../run-tree/requests.ts';
 
-/** A request of the command `report-artifact`. Requests and answers are one line of JSON each. */
+/**
+ * A request of the command `report-artifact`. Requests and answers are one line of JSON each. Before the answer to this request, there may
+ * be lines `{"progress": text}`.
+ */
 export interface ArtifactSocketRequest {
   artifact: ArtifactRequest;
   /** Folder from which the command was called. */
@@ -16,7 +19,7 @@ export interface ArtifactSocketRequest {
 
 /** A function for each command, which returns the answer. If the function throws an error, the error is the answer to the command. */
 export interface SocketHandlers {
-  artifact: (request: ArtifactSocketRequest) => Promise<ArtifactResult>;
+  artifact: (request: ArtifactSocketRequest, onProgress: (line: string) => void) => Promise<ArtifactResult>;
   /** `report-artifact handoff` */
   handoff: (paths: readonly string[], cwd: string) => Promise<HandoffResult>;
   /** `pull-request`; `gone` aborts when the command has exited. */
@@ -60,19 +63,20 @@ export function openAgentSocket(handlers: SocketHandlers): AgentSocket {
       if (end === -1 || answered || socket.destroyed) return;
       answered = true;
       socket.setTimeout(0);
-      void answer(received.slice(0, end), disconnect.signal).then((result) =>
+      const onProgress = (progress: string) => void socket.write(`${JSON.stringify({ progress })}\n`);
+      void answer(received.slice(0, end), disconnect.signal, onProgress).then((result) =>
         socket.end(`${JSON.stringify(result)}\n`),
       );
     });
   });
 
-  async function answer(line: string, gone: AbortSignal): Promise<Answer> {
+  async function answer(line: string, gone: AbortSignal, onProgress: (line: string) => void): Promise<Answer> {
     const request = parseRequest(line);
     if (request === undefined) return { ok: false, message: 'the request was not understood' };
     try {
       if ('pull_request' in request) return await handlers.pullRequest(request.pull_request, gone);
       if ('handoff' in request) return await handlers.handoff(request.handoff, request.cwd);
-      return 'tree' in request ? await handlers.tree(request.tree, gone) : await handlers.artifact(request);
+      return 'tree' in request ? await handlers.tree(request.tree, gone) : await handlers.artifact(request, onProgress);
     } catch (error) {
       return { ok: false, message: error instanceof Error ? error.message : String(error) };
     }

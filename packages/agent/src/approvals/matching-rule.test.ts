@@ -49,6 +49,8 @@ test.each([
 
 test('a change whose file is unknown counts as a write outside of the folder, and a command does not', () => {
   expect(matches({ write_outside: 'src' }, write({ diff: '…' }))).toBe(true);
+  expect(matches({ write_outside: 'src' }, write({ changes: [{ path: 'src/a' }, { path: 'b' }] }))).toBe(true);
+  expect(matches({ write_outside: 'src' }, write({ changes: [{ path: 'src/a' }, { path: 'src/b' }] }))).toBe(false);
   expect(matches({ write_outside: 'src' }, shell('echo a > b'))).toBe(false);
 });
 

@@ -73,8 +73,10 @@ function writesOutside({ category, input }: Action, folder: string, workspace: s
   );
 }
 
+/** Returns the paths in the arguments of a tool, and those of the list `changes`. */
 function pathsOf(input: unknown): string[] {
   if (typeof input !== 'object' || input === null) return [];
+  if ('changes' in input && Array.isArray(input.changes)) return input.changes.flatMap(pathsOf);
   const named = pathMembers.flatMap((name) => (name in input ? [(input as Record<string, unknown>)[name]] : []));
   return named.filter((path) => typeof path === 'string');
 }

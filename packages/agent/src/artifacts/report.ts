@@ -3,7 +3,7 @@ import { mimeTypeOf } from '@runyard/contract/wire/mime-types';
 import { type OpenFile, openRegularFile } from '../open-regular-file.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { ServiceRefusal, UnreadableBody } from '../service/errors.ts';
-import { openChunks, pathOf } from './upload-file.ts';
+import { openChunks, pathOf, sha256Of, uploadProgress } from './upload-file.ts';
 
 /** An artifact in the form in which a command or the model reports it. */
 export interface ArtifactRequest {
@@ -27,6 +27,8 @@ export interface ArtifactOptions {
   /** The workspace. Paths in reports to the service are relative to this folder. */
   workspace: string;
   signal?: AbortSignal | undefined;
+  /** Gets lines about a long upload. */
+  onProgress?: ((line: string) => void) | undefined;
 }
 
 const maxPlanBytes = 1024 * 1024;
@@ -57,8 +59,8 @@ export async function reportArtifact(request: ArtifactRequest, options: Artifact
         );
     }
   } catch (error) {
-    if (error instanceof BadArtifact || error instanceof ServiceRefusal || error instanceof UnreadableBody)
-      return failure(error.message);
+    if (error instanceof ServiceRefusal) return failure(`the service refused the artifact: ${error.detail}`);
+    if (error instanceof BadArtifact || error instanceof UnreadableBody) return failure(error.message);
     throw error;
   }
 }
@@ -87,8 +89,10 @@ async function reportFile(request: ArtifactRequest, options: ArtifactOptions): P
       { signal: options.signal },
     );
     if (answer.upload_url !== undefined) {
-      await options.client.upload(pathOf(answer.upload_url), () => openChunks(file, size), size, mimeType, {
+      const progress = options.onProgress && uploadProgress(size, options.onProgress);
+      await options.client.upload(pathOf(answer.upload_url), () => openChunks(file, size, progress), size, mimeType, {
         signal: options.signal,
+        sha256: await sha256Of(file, size),
       });
     }
     return { ok: true, artifact_uid: answer.artifact_uid };

@@ -30,7 +30,30 @@ export type RunKept = (options: CommandOptions, command: KeptCommand) => Promise
 
 const mimeType = 'text/plain; charset=utf-8';
 
-export function keptOutputs({ client, maxBytes, onNotKept, signal }: KeptOutputOptions): RunKept {
+/** The output of an action of a program that runs its commands itself. */
+export interface KeptOutput {
+  push(chunk: Buffer): void;
+  /**
+   * Uploads the output and returns the uid of its artifact; undefined if it could not be kept. `wholeBytes`: the size of the whole output.
+   * Then closes the output. Never rejects.
+   */
+  keep(command: KeptCommand, wholeBytes: number): Promise<string | undefined>;
+  /** Removes the output. */
+  close(): void;
+}
+
+export interface KeptOutputs {
+  readonly run: RunKept;
+  /** Returns undefined if too many outputs are open. */
+  open(): KeptOutput | undefined;
+}
+
+/** Maximum number of open outputs of programs that run their commands themselves, because each may fill an eighth of a file system. */
+const maxOpen = 4;
+
+export function keptOutputs({ client, maxBytes, onNotKept, signal }: KeptOutputOptions): KeptOutputs {
+  let opened = 0;
+
   async function upload(file: OutputFile, { actionId, title }: KeptCommand, wholeBytes: number): Promise<string> {
     const { fd, bytes } = file.end();
     const data = {
@@ -48,22 +71,46 @@ export function keptOutputs({ client, maxBytes, onNotKept, signal }: KeptOutputO
     return answer.artifact_uid;
   }
 
-  return async (options, command) => {
-    const folder = tmpdir();
-    const file = outputFile(folder, Math.min(maxBytes, shareOf(folder)));
+  async function keep(file: OutputFile, command: KeptCommand, wholeBytes: number): Promise<string | undefined> {
+    // After a cancel, there is no time for an upload.
+    if (signal.aborted) return undefined;
     try {
-      const result = await runCommand({ ...options, onBytes: file.push });
-      // After a cancel, there is no time for an upload.
-      if (!result.truncated || options.signal?.aborted || signal.aborted) return result;
-      try {
-        return { ...result, outputArtifact: await upload(file, command, result.outputBytes) };
-      } catch (error) {
-        onNotKept(error instanceof Error ? error.message : String(error));
-        return result;
-      }
-    } finally {
-      file.close();
+      return await upload(file, command, wholeBytes);
+    } catch (error) {
+      onNotKept(error instanceof Error ? error.message : String(error));
+      return undefined;
     }
+  }
+
+  function openFile(): OutputFile {
+    const folder = tmpdir();
+    return outputFile(folder, Math.min(maxBytes, shareOf(folder)));
+  }
+
+  return {
+    async run(options, command) {
+      const file = openFile();
+      try {
+        const result = await runCommand({ ...options, onBytes: file.push });
+        if (!result.truncated || options.signal?.aborted) return result;
+        const outputArtifact = await keep(file, command, result.outputBytes);
+        return outputArtifact === undefined ? result : { ...result, outputArtifact };
+      } finally {
+        file.close();
+      }
+    },
+    open() {
+      if (opened >= maxOpen) return undefined;
+      opened += 1;
+      const file = openFile();
+      let isOpen = true;
+      function close(): void {
+        if (isOpen) opened -= 1;
+        isOpen = false;
+        file.close();
+      }
+      return { push: file.push, keep: (...args) => keep(file, ...args).finally(close), close };
+    },
   };
 }
 

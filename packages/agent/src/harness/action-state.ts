@@ -1,6 +1,7 @@
 /** The state of a tool call of a harness, merged from all messages about the call so far. */
 import { firstPart } from '@runyard/contract/wire/shorten';
 import { asObject, asString, boundedData, type JsonObject } from '../acp/tool-output.ts';
+import type { KeptOutput } from '../commands/kept-output.ts';
 import { liveOutput } from '../commands/live-output.ts';
 import { type OutputWindow, outputWindow } from '../commands/output-window.ts';
 import { identifyTool, type ToolIdentity } from './categories.ts';
@@ -13,6 +14,8 @@ export interface ActionState {
   input: unknown;
   /** The arguments as the harness sent them. A request to a person shows these whole arguments. */
   wholeInput: unknown;
+  /** True: the harness has sent the arguments of the call. */
+  hasInput: boolean;
   announced: boolean;
   /** True: the harness has asked the agent for permission to run the action. */
   asked: boolean;
@@ -35,6 +38,8 @@ export interface ActionState {
   content: string | undefined;
   /** True: the output came in `_meta` as terminal output, so `content` is not the output. */
   streamed: boolean;
+  /** The whole streamed output of a command; undefined: it is not kept. */
+  kept: KeptOutput | undefined;
 }
 
 export function newAction(id: string, now: number, append: (action: ActionState, text: string) => void): ActionState {
@@ -42,11 +47,16 @@ export function newAction(id: string, now: number, append: (action: ActionState,
   const action: ActionState = {
     id,
     window,
-    live: liveOutput(window, (text) => append(action, text)),
+    live: liveOutput(
+      window,
+      (text) => append(action, text),
+      (bytes) => action.kept?.push(bytes),
+    ),
     identity: { name: 'tool', category: 'integration' },
     call: {},
     input: {},
     wholeInput: {},
+    hasInput: false,
     announced: false,
     asked: false,
     announcedInput: undefined,
@@ -57,6 +67,7 @@ export function newAction(id: string, now: number, append: (action: ActionState,
     appended: '',
     content: undefined,
     streamed: false,
+    kept: undefined,
   };
   return action;
 }
@@ -76,6 +87,14 @@ export function describeAction(action: ActionState, update: JsonObject, mcpServe
   if (raw !== undefined && raw !== null && JSON.stringify(raw) !== '{}') {
     action.input = boundedData(raw);
     action.wholeInput = raw;
+    action.hasInput = true;
+  } else if (!action.hasInput && Array.isArray(update.changes)) {
+    // Codex and Gemini CLI send no arguments for a change of files, only its diffs. The conversation shows them as the output.
+    const input = (changes: unknown[]) => (changes.length === 1 ? changes[0] : { changes });
+    const paths = update.changes.map((change) => ({ path: asObject(change)?.path }));
+    // An announced action keeps its input, so that the logs show it once.
+    if (!action.announced) action.input = boundedData(input(paths));
+    action.wholeInput = input(update.changes);
   } else if (!action.announced && action.call.title !== undefined && JSON.stringify(action.input) === '{}') {
     action.input = { title: firstPart(action.call.title, maxTitleLength) };
     action.wholeInput = { title: action.call.title };

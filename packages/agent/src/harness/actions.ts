@@ -12,6 +12,7 @@ import {
   terminalOutput,
 } from '../acp/tool-output.ts';
 import { monotonicMs } from '../builtin-modules.ts';
+import type { KeptOutput } from '../commands/kept-output.ts';
 import { type OutputWindow, outputWindow } from '../commands/output-window.ts';
 import {
   type ActionState,
@@ -37,6 +38,8 @@ export interface ActionsOptions {
   stepId: () => string;
   mcpServers: readonly string[];
   now?: () => number;
+  /** Opens the whole output of a command; absent: whole outputs are not kept, or the harness keeps them itself. */
+  openOutput?: (() => KeptOutput | undefined) | undefined;
   /** Called when a command or a file change has ended, if the harness had not asked for permission for it. */
   onUnasked?: (action: { readonly action_id: string; readonly name: string }) => void;
 }
@@ -51,6 +54,8 @@ export function trackActions(options: ActionsOptions) {
   const open = new Map<string, ActionState>();
   const settled = new Set<string>();
   const denied = new Set<string>();
+  /** Resolves when the ends of actions whose outputs are being uploaded were emitted. */
+  let keeping: Promise<void> = Promise.resolve();
 
   function announce(action: ActionState): void {
     const input = JSON.stringify(action.input);
@@ -90,7 +95,7 @@ export function trackActions(options: ActionsOptions) {
       ? (raw?.output_bytes as number)
       : (finalWindow ?? action.window).totalBytes;
     const artifact = asString(raw?.output_artifact_uid)?.slice(0, 100);
-    emit({
+    const result: AgentEventBody = {
       type: 'action_result',
       action_id: action.id,
       state: wasDenied ? 'denied' : state,
@@ -99,12 +104,32 @@ export function trackActions(options: ActionsOptions) {
       ...(duration === undefined ? {} : { duration_ms: duration }),
       ...(bytes > maxOutputBytes ? { output_bytes: bytes } : {}),
       ...(artifact === undefined ? {} : { output_artifact_uid: artifact }),
-    });
+    };
+    const whole =
+      bytes > maxOutputBytes && artifact === undefined && note === '' ? wholeOutputOf(action, final) : undefined;
+    if (whole === undefined) {
+      action.kept?.close();
+      emit(result);
+    } else {
+      const kept = whole.keep({ actionId: action.id, title: actionTitle(action) }, bytes);
+      keeping = Promise.all([kept, keeping]).then(([uid]) =>
+        emit(uid === undefined ? result : { ...result, output_artifact_uid: uid }),
+      );
+    }
     if (!action.asked && changesThings(action)) {
       options.onUnasked?.({ action_id: action.id, name: action.identity.name });
     }
     open.delete(action.id);
     settled.add(action.id);
+  }
+
+  /** Returns the whole output of a command, if it is kept. `final`: the whole output, if the harness sends it with the end of the command. */
+  function wholeOutputOf(action: ActionState, final: string | undefined): KeptOutput | undefined {
+    if (action.identity.category !== 'command' || final === undefined) return action.kept;
+    action.kept?.close();
+    const kept = options.openOutput?.();
+    kept?.push(Buffer.from(final));
+    return kept;
   }
 
   /** Applies a `tool_call`, a `tool_call_update`, or the `toolCall` of a permission request. */
@@ -131,6 +156,7 @@ export function trackActions(options: ActionsOptions) {
     if (status === 'in_progress' || output !== undefined) action.startedAt ??= now();
     if (output !== undefined) {
       action.streamed = true;
+      if (action.identity.category === 'command') action.kept ??= options.openOutput?.();
       action.live.push(output);
     }
     const content = describesCommand(update) ? undefined : contentText(update.content);
@@ -165,6 +191,10 @@ export function trackActions(options: ActionsOptions) {
   return {
     upsert,
     settle,
+    /** Resolves when the ends of all ended actions were emitted. */
+    get keeping() {
+      return keeping;
+    },
     /** Returns the part of an open action that a request to a person shows. */
     inQuestion(toolCallId: string | undefined): ActionInQuestion | undefined {
       const action = toolCallId === undefined ? undefined : open.get(actionId(toolCallId));

@@ -51,6 +51,26 @@ describe('the driver', () => {
       expect(of('follow_up_taken')).toHaveLength(2);
     });
 
+    test('continues a turn that the harness ended after a denial, with a text about the denial', async () => {
+      const { run, approvals, of, text, until } = drive('denial-ends-turn', ask);
+      const running = run();
+      await until(() => of('blocked').length === 1);
+      approvals.answer(answer(of('blocked')[0]?.request.request_id ?? '', 'deny'));
+      await until(() => of('blocked').length === 2);
+      expect(text()).toMatch(/permission: rm -rf build\nThe user denied it\. Do not do it: find another way/);
+      approvals.answer(answer(of('blocked')[1]?.request.request_id ?? '', 'approve'));
+      expect((await running).kind).toBe('succeeded');
+    });
+
+    test('lets the turn end after a denial whose message becomes the next turn', async () => {
+      const { run, approvals, of, until } = drive('denial-ends-turn', ask);
+      const running = run();
+      await until(() => of('blocked').length === 1);
+      approvals.answer(answer(of('blocked')[0]?.request.request_id ?? '', 'deny', 'Keep the build.'));
+      expect((await running).kind).toBe('succeeded');
+      expect(of('blocked')).toHaveLength(1);
+    });
+
     test('does not count the wait for the answer of a person in the duration of the call', async () => {
       const { run, approvals, of, until } = drive('permission-first', ask);
       const began = performance.now();

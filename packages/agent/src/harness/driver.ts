@@ -9,15 +9,16 @@ import type { RunMcp } from '../mcp/servers.ts';
 import type { PlanGuard } from '../workspace/plan-guard.ts';
 import { errorText } from './error-text.ts';
 import { harnessAnswers } from './harness-answers.ts';
+import { interruptDeadline } from './interrupt-deadline.ts';
 import { answerPermission } from './permissions.ts';
 import type { HarnessProfile } from './profile.ts';
 import { replayFilter } from './replay-filter.ts';
 import { startSession } from './session.ts';
-import { sessionUpdates } from './session-updates.ts';
+import { type NormaliserOptions, sessionUpdates } from './session-updates.ts';
 import type { TurnCheck } from './turn-check.ts';
 import { outcomeOf } from './turn-outcome.ts';
 
-export interface DriverOptions {
+export interface DriverOptions extends Pick<NormaliserOptions, 'openOutput'> {
   profile: HarnessProfile;
   /** Starts the harness and connects to it. */
   start: (events: LinkEvents) => AgentLink;
@@ -89,6 +90,8 @@ export function driveHarness(options: DriverOptions): Driver {
   let interrupted = false;
   let isRunning = false;
   let isPlanning = false;
+  /** The last denial in this turn. Without a text, the message about the denial becomes the next turn. */
+  let denied: { readonly text: string | undefined } | undefined;
   /** Path of the first change in a turn with the mode `plan`. */
   let changed: string | undefined;
   let checking: Promise<void> | undefined;
@@ -124,6 +127,7 @@ export function driveHarness(options: DriverOptions): Driver {
     emit,
     stepId: () => stepId,
     mcpServers: options.mcpServers,
+    openOutput: options.openOutput,
     mustAsk: () => capabilities.ownProcess && approvals.policy !== 'auto-approve',
   });
   const check = capabilities.ownProcess ? options.turnCheck : undefined;
@@ -132,15 +136,23 @@ export function driveHarness(options: DriverOptions): Driver {
     line: (line) => {
       if (!replay.hidesLine(line)) emit({ type: 'transcript', line });
     },
-    ready: options.ready,
+    // The end of a command, with its whole output, comes before everything that the harness says after it.
+    ready: () => updates.keeping.then(options.ready),
     update: (update, sessionId) => {
       if (!replay.hidesUpdate(sessionId)) updates.update(update);
     },
     // If `answerPermission` rejects, the turn has ended, and the harness gets the answer "cancelled".
     permission: (params) =>
-      answerPermission(params, { harness, approvals, updates, isPlanning, signal: turnEnded.signal }).catch(
-        () => undefined,
-      ),
+      answerPermission(params, {
+        harness,
+        approvals,
+        updates,
+        isPlanning,
+        signal: turnEnded.signal,
+        onDenied: (text) => {
+          denied = { text };
+        },
+      }).catch(() => undefined),
   });
   const answers = harnessAnswers(harness, link);
   const session = startSession({ profile, link, answers, replay, mcp: options.mcp, startTimeoutMs });
@@ -168,7 +180,16 @@ export function driveHarness(options: DriverOptions): Driver {
     if (cancelled) return { kind: 'cancelled' };
     if (interrupted) return { kind: 'interrupted', summary: '' };
     link.beginTurn?.();
-    const response = await answers('session/prompt', link.prompt({ sessionId, prompt: blocks }));
+    const send = (prompt: ContentBlock[]) => answers('session/prompt', link.prompt({ sessionId, prompt }));
+    let response = await send(blocks);
+    // Codex ends its turn after a denial.
+    for (let count = 0; response.stopReason === 'cancelled' && denied !== undefined && count < maxDenials; count += 1) {
+      if (cancelled || interrupted || changed !== undefined) break;
+      const { text } = denied;
+      denied = undefined;
+      if (text === undefined) return { kind: 'succeeded', summary: updates.lastText.trim() };
+      response = await send([{ type: 'text', text }]);
+    }
     if (interrupted) return { kind: 'interrupted', summary: updates.lastText.trim() };
     return outcomeOf(response, profile, updates.lastText);
   }
@@ -203,6 +224,7 @@ export function driveHarness(options: DriverOptions): Driver {
       stepId = '';
       updates.startTurn();
       changed = undefined;
+      denied = undefined;
       nextCheckMs = 0;
       const promptOutcome = await prompt(turn).catch(outcomeOfError);
       const ended = (await check?.explain(promptOutcome)) ?? promptOutcome;
@@ -223,6 +245,7 @@ export function driveHarness(options: DriverOptions): Driver {
       isPlanning = false;
       const outcome: HarnessOutcome = cancelled ? { kind: 'cancelled' } : planned;
       turnEnded.abort(new Error('the turn is over'));
+      await updates.keeping;
       updates.endTurn(
         outcome.kind === 'succeeded' ? 'the harness ended its turn without telling the result' : 'interrupted',
       );
@@ -244,6 +267,9 @@ export function driveHarness(options: DriverOptions): Driver {
   };
 }
 
+/** Maximum number of times that a turn goes on after a denial that has ended it. */
+const maxDenials = 20;
+
 /** Time in which a harness must end a turn that changed something in the mode `plan`. */
 const planGraceMs = 2_000;
 
@@ -262,41 +288,4 @@ export function plainPrompt(blocks: readonly ContentBlock[]): ContentBlock[] {
       ? { ...block, text: `The user says:\n\n${block.text}` }
       : block,
   );
-}
-
-interface InterruptDeadline {
-  /** The reason why the harness was killed in this turn; undefined if it was not killed. */
-  readonly exceeded: string | undefined;
-  beginTurn(): void;
-  /** Starts the deadline. If a deadline is already running, keeps the deadline that ends first. */
-  start(graceMs: number): void;
-  endTurn(): void;
-}
-
-/** Kills a harness that does not end its turn in time after an interrupt. */
-function interruptDeadline(harness: string, kill: () => void): InterruptDeadline {
-  let timer: NodeJS.Timeout | undefined;
-  let deadlineAt = Number.POSITIVE_INFINITY;
-  let exceeded: string | undefined;
-  return {
-    get exceeded() {
-      return exceeded;
-    },
-    beginTurn() {
-      exceeded = undefined;
-    },
-    start(graceMs) {
-      if (monotonicMs() + graceMs >= deadlineAt) return;
-      deadlineAt = monotonicMs() + graceMs;
-      clearTimeout(timer);
-      timer = setTimeout(() => {
-        exceeded = `The harness ${harness} did not end its turn within ${graceMs / 1000} s of the interrupt and was killed.`;
-        kill();
-      }, graceMs);
-    },
-    endTurn() {
-      clearTimeout(timer);
-      deadlineAt = Number.POSITIVE_INFINITY;
-    },
-  };
 }

@@ -27,7 +27,7 @@ export interface ExecutionHarnessOptions
     | 'reportArtifact'
     | 'handoff'
     | 'redact'
-    | 'runKept'
+    | 'kept'
     | 'forwarder'
     | 'turnCheck'
   > {
@@ -139,7 +139,7 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
   }
 
   /** The module is loaded only if the team keeps outputs. */
-  async function keptOutputsOf({ max_output_file_bytes: maxBytes = 0 }: AgentTask): Promise<HarnessOptions['runKept']> {
+  async function keptOutputsOf({ max_output_file_bytes: maxBytes = 0 }: AgentTask): Promise<HarnessOptions['kept']> {
     if (maxBytes === 0) return undefined;
     const { keptOutputs } = await import('../commands/kept-output.ts');
     const onNotKept = (reason: string) => options.notice('output_not_kept', { reason });
@@ -156,7 +156,7 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
       redact: options.secrets.redact,
       task,
       folder,
-      runKept: await keptOutputsOf(task),
+      kept: await keptOutputsOf(task),
       reportArtifact: (request) => options.reportArtifact(request, folder),
       handoff: (paths) => options.handoff(paths, folder),
       connection: client.connection,

@@ -1,3 +1,6 @@
+import { mkdtempSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
 import { expect, test } from 'vitest';
 import { prepareProgram } from './external.ts';
@@ -15,6 +18,26 @@ function variablesFor(
   const task = { harness, agent_config: {} } as never;
   return prepareProgram({ task, folder: '/work', env: own.env ?? {}, forwarder, hasNoNetwork: false }).env;
 }
+
+test('a program finds the stand-ins of its preset before other programs', () => {
+  const model = {
+    id: 'openai/m',
+    protocol: 'openai-responses',
+    provider_model: 'm',
+    gateway_path: '/',
+    vision_supported: false,
+  };
+  const home = mkdtempSync(path.join(tmpdir(), 'runyard-home-'));
+  const pathFor = (policy: string) => {
+    const task = { harness: { type: 'codex', model }, agent_config: { approval_policy: policy } } as never;
+    const env = { HOME: home, PATH: '/usr/bin' };
+    return prepareProgram({ task, folder: '/work', env, forwarder, hasNoNetwork: false }).env.PATH;
+  };
+  expect(pathFor('auto-approve')).toBe('/usr/bin');
+  expect(pathFor('ask')).toBe(`${home}/.codex/asks:/usr/bin`);
+  expect(statSync(path.join(home, '.codex/asks/bwrap')).mode & 0o777).toBe(0o700);
+  expect(statSync(path.join(home, '.codex/config.toml')).mode & 0o777).toBe(0o600);
+});
 
 test.each([
   [

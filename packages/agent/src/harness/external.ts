@@ -50,12 +50,16 @@ export function prepareProgram({ task, folder, env, forwarder, hasNoNetwork }: P
       `The harness ${type} cannot be started: the run has no language model. Create a run with config.model_id.`,
     );
   }
-  const values = { forwarder: forwarder.url, key: forwarder.key, model: model.provider_model, folder };
+  const home = env.HOME ?? '';
+  const values = { forwarder: forwarder.url, key: forwarder.key, model: model.provider_model, folder, home };
   const policy = policyOfHarness(task.agent_config);
-  const { command, variables, files, keeping } = configureProgram(preset, model.protocol, policy, values);
+  const { command, variables, files, keeping, programs } = configureProgram(preset, model.protocol, policy, values);
   const [program = command[0], ...args] = given.length > 0 ? given : command;
-  for (const [name, text] of Object.entries(files)) writeHomeFile(env.HOME ?? '', name, text, keeping.has(name));
-  return { command: [program, ...args], env: { ...base, ...variables, ...task.harness.env } };
+  for (const [name, text] of Object.entries(files)) writeHomeFile(home, name, text, keeping.has(name));
+  const programEnv = { ...base, ...variables, ...task.harness.env };
+  const folders = programs.map((name) => path.join(home, name));
+  const search = [...folders, ...(programEnv.PATH ? [programEnv.PATH] : [])].join(path.delimiter);
+  return { command: [program, ...args], env: { ...programEnv, ...(folders.length > 0 ? { PATH: search } : {}) } };
 }
 
 /** Environment variables that the public client libraries of a model protocol read. */
@@ -135,7 +139,7 @@ function proxyVariables({ url }: Forwarder): Record<string, string> {
 /**
  * Writes a file below the home of the run. Removes a symbolic link in place of the file or of a folder above the file. An earlier
  * command may have made such a link to let the agent write outside of the home. `keepsMembers`: if both texts are JSON, other members of
- * the earlier file stay.
+ * the earlier file stay. A script is executable.
  */
 export function writeHomeFile(home: string, name: string, text: string, keepsMembers = false): void {
   const parts = name.split('/');
@@ -151,7 +155,7 @@ export function writeHomeFile(home: string, name: string, text: string, keepsMem
   const written = keepsMembers ? withEarlierMembers(target, text) : text;
   rmSync(target, { force: true, recursive: true });
   const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
-  const descriptor = openSync(target, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600);
+  const descriptor = openSync(target, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, text.startsWith('#!') ? 0o700 : 0o600);
   try {
     writeSync(descriptor, written);
   } finally {

@@ -1,5 +1,6 @@
 import { asObject, asString } from '../acp/tool-output.ts';
 import type { Approvals } from '../approvals/approvals.ts';
+import { decisionText } from '../approvals/decision-text.ts';
 import { newId } from '../new-id.ts';
 import type { SessionUpdates } from './session-updates.ts';
 
@@ -11,6 +12,8 @@ export interface PermissionOptions {
   readonly signal: AbortSignal;
   /** True: the turn has the mode `plan`, so no tool may change files or end the harness' own mode for plans. */
   readonly isPlanning: boolean;
+  /** Called about each denial with a text for the harness; undefined: the person's message about the denial becomes the next turn. */
+  readonly onDenied: (text: string | undefined) => void;
 }
 
 /** Kinds of tool calls that a turn with the mode `plan` denies. */
@@ -22,7 +25,7 @@ const changing: ReadonlySet<string> = new Set(['edit', 'delete', 'move', 'switch
  */
 export async function answerPermission(
   params: Readonly<Record<string, unknown>>,
-  { harness, approvals, updates, signal, isPlanning }: PermissionOptions,
+  { harness, approvals, updates, signal, isPlanning, onDenied }: PermissionOptions,
 ): Promise<string | undefined> {
   const asked = updates.permission(params.toolCall);
   const title = asked?.title ?? `something that ${harness} does not name`;
@@ -30,11 +33,19 @@ export async function answerPermission(
   updates.hold(action.id);
   if (isPlanning && changing.has(asString(asObject(params.toolCall)?.kind) ?? '')) {
     updates.release(action.id, 'deny');
+    onDenied(
+      decisionText({ kind: 'permission', title }, { decision: 'deny', message: 'This turn only makes a plan.' }),
+    );
     return optionFor('deny', params.options);
   }
   const verdict = await approvals.ask({ kind: 'permission', title, action, messageIsTurn: true }, signal);
   const decision = verdict.decision === 'approve' ? 'approve' : 'deny';
   updates.release(action.id, decision);
+  if (decision === 'deny') {
+    const isTurn = verdict.by === 'person' && verdict.message !== undefined;
+    const text = decisionText({ kind: 'permission', title }, { decision, message: verdict.message });
+    onDenied(isTurn ? undefined : text);
+  }
   return optionFor(decision, params.options);
 }
 

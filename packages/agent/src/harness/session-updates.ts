@@ -3,9 +3,9 @@ import { joinHalves, lastPart, partsOf } from '@runyard/contract/wire/shorten';
 import { maxTextChunk } from '../acp/limits.ts';
 import { asObject, asString, blockText, boundedData, type JsonObject } from '../acp/tool-output.ts';
 import { newId } from '../new-id.ts';
-import { type ActionInQuestion, trackActions } from './actions.ts';
+import { type ActionInQuestion, type ActionsOptions, trackActions } from './actions.ts';
 
-export interface NormaliserOptions {
+export interface NormaliserOptions extends Pick<ActionsOptions, 'openOutput'> {
   emit: (event: AgentEventBody) => void;
   stepId: () => string;
   mcpServers: readonly string[];
@@ -122,6 +122,10 @@ export function sessionUpdates(options: NormaliserOptions) {
       const call = asObject(toolCall) ?? {};
       actions.upsert(call, true);
       return actions.inQuestion(asString(call.toolCallId));
+    },
+    /** Resolves when the ends of all ended actions were emitted: a whole output is uploaded first. */
+    get keeping(): Promise<void> {
+      return actions.keeping;
     },
     hold: actions.hold,
     release: actions.release,

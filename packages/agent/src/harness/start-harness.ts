@@ -3,7 +3,7 @@ import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import type { AgentLink, LinkEvents } from '../acp/agent-link.ts';
 import type { Approvals } from '../approvals/approvals.ts';
 import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
-import type { RunKept } from '../commands/kept-output.ts';
+import type { KeptOutputs } from '../commands/kept-output.ts';
 import type { NetworkAccess } from '../egress/forwarder.ts';
 import type { HandoffResult } from '../handoff/handoff-files.ts';
 import { imageLimits } from '../images/images.ts';
@@ -48,8 +48,8 @@ export interface HarnessOptions {
   services: () => readonly number[];
   /** Finds changes of the workspace in turns with the mode `plan`. */
   planGuard: PlanGuard;
-  /** Runs a command and keeps its whole output; absent: no outputs are kept. */
-  runKept?: RunKept | undefined;
+  /** Keeps the whole outputs of commands; absent: no outputs are kept. */
+  kept?: KeptOutputs | undefined;
   /** Counts the commands that the runbook has run. */
   progress: Pick<TurnProgress, 'doneBlocks'>;
   /** Removes the secrets of the run from text for a model. */
@@ -89,6 +89,7 @@ export async function startHarness(options: HarnessOptions): Promise<Driver> {
     imageLimits: imageLimits(task.harness.model),
     approvals: options.approvals,
     planGuard: options.planGuard,
+    openOutput: profile.capabilities.ownProcess ? options.kept?.open : undefined,
     turnCheck: options.turnCheck,
     ...(options.startTimeoutMs === undefined ? {} : { startTimeoutMs: options.startTimeoutMs }),
   });
@@ -117,7 +118,7 @@ function runbook(options: HarnessOptions): Engine {
     env,
     backpressure,
     approvals,
-    runKept: options.runKept,
+    runKept: options.kept?.run,
     earlier: task.decision,
     loss: task.loss,
     endedAs: task.ended_as,
@@ -140,7 +141,7 @@ async function modelLoop(options: HarnessOptions): Promise<Engine> {
     root: workspace,
     env,
     backpressure: backpressureOf(options),
-    runKept: options.runKept,
+    runKept: options.kept?.run,
     connection: options.connection,
     reportArtifact: options.reportArtifact,
     handoff: options.handoff,

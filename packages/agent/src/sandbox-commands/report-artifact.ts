@@ -12,8 +12,9 @@ Keeps a file or a reference with the run. Prints the artifact's uid.
 
 /** Runs the command `report-artifact` of the sandbox. Returns its exit code. */
 export async function reportArtifactCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const tell = (message: string) => void process.stderr.write(`report-artifact: ${message}\n`);
   const fail = (message: string) => {
-    process.stderr.write(`report-artifact: ${message}\n`);
+    tell(message);
     return 1;
   };
   let parsed: ReturnType<typeof parse>;
@@ -46,7 +47,7 @@ export async function reportArtifactCommand(argv: readonly string[], env: NodeJS
   };
   let result: ArtifactResult;
   try {
-    result = await askAgent<ArtifactResult>(socket, request);
+    result = await askAgent<ArtifactResult>(socket, request, tell);
   } catch (error) {
     return fail(`the agent did not answer: ${(error as Error).message}`);
   }

@@ -25,6 +25,11 @@ export interface CallOptions {
   lane?: Lane;
 }
 
+export interface UploadOptions extends CallOptions {
+  /** SHA-256 of the bytes. The service refuses other bytes. */
+  sha256?: Buffer | undefined;
+}
+
 /** Options of a call whose answer is JSON. */
 export interface AskOptions extends CallOptions {
   /** The body, which is sent as JSON. */
@@ -65,7 +70,7 @@ export interface ServiceClient {
     open: () => Readable,
     size: number | undefined,
     contentType: string,
-    options?: CallOptions,
+    options?: UploadOptions,
   ): Promise<void>;
   download(path: string, maxBytes: number, options?: CallOptions): Promise<Buffer>;
   /** Makes any other call; `path` is below `/harness-support/`. */
@@ -79,6 +84,8 @@ const harnessSupport = '/api/v1/harness-support';
 const maxAnswerBytes = 64 * 1024 * 1024;
 const defaultIdleTimeoutMs = 30_000;
 const uploadIdleTimeoutMs = 60_000;
+/** After the last byte, the service answers when the file is durable. A slow disk or bucket needs a second for 16 MB. */
+const storedBytesPerMs = 16_000;
 const inReportsLane = <T extends CallOptions>(options: T): T => ({ ...options, lane: 'reports' });
 
 export function serviceClient({ connection, ...retry }: ServiceClientOptions): ServiceClient {
@@ -139,18 +146,19 @@ export function serviceClient({ connection, ...retry }: ServiceClientOptions): S
     reportArtifact: (body, options = {}) =>
       send('POST', 'report-artifact', storableJson(body), { ...options, idempotencyKey: newId() }),
     uploadSnapshot: (body, options = {}) => send('POST', 'upload-snapshot', storableJson(body), options),
-    upload: async (path, open, size, contentType, { signal, idleTimeoutMs } = {}) => {
+    upload: async (path, open, size, contentType, { signal, idleTimeoutMs, sha256 } = {}) => {
       await call({
         request: () => ({
           method: 'PUT',
           path,
           headers: {
             'content-type': contentType,
+            ...(sha256 === undefined ? {} : { 'content-digest': `sha-256=:${sha256.toString('base64')}:` }),
             ...(size === undefined ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(size) }),
           },
           body: size === 0 ? '' : open(),
           signal,
-          idleTimeoutMs: idleTimeoutMs ?? uploadIdleTimeoutMs,
+          idleTimeoutMs: idleTimeoutMs ?? uploadIdleTimeoutMs + (size ?? 0) / storedBytesPerMs,
         }),
         maxBytes: maxAnswerBytes,
         signal,

@@ -9,6 +9,7 @@ import type { Command } from 'commander';
 import { connect } from '../api.ts';
 import { type Context, processContext, requireOrigin } from '../context.ts';
 import { download } from '../download.ts';
+import { downloadFile } from '../download-file.ts';
 import { Failure } from '../failure.ts';
 import type { Column } from '../live/columns.ts';
 import { harmless, harmlessLine } from '../live/harmless.ts';
@@ -56,8 +57,33 @@ export async function getArtifact(
   const read = await client.getArtifact({ params: { artifactUid } });
   if (read.artifact_type === 'PLAN')
     return await writeBytes(context, Readable.from([Buffer.from(read.data.content)]), nameOf(item), options);
-  const bytes = await download(requireOrigin(context), read.data.download_url);
-  await writeBytes(context, bytes, nameOf(item), options);
+  const { sha256 } = read.data;
+  const sizeBytes = 'size_bytes' in read.data ? read.data.size_bytes : undefined;
+  let url: string | undefined = read.data.download_url;
+  const open = async (from: number) => {
+    // A signed URL is only valid for some minutes, so each further try gets a new one.
+    const again = url === undefined ? await client.getArtifact({ params: { artifactUid } }) : undefined;
+    const address = url ?? (again && 'download_url' in again.data ? again.data.download_url : '');
+    url = undefined;
+    return await download(requireOrigin(context), address, { from });
+  };
+  const { output } = options;
+  if (output !== undefined && !(await isFileName(output)))
+    return await writeBytes(context, (await open(0)).bytes, nameOf(item), options);
+  const file = output ?? safeFileName(nameOf(item));
+  const known = sizeBytes === undefined || sha256 === undefined ? undefined : { sizeBytes, sha256 };
+  await downloadFile(
+    { known, open },
+    { file, replaces: output !== undefined, screen: process.stderr, report: context.report },
+  );
+  context.out(`${file}\n`);
+}
+
+/** Returns whether `output` is a file or no file yet. Standard output, devices and links are written directly. */
+async function isFileName(output: string): Promise<boolean> {
+  if (output === '-') return false;
+  const there = await lstat(output).catch(() => undefined);
+  return there === undefined || there.isFile();
 }
 
 async function readArtifacts(context: Context, run: string) {
@@ -175,7 +201,9 @@ export function declareArtifacts(artifacts: Command): void {
     .action((run, options) => listArtifacts(processContext(), run, options));
   artifacts
     .command('get')
-    .description('download an artifact of a run; a plan as Markdown')
+    .description(
+      'download an artifact of a run; a plan as Markdown. The same command continues an interrupted download',
+    )
     .argument('<run>', runHelp)
     .argument('<name>', 'name, path in the workspace, or uid of the artifact')
     .option(

@@ -34,7 +34,7 @@ export async function listAutomations(context: Context, options: Json): Promise<
   const automations = await allAutomations(connect(context));
   const columns: Column<(typeof automations)[number]>[] = [
     { header: 'AUTOMATION', text: ({ uid }) => uid },
-    { header: 'FACTORY', text: ({ factoryUid }) => factoryUid },
+    { header: 'FACTORY', text: ({ factory_uid: uid }) => uid },
     {
       header: 'STATUS',
       text: statusOf,
@@ -55,7 +55,7 @@ export async function listAutomations(context: Context, options: Json): Promise<
 
 /** Shows an automation as JSON. */
 async function showAutomation(context: Context, uid: string): Promise<void> {
-  const { factoryUid, ...automation } = await findAutomation(connect(context), uid);
+  const { factory_uid: factoryUid, ...automation } = await findAutomation(connect(context), uid);
   context.out(`${harmlessJson(automation)}\n`);
 }
 
@@ -76,7 +76,7 @@ export async function createAutomation(context: Context, factoryUid: string, fil
 async function setAutomation(context: Context, action: 'enable' | 'disable', uid: string): Promise<void> {
   const client = connect(context);
   const {
-    factoryUid,
+    factory_uid: factoryUid,
     uid: automationUid,
     name,
     prompt,
@@ -106,7 +106,7 @@ async function setAutomation(context: Context, action: 'enable' | 'disable', uid
 export async function updateAutomation(context: Context, uid: string, file: string): Promise<void> {
   const body = jsonFrom(file) as CreateAutomationRequest;
   const client = connect(context);
-  const { factoryUid, uid: automationUid } = await findAutomation(client, uid);
+  const { factory_uid: factoryUid, uid: automationUid } = await findAutomation(client, uid);
   const updated = await client.updateAutomation({ params: { factoryUid, automationUid }, body });
   context.out(`${updated.uid} is changed\n`);
   reportProblems(context, updated);
@@ -120,7 +120,7 @@ export async function listAutomationFires(
   options: Json & { readonly limit?: number },
 ): Promise<void> {
   const client = connect(context);
-  const { factoryUid, uid: automationUid } = await findAutomation(client, uid);
+  const { factory_uid: factoryUid, uid: automationUid } = await findAutomation(client, uid);
   const query = options.limit === undefined ? {} : { limit: options.limit };
   const found = await client.listAutomationFires({ params: { factoryUid, automationUid }, query });
   const schedule = { header: 'SCHEDULE', text: (fire: ScheduleFire) => fire.schedule_name ?? '' };
@@ -130,7 +130,7 @@ export async function listAutomationFires(
 /** Deletes an automation. */
 export async function deleteAutomation(context: Context, uid: string): Promise<void> {
   const client = connect(context);
-  const { factoryUid, uid: automationUid } = await findAutomation(client, uid);
+  const { factory_uid: factoryUid, uid: automationUid } = await findAutomation(client, uid);
   await client.deleteAutomation({ params: { factoryUid, automationUid } });
   context.out(`${automationUid} is deleted\n`);
 }

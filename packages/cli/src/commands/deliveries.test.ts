@@ -75,6 +75,15 @@ describe('a sender of control characters', () => {
   });
 });
 
+test('lists name the factory of a webhook and of an automation in the form of the API', async () => {
+  const webhook = await create();
+  await automate([on(webhook)]);
+  const webhooks = JSON.parse(await printedBy((context) => listWebhooks(context, { json: true }))).webhooks;
+  const automations = JSON.parse(await printedBy((context) => listAutomations(context, { json: true }))).automations;
+  for (const listed of [webhooks, automations])
+    expect(listed.at(-1)).toMatchObject({ factory_uid: expect.stringMatching(/^\w{22}$/) });
+});
+
 describe('a delivery that started no run', () => {
   test('is listed and shown with the reason of each automation', async () => {
     const webhook = await create();

@@ -139,7 +139,7 @@ export function declareRun(command: Command): void {
       '--detach-on-signal',
       'at Ctrl-C, SIGTERM, SIGHUP or a closed pipe: stop only this command instead of cancelling the run',
     )
-    .option('--json', 'print each event as a line of JSON, and the run as the last line')
+    .option('--json', 'print each event as a line of JSON; the last line has the member run')
     .addHelpText('after', exitCodesHelp)
     .action((source, options) => run(processContext(), source, options));
 }

@@ -71,7 +71,7 @@ function dryRunOf({ webhook, schedule, ...options }: DryRunOptions) {
 export async function dryRunAutomation(context: Context, uid: string, options: DryRunOptions): Promise<void> {
   const client = connect(context);
   const body = dryRunOf(options);
-  const { factoryUid, uid: automationUid } = await findAutomation(client, uid);
+  const { factory_uid: factoryUid, uid: automationUid } = await findAutomation(client, uid);
   const answer = await client.dryRunAutomation({ params: { factoryUid, automationUid }, body });
   if (options.json) return void context.out(`${harmlessJson(answer)}\n`);
   show(context, answer);

@@ -1,8 +1,10 @@
 import type { Client } from '@runyard/client';
+import type { Installation } from '@runyard/contract/team/installation';
 import type { WorkerConnection } from '@runyard/contract/workers/workers';
 import type { Command } from 'commander';
 import { apiKey, type Context, originOfFolder, processContext, serviceOrigin } from '../context.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { formatAgo } from '../live/times.ts';
 import { asJson } from '../options.ts';
 import { settingDifferences } from '../same-settings.ts';
 import { noAnswer, readReadiness } from '../supervise/answers.ts';
@@ -22,6 +24,8 @@ interface Status {
   readonly has_key: boolean;
   /** Workers that are connected to the service. Null if there is no key that may read them, or if the service did not answer. */
   readonly workers: Connected | null;
+  /** Services, workers and backups of the whole installation. Null if there is no key that may read them. */
+  readonly installation: Installation | null;
 }
 
 type Connected = Awaited<ReturnType<Client['listConnectedWorkers']>>;
@@ -47,6 +51,42 @@ async function readWorkers(context: Context): Promise<Connected | null> {
   } catch {
     return null;
   }
+}
+
+/** Reads the state of the installation. Returns null if the key may not read it, or if the service is older or does not answer. */
+async function readInstallation(context: Context): Promise<Installation | null> {
+  if (apiKey(context) === null) return null;
+  try {
+    const { connect } = await import('../api.ts');
+    return await connect(context).getInstallation({ signal: AbortSignal.timeout(patienceMs) });
+  } catch {
+    return null;
+  }
+}
+
+/** Prints the service processes if there are several or one has a problem, the workers that are gone, and the age of the last backup. */
+function printInstallation(
+  context: Context,
+  { services, gone_workers: gone, last_backup_at: backup }: Installation,
+): void {
+  const now = Date.now();
+  const { yellow } = context.colours;
+  for (const { host = 'unknown machine', version, started_at: started, is_alive: isAlive, problem, disk } of services) {
+    if (services.length === 1 && problem === undefined && isAlive) continue;
+    const parts = [
+      isAlive ? `runs since ${formatAgo(started, now)}` : 'gone',
+      ...(version === undefined ? [] : [`version ${version}`]),
+      ...(disk === undefined ? [] : [`${(disk.free_bytes / 1024 ** 3).toFixed(1)} GB of disk free`]),
+      ...(problem === undefined ? [] : [problem]),
+    ];
+    const line = `service on ${host}: ${parts.join(', ')}`;
+    context.out(`  ${isAlive && problem === undefined ? harmlessLine(line, 500) : yellow(harmlessLine(line, 500))}\n`);
+  }
+  for (const { worker_host: name, gone_at: at, reason } of gone.slice(0, 10)) {
+    const line = `worker ${name}: ${reason} ${formatAgo(at, now)}`;
+    context.out(`  ${reason === 'lost' ? yellow(harmlessLine(line)) : harmlessLine(line)}\n`);
+  }
+  if (backup !== undefined) context.out(`  last backup ${formatAgo(backup, now)}\n`);
 }
 
 /** Describes a worker's connection: isolation, free slots, version and free disk space. */
@@ -101,6 +141,7 @@ export async function status(context: Context, options: { readonly json?: true }
     logs: context.folder.logs,
     has_key: apiKey(context) !== null,
     workers: ready ? await readWorkers(context) : null,
+    installation: ready ? await readInstallation(context) : null,
   };
   if (!ready) process.exitCode = 1;
   if (options.json) {
@@ -128,6 +169,7 @@ export async function status(context: Context, options: { readonly json?: true }
       `  process ${claim.pid} (${claim.mode}: ${(claim.programs ?? []).join(', ') || 'starting'}), since ${claim.started_at}\n`,
     );
   if (found.workers) printWorkers(context, found.workers);
+  if (found.installation) printInstallation(context, found.installation);
   context.out(`  data folder ${context.folder.path}\n  logs ${context.folder.logs}\n`);
 }
 

@@ -31,7 +31,7 @@ export async function listWebhooks(context: Context, options: Json): Promise<voi
   const webhooks = await allWebhooks(connect(context));
   const columns: Column<(typeof webhooks)[number]>[] = [
     { header: 'WEBHOOK', text: ({ uid }) => uid },
-    { header: 'FACTORY', text: ({ factoryUid }) => factoryUid },
+    { header: 'FACTORY', text: ({ factory_uid: uid }) => uid },
     {
       header: 'STATUS',
       text: ({ enabled }) => (enabled ? 'enabled' : 'disabled'),

@@ -37,6 +37,8 @@ disabled, is applied and named; with \`--strict\` the exit code is then 3. Webho
 automations that were made without files stay. A webhook takes the team secret \`secretName\` and follows its changes at once. A run
 with a runner waits for a worker that runs containers (RUNYARD_SANDBOX=docker). A model that the service does not offer, macOS, and aarch64
 without a \`workerHost\` are reported too. Runs with them are refused, and never get another model or machine.
+To go back, apply the files of before, for example those of an earlier commit. With \`--factory\`, the same folder can define several
+factories, such as one for staging; each gets the \`name\` of the files, so name it by its UID from then on.
 \`bin/runyard factory export FOLDER --factory UID\` writes the files that were applied last. A file whose name another program may obey,
 such as \`.envrc\` or \`HEAD\`, is not written into a folder; \`--json\` prints all files. \`GET /factory/{uid}/definition\` also
 shows the drift: what was changed without files. The schemas of the files are at \`GET /api/v1/factory-files/schemas/v1alpha1\`, and that of
@@ -56,7 +58,7 @@ ${tables.join('\n')}
 
 | provider | event | keys |
 |---|---|---|
-| \`webhook\` | \`received\` | \`filter.webhook_ids\`: UIDs of webhooks, not names of files. \`filter.payload\`: a payload filter |
+| \`webhook\` | \`received\` | \`filter.webhook_ids\`: UIDs of webhooks, not names of files. The UID of a new webhook is known after the first apply: \`bin/runyard webhooks list\`, so add the automation after that. \`filter.payload\`: a payload filter |
 | \`schedule\` | \`cron_fired\` | \`schedule.cron\`: ${scheduleText} |
 | \`github\` | see below | \`filter\`: see below |
 | others | | kept, reported as not available, and never fire |

@@ -45,6 +45,12 @@ describe('the lines of a permission request', () => {
       { url: 'https://a.test/' },
       [head, '  Fetch', '  {"url":"https://a.test/"}'],
     ],
+    [
+      'a change of a file, with the lines of its diff',
+      'Edit files',
+      { path: 'a', diff: '@@ -1 +1 @@\n-a\n+b\u0007\n' },
+      [head, '  Edit files', '  {"path":"a"}', '  @@ -1 +1 @@', '  -a', '  +b[U+0007]'],
+    ],
     ['an input that is text', 'Fetch', 'https://a.test/', [head, '  Fetch', '  "https://a.test/"']],
     ['no input', 'Fetch', undefined, [head, '  Fetch']],
   ])('show the whole action for %s', (_, title, input, expected) => {

@@ -51,9 +51,12 @@ function unshownInput({ title, action }: Asked, isCommandShown: boolean): string
   if (typeof input !== 'object' || Array.isArray(input)) return jsonOf(input);
   const command = commandOf(input);
   const isShown = isCommandShown || command === undefined || isTitleOf(command, title);
-  const { command: _, ...others } = input as Readonly<Record<string, unknown>>;
-  const rest = command === undefined ? input : others;
-  return [...(isShown ? [] : linesOf(command)), ...(Object.keys(rest).length > 0 ? jsonOf(rest) : [])];
+  const members = Object.entries(input);
+  const diff = members.flatMap(([name, text]) => (name === 'diff' && typeof text === 'string' ? linesOf(text) : []));
+  const rest = members.filter(
+    ([name]) => !(name === 'command' && command !== undefined) && !(name === 'diff' && diff.length > 0),
+  );
+  return [...(isShown ? [] : linesOf(command)), ...(rest.length > 0 ? jsonOf(Object.fromEntries(rest)) : []), ...diff];
 }
 
 /** Returns whether the title consists only of the command. "Run" before the command and quotation marks around it are ignored. */

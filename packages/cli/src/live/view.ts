@@ -157,9 +157,7 @@ export function createLiveView(colours: Colours): LiveView {
       event.exit_code === undefined ? (event.state === 'completed' ? '' : event.state) : `exit ${event.exit_code}`,
       event.duration_ms === undefined ? '' : formatDuration(event.duration_ms),
       event.output_bytes === undefined ? '' : `${formatBytes(event.output_bytes)} of output`,
-      event.output_artifact_uid === undefined
-        ? ''
-        : `whole output: artifact ${harmlessLine(event.output_artifact_uid)}`,
+      event.output_artifact_uid === undefined ? '' : `output kept: artifact ${harmlessLine(event.output_artifact_uid)}`,
     ].filter(Boolean);
     const ok = event.state === 'completed' && (event.exit_code ?? 0) === 0;
     return (

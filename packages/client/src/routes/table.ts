@@ -175,6 +175,7 @@ export const clientRoutes: ClientRoutes = {
   getModelSettings: 'GET /agent/model-settings',
   updateModelSettings: 'PATCH /agent/model-settings',
   listConnectedWorkers: 'GET /agent/connected-self-hosted-workers',
+  getInstallation: 'GET /installation',
   getEgressRanges: 'GET /networking/egress-ranges',
   getOpenApi: 'GET /openapi.json',
   search: 'GET /search',

@@ -271,6 +271,9 @@ export const ReportArtifact = z
 export const ReportArtifactResponse = z
   .object({
     artifact_uid: z.string().describe('UID of the artifact'),
-    upload_url: z.string().optional().meta({ description: 'Signed, for one PUT of the bytes (FILE, SCREENSHOT)' }),
+    upload_url: z
+      .string()
+      .optional()
+      .meta({ description: 'Signed, for one PUT of the bytes (FILE, SCREENSHOT) within six hours' }),
   })
   .meta({ id: 'ReportArtifactResponse', description: 'The artifact, and where its bytes go' });

@@ -93,13 +93,14 @@ export const harnessRoutes = {
     path: '/harness-support/report-artifact',
     summary: 'Report an artifact',
     description:
-      'FILE and SCREENSHOT get an `upload_url`, and exist once their bytes were PUT there. At most 100 in a run, each of at most RUNYARD_ARTIFACT_MB.',
+      'FILE and SCREENSHOT get an `upload_url`, and exist once their bytes were PUT there. At most 100 in a run, each of at most RUNYARD_ARTIFACT_MB. If `data.size_bytes` is too large, the report is refused.',
     body: ReportArtifact,
     bodyLimitBytes: 4 * 1024 * 1024,
     once: 'reportArtifact',
     answer: { status: 200, description: 'Stored', schema: ReportArtifactResponse },
     errors: {
       400: 'Data does not fit the type, or the run has 100 artifacts',
+      413: 'size_bytes is larger than RUNYARD_ARTIFACT_MB, or than the room of the run or team',
       409: 'The Idempotency-Key was used with another body, or the execution is stopping',
     },
   },

@@ -5,7 +5,8 @@ export const deniedReasons = {
     'a person has to approve this connection, and has not decided yet: try again, or end the turn; the run continues with the answer',
   approval_denied: 'a person, or the approval policy of the run, denied this connection',
   operator: 'the operator of the worker does not allow this host (RUNYARD_EGRESS)',
-  private_address: 'the address is not public, and the operator of the worker does not allow it',
+  private_address:
+    'the address is not public, and the operator of the worker does not allow it (RUNYARD_EGRESS_PRIVATE_NETWORKS)',
   invalid_host: 'this is not a host name or IP address with a port',
   host_mismatch: 'the Host header names another host than the request',
   not_tls: 'the connection does not begin with TLS, which port 443 needs',

@@ -1,6 +1,7 @@
 /** The table of all limits, from the constants and settings that define them. `docs/limits.md` is generated from it. */
 
 import {
+  leastBodyMb,
   maxAllowedHosts,
   maxApprovalRules,
   maxApprovers,
@@ -108,7 +109,16 @@ export const limits: readonly Limit[] = [
     above: 'the action is denied with this reason, because a person could not read all of it',
   },
   { of: 'artifacts of a run', most: `${maxArtifactsPerRun}`, above: invalid },
-  { of: 'bytes of one artifact', most: setting('RUNYARD_ARTIFACT_MB'), above: tooLarge },
+  {
+    of: 'bytes of one artifact',
+    most: setting('RUNYARD_ARTIFACT_MB'),
+    above: `${tooLarge}, when the agent reports the file`,
+  },
+  {
+    of: 'time for a request body',
+    most: `5 minutes for each ${leastBodyMb} MB`,
+    above: '408; agents send the file again',
+  },
   {
     of: 'bytes of all that a team stores: requests with attachments, follow-ups, conversations, transcripts, artifacts, kept workspaces and memories, handoffs, changed files',
     most: `${setting('RUNYARD_TEAM_STORAGE_MB')}; a sixteenth more for requests of at most 16 KB without files, and for beginnings and ends in conversations`,

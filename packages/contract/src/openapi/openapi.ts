@@ -98,7 +98,12 @@ function parameters(route: Route, example: Example, components: Components): Jso
     ...(checksNames(route)
       ? [header('Prefer', '`handling=strict`: 400 for each member and parameter that is not known (RFC 7240)')]
       : []),
-    ...(route.ranges ? [header('Range', 'One range of bytes, such as bytes=0-1023')] : []),
+    ...(route.ranges
+      ? [
+          header('Range', 'One range of bytes, such as bytes=0-1023'),
+          header('If-Range', 'ETag of the bytes that the client has. With another ETag, the answer has all bytes'),
+        ]
+      : []),
     ...(route.tagged ? [header('If-None-Match', 'ETag of the answer that the client has')] : []),
     ...Object.entries(route.headers ?? {}).map(([name, description]) => header(name, description)),
   ];

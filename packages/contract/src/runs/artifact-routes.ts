@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { maxAttachmentBytes, maxChangesPerDay, maxLocatorLength } from '../limits.ts';
+import { leastBodyMb, maxAttachmentBytes, maxChangesPerDay, maxLocatorLength } from '../limits.ts';
 import { teamReads, teamWrites } from '../wire/access.ts';
 import { DeleteResponse, EmptyResponse } from '../wire/bodies.ts';
 import { Text } from '../wire/primitives.ts';
@@ -132,7 +132,8 @@ export const artifactRoutes = {
     path: '/blobs/{kind}/{id}',
     tag: 'artifacts',
     summary: 'Download the bytes of a signed URL',
-    description: 'Of a transcript always all: a Range is ignored.',
+    description:
+      'Of a transcript always all: a Range is ignored. An artifact has an ETag for `If-Range`, which a client uses to continue a download. If the service redirects to a bucket, the bucket answers in the same way.',
     allow: { anyone: 'with_signature' },
     params: z.object({
       kind: z.string().describe('Kind of the bytes; part of the signed URL'),
@@ -149,6 +150,7 @@ export const artifactRoutes = {
     path: '/harness-support/uploads/{artifactUid}',
     tag: 'harness',
     summary: 'Upload the bytes of a reported artifact',
+    description: `One request with all bytes, also of a file of many gigabytes. It may take any time if at least ${leastBodyMb} MB arrive in each five minutes. After a lost connection, send all bytes again. With \`Content-Digest: sha-256=:…:\` (RFC 9530), other bytes are refused.`,
     allow: { anyone: 'with_signature' },
     params: artifact,
     query: Signature,
@@ -156,7 +158,9 @@ export const artifactRoutes = {
     answer: { status: 200, description: 'Stored; the artifact exists', schema: EmptyResponse },
     errors: {
       403: 'The signature is wrong or has expired',
+      400: 'The bytes do not have the digest of Content-Digest',
       404: 'The artifact was deleted',
+      408: 'The bytes arrive too slowly',
       409: 'Its bytes were already uploaded',
       413: 'Larger than RUNYARD_ARTIFACT_MB; or, together with the other artifacts of the run, larger than RUNYARD_RUN_ARTIFACTS_MB; or, together with everything that the team stores, larger than RUNYARD_TEAM_STORAGE_MB',
     },

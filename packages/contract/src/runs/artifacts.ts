@@ -107,6 +107,7 @@ const download = {
   content_type: z.string().describe('Media type of the bytes'),
   download_url: z.string().meta({ description: 'Signed, for 15 minutes' }),
   expires_at: Timestamp.describe('When the URL stops working, RFC 3339 in UTC'),
+  sha256: z.string().optional().describe('SHA-256 of the bytes, 64 hexadecimal digits'),
 };
 const read = {
   artifact_uid: z.string().describe('UID of the artifact'),

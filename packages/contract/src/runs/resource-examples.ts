@@ -82,6 +82,7 @@ export const resourceExamples = {
         content_type: 'text/plain',
         download_url: signedUrl,
         expires_at: '2026-10-25T12:15:02.000Z',
+        sha256: '5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03',
         filename: 'report.txt',
         filepath: 'report.txt',
         size_bytes: 6,
@@ -214,6 +215,26 @@ export const resourceExamples = {
   updateModelSettings: {
     body: { disable: ['openai/gpt-5-nano'] },
     answer: { fallback_model_ids: [], disabled_model_ids: ['openai/gpt-5-nano'], updated_at: ended },
+  },
+  getInstallation: {
+    answer: {
+      version: '0.1.0',
+      services: [
+        {
+          host: 'runyard-1',
+          version: '0.1.0',
+          disk: { free_bytes: 52_613_349_376, total_bytes: 105_226_698_752 },
+          is_alive: true,
+          started_at: created,
+          last_seen_at: ended,
+        },
+      ],
+      workers: [],
+      gone_workers: [{ worker_host: 'runyard-worker-1', gone_at: ended, reason: 'lost', version: '0.1.0' }],
+      database: { version: '18.4', size_bytes: 52_613_349, migration: '0035_installation' },
+      blobs: 's3://runyard/blobs',
+      last_backup_at: created,
+    },
   },
   listConnectedWorkers: {
     answer: {

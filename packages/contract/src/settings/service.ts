@@ -203,9 +203,11 @@ export const serviceSettings = {
     usedBy: ['service'],
   },
   RUNYARD_ARTIFACT_MB: {
-    read: whole(1, 1048576),
+    // A bucket takes an object in 10,000 parts of 8 MB.
+    read: whole(1, 81_920),
     default: '100',
-    description: 'Maximum size of one file or screenshot that a run has as an artifact. Larger files are refused.',
+    description:
+      'Maximum size of one file or screenshot that a run has as an artifact. Larger files are refused. For files of gigabytes, also raise `RUNYARD_RUN_ARTIFACTS_MB` and `RUNYARD_SANDBOX_DISK_MB`.',
     usedBy: ['service'],
   },
   RUNYARD_RUN_ARTIFACTS_MB: {

@@ -113,6 +113,7 @@ export const Session = z
     expires_at: expiresAt.optional(),
     base_url: z.string().describe('URL at which clients reach the service, without `/api/v1`'),
     client: SessionClient.describe('The client of this request'),
+    reads_installation: z.literal(true).optional().describe('Present: the caller may read GET /installation'),
   })
   .meta({ id: 'Session', description: 'The signed-in person' });
 export type Session = z.infer<typeof Session>;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { administrators, teamReads } from '../wire/access.ts';
 import type { Route } from '../wire/route.ts';
 import { EgressRanges, ListConnectedSelfHostedWorkersResponse } from '../workers/workers.ts';
+import { Installation } from './installation.ts';
 import { ListModelsResponse, TeamModelSettings, UpdateTeamModelSettingsRequest } from './models.ts';
 
 export const serviceRoutes = {
@@ -42,6 +43,17 @@ export const serviceRoutes = {
       "Presence comes from heartbeats and may be a minute old. With the operator's key, and in a browser session of the key's person, the workers of the service are also listed.",
     allow: teamReads,
     answer: { status: 200, description: 'By name', schema: ListConnectedSelfHostedWorkersResponse },
+  },
+  getInstallation: {
+    method: 'GET',
+    path: '/installation',
+    tag: 'service',
+    summary: 'Read how the programs of the installation are',
+    description:
+      'Service processes, workers, database, blobs and backups of the whole installation. A service or worker that is gone is listed with the reason.',
+    allow: { user: 'owner', operatorTeam: true },
+    answer: { status: 200, description: 'As it is now', schema: Installation },
+    errors: { 403: "The caller is no owner of the team of the operator's key" },
   },
   getEgressRanges: {
     method: 'GET',

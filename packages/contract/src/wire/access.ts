@@ -33,6 +33,8 @@ export interface AllowKeys {
    * of the operator refuse all sessions.
    */
   readonly session?: false | 'recent';
+  /** True: only the team of the operator's key is accepted, because the answer is about the whole installation. */
+  readonly operatorTeam?: true;
   /** True: the route also accepts keys of workers. */
   readonly worker?: true;
   /** A higher role that some requests need. `roles` maps values of the body's member `member` to this role. */
@@ -90,6 +92,7 @@ export function describeAllow(allow: Allow): string {
       : 'run token, until the execution ends';
   if ('anyone' in allow) return allow.anyone === 'always' ? 'everyone, without a key' : 'everyone with a signed URL';
   if (allow.operator) return "the operator's key";
+  if (allow.operatorTeam) return "owners of the team of the operator's key, with personal keys and browser sessions";
   const users = allow.user === 'viewer' ? 'users of the team' : `users from the role ${allow.user}`;
   const higher = Object.entries(allow.byBody?.roles ?? {}).map(
     ([value, role]) => `${plural[role]} only where ${allow.byBody?.member} is ${value}`,

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import {
   existsSync,
   lstatSync,
@@ -16,7 +17,13 @@ import { describe, expect, test } from 'vitest';
 import { writeHomeFile } from '../external.ts';
 import { configureProgram, tomlOf } from './configure.ts';
 
-const values = { forwarder: 'http://127.0.0.1:1', key: 'placeholder', model: 'a "model"\nname', folder: '/work' };
+const values = {
+  forwarder: 'http://127.0.0.1:1',
+  key: 'placeholder',
+  model: 'a "model"\nname',
+  folder: '/work',
+  home: '/home',
+};
 
 describe.each(presetTypes)('the preset %s', (type) => {
   const preset = presets[type];
@@ -28,17 +35,16 @@ describe.each(presetTypes)('the preset %s', (type) => {
     expect(command[0]).toBe(preset.program.command);
     expect(configurationText).toContain('http://127.0.0.1:1/');
     expect(configurationText).toContain('placeholder');
-    expect(configurationText).not.toMatch(/\{(forwarder|key|model|folder)\}/);
+    expect(configurationText).not.toMatch(/\{(forwarder|key|model|folder|home)\}/);
     expect(Object.keys(variables).filter((name) => !variablesOfPreset(preset).has(name))).toEqual([]);
     for (const [name, text] of Object.entries(files)) if (name.endsWith('.json')) JSON.parse(text);
   });
 
-  test('a preset works only with the approval policies that its program can follow, and names one version of the program', () => {
-    for (const policy of ['ask', 'auto-deny'] as const) {
-      const configure = () => configureProgram(preset, protocols[0] ?? 'anthropic', policy, values);
-      if (typeof preset.approvals[policy] === 'string') expect(configure).toThrow('cannot ask a person');
-      else expect(configure().command[0]).toBe(preset.program.command);
-    }
+  test('a preset works with each approval policy, and names one version of the program', () => {
+    for (const policy of ['ask', 'auto-deny'] as const)
+      expect(configureProgram(preset, protocols[0] ?? 'anthropic', policy, values).command[0]).toBe(
+        preset.program.command,
+      );
     expect(installCommand(preset, '/usr/local')).toContain(`${preset.program.package}@${preset.program.version}`);
   });
 });
@@ -62,6 +68,68 @@ test('under the policy ask, a preset asks a person even if the settings of the p
     // off.
     OPENCODE_CONFIG_CONTENT: expect.stringContaining('"instructions":["/work/AGENTS.md"]'),
   });
+});
+
+test('under the policy ask, Codex has a profile that lets it do nothing without a question, and the settings for its models', () => {
+  const { files, variables, programs } = configureProgram(presets.codex, 'openai-responses', 'ask', values);
+  expect(variables).toMatchObject({
+    INITIAL_AGENT_MODE: 'permission-profile:runyard',
+    CODEX_PATH: '/home/.codex/asks/codex',
+  });
+  const settings = files['.codex/config.toml'];
+  for (const text of ['"runyard"\n', '[approval_policy.granular]\n', '[projects."/work"]\ntrust_level = "untrusted"\n'])
+    expect(settings).toContain(text);
+  expect(settings).toContain('[permissions.runyard.filesystem]\n":root" = "read"\n');
+  expect(settings).toMatch(/^developer_instructions = "Run commands and change files/m);
+  expect(programs).toEqual(['.codex/asks']);
+  expect(
+    configureProgram(presets.codex, 'openai-responses', 'auto-approve', values).files['.codex/config.toml'],
+  ).not.toContain('permissions');
+});
+
+test('the stand-in for bubblewrap names the options that Codex needs, and starts nothing', () => {
+  const home = mkdtempSync(path.join(tmpdir(), 'runyard-home-'));
+  const { files } = configureProgram(presets.codex, 'openai-responses', 'ask', values);
+  writeHomeFile(home, 'bwrap', files['.codex/asks/bwrap'] ?? '');
+  const run = (...args: string[]) => spawnSync(path.join(home, 'bwrap'), args, { encoding: 'utf8' });
+  for (const option of ['--argv0', '--perms', '--ro-bind-fd', '--as-pid-1'])
+    expect(run('--help').stdout).toContain(option);
+  expect(run('--ro-bind', '/', '/', '--', 'touch', path.join(home, 'made'))).toMatchObject({
+    status: 1,
+    stderr: 'bwrap: Operation not permitted\n',
+  });
+  expect(existsSync(path.join(home, 'made'))).toBe(false);
+});
+
+test("Codex gets the adapter's messages without trust in the project, and the project's AGENTS.md as the user's", () => {
+  const home = mkdtempSync(path.join(tmpdir(), 'runyard-home-'));
+  const project = mkdtempSync(path.join(tmpdir(), 'runyard-project-'));
+  writeFileSync(path.join(project, 'AGENTS.md'), 'instructions');
+  const { files } = configureProgram(presets.codex, 'openai-responses', 'ask', values);
+  writeHomeFile(home, '.codex/asks/codex', files['.codex/asks/codex'] ?? '');
+  const adapter = path.join(home, 'lib/node_modules/codex-acp');
+  const program = path.join(adapter, 'node_modules/@openai/codex/bin/codex.js');
+  mkdirSync(path.dirname(program), { recursive: true });
+  writeFileSync(program, 'console.log(process.argv.slice(2).join()); process.stdin.pipe(process.stdout);');
+  writeFileSync(
+    path.join(adapter, 'index.js'),
+    "require('child_process').spawn(process.env.CODEX_PATH, ['app-server'], { stdio: 'inherit' })",
+  );
+  symlinkSync(path.join(adapter, 'index.js'), path.join(home, 'codex-acp'));
+  const message = { config: { projects: { '/work': { trust_level: 'trusted' } } }, text: '"trust_level":"trusted"' };
+  const { stdout } = spawnSync(process.execPath, [path.join(home, 'codex-acp')], {
+    cwd: project,
+    env: { ...process.env, HOME: home, CODEX_PATH: path.join(home, '.codex/asks/codex') },
+    input: `${JSON.stringify(message)}\n`,
+    encoding: 'utf8',
+  });
+  const [args, received = ''] = stdout.split('\n');
+  expect(args).toBe('app-server');
+  expect(JSON.parse(received)).toEqual({
+    ...message,
+    config: { projects: { '/work': { trust_level: 'untrusted' } } },
+  });
+  expect(readFileSync(path.join(home, '.codex/AGENTS.md'), 'utf8')).toBe('instructions');
 });
 
 test('under the policy auto-approve, each preset sets the mode of its program that runs every tool without a question', () => {

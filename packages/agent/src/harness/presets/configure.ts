@@ -21,7 +21,7 @@ export function tomlOf(table: TomlTable, path: readonly string[] = []): string {
   return [header + lines, ...tables].filter((text) => text !== '').join('\n');
 }
 
-const name = /\{(forwarder|key|model|folder)\}/g;
+const name = /\{(forwarder|key|model|folder|home)\}/g;
 
 /** Inserts the values into a text of a preset. */
 const fill = (text: string, values: PresetValues): string =>
@@ -44,6 +44,8 @@ export interface ConfiguredProgram {
   readonly files: Readonly<Record<string, string>>;
   /** Paths of those files that keep the other members of an earlier JSON file. */
   readonly keeping: ReadonlySet<string>;
+  /** Folders below the home folder in which the program looks for other programs first. */
+  readonly programs: readonly string[];
 }
 
 /**
@@ -62,18 +64,34 @@ export function configureProgram(
   if (typeof approval === 'string') throw new Error(approval);
   const parts: readonly PresetConfiguration[] = [preset.configuration, spoken, approval];
   const variables: Record<string, string> = {};
-  const files: Record<string, string> = {};
+  const contents = new Map<string, { readonly format: 'json' | 'toml'; readonly content: Record<string, unknown> }>();
+  const scripts: Record<string, string> = {};
   const keeping = new Set<string>();
   for (const part of parts) {
     for (const [name, text] of Object.entries(part.variables ?? {})) variables[name] = fill(text, values);
     for (const [name, data] of Object.entries(part.jsonVariables ?? {}))
       variables[name] = JSON.stringify(fillDeep(data, values));
-    for (const { path, format, content, keepsMembers } of part.files ?? []) {
-      const filled = fillDeep(content, values) as Record<string, unknown>;
+    for (const file of part.files ?? []) {
+      if (file.format === 'script') {
+        scripts[file.path] = file.content;
+        continue;
+      }
+      const { path, format, content, keepsMembers } = file;
       if (keepsMembers) keeping.add(path);
-      files[path] = format === 'toml' ? tomlOf(filled) : `${JSON.stringify(filled, null, 2)}\n`;
+      const filled = fillDeep(content, values) as Record<string, unknown>;
+      contents.set(path, { format, content: { ...contents.get(path)?.content, ...filled } });
     }
   }
+  const settings = [...contents].map(([path, { format, content }]) => [
+    path,
+    format === 'toml' ? tomlOf(content) : `${JSON.stringify(content, null, 2)}\n`,
+  ]);
   const args = parts.flatMap((part) => part.args ?? []).map((text) => fill(text, values));
-  return { command: [preset.program.command, ...args], variables, files, keeping };
+  return {
+    command: [preset.program.command, ...args],
+    variables,
+    files: { ...scripts, ...Object.fromEntries(settings) },
+    keeping,
+    programs: parts.flatMap((part) => part.programs ?? []),
+  };
 }

@@ -9,14 +9,25 @@ export type PresetType = (typeof presetTypes)[number];
 /** Wire protocol of the run's model. */
 export type PresetProtocol = AgentModel['protocol'];
 
-/** A file of JSON or TOML in the home of the run. */
-export interface PresetFile {
+/** A file in the home of the run. */
+export type PresetFile = PresetSettings | PresetScript;
+
+/** A file of JSON or TOML. If several parts of a preset have a file at the same path, the file has the members of all. */
+interface PresetSettings {
   /** Path below `HOME`. */
   readonly path: string;
   readonly format: 'json' | 'toml';
   readonly content: Readonly<Record<string, unknown>>;
   /** True: if the setup has written a JSON file at this path, its other members stay. Otherwise the file is replaced. */
   readonly keepsMembers?: true;
+}
+
+/** An executable script, which begins with `#!`. */
+interface PresetScript {
+  /** Path below `HOME`. */
+  readonly path: string;
+  readonly format: 'script';
+  readonly content: string;
 }
 
 /**
@@ -29,6 +40,8 @@ export interface PresetConfiguration {
   readonly jsonVariables?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly files?: readonly PresetFile[];
   readonly args?: readonly string[];
+  /** Folder below `HOME` in which the program looks for other programs first. */
+  readonly programs?: string;
 }
 
 /** The values that replace names in braces in the texts of a preset. */
@@ -41,6 +54,8 @@ export interface PresetValues {
   readonly model: string;
   /** The folder in which the program works. */
   readonly folder: string;
+  /** The run's home folder. */
+  readonly home: string;
 }
 
 /**

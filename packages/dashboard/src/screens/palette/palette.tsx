@@ -28,20 +28,21 @@ interface Option {
 }
 
 /** Screens and pages, each with the lowest role that may read it. */
-const places: readonly { label: string; open: Option['open']; icon: IconName; needs?: Role }[] = [
-  { label: 'Runs', open: '/runs', icon: 'runs' },
-  { label: 'Needs answer', open: '/needs-answer', icon: 'ask' },
-  { label: 'Schedules', open: '/schedules', icon: 'clock' },
-  { label: 'Factories', open: '/factories', icon: 'factory' },
-  { label: 'Environments', open: '/environments', icon: 'env' },
-  { label: 'Agents and skills', open: '/agents', icon: 'agent' },
-  { label: 'Workers', open: '/workers', icon: 'worker' },
-  { label: 'Usage', open: '/usage', icon: 'usage', needs: 'member' },
-  ...settingsTabs.map((tab) => ({ ...tab, open: `/settings/${tab.name}` })),
-  // These pages are pages of the service outside of the dashboard, so the router does not know them.
-  { label: 'API reference', open: () => location.assign('/docs'), icon: 'book' },
-  { label: 'Errors of the API', open: () => location.assign('/errors'), icon: 'warn' },
-];
+const places: readonly { label: string; open: Option['open']; icon: IconName; needs?: Role; ofInstallation?: true }[] =
+  [
+    { label: 'Runs', open: '/runs', icon: 'runs' },
+    { label: 'Needs answer', open: '/needs-answer', icon: 'ask' },
+    { label: 'Schedules', open: '/schedules', icon: 'clock' },
+    { label: 'Factories', open: '/factories', icon: 'factory' },
+    { label: 'Environments', open: '/environments', icon: 'env' },
+    { label: 'Agents and skills', open: '/agents', icon: 'agent' },
+    { label: 'Workers', open: '/workers', icon: 'worker' },
+    { label: 'Usage', open: '/usage', icon: 'usage', needs: 'member' },
+    ...settingsTabs.map((tab) => ({ ...tab, open: `/settings/${tab.name}` })),
+    // These pages are pages of the service outside of the dashboard, so the router does not know them.
+    { label: 'API reference', open: () => location.assign('/docs'), icon: 'book' },
+    { label: 'Errors of the API', open: () => location.assign('/errors'), icon: 'warn' },
+  ];
 
 /** Matches the ids of objects: UUIDs, and UIDs of 22 letters and digits. */
 const looksLikeId = /^([\da-f]{8}-([\da-f]{4}-){3}[\da-f]{12}|[A-Za-z\d]{22})$/i;
@@ -92,7 +93,7 @@ const option = (
 ): Option => ({ group, id: `${group}/${id}`, label, note, icon: <Icon name={icon} small />, open });
 
 /** Returns the actions of the current page and the screens whose names contain all words. */
-function ownOptions({ team }: Session, words: string, commands: readonly KeyCommand[]): Option[] {
+function ownOptions({ team, readsInstallation }: Session, words: string, commands: readonly KeyCommand[]): Option[] {
   const has = (label: string): boolean =>
     words
       .toLowerCase()
@@ -105,7 +106,10 @@ function ownOptions({ team }: Session, words: string, commands: readonly KeyComm
         option('Actions', key, does, key, 'bolt', () => run(new KeyboardEvent('keydown', { key }))),
       ),
     ...places
-      .filter(({ label, needs = 'viewer' }) => has(label) && isAtLeast(team.role, needs))
+      .filter(
+        ({ label, needs = 'viewer', ofInstallation }) =>
+          has(label) && isAtLeast(team.role, needs) && (readsInstallation || !ofInstallation),
+      )
       .map(({ label, icon, open }) => option('Go to', label, label, '', icon, open)),
   ];
 }

@@ -17,20 +17,28 @@ import { Lasting } from '../../parts/time.tsx';
  */
 const readMs = 600;
 
-/** Returns the parts of the action that the title does not show: the command, if it differs from the title, and all other members. */
+/**
+ * Returns the parts of the action that the title does not show: the command, if it differs from the title, the diff of a change of files, and
+ * all other members.
+ */
 function unshownInput({ title, action }: BlockedOn): {
-  readonly command: string | undefined;
-  readonly others: unknown;
+  readonly command?: string;
+  readonly diff?: string;
+  readonly others?: unknown;
 } {
   const input = action?.input;
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) return { command: undefined, others: input };
-  const { command, ...others } = input as Readonly<Record<string, unknown>>;
-  const isString = typeof command === 'string';
-  const rest = isString ? others : input;
-  return {
-    command: isString ? command : title,
-    others: Object.keys(rest).length > 0 ? rest : undefined,
-  };
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return { others: input };
+  const { command = title, diff = '', ...others } = input as Readonly<Record<string, unknown>>;
+  if (typeof command !== 'string' || typeof diff !== 'string') return { command: title, others: input };
+  return { command, diff, ...(Object.keys(others).length > 0 ? { others } : {}) };
+}
+
+/** Returns what the agent asks for, as a title. */
+function titleOf({ kind, action, enforced_by: holder }: BlockedOn): string {
+  if (kind !== 'permission') return 'The agent asks you';
+  if (holder !== undefined)
+    return holder === 'gateway' ? 'The agent asks to push' : 'The agent asks to connect to a host';
+  return action?.category === 'command' ? 'The agent asks to run a command' : 'The agent asks for your permission';
 }
 
 /**
@@ -105,17 +113,13 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
       : [],
   );
   const disabled = !isReadable || isSending;
-  const { command, others } = unshownInput(asked);
+  const { command, diff, others } = unshownInput(asked);
   return (
     <section className="approve" aria-labelledby={heading}>
       <div className="approve-h">
         <StateBadge state="BLOCKED" />
         <h2 id={heading} className="grow">
-          {isPermission
-            ? asked.action?.category === 'command'
-              ? 'The agent asks to run a command'
-              : 'The agent asks for your permission'
-            : 'The agent asks you'}
+          {titleOf(asked)}
         </h2>
         <span className="small waitc">
           waits <Lasting from={asked.asked_at} to={undefined} />
@@ -135,6 +139,11 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
             {others !== undefined && (
               <div className="code">
                 <pre>{visible(JSON.stringify(others, null, 2))}</pre>
+              </div>
+            )}
+            {diff && (
+              <div className="code">
+                <pre>{visible(diff)}</pre>
               </div>
             )}
           </>

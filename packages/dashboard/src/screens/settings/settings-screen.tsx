@@ -20,6 +20,7 @@ const views: Readonly<Record<(typeof settingsTabs)[number]['name'], ComponentTyp
   'code-hosts': lazy(async () => ({ default: (await import('./code-hosts.tsx')).CodeHosts })),
   mcp: lazy(async () => ({ default: (await import('./mcp-servers.tsx')).McpServers })),
   events: lazy(async () => ({ default: (await import('./event-subscriptions.tsx')).EventSubscriptions })),
+  installation: lazy(async () => ({ default: (await import('./installation.tsx')).Installation })),
   audit: lazy(async () => ({ default: (await import('./audit-log.tsx')).AuditLog })),
 };
 
@@ -57,7 +58,8 @@ const article = (role: Role): string => (/^[aeiou]/.test(role) ? 'an' : 'a');
 
 function TabLink({ tab }: { tab: SettingsTab }) {
   const may = useMay(tab.needs);
-  if (!may) return null;
+  const { readsInstallation } = useSession();
+  if (!may || (tab.ofInstallation && !readsInstallation)) return null;
   return (
     <Link
       to="/settings/$tab"

@@ -8,6 +8,8 @@ export interface SettingsTab {
   readonly icon: IconName;
   /** The lowest role that may read the content of the tab. */
   readonly needs: Role;
+  /** True: the tab is about the whole installation, and only some owners may read it. */
+  readonly ofInstallation?: true;
 }
 
 /** The tabs of the settings, in their order. */
@@ -21,4 +23,5 @@ export const settingsTabs = [
   { name: 'mcp', label: 'MCP servers', icon: 'link', needs: 'viewer' },
   { name: 'events', label: 'Event subscriptions', icon: 'bell', needs: 'admin' },
   { name: 'audit', label: 'Audit log', icon: 'book', needs: 'admin' },
+  { name: 'installation', label: 'Installation', icon: 'worker', needs: 'owner', ofInstallation: true },
 ] as const satisfies readonly SettingsTab[];

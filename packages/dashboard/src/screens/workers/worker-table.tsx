@@ -21,8 +21,8 @@ export function WorkerTable({ label, workers }: { label: string; workers: readon
           <tr>
             <th>Worker</th>
             <th className="w200">Isolation</th>
-            <th className="w160">Slots in use</th>
-            <th className="w160">Free disk</th>
+            <th className="w140">Slots in use</th>
+            <th className="w108">Free disk</th>
             <th className="w92">Version</th>
             <th className="w108">Connected</th>
           </tr>

@@ -19,7 +19,7 @@ import { type Database, openDatabase } from '../../platform/store/database/datab
 import { addressOf } from '../../platform/store/database/server-problem.ts';
 import { startEmbeddedPostgres } from '../../platform/store/embedded/start.ts';
 import { type FreeSpace, watchFreeSpace } from '../../platform/store/free-space/free-space.ts';
-import { migrateDatabase } from '../../platform/store/migrations/migrate.ts';
+import { findNewerMigrations, migrateDatabase } from '../../platform/store/migrations/migrate.ts';
 import { makeStoreCheck } from '../../platform/store/migrations/readiness.ts';
 import { keptByExports } from '../../platform/store/transfer/running-exports.ts';
 import { readLimits } from '../../runs/conversations/read.ts';
@@ -108,6 +108,9 @@ export async function openParts(
   });
   const applied = await untilUsable(() => migrateDatabase(db));
   if (applied.length > 0) log.info({ applied }, 'database migrated');
+  const newer = await findNewerMigrations(db);
+  if (newer.length > 0)
+    log.warn({ migrations: newer }, 'the database was migrated by a newer Runyard: start that version here too');
   const stored = await untilUsable(async () => {
     const blobs = await openStored(settings, dataDir);
     await checkInstallation(db, { dataDir, settings, blobs });

@@ -135,7 +135,7 @@ function toResponse(
   artifact: StoredArtifact,
   principal: Principal | null,
 ): ArtifactResponse | Refusal {
-  const { id, type, createdAt, sizeBytes } = artifact;
+  const { id, type, createdAt, sizeBytes, sha256 } = artifact;
   const data = artifact.data as Record<string, string | undefined>;
   const isOwn = principal?.teamId === artifact.teamId;
   const base = {
@@ -147,7 +147,12 @@ function toResponse(
     Object.fromEntries(names.map((name) => [name, data[name]]).filter(([, value]) => value !== undefined));
   const download = () => {
     const { url, expiresAt } = signUrl(deps.signing, deps.filesUrl(), blobTarget('artifact', id));
-    return { content_type: data.mime_type ?? 'application/octet-stream', download_url: url, expires_at: expiresAt };
+    return {
+      content_type: data.mime_type ?? 'application/octet-stream',
+      download_url: url,
+      expires_at: expiresAt,
+      ...(sha256 === null ? {} : { sha256: sha256.toString('hex') }),
+    };
   };
   switch (type) {
     case 'FILE': {

@@ -10,11 +10,12 @@ import type { Database } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../executions/deps.ts';
 import { serveRun, serveRunOnce } from '../executions/run-tokens/sessions.ts';
 import { reportArtifact } from './artifacts/report.ts';
+import { type RoomDeps, refuseStatedSize } from './artifacts/room.ts';
 import { reportChanges } from './changes/report.ts';
 import { beginHandoff } from './handoffs/begin.ts';
 import { artifactUploadTarget, snapshotUploadTarget } from './signed-targets.ts';
 
-interface HarnessFileRouteDeps {
+interface HarnessFileRouteDeps extends RoomDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly executionDeps: ExecutionDeps;
@@ -26,6 +27,8 @@ interface HarnessFileRouteDeps {
 export const harnessFileRoutes = (deps: HarnessFileRouteDeps): readonly ServedRoute[] => [
   serveRunOnce(routes.reportArtifact, {
     work: async (tx, { session, body }) => {
+      const refusal = await refuseStatedSize(deps, tx, session, body);
+      if (refusal) return refuse('invalid_request', { status: 413, detail: refusal.detail });
       const stored = await reportArtifact(deps.executionDeps, tx, session, body);
       return stored.kind === 'stored' ? stored : invalid(stored.faults);
     },

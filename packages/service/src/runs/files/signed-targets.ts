@@ -10,10 +10,14 @@ export const blobTarget = (kind: BlobKind, id: string): SignedTarget => ({
   path: `/blobs/${kind}/${id}`,
 });
 
-/** Returns the target to which the agent uploads the bytes of an artifact that it reported. */
+/**
+ * Returns the target to which the agent uploads the bytes of an artifact that it reported. The URL is valid for six hours, because an
+ * upload of many gigabytes over a slow line may be interrupted and begun again.
+ */
 export const artifactUploadTarget = (artifactUid: string): SignedTarget => ({
   method: 'PUT',
   path: `/harness-support/uploads/${artifactUid}`,
+  seconds: 6 * 3600,
 });
 
 /** Returns the target to which a caller uploads a file that it has prepared. */

@@ -1,7 +1,7 @@
 /** Routes with which an agent uploads its results, and downloads the attachments of its prompt. */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
-import { notFound, refuse } from '../../../platform/serving/refusal.ts';
+import { invalid, notFound, refuse } from '../../../platform/serving/refusal.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { uploadArtifact } from '../../../runs/files/artifacts/upload.ts';
 import { findAttachment } from '../../../runs/files/attachments/read.ts';
@@ -15,9 +15,7 @@ import { downloadHeaders, sendBlob, sendContent } from '../server/download.ts';
 
 /** Registers the upload of the bytes of an artifact, and the attachments and stored changes of a run. */
 export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: ServiceDeps): void {
-  const { db, blobs, settings } = deps;
-  const maxBytes = settings.RUNYARD_ARTIFACT_MB * 1024 * 1024;
-  const tooLarge = `An artifact has at most ${settings.RUNYARD_ARTIFACT_MB} MB. Divide the file, or raise RUNYARD_ARTIFACT_MB.`;
+  const { db, blobs } = deps;
 
   addRoute(app, routes.readAttachment, async ({ session, params, reply }) => {
     const attachment = await findAttachment(db, session.runId, params.attachmentId);
@@ -44,26 +42,36 @@ export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: Servic
       const refused = refuseSignature(deps, artifactUploadTarget(params.artifactUid), query);
       if (refused) return refused;
       if (!isUuid(params.artifactUid)) return notFound('artifact');
-      if (Number(request.headers['content-length'] ?? 0) > maxBytes) return tooManyBytes(reply, tooLarge);
-      const maxBytesOfRun = settings.RUNYARD_RUN_ARTIFACTS_MB * 1024 * 1024;
-      const outcome = await uploadArtifact({ ...deps, maxBytes, maxBytesOfRun }, params.artifactUid, bytesOf(request));
+      const { 'content-length': length, 'content-digest': digest } = request.headers;
+      const outcome = await uploadArtifact(deps, params.artifactUid, {
+        bytes: bytesOf(request),
+        sizeBytes: length === undefined ? undefined : Number(length),
+        sha256: sha256Of(digest),
+      });
       if (typeof outcome === 'object') return tooManyBytes(reply, outcome.detail);
       switch (outcome) {
         case 'stored':
           return {};
         case 'not_found':
           return notFound('artifact');
-        case 'run_full': {
-          const most = `The artifacts of a run have at most ${settings.RUNYARD_RUN_ARTIFACTS_MB} MB together.`;
-          return tooManyBytes(reply, `${most} Delete some, or raise RUNYARD_RUN_ARTIFACTS_MB.`);
-        }
         case 'busy':
           return uploadBusy(reply, 'The run has reached its limit of concurrent uploads.');
-        case 'too_large':
-          return tooManyBytes(reply, tooLarge);
+        case 'other_digest':
+          return invalid([
+            {
+              path: 'content-digest',
+              message: 'is not the digest of the bytes that arrived; the file has probably changed during the upload',
+            },
+          ]);
         case 'other_bytes':
           return refuse('conflict', { detail: 'The artifact has other bytes already; report a new one.' });
       }
     });
   });
+}
+
+/** Returns the SHA-256 in a `Content-Digest` (RFC 9530). Other algorithms are ignored. */
+function sha256Of(digest: string | string[] | undefined): Buffer | undefined {
+  const [, encoded] = /(?:^|[,\s])sha-256=:([A-Za-z0-9+/]{43}=):/.exec(String(digest ?? '')) ?? [];
+  return encoded === undefined ? undefined : Buffer.from(encoded, 'base64');
 }

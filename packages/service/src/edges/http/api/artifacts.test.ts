@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { ReportArtifactResponse } from '@runyard/contract/agent/agent-protocol';
 import { ArtifactResponse } from '@runyard/contract/runs/artifacts';
@@ -9,7 +10,9 @@ import { uploadArtifact } from '../../../runs/files/artifacts/upload.ts';
 
 const maxArtifactMb = 3;
 const maxArtifactBytes = maxArtifactMb * 1024 * 1024;
-const service = await openTestService({ env: { RUNYARD_ARTIFACT_MB: String(maxArtifactMb) } });
+const service = await openTestService({
+  env: { RUNYARD_ARTIFACT_MB: String(maxArtifactMb), RUNYARD_RUN_ARTIFACTS_MB: '4' },
+});
 const execution = await service.startExecution();
 
 const reportArtifact = async (artifactType: string, data: object, headers = {}) => {
@@ -94,6 +97,12 @@ describe('a FILE', () => {
       headers: { range: 'bytes=2-4', 'if-range': '"a"' },
     });
     expect([changed.status, changed.text]).toEqual([200, '0123456789']);
+    const etag = middle.headers.get('etag') ?? '';
+    expect(etag).toBe(`"${createHash('sha256').update('0123456789').digest('hex')}"`);
+    const same = await service.request('GET', url, { key: null, headers: { range: 'bytes=7-', 'if-range': etag } });
+    expect([same.status, same.text, same.headers.get('etag')]).toEqual([206, '789', etag]);
+    const { body } = await service.request<ArtifactResponse>('GET', `/agent/artifacts/${uid}`);
+    expect(ArtifactResponse.parse(body).data).toMatchObject({ sha256: etag.slice(1, -1) });
     const head = await service.request('HEAD', url, { key: null });
     expect([head.status, head.text, head.headers.get('content-length')]).toEqual([200, '', '10']);
   });
@@ -119,8 +128,8 @@ describe('a FILE', () => {
         throw new Error('connection lost');
       },
     };
-    const deps = { ...service.deps, db: losesAnswer, maxBytes: 1_000, maxBytesOfRun: 1_000 };
-    const lost = uploadArtifact(deps, artifact_uid, Readable.from([Buffer.from('one')]));
+    const deps = { ...service.deps, db: losesAnswer };
+    const lost = uploadArtifact(deps, artifact_uid, { bytes: Readable.from([Buffer.from('one')]) });
     await expect(lost).rejects.toThrow('connection lost');
     // The agent sends the file again.
     expect((await put(upload_url, 'one')).status).toBe(200);
@@ -149,8 +158,50 @@ describe('a FILE', () => {
     } as RequestInit);
     expect(streamed.status).toBe(413);
     await service.problem(404, 'GET', `/agent/artifacts/${artifact_uid}`);
-    expect(declared.text).toContain('raise RUNYARD_ARTIFACT_MB');
+    expect(declared.text).toContain(
+      'The artifact has 3,145,729 bytes; at most 3,145,728 bytes (3.0 MB) (RUNYARD_ARTIFACT_MB)',
+    );
+    expect(await streamed.text()).toContain('The artifact has more than 3.0 MB (RUNYARD_ARTIFACT_MB)');
     expect((await put(upload_url, new Uint8Array(maxArtifactBytes))).status).toBe(200);
+  });
+
+  test.each([
+    ['one artifact', 5, 'The artifact has 5.0 MB; at most 3.0 MB (RUNYARD_ARTIFACT_MB)'],
+    [
+      'the artifacts of a run',
+      2.5,
+      'The artifact has 2.5 MB, and the other artifacts of the run have 1.8 MB; together they may have 4.0 MB (RUNYARD_RUN_ARTIFACTS_MB)',
+    ],
+  ])('is refused when it is reported if its stated size is above the limit of %s', async (_what, mb, detail) => {
+    const { runToken: key } = await service.startExecution();
+    const report = (size: number) => ({
+      key,
+      body: { artifact_type: 'FILE', data: { filename: 'a', size_bytes: size * 1024 * 1024 } },
+    });
+    const path = '/harness-support/report-artifact';
+    const { body } = await service.request<{ upload_url: string }>('POST', path, report(1.75));
+    expect((await put(body.upload_url, new Uint8Array(1.75 * 1024 * 1024))).status).toBe(200);
+    expect((await service.problem(413, 'POST', path, report(mb))).detail).toContain(detail);
+  });
+
+  test('is refused if its bytes do not have the stated digest, and stored if they have', async () => {
+    const { artifact_uid, upload_url } = await reportArtifact('FILE', { filename: 'a' });
+    const send = (raw: string) =>
+      service.request('PUT', upload_url ?? '', {
+        key: null,
+        raw,
+        headers: {
+          'content-type': 'text/plain',
+          'content-digest': `sha-256=:${createHash('sha256').update('whole').digest('base64')}:`,
+        },
+      });
+    const refused = await send('torn!');
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('changed during the upload')]);
+    await service.problem(404, 'GET', `/agent/artifacts/${artifact_uid}`);
+    expect((await send('whole')).status).toBe(200);
+    const blobs = [];
+    for await (const { key } of service.deps.blobs.list()) if (key.includes(artifact_uid)) blobs.push(key);
+    expect(blobs).toHaveLength(1);
   });
 
   test('cannot be read by a URL for another object or method, or by an expired URL', async () => {

@@ -6,6 +6,7 @@ import {
   endBrowserSession,
   endBrowserSessions,
 } from '../../../team/access/key-management/browser-sessions.ts';
+import { mayReadInstallation } from '../../../team/access/keys/operator.ts';
 import { listTeams } from '../../../team/access/people/own-teams.ts';
 import { addRoute } from '../server/add-route.ts';
 import { type Authorizer, clientOf, originOf } from '../server/authorize.ts';
@@ -65,6 +66,7 @@ export function registerBrowserSessionRoutes(app: FastifyInstance, deps: Service
         ...(host === undefined ? {} : { host }),
         ...(undeclaredProxy === undefined ? {} : { undeclared_proxy: undeclaredProxy }),
       },
+      ...((await mayReadInstallation(db, principal)) ? { reads_installation: true as const } : {}),
     };
   });
 }

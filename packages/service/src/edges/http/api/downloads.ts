@@ -29,9 +29,11 @@ export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): voi
       if (!artifact?.blobKey || artifact.sizeBytes === null) return notFound('artifact');
       const { filename, mime_type } = artifact.data as { filename?: string; mime_type?: string };
       const contentType = mime_type ?? 'application/octet-stream';
-      const { blobKey: key, sizeBytes } = artifact;
+      const { blobKey: key, sizeBytes, sha256 } = artifact;
       const fileName = filename ?? `screenshot.${contentType.split(/[/;+]/)[1]}`;
-      return (await sendFile(reply, blobs, { key, sizeBytes, fileName, contentType })) ? reply : notFound('artifact');
+      return (await sendFile(reply, blobs, { key, sizeBytes, sha256, fileName, contentType }))
+        ? reply
+        : notFound('artifact');
     }
     if (kind === 'preview') {
       const artifact = await findArtifact(db, id);

@@ -56,8 +56,8 @@ describe('POST /agent/runs answers 400 and creates nothing', () => {
     ['an unknown harness', { prompt: 'a', config: { harness: { type: 'nope' } } }, 'config.harness.type'],
     ['a preset without a language model', { prompt: 'a', config: { harness: { type: 'codex' } } }, 'config.model_id'],
     [
-      'a policy that the preset cannot keep',
-      { prompt: 'a', config: { approval_policy: 'ask', harness: { type: 'codex' } } },
+      'a policy that the harness cannot keep',
+      { prompt: 'a', config: { approval_policy: 'ask', harness: { type: 'command', command: ['cat'] } } },
       'config.approval_policy',
     ],
     [

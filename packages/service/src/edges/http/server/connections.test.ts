@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../../test/service.ts';
 import { defaultTimeouts } from './make-app.ts';
@@ -26,9 +27,14 @@ function sendAndWait(text: string): Promise<{ received: string; livedMs: number 
   });
 }
 
+const headOf = (key: string) =>
+  `POST /api/v1/agent/runs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n`;
+
 describe('a slow client', () => {
   beforeEach(async () => {
-    service = await startTestService({ timeouts: { headersMs: 300, requestMs: 600, checkEveryMs: 50 } });
+    service = await startTestService({
+      timeouts: { headersMs: 300, requestMs: 600, checkEveryMs: 50, leastBytes: 50 },
+    });
   });
 
   test('gets 408 and is closed if its headers do not end', async () => {
@@ -38,11 +44,27 @@ describe('a slow client', () => {
   });
 
   test('gets 408 and is closed if its body does not end', async () => {
-    const { received, livedMs } = await sendAndWait(
-      `POST /api/v1/agent/runs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.key}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
-    );
+    const { received, livedMs } = await sendAndWait(`${headOf(service.key)}Content-Length: 100\r\n\r\n{`);
     expect(received).toMatch(/^HTTP\/1\.1 408/);
     expect(livedMs).toBeLessThan(atOnceMs);
+  });
+
+  test('is answered if `leastBytes` of its body arrive in each period, and gets 408 when they no longer do', async () => {
+    const send = async (pieces: number) => {
+      const socket = connect(Number(new URL(service.baseUrl).port), '127.0.0.1');
+      const answer = once(socket, 'data') as Promise<[Buffer]>;
+      socket.write(`${headOf(service.key)}Content-Length: ${15 * 20}\r\n\r\n`);
+      for (let piece = 0; piece < pieces; piece += 1) {
+        socket.write(' '.repeat(20));
+        await delay(100);
+      }
+      const [text] = await answer;
+      socket.destroy();
+      return Number(text.toString().split(' ')[1]);
+    };
+    // The whole body takes 1,500 ms, which is more than a period; it is no JSON.
+    expect(await send(15)).toBe(400);
+    expect(await send(8)).toBe(408);
   });
 });
 

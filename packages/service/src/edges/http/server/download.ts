@@ -40,7 +40,7 @@ const bucketType = (contentType: string): string =>
 export async function sendFile(
   reply: FastifyReply,
   blobs: BlobStore,
-  { key, sizeBytes, fileName, contentType }: FileToSend,
+  { key, sizeBytes, sha256, fileName, contentType }: FileToSend,
 ): Promise<boolean> {
   const answer = {
     contentType: bucketType(contentType),
@@ -53,12 +53,16 @@ export async function sendFile(
     redirect(reply, elsewhere);
     return true;
   }
+  // The service and the bucket have different validators, but a client that downloads a file again gets it from the same place.
+  if (sha256) reply.header('etag', `"${sha256.toString('hex')}"`);
   return await sendBlob(downloadHeaders(reply, fileName, contentType), blobs, { key, sizeBytes });
 }
 
 interface FileToSend {
   readonly key: string;
   readonly sizeBytes: number;
+  /** The entity tag of the file, if it is known. */
+  readonly sha256?: Buffer | null;
   readonly fileName: string;
   readonly contentType: string;
 }
@@ -134,8 +138,9 @@ async function sendRange(
   open: (range?: ByteRange) => Promise<Blob | undefined>,
 ): Promise<boolean> {
   const { range: rangeHeader, 'if-range': ifRange } = reply.request.headers;
-  // Blobs are sent without a validator, so an If-Range never matches, and the whole blob is sent (RFC 9110, 13.1.5).
-  const range = ifRange === undefined ? readRange(rangeHeader, sizeBytes) : null;
+  // If the file has another entity tag, or none, the whole file is sent (RFC 9110, 13.1.5).
+  const isSame = ifRange === undefined || ifRange === reply.getHeader('etag');
+  const range = isSame ? readRange(rangeHeader, sizeBytes) : null;
   reply.header('accept-ranges', 'bytes');
   if (range === 'unsatisfiable') {
     throw refuse('invalid_request', {

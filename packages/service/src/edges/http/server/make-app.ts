@@ -1,3 +1,4 @@
+import { leastBodyMb } from '@runyard/contract/limits';
 import { answerInTurn } from '@runyard/system/answer-in-turn';
 import Fastify, {
   type FastifyBaseLogger,
@@ -25,6 +26,7 @@ import { parseJsonBodies } from './json-body.ts';
 import { answerUnreadable, refusalOf, sendRefusal, unavailable } from './problem.ts';
 import { shareRequests } from './request-shares.ts';
 import { shownPath, withoutQuery } from './shown-path.ts';
+import { endSlowBodies } from './slow-body.ts';
 import { requestId, traceOf } from './trace.ts';
 import { endConnectionsOfUnreadBodies } from './unread-body.ts';
 
@@ -32,12 +34,14 @@ import { endConnectionsOfUnreadBodies } from './unread-body.ts';
 export interface ClientTimeouts {
   /** Time for the headers of a request. */
   readonly headersMs: number;
-  /** Time for the whole request. The default is long enough for a body of 64 MB over a slow line. */
+  /** Time in which a body ends, or `leastBytes` of it arrive. A larger body gets this time again and again. */
   readonly requestMs: number;
-  /** Time between two checks of `headersMs` and `requestMs`. */
+  /** Time between two checks of `headersMs`. */
   readonly checkEveryMs: number;
   /** Time in which the client may send the remaining bytes of a refused body. Default: 5,000. */
   readonly drainMs?: number;
+  /** Default: 64 MB, so all of a JSON body must arrive within `requestMs`. */
+  readonly leastBytes?: number;
 }
 
 export const defaultTimeouts: ClientTimeouts = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 2_000 };
@@ -72,7 +76,8 @@ function makeServer(deps: ServiceDeps, timeouts: ClientTimeouts, showNotFound: S
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
     childLoggerFactory: (logger, bindings, options) => logger.child({ request_id: bindings.reqId }, options),
-    requestTimeout: timeouts.requestMs,
+    // Node would limit the time of the whole request, so it would end each large upload over a slow line. `endSlowBodies` limits bodies.
+    requestTimeout: 0,
     http: {
       headersTimeout: timeouts.headersMs,
       connectionsCheckingInterval: timeouts.checkEveryMs,
@@ -96,6 +101,7 @@ function makeServer(deps: ServiceDeps, timeouts: ClientTimeouts, showNotFound: S
     },
   });
   answerInTurn(app.server);
+  endSlowBodies(app.server, timeouts.requestMs, timeouts.leastBytes ?? leastBodyMb * 1024 * 1024);
   // A request with an expectation other than 100-continue is handled like any other: `refuseByHeaders` answers 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   return app;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 
 /** Sockets that are about to be closed; their clients get no further answer. */
 const ending = new WeakSet<Socket>();
@@ -31,7 +31,8 @@ export function endConnectionsOfUnreadBodies(app: FastifyInstance, drainMs: numb
   });
 }
 
-const announcesBody = ({ headers }: FastifyRequest): boolean =>
+/** Returns whether a body follows the headers of the request. */
+export const announcesBody = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
 function endAfterAnswer(request: IncomingMessage, drainMs: number): void {

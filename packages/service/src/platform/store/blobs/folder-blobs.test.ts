@@ -116,11 +116,22 @@ test('opening a blob folder deletes the unfinished uploads of dead processes onl
   expect(await blobs.stat('k')).toBeUndefined();
 });
 
-test('opening a blob folder deletes unfinished uploads of other containers if the uploads are older than a day', async () => {
-  const [fresh, old] = ['1.1.1.aa', '1.1.1.bb'];
-  for (const name of [fresh, old]) await writeFile(path.join(folder, 'incoming', name), '');
-  const twoDaysAgo = new Date(Date.now() - 48 * 3600 * 1000);
-  await utimes(path.join(folder, 'incoming', old), twoDaysAgo, twoDaysAgo);
-  await openFolderBlobs(folder);
-  expect(await incoming()).toEqual([fresh]);
-});
+test.each<[string, () => Promise<unknown>]>([
+  ['opening', () => openFolderBlobs(folder)],
+  [
+    'listing',
+    async () => {
+      for await (const _ of blobs.list());
+    },
+  ],
+])(
+  '%s a blob folder deletes unfinished uploads of other containers if they are older than a day',
+  async (_how, work) => {
+    const [fresh, old] = ['1.1.1.aa', '1.1.1.bb'];
+    for (const name of [fresh, old]) await writeFile(path.join(folder, 'incoming', name), '');
+    const twoDaysAgo = new Date(Date.now() - 48 * 3600 * 1000);
+    await utimes(path.join(folder, 'incoming', old), twoDaysAgo, twoDaysAgo);
+    await work();
+    expect(await incoming()).toEqual([fresh]);
+  },
+);

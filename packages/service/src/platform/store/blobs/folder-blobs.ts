@@ -19,7 +19,7 @@ import { syncFolder } from './sync-folder.ts';
  */
 const abandonedAfterMs = 24 * 3600 * 1000;
 
-/** Creates the folder if it does not exist, and removes unfinished uploads of dead processes. */
+/** Creates the folder if it does not exist. This and each `list` remove unfinished uploads of dead processes. */
 export async function openFolderBlobs(folder: string): Promise<BlobStore> {
   const objects = path.resolve(folder, 'objects');
   const incoming = path.resolve(folder, 'incoming');
@@ -53,7 +53,7 @@ export async function openFolderBlobs(folder: string): Promise<BlobStore> {
       await rm(file, { force: true });
       await syncFolder(path.dirname(file));
     },
-    list: () => list(objects),
+    list: () => list({ objects, incoming }),
   };
 }
 
@@ -129,7 +129,14 @@ async function get(file: string, range: ByteRange | undefined) {
 }
 
 /** Skips files that are not blobs. For example, NFS renames a deleted file to `.nfs…` while a process still reads it. */
-async function* list(objects: string): AsyncIterable<ListedBlob> {
+async function* list({
+  objects,
+  incoming,
+}: {
+  readonly objects: string;
+  readonly incoming: string;
+}): AsyncIterable<ListedBlob> {
+  await sweepIncoming(incoming);
   for (const fan of await readdir(objects, { withFileTypes: true })) {
     if (!fan.isDirectory()) continue;
     for (const name of await readdir(path.join(objects, fan.name))) {

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import { type Database, openDatabase } from '../database/database.ts';
 import { silentLog } from '../database/log.ts';
-import { baselineOf, lastCommitBeforeBaseline, migrateDatabase, migrationsFolder, readMigrations } from './migrate.ts';
+import { baselineOf, migrateDatabase, migrationsFolder, readMigrations } from './migrate.ts';
 
 let folder: string;
 let empty: Awaited<ReturnType<typeof createEmptyDatabase>>;
@@ -260,7 +260,7 @@ describe('a database with the migrations that the baseline replaced', () => {
   test('is refused if it lacks some of the replaced migrations, and the error names the version to start first', async () => {
     await makeOlder(38);
     await expect(migrateDatabase(older.db)).rejects.toThrow(
-      `The database is too old for this Runyard: its last migration is 0038_equal_times. Start the Runyard of commit ${lastCommitBeforeBaseline} on it once, then start this one.`,
+      `The database is too old for this Runyard: its last migration is 0038_equal_times. Start the Runyard of commit 42e71785 once on it, then this one.`,
     );
     expect(await readNames()).toHaveLength(38);
   });

@@ -45,24 +45,31 @@ const replaced = {
   /** SHA-256 over one line `VERSION CHECKSUM` for each migration. */
   digest: 'd92bbe9c5892742252c402dca29321a5a1c9841764f654bc054e3d1ae3780b11',
   /**
-   * Checksums of the first migration of all databases that are older than the baseline: of the 39 migrations, and of the 66 migrations
-   * that they replaced in their turn.
+   * The commits of Runyard versions that upgrade an older database so that this version can adopt it, in their order, by the checksum of the
+   * first migration of the database. The 39 migrations had replaced 66 others in their turn.
    */
-  firstChecksums: [
-    'f0e5cf5efa9dffd340e73c7ecb20a3b9a4ea1b18e097b83f3d8d5547113cc996',
-    '4c62c72db3cf21362cb9e10f46fa16f9f60fb86ea17de1cfb8c22d91e4c9800e',
-  ],
+  commits: new Map([
+    ['f0e5cf5efa9dffd340e73c7ecb20a3b9a4ea1b18e097b83f3d8d5547113cc996', ['42e71785']],
+    ['4c62c72db3cf21362cb9e10f46fa16f9f60fb86ea17de1cfb8c22d91e4c9800e', ['b9d5a8d5', '42e71785']],
+  ]),
 };
 
-/** The commit of a Runyard version that applies all replaced migrations to an older database, so that newer versions can adopt the database. */
-export const lastCommitBeforeBaseline = '42e71785';
+/** Returns the commits that must be started on a database with these migrations before this version, in their order. */
+export const commitsBefore = (applied: readonly Pick<AppliedMigration, 'checksum'>[]): readonly string[] =>
+  replaced.commits.get(applied[0]?.checksum ?? '') ?? [];
 
 /** Returns whether these migrations are `all` migrations that the baseline replaced, only `some` of them, or `none`. */
 export function findReplaced(applied: readonly AppliedMigration[]): 'all' | 'some' | 'none' {
-  if (!replaced.firstChecksums.includes(applied[0]?.checksum ?? '')) return 'none';
+  if (commitsBefore(applied).length === 0) return 'none';
   const lines = applied.map(({ version, checksum }) => `${version} ${checksum}\n`);
   return createHash('sha256').update(lines.join('')).digest('hex') === replaced.digest ? 'all' : 'some';
 }
+
+/** Names the versions to start on a database before this one: "the Runyard of commit X once, then the one of commit Y once". */
+export const describeCommits = (applied: readonly Pick<AppliedMigration, 'checksum'>[]): string =>
+  `the Runyard of ${commitsBefore(applied)
+    .map((commit) => `commit ${commit} once`)
+    .join(', then that of ')}`;
 
 export const baselineOf = (migrations: readonly Migration[]): Migration[] =>
   migrations.filter(({ version }) => version <= lastOfBaseline);
@@ -123,12 +130,22 @@ export async function tryMigrations(tx: Queryable): Promise<string[]> {
   );
   if (findReplaced(applied) !== 'none')
     throw new Error(
-      `The database is older than the baseline. Start the Runyard of commit ${lastCommitBeforeBaseline} on it first.`,
+      `The database is older than the baseline. Before this Runyard, start ${describeCommits(applied)} on it.`,
     );
   const last = applied.at(-1)?.version ?? 0;
   const missing = (await readMigrations()).filter(({ version }) => version > last);
   for (const { sql } of missing) await tx.query(sql);
   return missing.map(({ name }) => name);
+}
+
+/** Returns the names of the migrations of the database that this version does not know, because a newer one has applied them. */
+export async function findNewerMigrations(db: Queryable): Promise<string[]> {
+  const last = (await readMigrations()).at(-1)?.version ?? 0;
+  const rows = await db.query<{ name: string }>(
+    'SELECT name FROM schema_migrations WHERE version > $1 ORDER BY version',
+    [last],
+  );
+  return rows.map(({ name }) => name);
 }
 
 /** Applies one migration and returns its name; undefined if all are applied. */
@@ -207,7 +224,7 @@ async function adoptReplaced(
       return applied;
     case 'some':
       throw new Error(
-        `The database is too old for this Runyard: its last migration is ${applied.at(-1)?.name}. Start the Runyard of commit ${lastCommitBeforeBaseline} on it once, then start this one.`,
+        `The database is too old for this Runyard: its last migration is ${applied.at(-1)?.name}. Start ${describeCommits(applied)} on it, then this one.`,
       );
     case 'all': {
       const baseline = baselineOf(migrations);

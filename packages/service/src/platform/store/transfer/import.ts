@@ -8,8 +8,9 @@ import type { Database } from '../database/database.ts';
 import {
   type AppliedMigration,
   baselineOf,
+  commitsBefore,
+  describeCommits,
   findReplaced,
-  lastCommitBeforeBaseline,
   type Migration,
   migrateDatabase,
   migrationsFolder,
@@ -82,7 +83,7 @@ function withBaseline(exported: readonly AppliedMigration[], known: readonly Mig
       return exported;
     case 'some':
       throw new Error(
-        `The backup is too old for this Runyard: it was made at migration ${exported.at(-1)?.name}. Restore it with the Runyard of commit ${lastCommitBeforeBaseline}, then start this Runyard on the same database.`,
+        `The backup is too old for this Runyard: it was made at migration ${exported.at(-1)?.name}. Restore it with the Runyard of commit ${commitsBefore(exported)[0]}. Then start ${describeCommits(exported)} on the same database, and then this one.`,
       );
     case 'all':
       return baselineOf(known);

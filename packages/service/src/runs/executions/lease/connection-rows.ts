@@ -132,7 +132,12 @@ export async function renewLeases(
 const drop = defineStatement({
   name: 'drop_worker_connection',
   text: `
-    WITH gone AS (DELETE FROM worker_connections WHERE id = $1 RETURNING adopt_seconds)
+    WITH gone AS (
+      DELETE FROM worker_connections WHERE id = $1 RETURNING adopt_seconds, worker_id, team_id, draining, version
+    ), remembered AS (
+      INSERT INTO gone_workers (worker_id, was_draining, version) SELECT worker_id, draining, version FROM gone WHERE team_id IS NULL
+      ON CONFLICT (worker_id) DO UPDATE SET gone_at = now(), was_draining = excluded.was_draining, version = excluded.version
+    )
     ${shortenLeasesOf('$1', '$2', 'coalesce((SELECT adopt_seconds FROM gone), 0)')}`,
   row: {},
 });

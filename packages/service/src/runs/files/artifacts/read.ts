@@ -3,6 +3,7 @@ import type { ArtifactType } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,
+  bytes,
   defineStatement,
   integer,
   json,
@@ -22,11 +23,12 @@ export interface StoredArtifact {
   readonly isPublic: boolean;
   readonly blobKey: string | null;
   readonly sizeBytes: number | null;
+  readonly sha256: Buffer | null;
   readonly createdAt: string;
 }
 
 const columns = `id, team_id AS "teamId", run_id AS "runId", artifact_type AS type, is_public AS "isPublic", blob_key AS "blobKey",
-  size_bytes AS "sizeBytes", created_at AS "createdAt"`;
+  size_bytes AS "sizeBytes", sha256, created_at AS "createdAt"`;
 
 const row = {
   id: uuid,
@@ -36,6 +38,7 @@ const row = {
   isPublic: boolean,
   blobKey: nullable(text()),
   sizeBytes: nullable(integer),
+  sha256: nullable(bytes),
   createdAt: timestamp,
   data: json<Record<string, unknown>>(),
 };

@@ -1,4 +1,4 @@
-import { randomUUIDv7 } from 'node:crypto';
+import { createHash, randomUUIDv7 } from 'node:crypto';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
@@ -6,19 +6,19 @@ import { boolean, defineStatement, nullable, numeric, uuid } from '../../../plat
 import { oneUpload } from '../../../platform/uploads/lease.ts';
 import { byteMaskOf } from '../../../team/redaction/agent-text.ts';
 import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
-import type { ExecutionDeps } from '../../executions/deps.ts';
-import { bytesOfTeam, type StorageRefusal, teamFull } from '../stored-bytes.ts';
+import { bytesOfTeam, type StorageRefusal } from '../stored-bytes.ts';
+import { mostBytes, type RoomDeps, refuseSize, roomOfArtifact } from './room.ts';
 
 /**
  * Outcome of an upload:
  * - `stored` 200: the bytes are stored now, or the same bytes were already stored.
  * - `not_found` 404.
- * - `too_large` 413: the artifact would have more bytes than one artifact may have.
- * - `run_full` 413: all artifacts of the run together would have more bytes than allowed.
+ * - `other_digest` 400: the bytes do not have the digest that the caller has computed before.
  * - `other_bytes` 409: other bytes were already stored for the artifact.
  * - `busy` 429: the run already has its maximum number of concurrent uploads.
+ * - `StorageRefusal` 413: there is no room for the artifact.
  */
-export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'run_full' | 'other_bytes' | StorageRefusal;
+export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'other_digest' | 'other_bytes' | StorageRefusal;
 
 /** Maximum number of concurrent uploads of a run, because their bytes use disk space before they are counted. */
 const maxUploads = 4;
@@ -58,47 +58,74 @@ const compareBytes = defineStatement({
   row: { same: nullable(boolean), isReady: boolean },
 });
 
+/** The bytes of an artifact as they arrive, and what the caller states about them. */
+export interface ArtifactBody {
+  readonly bytes: AsyncIterable<Uint8Array>;
+  readonly sizeBytes?: number | undefined;
+  /** SHA-256 of all bytes. */
+  readonly sha256?: Buffer | undefined;
+}
+
 /** Streams the bytes of a reported artifact into the blob store. Readers see the artifact only when all its bytes have arrived. */
 export async function uploadArtifact(
-  deps: {
+  deps: RoomDeps & {
     readonly db: Database;
     readonly blobs: BlobStore;
     readonly vault: Vault;
-    readonly executionDeps: Pick<ExecutionDeps, 'limits'>;
-    /** Maximum size of one artifact. */
-    readonly maxBytes: number;
-    readonly maxBytesOfRun: number;
   },
   artifactUid: string,
-  body: AsyncIterable<Uint8Array>,
+  { bytes, sizeBytes = 0, sha256 }: ArtifactBody,
 ): Promise<UploadOutcome> {
-  const { db, blobs, executionDeps, maxBytes, maxBytesOfRun } = deps;
-  const maxBytesOfTeam = executionDeps.limits.teamBytes;
-  const [known] = await db.query(readTarget, [artifactUid]);
+  const { db, blobs } = deps;
+  const known = await readStored(db, artifactUid);
   if (!known) return 'not_found';
-  const roomOfTeam = Math.max(0, maxBytesOfTeam - Number(known.stored));
-  const roomOfRun = Math.max(0, maxBytesOfRun - Number(known.others));
-  const full = roomOfTeam < roomOfRun ? teamFull(executionDeps, Number(known.stored)) : 'run_full';
-  const room = Math.min(roomOfRun, roomOfTeam);
+  const refused = refuseSize(deps, known, sizeBytes);
+  if (refused) return refused;
+  const maxBytes = roomOfArtifact(deps, known);
   // Each upload has a separate blob, so that two concurrent uploads do not mix their bytes.
   const blobKey = `artifacts/${artifactUid}/${randomUUIDv7()}`;
-  const kind = { name: `artifacts/${known.run_id}`, most: maxUploads };
-  const mask = byteMaskOf(deps, { grantedSecrets: await readGrantedSecrets(db, known.run_id) });
-  const put = await oneUpload(db, kind, body, (leased) =>
-    blobs.put(blobKey, mask.stream(leased), { maxBytes: Math.min(maxBytes, room) }),
+  const kind = { name: `artifacts/${known.runId}`, most: maxUploads };
+  const mask = byteMaskOf(deps, { grantedSecrets: await readGrantedSecrets(db, known.runId) });
+  const received = hashed(bytes);
+  const put = await oneUpload(db, kind, received.bytes, (leased) =>
+    blobs.put(blobKey, mask.stream(leased), { maxBytes }),
   );
   if (put === 'busy') return 'busy';
-  if (put.outcome === 'too_large') return room < maxBytes ? full : 'too_large';
+  if (put.outcome === 'too_large') return refuseSize(deps, known, maxBytes + 1, { isMore: true }) ?? 'busy';
+  if (sha256 !== undefined && !received.sha256().equals(sha256)) {
+    await blobs.delete(blobKey);
+    return 'other_digest';
+  }
   // Keep the blob after an error, because the commit may still have succeeded. If it did not, the sweep deletes the blob, because no row
   // names it.
   const updated = await db.transaction(async (tx) => {
     await tx.query(lockRun, [artifactUid]);
-    return await tx.query(setBytes, [artifactUid, blobKey, put.sizeBytes, put.sha256, maxBytesOfRun, maxBytesOfTeam]);
+    const { run, team } = mostBytes(deps);
+    return await tx.query(setBytes, [artifactUid, blobKey, put.sizeBytes, put.sha256, run, team]);
   });
   if (updated.length > 0) return 'stored';
   await blobs.delete(blobKey);
   const [row] = await db.query(compareBytes, [artifactUid, put.sha256]);
-  if (!row) return 'not_found';
-  if (!row.isReady) return full;
+  const now = await readStored(db, artifactUid);
+  if (!row || !now) return 'not_found';
+  // Other uploads of the run or team have taken the room. If there is room again, the caller sends the bytes again.
+  if (!row.isReady) return refuseSize(deps, now, put.sizeBytes) ?? 'busy';
   return row.same ? 'stored' : 'other_bytes';
+}
+
+async function readStored(db: Database, artifactUid: string) {
+  const [row] = await db.query(readTarget, [artifactUid]);
+  return row && { runId: row.run_id, others: Number(row.others), stored: Number(row.stored) };
+}
+
+/** Hashes bytes while they are read. Stored bytes have another hash if secrets in them are masked. */
+function hashed(body: AsyncIterable<Uint8Array>) {
+  const hash = createHash('sha256');
+  async function* bytes(): AsyncGenerator<Uint8Array> {
+    for await (const piece of body) {
+      hash.update(piece);
+      yield piece;
+    }
+  }
+  return { bytes: bytes(), sha256: () => hash.digest() };
 }

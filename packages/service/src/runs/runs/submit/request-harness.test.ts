@@ -35,7 +35,7 @@ test('unknown members of `harness` are kept, and a command is accepted together 
 });
 
 test('a harness that cannot ask can follow rules that the gateway and the proxy enforce, and no other rules', () => {
-  const config = { harness: { type: 'codex' }, approval_policy: 'ask' } as const;
+  const config = { harness: { type: 'command', command: ['cat'] }, approval_policy: 'ask' as const };
   const enforced = [{ push: '*' }, { host: 'example.com' }];
   expect(checkHarness({ ...config, approval_rules: enforced })).toMatchObject({ ok: true });
   const fault = (approval_rules: object[]) => checkHarness({ ...config, approval_rules });

@@ -24,3 +24,19 @@ export async function isOperatorHere(
   const [row] = await db.query(readHasOperatorKey, [creator.uid]);
   return row?.found === true;
 }
+
+const readIsOperatorTeam = defineStatement({
+  name: 'read_whether_team_has_operator_key',
+  text: `SELECT EXISTS (SELECT FROM api_keys k WHERE k.team_id = $1 AND k.is_operator AND ${isValidKey('k')}) AS found`,
+  row: { found: boolean },
+});
+
+/** Returns whether the caller may read about the whole installation: owners of the team of the operator's key may. */
+export async function mayReadInstallation(
+  db: Queryable,
+  { kind, role, teamId }: Pick<Principal, 'kind' | 'role' | 'teamId'>,
+): Promise<boolean> {
+  if (role !== 'owner' || (kind !== 'user' && kind !== 'session')) return false;
+  const [row] = await db.query(readIsOperatorTeam, [teamId]);
+  return row?.found === true;
+}
