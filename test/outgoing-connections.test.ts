@@ -23,6 +23,7 @@ import { transfer } from '../packages/service/src/edges/gateway/git/lfs-host.ts'
 import { sendToMcpServer } from '../packages/service/src/edges/gateway/mcp/mcp-upstream.ts';
 import { probeProvider } from '../packages/service/src/edges/gateway/models/model-health.ts';
 import { openUpstreams } from '../packages/service/src/edges/gateway/models/upstream.ts';
+import { openLogs } from '../packages/service/src/platform/metrics/open-logs.ts';
 import { openS3Blobs } from '../packages/service/src/platform/store/blobs/s3-blobs.ts';
 import { send } from '../packages/service/src/runs/subscriptions/send.ts';
 import { openSignOn } from '../packages/service/src/team/access/sign-on/sign-on.ts';
@@ -42,7 +43,13 @@ let port: number;
 let connections: string[] = [];
 const ownAuthorities = tls.getCACertificates('default');
 const connect = net.Socket.prototype.connect;
-const environment = { ...process.env };
+/** Variables that libraries read themselves. */
+const variables = {
+  ...{ AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret', AWS_REGION: 'eu-west-1' },
+  AWS_ENDPOINT_URL_S3: 'https://bucket.company.example',
+  OTEL_LOGS_EXPORTER: 'otlp',
+  OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector.company.example',
+};
 
 const answers: Readonly<Record<string, unknown>> = {
   '/v1/models': { data: [{ id: 'small' }] },
@@ -66,12 +73,13 @@ beforeAll(async () => {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   port = (server.address() as AddressInfo).port;
-  const names = ['models', 'git', 'mcp', 'hooks', 'policy', 'bucket', 'id', 'service', 'allowed'];
+  const names = ['models', 'git', 'mcp', 'hooks', 'policy', 'bucket', 'id', 'service', 'allowed', 'collector'];
   proxy = await startForwardProxy(
     Object.fromEntries(
       names.flatMap((name) => [443, 80, 8080].map((each) => [`${name}.company.example:${each}`, port])),
     ),
   );
+  Object.assign(process.env, variables);
   trustCaFile(proxy.caFile);
   useProxy({ HTTPS_PROXY: proxy.url, HTTP_PROXY: proxy.url, NO_PROXY: 'direct.example,10.0.0.0/8' });
   net.Socket.prototype.connect = function counted(this: net.Socket, ...given: unknown[]) {
@@ -84,7 +92,7 @@ afterAll(async () => {
   net.Socket.prototype.connect = connect;
   useProxy({});
   tls.setDefaultCACertificates(ownAuthorities);
-  process.env = environment;
+  for (const name of Object.keys(variables)) delete process.env[name];
   await proxy.close();
   server.closeAllConnections();
   server.close();
@@ -133,10 +141,6 @@ async function fetchRefs() {
 }
 
 async function storeBlob() {
-  Object.assign(process.env, {
-    ...{ AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret', AWS_REGION: 'eu-west-1' },
-    AWS_ENDPOINT_URL_S3: 'https://bucket.company.example',
-  });
   const options = { encryption: undefined, presigns: false };
   const blobs = openS3Blobs({ kind: 's3', bucket: 'b', prefix: '' }, options);
   return (await blobs.put('a/b', Readable.from([Buffer.from('x')]), { maxBytes: 10 })).outcome;
@@ -159,6 +163,12 @@ async function signOn(): Promise<string | null> {
   await rm(folder, { recursive: true });
   if (!opened.ok) return opened.problems.join();
   return (await opened.signOn.providers[0]?.check()) ?? null;
+}
+
+async function sendLog(): Promise<void> {
+  const logs = await openLogs(process.env, { warn: () => {} }, () => undefined);
+  logs?.write(JSON.stringify({ level: 30, time: Date.now(), msg: 'hello' }));
+  await logs?.close(60_000);
 }
 
 async function transferFile() {
@@ -244,6 +254,7 @@ const cases: readonly Case[] = [
     asked: 'policy',
   },
   { what: 'a blob for the bucket', work: storeBlob, result: 'stored', asked: 'bucket' },
+  { what: 'the log for a collector', work: sendLog, result: undefined, asked: 'collector' },
   { what: 'a request to an identity provider', work: signOn, result: null, asked: 'id' },
   {
     what: 'a request of a command',
@@ -342,6 +353,41 @@ test('without the right password, the proxy opens no connection, and no message 
     useProxy({ HTTPS_PROXY: proxy.url, HTTP_PROXY: proxy.url });
   }
 });
+
+test('a proxy that takes connections and never answers ends each request after some time', async () => {
+  const silent = net.createServer((socket) => void socket.on('error', () => {}));
+  silent.listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port: silentPort } = silent.address() as AddressInfo;
+  useProxy({ HTTPS_PROXY: `http://127.0.0.1:${silentPort}` });
+  try {
+    const late = AbortSignal.timeout(2_000);
+    const ended = await Promise.all([
+      sendToModel('https://models.company.example/x'),
+      send(
+        { url: 'https://hooks.company.example/', body: '', headers: {} },
+        { rules, resolve, timeoutMs: 2_000, signal },
+      ),
+      askMcpServer('https://mcp.company.example/'),
+      fetchRefs(),
+      askCodeHost({ ...question, url: gitBase, signal: late }).catch(() => 'late'),
+      dialled('allowed.company.example', 443, 'tunnel'),
+      openWebSocket('ws://service.company.example/').catch(() => 'late'),
+    ]);
+    expect(ended).toMatchObject([
+      expect.stringContaining('cannot be reached'),
+      { kind: 'failed' },
+      { kind: 'failed' },
+      'failed',
+      'late',
+      { kind: 'failed' },
+      'late',
+    ]);
+  } finally {
+    useProxy({ HTTPS_PROXY: proxy.url, HTTP_PROXY: proxy.url });
+    silent.close();
+  }
+}, 60_000);
 
 /** Sources that open connections without the functions of `packages/system/src/outgoing`, and why. */
 const direct: Readonly<Record<string, string>> = {

@@ -16,6 +16,13 @@ if (!parsed.ok) {
   for (const problem of parsed.problems) process.stderr.write(`${problem}\n`);
   process.exit(2);
 }
+try {
+  trustCaFile(parsed.settings.RUNYARD_CA_FILE);
+  useProxy(process.env);
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`);
+  process.exit(2);
+}
 let sentLogs: Logs | undefined;
 const standardError = openLogDestination(2, (gap) => log.error(gap, 'the log could not be written for a while'));
 const log: Logger = pino(
@@ -43,14 +50,6 @@ const stop = (reason: string) => {
 };
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop(signal));
 if (stopsWithParent()) onParentGone((how) => stop(how === 'asked' ? 'asked by its parent' : 'parent gone'));
-
-try {
-  trustCaFile(parsed.settings.RUNYARD_CA_FILE);
-  useProxy(process.env);
-} catch (error) {
-  process.stderr.write(`${(error as Error).message}\n`);
-  process.exit(2);
-}
 
 try {
   const service = await startService(parsed.settings, log, stopping.signal);

@@ -66,12 +66,9 @@ export function openAgents(options: AgentOptions): Agents {
   };
 }
 
-/** Returns options of libraries that make requests to hosts of their own choice. */
-export function agentsOfProxy(options: AgentOptions): { readonly httpAgent?: Agent; readonly httpsAgent?: Agent } {
-  if (settings === undefined) return {};
-  const all = { ...options, timeout: proxyConnectMs, proxyEnv: settings.forNode };
-  return { httpAgent: new http.Agent(all), httpsAgent: new (process.getBuiltinModule('node:https').Agent)(all) };
-}
+/** Returns options for the agents of libraries, which know only later to which hosts they connect; undefined: there is no proxy. */
+export const optionsOfProxy = (): AgentOptions | undefined =>
+  settings && { timeout: proxyConnectMs, proxyEnv: settings.forNode };
 
 function makeAgent(url: URL, proxy: URL | undefined, options: AgentOptions): Agent {
   // Loads TLS only if it is needed, because a program starts faster without it.

@@ -18,7 +18,7 @@ export interface ProxySettings {
   /** Returns the proxy through which a connection to the URL goes; undefined: the connection is direct. */
   proxyOf(url: URL): URL | undefined;
   /** The same rules for parts of Node that choose the proxy themselves (fetch, global agents). */
-  readonly forNode: { readonly http_proxy?: string; readonly https_proxy?: string; readonly no_proxy: string };
+  readonly forNode: { readonly http_proxy?: string; readonly https_proxy: string; readonly no_proxy: string };
 }
 
 /** Networks that another machine cannot reach for this one: loopback, and link-local with the metadata services of the clouds. */

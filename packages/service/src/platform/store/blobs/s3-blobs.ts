@@ -3,6 +3,7 @@
  * the standard variables and files of the AWS SDK (`AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT_URL_S3`, machine roles, …).
  */
 import { createHash } from 'node:crypto';
+import https from 'node:https';
 import { Readable } from 'node:stream';
 import {
   AbortMultipartUploadCommand,
@@ -20,7 +21,8 @@ import {
 import { Upload } from '@aws-sdk/lib-storage';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import type { BlobsAddress } from '@runyard/contract/settings/blobs';
-import { agentsOfProxy } from '@runyard/system/outgoing/outgoing';
+import { http } from '@runyard/system/node-http';
+import { optionsOfProxy } from '@runyard/system/outgoing/outgoing';
 import { StoreUnavailable } from '../database/unavailable.ts';
 import {
   type BlobStore,
@@ -161,9 +163,17 @@ function makeClient(silentMs: number): S3Client {
     maxAttempts: attempts,
     requestHandler: {
       ...{ connectionTimeout: connectMs, requestTimeout: silentMs, throwOnRequestTimeout: true },
-      ...agentsOfProxy({ keepAlive: true, maxSockets: 50 }),
+      ...agentsOfProxy(),
     },
   });
+}
+
+/** Without a proxy, the SDK makes the agents itself. */
+function agentsOfProxy() {
+  const options = optionsOfProxy();
+  if (options === undefined) return {};
+  const all = { keepAlive: true, maxSockets: 50, ...options };
+  return { httpAgent: new http.Agent(all), httpsAgent: new https.Agent(all) };
 }
 
 const rangeOf = (range: ByteRange | undefined) =>
