@@ -38,6 +38,8 @@ export const longFiles: readonly string[] = [
   'test/gvisor-probes.test.ts',
   // Installs packages of Debian in sandboxes with their own Debian. `own-system.test.ts` tests such sandboxes with another system.
   'test/system-packages.test.ts',
+  // Breaks parts of an installation and waits until it notices. `waiting-services.test.ts` and `lost-database.test.ts` break the database.
+  'test/faults.test.ts',
   // Stops one of two services behind a proxy for half a minute. `proxies.test.ts` tests the proxies with one service.
   'test/hanging-service.test.ts',
   // Starts the units of `deploy/systemd` on a machine with systemd. `systemd.test.ts` runs their programs without systemd.

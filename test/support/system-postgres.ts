@@ -4,7 +4,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, globSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -18,6 +18,8 @@ export const systemPostgres: string | undefined = globSync('/usr/lib/postgresql/
 
 export interface SystemServer {
   readonly url: string;
+  /** Stops or continues all processes of the server. A stopped server accepts connections, but answers nothing. */
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void;
   stop(): Promise<void>;
 }
 
@@ -78,6 +80,11 @@ export async function startSystemPostgres(programs: string, { tls }: SystemServe
   if (!output.includes('ready to accept connections')) throw new Error(output);
   return {
     url: `postgresql://operator:secret@127.0.0.1:${port}/postgres`,
+    signal: (name) => {
+      const { pid = 0 } = child;
+      const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
+      for (const each of [pid, ...children.map(Number)]) process.kill(each, name);
+    },
     stop: async () => {
       child.kill('SIGINT');
       if (child.exitCode === null) await once(child, 'exit');

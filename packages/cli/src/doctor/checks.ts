@@ -42,15 +42,21 @@ async function checksOfService(
   const [listening, workers, ...rest] = await Promise.all([
     checkListening(context, foreign),
     foreign === null ? checkWorkers(context) : { findings: [], takeRuns: false },
-    checkDatabase(context, foreign),
+    checkDatabaseAndBackup(context, foreign),
     checkBlobs(context),
-    foreign === null ? checkLastBackup(context, new Date()) : [],
     checkModels(context),
     checkModelCatalogue(context, new Date()),
     checkContentPolicy(context),
     checkSignOn(context),
   ]);
   return { findings: [listening, ...workers.findings, ...rest.flat()], takeRuns: workers.takeRuns };
+}
+
+/** Looks for the last backup only in a database that answers. */
+async function checkDatabaseAndBackup(context: Context, foreign: string | null): Promise<Finding[]> {
+  const database = await checkDatabase(context, foreign);
+  if (foreign !== null || database.some(({ level }) => level === 'bad')) return database;
+  return [...database, ...(await checkLastBackup(context, new Date()))];
 }
 
 async function checksOfWorker(context: Context): Promise<Finding[]> {

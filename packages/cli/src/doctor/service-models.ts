@@ -39,7 +39,7 @@ export async function checkServiceModels(context: Context): Promise<Finding[] | 
   if (serviceOrigin(context) === null || apiKey(context) === null) return null;
   let list: ListModelsResponse;
   try {
-    list = await connect(context).listModels();
+    list = await connect(context).listModels({ signal: AbortSignal.timeout(10_000) });
   } catch (error) {
     const reason = harmlessLine(error instanceof Error ? error.message : String(error));
     return [{ name, level: 'note', detail: `the running service did not list its models: ${reason}` }];

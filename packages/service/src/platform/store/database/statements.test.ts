@@ -72,6 +72,7 @@ const harmlessFunctions = [
   'pg_is_in_recovery',
   'pg_control_system',
   'pg_current_wal_lsn',
+  'pg_database_size',
   'pg_lock_status',
   'pg_stat_get_activity',
 ];

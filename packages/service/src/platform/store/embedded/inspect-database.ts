@@ -23,7 +23,7 @@ export async function inspectDatabase(url: string | undefined): Promise<Database
 }
 
 async function inspectServer(url: string): Promise<DatabaseInspection> {
-  const config = { ...addressOf(url), connectionTimeoutMillis: 5000 };
+  const config = { ...addressOf(url), connectionTimeoutMillis: 5000, query_timeout: 5000 };
   const client = new pg.Client(config);
   client.on('error', () => {});
   try {
