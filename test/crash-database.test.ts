@@ -17,8 +17,7 @@ import { programFile } from './support/programs.ts';
  */
 const rounds = Number(process.env.CRASH_ROUNDS ?? 2);
 /**
- * Limit for the start of a service. The goal is 2 s on a machine without other work (`bench/embedded.md`). This limit is longer
- * because tests run on shared machines.
+ * Limit for the start of a service. It is long, because tests run on shared machines.
  */
 const maxStartMs = 30_000;
 const program = await programFile('writing-service');

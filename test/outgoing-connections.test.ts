@@ -25,6 +25,7 @@ import { probeProvider } from '../packages/service/src/edges/gateway/models/mode
 import { openUpstreams } from '../packages/service/src/edges/gateway/models/upstream.ts';
 import { openLogs } from '../packages/service/src/platform/metrics/open-logs.ts';
 import { openS3Blobs } from '../packages/service/src/platform/store/blobs/s3-blobs.ts';
+import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
 import { send } from '../packages/service/src/runs/subscriptions/send.ts';
 import { openSignOn } from '../packages/service/src/team/access/sign-on/sign-on.ts';
 import { askCodeHost } from '../packages/service/src/team/code-hosts/ask.ts';
@@ -141,8 +142,8 @@ async function fetchRefs() {
 }
 
 async function storeBlob() {
-  const options = { encryption: undefined, presigns: false };
-  const blobs = openS3Blobs({ kind: 's3', bucket: 'b', prefix: '' }, options);
+  const options = { encryption: undefined, presigns: false, log: silentLog };
+  const blobs = await openS3Blobs({ kind: 's3', bucket: 'b', prefix: '' }, options);
   return (await blobs.put('a/b', Readable.from([Buffer.from('x')]), { maxBytes: 10 })).outcome;
 }
 

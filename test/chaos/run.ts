@@ -169,9 +169,9 @@ async function countBy(db: Database, column: string, where: string): Promise<Rec
 async function checkBlobs({ blobs: { url, env } }: Installation, db: Database) {
   Object.assign(process.env, env);
   const { hostname: bucket, pathname } = new URL(url);
-  const blobs = openS3Blobs(
+  const blobs = await openS3Blobs(
     { kind: 's3', bucket, prefix: `${pathname.slice(1)}/` },
-    { encryption: undefined, presigns: false },
+    { encryption: undefined, presigns: false, log: silentLog },
   );
   const { blobs: count, swept, faults } = await sweepBlobs(db, blobs);
   const blind: string[] = [];

@@ -4,7 +4,7 @@ import type * as Http from 'node:http';
 
 /**
  * Built-in modules that are loaded without their ESM facade, so that the agent starts quickly: `import 'node:http'` reads every export of
- * the module, which also loads undici, and `import 'node:fs'` loads fs/promises. `bench/modules.md` has the times of both ways.
+ * the module, which also loads undici, and `import 'node:fs'` loads fs/promises.
  */
 export const fs: typeof Fs = process.getBuiltinModule('node:fs');
 

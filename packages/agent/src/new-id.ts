@@ -2,7 +2,7 @@ let counter = 0;
 
 /**
  * Returns an id that is unique among all executions. The id consists of time, process, random bits and a counter. Does not use
- * node:crypto, because the id is not a secret and loading this module would slow the start (`bench/modules.md`).
+ * node:crypto, because the id is not a secret and loading this module would slow the start.
  */
 export function newId(): string {
   const random = () =>

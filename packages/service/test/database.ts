@@ -27,7 +27,7 @@ async function noteDrop(url: string): Promise<void> {
 
 /**
  * Returns a migrated database without data: the emptied database of an ended test with its open connections, or a copy of a template.
- * The first call on a server creates and migrates the template (`bench/embedded.md` shows how long this takes). Under vitest, the
+ * The first call on a server creates and migrates the template. Under vitest, the
  * server is an embedded PostgreSQL of this test run (`test/support/database.ts`), or the server of `TEST_DATABASE_URL`. The user in
  * that URL must be allowed to create databases.
  */

@@ -19,8 +19,9 @@ import type { AdmitModelRequest } from '../src/edges/gateway/models/admission.ts
 import { buildApp } from '../src/edges/http/app.ts';
 import type { ServiceDeps } from '../src/edges/http/server/deps.ts';
 import type { ClientTimeouts } from '../src/edges/http/server/make-app.ts';
-import { makeUndo, openStored, wireParts } from '../src/edges/start/open-parts.ts';
+import { checkStored, makeUndo, wireParts } from '../src/edges/start/open-parts.ts';
 import { type BodyLimits, makeBodyBudget } from '../src/platform/bodies/body-budget.ts';
+import { openBlobs } from '../src/platform/store/blobs/open-blobs.ts';
 import { openDatabase } from '../src/platform/store/database/database.ts';
 import { silentLog } from '../src/platform/store/database/log.ts';
 import { unlimitedSpace } from '../src/platform/store/free-space/free-space.ts';
@@ -124,6 +125,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   if (!parsed.ok) throw new Error(parsed.problems.join('\n'));
   const undo = makeUndo(log);
   let baseUrl = '';
+  const stored = await openBlobs(parsed.settings, folder, log);
+  await checkStored(stored);
   const wired = await wireParts(
     {
       settings: parsed.settings,
@@ -135,7 +138,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     },
     {
       db,
-      stored: await openStored(parsed.settings, folder),
+      stored,
       freeSpace: unlimitedSpace,
       databaseProblem: () => null,
       random: () => 0.5,

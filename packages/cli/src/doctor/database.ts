@@ -60,16 +60,26 @@ export function checkClock(machine: string, aheadMs: number): Finding {
   };
 }
 
-/** Checks that the buckets of RUNYARD_BLOBS and RUNYARD_BLOBS_FROM can be used. Checks nothing if there is no bucket. */
+/**
+ * Checks the buckets of RUNYARD_BLOBS and RUNYARD_BLOBS_FROM with the requests of the service, which write, read and delete a small
+ * object. Checks nothing if there is no bucket.
+ */
 export async function checkBlobs(context: Context): Promise<Finding[]> {
   const { RUNYARD_BLOBS: present, RUNYARD_BLOBS_FROM: from } = context.settings;
   const buckets = [present, from].flatMap((place) => (place?.kind === 's3' ? [place.bucket] : []));
   if (buckets.length === 0) return [];
   const { findBlobsProblem } = await import('@runyard/service/transfer');
   const problem = await findBlobsProblem(dataPlace(context));
-  if (problem === null) return [{ name: 'blobs', level: 'good', detail: `in the bucket ${buckets.join(' and ')}` }];
+  if (problem === null)
+    return [
+      {
+        name: 'blobs',
+        level: 'good',
+        detail: `in the bucket ${buckets.join(' and ')}; an object was written, read and deleted`,
+      },
+    ];
   const fix =
-    'check RUNYARD_BLOBS and the variables of the AWS SDK (AWS_ENDPOINT_URL_S3, AWS_REGION, AWS_ACCESS_KEY_ID, …)';
+    'check RUNYARD_BLOBS, and the variables and files of the AWS SDK (AWS_ENDPOINT_URL_S3, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_PROFILE, AWS_CONFIG_FILE, …)';
   return [{ name: 'blobs', level: 'bad', detail: problem, fix }];
 }
 

@@ -14,11 +14,12 @@ export function renderSettingsPage(): string {
 
 # Settings
 
-All settings are environment variables. An empty value counts as absent. A program does not start with a wrong value, or
-with a \`RUNYARD_…\` name that is not in this table. It prints the name and the reason, but never the value of a secret.
+All settings are environment variables. White space at the ends of a value does not count, and an empty
+value counts as absent. A program does not start with a wrong value, or
+with a \`RUNYARD_…\` name that is not in this table. It prints the name and the reason, but never the value of a secret, nor a URL with a password.
 
 The value of a secret can be in a file: \`NAME_FILE\` is its path, such as \`RUNYARD_DATABASE_URL_FILE=/run/secrets/database-url\`. White space at the
-end of the file does not count.
+ends of the file and a byte order mark do not count.
 
 \`bin/runyard\` gives each program only the settings that the program uses: the worker gets no key of a model provider and
 no database address. The default of \`RUNYARD_DATA_DIR\` is a folder in the checkout; a relative value is relative to the

@@ -11,7 +11,8 @@ export type ReadImageName = { ok: true; name: ImageName } | { ok: false; problem
 
 const longestName = 500;
 const part = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$/;
-const registryName =
+/** Matches the registry in the name of an image. */
+export const registryName =
   /^(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[a-fA-F0-9:]+\])(?::[0-9]{1,5})?$/;
 const tagName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/;
 const digestName = /^sha256:[a-f0-9]{64}$/;

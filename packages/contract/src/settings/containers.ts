@@ -1,9 +1,18 @@
-import { readImageName } from '../runs/image-names.ts';
-import { list, matching, type ReadText, type Setting, whole } from './setting.ts';
+import { readImageName, registryName } from '../runs/image-names.ts';
+import { absolutePath, itemsOf, matching, type ReadText, type Setting, whole } from './setting.ts';
 
 const imageName: ReadText<string> = (text) => {
   const read = readImageName(text);
   return read.ok ? { value: text } : { problem: read.problem };
+};
+
+/** Registries as they are in the names of images, comma-separated. */
+export const registries: ReadText<string[]> = (text) => {
+  const items = itemsOf(text);
+  const wrong = items.find((item) => !registryName.test(item));
+  return wrong === undefined
+    ? { value: items.map((item) => item.toLowerCase()) }
+    : { problem: `must be registries like ghcr.io or registry.example.com:5000; ${JSON.stringify(wrong)} is not` };
 };
 
 /** Settings of sandboxes that are containers: with `RUNYARD_SANDBOX=docker`, and on workers of other projects. */
@@ -28,14 +37,14 @@ export const containerSettings = {
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_DOCKER_REGISTRIES: {
-    read: list,
+    read: registries,
     default: 'docker.io,ghcr.io,quay.io,gcr.io,public.ecr.aws,mcr.microsoft.com,registry.gitlab.com',
     description:
       'Registries, comma-separated, whose images runs may use. The engine connects to them with the network of the worker’s machine. All teams of the worker can use every image from these registries that the engine has.',
     usedBy: ['worker'],
   },
   RUNYARD_DOCKER_CONFIG: {
-    read: matching(/^\//, 'must be an absolute path'),
+    read: absolutePath,
     description:
       'File with credentials for image registries in the format of Docker’s `config.json` (`auths`), read for each pull. Every team of the worker may then use the private images that they open. Programs for credentials (`credsStore`, `credHelpers`) are not started.',
     usedBy: ['worker'],

@@ -1,4 +1,4 @@
-import { absolutePath, type Setting, text } from './setting.ts';
+import { absolutePath, headerSecret, type Setting } from './setting.ts';
 
 /** The rules of the operator about prompts and setup commands. */
 export const contentPolicySettings = {
@@ -9,7 +9,7 @@ export const contentPolicySettings = {
     usedBy: ['service', 'cli'],
   },
   RUNYARD_CONTENT_POLICY_KEY: {
-    read: text,
+    read: headerSecret,
     description: 'Bearer token that the classifier of the content policy gets. Stays in the service.',
     usedBy: ['service'],
     secret: true,

@@ -1,7 +1,15 @@
-import { absolutePath, httpUrl, list, matching, type Setting, whole } from './setting.ts';
+import { registries } from './containers.ts';
+import { absolutePath, httpUrl, matching, type ReadText, type Setting, whole } from './setting.ts';
 
 const dnsName = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/;
 const imageName = matching(/^.{1,500}$/, 'must be the name of an image, at most 500 characters');
+
+const pods = /^[a-z0-9-]{1,63}\/[A-Za-z0-9./_-]+=[A-Za-z0-9._-]+(?:,[A-Za-z0-9./_-]+=[A-Za-z0-9._-]+)*:(\d{1,5})$/;
+
+const podsWithPort: ReadText<string> = (text) =>
+  Number(pods.exec(text)?.[1] ?? 'none') <= 65_535
+    ? { value: text }
+    : { problem: 'must be NAMESPACE/LABEL=VALUE[,LABEL=VALUE…]:PORT, such as runyard/app=runyard:7676' };
 
 /** Settings of sandboxes that are pods (`RUNYARD_SANDBOX=kubernetes`). */
 export const kubernetesSettings = {
@@ -31,7 +39,7 @@ export const kubernetesSettings = {
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_KUBERNETES_REGISTRIES: {
-    read: list,
+    read: registries,
     default: 'docker.io,ghcr.io,quay.io,gcr.io,public.ecr.aws,mcr.microsoft.com,registry.gitlab.com',
     description:
       'Registries, comma-separated, whose images runs may use. Nodes pull them with the credentials of the pod template and of the nodes.',
@@ -44,10 +52,7 @@ export const kubernetesSettings = {
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_KUBERNETES_SERVICE_PODS: {
-    read: matching(
-      /^[a-z0-9-]{1,63}\/[A-Za-z0-9./_-]+=[A-Za-z0-9._-]+(?:,[A-Za-z0-9./_-]+=[A-Za-z0-9._-]+)*:\d{1,5}$/,
-      'must be NAMESPACE/LABEL=VALUE[,LABEL=VALUE…]:PORT, such as runyard/app=runyard:7676',
-    ),
+    read: podsWithPort,
     description:
       'Pods of the service, for the network policy, where it runs in the same cluster: `namespace/label=value:port` with the port of its container. Default: the policy opens the addresses of the service’s host.',
     usedBy: ['worker', 'cli'],

@@ -1,4 +1,4 @@
-import { absolutePath, httpUrl, list, type ReadText, type Setting, text } from './setting.ts';
+import { absolutePath, credentialUrl, headerSecret, list, type ReadText, type Setting, text } from './setting.ts';
 
 /** Prices in US dollars for a million tokens of input and for a million tokens of output. */
 const price: ReadText<{ readonly input: number; readonly output: number }> = (text) => {
@@ -11,48 +11,48 @@ const price: ReadText<{ readonly input: number; readonly output: number }> = (te
 /** Addresses of language models, and the models that runs may use. */
 export const modelSettings = {
   RUNYARD_ANTHROPIC_API_KEY: {
-    read: text,
+    read: headerSecret,
     description: 'Key for Anthropic models. Stays in the service.',
     usedBy: ['service'],
     secret: true,
   },
   RUNYARD_OPENAI_API_KEY: {
-    read: text,
+    read: headerSecret,
     description: 'Key for OpenAI models. Stays in the service.',
     usedBy: ['service'],
     secret: true,
   },
   RUNYARD_GOOGLE_API_KEY: {
-    read: text,
+    read: headerSecret,
     description: 'Key for Google models. Stays in the service.',
     usedBy: ['service'],
     secret: true,
   },
   RUNYARD_ANTHROPIC_BASE_URL: {
-    read: httpUrl,
+    read: credentialUrl,
     default: 'https://api.anthropic.com',
     description: 'URL at which the gateway reaches Anthropic models.',
     usedBy: ['service'],
   },
   RUNYARD_OPENAI_BASE_URL: {
-    read: httpUrl,
+    read: credentialUrl,
     default: 'https://api.openai.com',
     description: 'URL at which the gateway reaches OpenAI models.',
     usedBy: ['service'],
   },
   RUNYARD_GOOGLE_BASE_URL: {
-    read: httpUrl,
+    read: credentialUrl,
     default: 'https://generativelanguage.googleapis.com',
     description: 'URL at which the gateway reaches Google models.',
     usedBy: ['service'],
   },
   RUNYARD_MODEL_BASE_URL: {
-    read: httpUrl,
+    read: credentialUrl,
     description: 'OpenAI-compatible endpoint, with its `/v1`: Ollama, vLLM, llama.cpp, …',
     usedBy: ['service'],
   },
   RUNYARD_MODEL_KEY: {
-    read: text,
+    read: headerSecret,
     description: 'Key for RUNYARD_MODEL_BASE_URL, if the endpoint needs one.',
     usedBy: ['service'],
     secret: true,

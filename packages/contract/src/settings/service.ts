@@ -1,6 +1,7 @@
 import {
   absolutePath,
   httpUrl,
+  listenHost,
   matching,
   networks,
   oneOf,
@@ -14,14 +15,14 @@ import {
 
 /** A URL with placeholders for the owner and the name of a repository. */
 const cloneUrl: ReadText<string> = (text) =>
-  /^https?:\/\//.test(text) && text.includes('{owner}') && text.includes('{repo}')
+  /^https?:\/\/[^\s#]+$/.test(text) && URL.canParse(text) && text.includes('{owner}') && text.includes('{repo}')
     ? { value: text }
     : { problem: 'must be an http(s) URL with {owner} and {repo} in it' };
 
 /** Settings of the service, and settings that all programs share. */
 export const serviceSettings = {
   RUNYARD_HOST: {
-    read: text,
+    read: listenHost,
     default: '127.0.0.1',
     description: 'Address on which the service listens.',
     usedBy: ['service', 'cli'],
@@ -68,7 +69,7 @@ export const serviceSettings = {
     usedBy: ['service'],
   },
   RUNYARD_WEBHOOK_HOST: {
-    read: text,
+    read: listenHost,
     description:
       'Address on which the service listens for deliveries to webhooks, with RUNYARD_WEBHOOK_PORT. Default: RUNYARD_HOST.',
     usedBy: ['service'],

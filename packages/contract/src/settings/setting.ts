@@ -8,7 +8,7 @@ import { choiceMessage } from '../wire/plain-message.ts';
 /** The value of a setting, or the reason why its text is wrong. */
 export type Reading<T> = { readonly value: T } | { readonly problem: string };
 
-/** Reads the text of a setting. The text is never empty. */
+/** Reads the text of a setting. The text is never empty, and has no white space at its ends. */
 export type ReadText<T> = (text: string) => Reading<T>;
 
 export interface Setting<T> {
@@ -21,14 +21,28 @@ export interface Setting<T> {
   readonly secret?: true;
 }
 
-/** Any text, such as a name or a secret. */
-export const text: ReadText<string> = (value) => ({ value });
+/** Returns a reader that accepts only text without line breaks and other control characters. */
+export const oneLine =
+  <T>(read: ReadText<T>): ReadText<T> =>
+  (text) =>
+    /\p{Cc}/u.test(text) ? { problem: 'must not have a line break or another control character' } : read(text);
+
+/** Any text on one line, such as a name. */
+export const text: ReadText<string> = oneLine((value) => ({ value }));
 
 /** Returns a reader that accepts text that matches the pattern. */
-export const matching =
-  (pattern: RegExp, problem: string): ReadText<string> =>
-  (value) =>
-    pattern.test(value) ? { value } : { problem };
+export const matching = (pattern: RegExp, problem: string): ReadText<string> =>
+  oneLine((value) => (pattern.test(value) ? { value } : { problem }));
+
+/** A secret that requests have in a header: one line of visible ASCII characters (RFC 9110, section 5.5). */
+export const headerSecret: ReadText<string> = (value) => {
+  if (/^(["']).*\1$/s.test(value)) return { problem: 'must not be in quotation marks' };
+  const at = value.search(/[^\x21-\x7e]/);
+  if (at < 0) return { value };
+  const found = value[at] ?? '';
+  const kind = /[\r\n]/.test(found) ? 'a line break' : /\s/.test(found) ? 'white space' : 'another character';
+  return { problem: `must be visible ASCII characters on one line; character ${at + 1} is ${kind}` };
+};
 
 /** Returns a reader that accepts one of these words. */
 export const oneOf =
@@ -38,14 +52,30 @@ export const oneOf =
     return value === undefined ? { problem: choiceMessage(words, text) } : { value };
   };
 
-/** A URL without its trailing slash. */
-export const httpUrl: ReadText<string> = (text) =>
-  /^https?:$/.test(URL.parse(text)?.protocol ?? '')
-    ? { value: text.replace(/\/+$/, '') }
-    : { problem: 'must be an http:// or https:// URL' };
+/** A URL to which paths are appended, without its trailing slash. It may have a user and a password, which no output shows. */
+export const credentialUrl: ReadText<string> = (text) => {
+  const url = /^https?:\/\/\S+$/i.test(text) ? URL.parse(text) : null;
+  if (url === null) return { problem: 'must be an http:// or https:// URL' };
+  if (/[?#]/.test(text)) return { problem: 'must not have a query or a fragment, because paths are appended to it' };
+  return { value: text.replace(/\/+$/, '') };
+};
+
+/** A URL to which paths are appended, without its trailing slash. */
+export const httpUrl: ReadText<string> = (text) => {
+  const read = credentialUrl(text);
+  const { username, password } = URL.parse(text) ?? {};
+  return 'value' in read && (username || password) ? { problem: 'must not have a user or a password' } : read;
+};
+
+/** An address to listen on: a host name, or an IP address without brackets. */
+export const listenHost: ReadText<string> = (text) => {
+  const [address = ''] = text.split('%');
+  const isHost = text.includes(':') ? URL.canParse(`http://[${address}]`) : /^[A-Za-z0-9._-]+$/.test(text);
+  return isHost ? { value: text } : { problem: 'must be an IP address or a host name, without a port' };
+};
 
 /** The URL of a PostgreSQL server. Characters that end a part of a URL must be written as %XX in a user or password. */
-export const postgresUrl: ReadText<string> = (text) => {
+export const postgresUrl: ReadText<string> = oneLine((text) => {
   if (!/^postgres(?:ql)?:\/\//.test(text)) return { problem: 'must be a postgres:// URL' };
   const url = URL.parse(text);
   if (url === null || url.hash !== '' || !isEncoded(url.username) || !isEncoded(url.password))
@@ -54,7 +84,7 @@ export const postgresUrl: ReadText<string> = (text) => {
         'is not a URL: write special characters of user and password with % and their code, such as %23 for #, %2F for /, %3F for ?, %40 for @ and %25 for %',
     };
   return { value: text };
-};
+});
 
 function isEncoded(part: string): boolean {
   try {
@@ -69,7 +99,7 @@ function isEncoded(part: string): boolean {
 export const whole =
   (min: number, max: number): ReadText<number> =>
   (text) => {
-    if (!/^\d+$/.test(text)) return { problem: 'must be a whole number' };
+    if (!/^\d+$/.test(text)) return { problem: 'must be a whole number without a unit' };
     const value = Number(text);
     return value >= min && value <= max ? { value } : { problem: `must be between ${min} and ${max}` };
   };

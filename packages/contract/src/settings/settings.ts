@@ -47,13 +47,16 @@ const isSecret = (name: string): boolean => name in settingsTable && 'secret' in
 /** Returns the name of the variable that names a file. The file contains the value of the secret setting `name`. */
 export const fileVariable = (name: string): string => `${name}_FILE`;
 
-/** Returns the text of a setting from its variable or from the file in `NAME_FILE`. Removes white space at the end. */
+/**
+ * Returns the text of a setting from its variable or from the file in `NAME_FILE`, without white space and a byte order mark at its ends.
+ */
 function textOf(name: SettingName, env: Readonly<Record<string, string | undefined>>): Reading<string | undefined> {
-  const file = isSecret(name) ? env[fileVariable(name)] : undefined;
-  if (!file) return { value: env[name] || undefined };
-  if (env[name]) return { problem: `is set, and ${fileVariable(name)} too: unset one of them` };
+  const given = env[name]?.trim();
+  const file = isSecret(name) ? env[fileVariable(name)]?.trim() : undefined;
+  if (!file) return { value: given || undefined };
+  if (given) return { problem: `is set, and ${fileVariable(name)} too: unset one of them` };
   try {
-    const value = readFileSync(file, 'utf8').trimEnd();
+    const value = readFileSync(file, 'utf8').trim();
     return value === '' ? { problem: `the file of ${fileVariable(name)} is empty (${file})` } : { value };
   } catch (error) {
     return { problem: `the file of ${fileVariable(name)} cannot be read: ${(error as Error).message}` };
@@ -86,7 +89,9 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     const reading = setting.read(text);
     if ('value' in reading) settings[name] = reading.value;
     else {
-      const valueNote = setting.secret ? '' : ` (it is ${JSON.stringify(text)})`;
+      // A URL may have a password.
+      const isShown = !setting.secret && !/:\/\/[^/]*@/.test(text);
+      const valueNote = isShown ? ` (it is ${JSON.stringify(text)})` : '';
       problems.push(`${name}: ${reading.problem}${valueNote}`);
     }
   }

@@ -1,6 +1,6 @@
 import { workerName } from '../workers/worker-name.ts';
 import { egress } from './egress.ts';
-import { absolutePath, matching, oneOf, privateNetworks, type Setting, text, whole } from './setting.ts';
+import { absolutePath, headerSecret, matching, oneOf, privateNetworks, type Setting, whole } from './setting.ts';
 
 /** Settings of the worker and its sandboxes. */
 export const workerSettings = {
@@ -12,7 +12,7 @@ export const workerSettings = {
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_API_KEY: {
-    read: text,
+    read: headerSecret,
     description: 'Key with which the CLI and the worker authenticate. Default: the bootstrap key.',
     usedBy: ['worker', 'cli'],
     secret: true,

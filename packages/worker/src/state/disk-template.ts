@@ -1,6 +1,6 @@
 /**
  * Makes a new disk image as a copy of an empty ext4 image. This is faster than `mkfs.ext4`, because the start of that program takes most of
- * the processor time that it needs (`bench/disks.md`).
+ * the processor time that it needs.
  */
 import { execFile } from 'node:child_process';
 import { type FileHandle, open } from 'node:fs/promises';

@@ -6,7 +6,7 @@ import type { OzAgent, SendUpdate } from './agent.ts';
 
 /**
  * Connects the built-in harness in this process. Messages and transcript are the same as those of a harness in a child process. The
- * link uses no second Node process and no SDK, because they would take much of the processor time of a short run (`bench/modules.md`).
+ * link uses no second Node process and no SDK, because they would take much of the processor time of a short run.
  */
 export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
   const closed = new AbortController();

@@ -35,6 +35,17 @@ test('an error message that the SDK could parse stays unchanged', () => {
   expect(modelFailure(answered(400, 'too long', { error: { message: 'other' } })).reason).toBe('too long');
 });
 
+test('neither the request nor the run is repeated after a fault of the service', () => {
+  const error = new APICallError({
+    message: 'the gateway could not send the request',
+    url: 'http://model',
+    requestBodyValues: {},
+    statusCode: 500,
+    responseHeaders: { 'x-runyard-error-code': 'internal_error' },
+  });
+  expect(modelFailure(error)).toMatchObject({ retryable: false, retried: true, code: 'internal_error' });
+});
+
 test('a request whose stream ends early is repeated', () => {
   const error = new InvalidResponseDataError({ data: null, message: 'Response stream ended without a finish reason.' });
   expect(modelFailure(error)).toMatchObject({ retryable: true });

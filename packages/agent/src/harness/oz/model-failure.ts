@@ -11,7 +11,7 @@ export interface ModelFailure {
   /** HTTP status of the answer; undefined if there was no answer or the connection broke. */
   status: number | undefined;
   retryable: boolean;
-  /** True: the gateway has already repeated the request. */
+  /** True: the gateway has already repeated the request, or a repetition cannot help. */
   retried?: true;
   retryAfterMs: number | undefined;
   /** The error message of the provider or the connection, at most 1,000 characters. */
@@ -70,6 +70,17 @@ export function modelFailure(error: unknown): ModelFailure {
       reason: shortReason(error),
       code: 'resource_unavailable',
       advice: "Start the provider, or correct its address in the service's settings, then run again.",
+    };
+  }
+  if (headers[gatewayErrorHeader] === 'internal_error') {
+    return {
+      status,
+      retryable: false,
+      retried: true,
+      retryAfterMs: undefined,
+      reason: shortReason(error),
+      code: 'internal_error',
+      advice: 'An administrator must read the log of the service.',
     };
   }
   const overBudget = ErrorCode.safeParse(headers[gatewayErrorHeader]).data;

@@ -65,7 +65,7 @@ interface PartOptions {
 interface MachineParts {
   /** The database, with the tables of this version. */
   readonly db: Database;
-  /** The result of `openStored`. */
+  /** The blobs, after `checkStored`. */
   readonly stored: BlobStore;
   readonly freeSpace: FreeSpace;
   databaseProblem(): string | null;
@@ -111,10 +111,10 @@ export async function openParts(
   const newer = await findNewerMigrations(db);
   if (newer.length > 0)
     log.warn({ migrations: newer }, 'the database was migrated by a newer Runyard: start that version here too');
-  const stored = await untilUsable(async () => {
-    const blobs = await openStored(settings, dataDir);
-    await checkInstallation(db, { dataDir, settings, blobs });
-    return blobs;
+  const stored = await untilUsable(() => openBlobs(settings, dataDir, log));
+  await untilUsable(async () => {
+    await checkStored(stored);
+    await checkInstallation(db, { dataDir, settings, blobs: stored });
   });
   took('migrations');
 
@@ -126,12 +126,10 @@ export async function openParts(
   return deps;
 }
 
-/** Opens the blobs. Throws `StartProblem` if they cannot be used until a person changes something. */
-export async function openStored(settings: Settings, dataDir: string): Promise<BlobStore> {
-  const blobs = await openBlobs(settings, dataDir);
-  const problem = await blobs.problem?.();
+/** Throws `StartProblem` if the blobs cannot be used until a person changes something. */
+export async function checkStored(stored: BlobStore): Promise<void> {
+  const problem = await stored.problem?.();
   if (problem?.isLasting) throw new StartProblem(problem.text);
-  return blobs;
 }
 
 /** Opens the parts that need a migrated database: keys, models, blobs, directories. `undo` gets the steps that close them. */

@@ -62,6 +62,23 @@ describe('the model gateway', () => {
     expect(text + gateway.log()).not.toContain('sk-ant-wrong');
   });
 
+  it('answers a request that it cannot send with a fault of its own, which clients do not repeat', async () => {
+    gateway = await startTestGateway();
+    const target = gateway.models.target(modelId);
+    if (target === undefined) throw new Error('the model is not configured');
+    const upstream = { ...target.upstream, key: 'sk-ant-first\nsk-ant-second' };
+    await gateway.close();
+    gateway = await startTestGateway({ models: { target: () => ({ ...target, upstream }) } });
+    const response = await ask();
+    const text = await response.text();
+    expect(response.status).toBe(500);
+    expect(text).toContain('the gateway could not send the request to the provider');
+    expect(response.headers.get('x-should-retry')).toBe('false');
+    expect(response.headers.get('x-runyard-error-code')).toBe('internal_error');
+    expect(gateway.log()).toContain('Invalid character in header content');
+    expect(text + gateway.log()).not.toContain('sk-ant-');
+  });
+
   it('redacts the provider key if an error of the provider quotes the key', async () => {
     gateway = await startTestGateway();
     gateway.fake.misbehave({ kind: 'status', status: 400, message: `bad key ${fakeModelKeys.anthropic}!` });

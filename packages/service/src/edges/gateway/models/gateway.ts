@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { LookupFunction } from 'node:net';
+import { gatewayErrorHeader } from '@runyard/contract/agent/headers';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { closedSignal } from '../../../platform/bodies/answered-client.ts';
 import { type BodyBudget, makeBodyBudget } from '../../../platform/bodies/body-budget.ts';
@@ -17,6 +18,7 @@ import { findCandidates } from './candidates.ts';
 import { checkRequest } from './check-request.ts';
 import { runTokenOf } from './credentials.ts';
 import { describeEndpoints, type Endpoint, endpointOf, gatewayRootOf } from './endpoints.ts';
+import { answerError } from './exchange.ts';
 import { providerError } from './provider-error.ts';
 import { type ModelRouting, routeRequest } from './route-request.ts';
 import { openUpstreams, type UpstreamTimeouts } from './upstream.ts';
@@ -62,6 +64,12 @@ interface Admitted {
 const tokenNeeded = 'a valid run token is needed: the run of this sandbox may have ended';
 /** Largest request to a model: a long conversation with some images. */
 const defaultMaxBodyBytes = 16 * 1024 * 1024;
+
+/**
+ * Headers of the answer after a fault of the service, such as a header that cannot be sent. The same request would have the same fault, so
+ * clients do not send it again.
+ */
+const ownFaultHeaders = { 'x-should-retry': 'false', [gatewayErrorHeader]: 'internal_error' } as const;
 
 /** Answers to requests whose body the gateway did not read. */
 const unread = {
@@ -232,7 +240,13 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
         inFlight.signal,
       ).catch((error: unknown) => {
         deps.log.error({ err: error, run_id: holder.runId }, 'a model request is not accounted for');
-        if (!reply.raw.writableEnded) reply.raw.destroy();
+        if (reply.raw.writableEnded) return;
+        if (reply.raw.headersSent || error instanceof StoreUnavailable) reply.raw.destroy();
+        else {
+          const message =
+            'the gateway could not send the request to the provider; the log of the service has the reason';
+          answerError(reply.raw, provider, { status: 500, message, headers: { ...ownHeaders, ...ownFaultHeaders } });
+        }
       });
       inFlight.track(work);
       return reply;

@@ -52,10 +52,10 @@ export interface BlobStore {
    */
   presign?(key: string, answer: PresignedAnswer): Promise<string | null>;
   /**
-   * Returns why blobs cannot be read and written now; null if they can. A store in a folder does not have this method, because it
-   * fails only if the disk fails.
+   * Returns why blobs cannot be read and written now; null if they can. `writes` is false for a store in which no new blobs are stored.
+   * A store in a folder does not have this method, because it fails only if the disk fails.
    */
-  problem?(): Promise<BlobsProblem | null>;
+  problem?(options?: { readonly writes?: boolean }): Promise<BlobsProblem | null>;
 }
 
 export interface BlobsProblem {

@@ -27,7 +27,7 @@ export function readBoth(present: BlobStore, old: BlobStore): BlobStore {
       if (!present.presign || (await present.stat(key)) === undefined) return null;
       return await present.presign(key, answer);
     },
-    problem: async () => (await present.problem?.()) ?? (await old.problem?.()) ?? null,
+    problem: async () => (await present.problem?.()) ?? (await old.problem?.({ writes: false })) ?? null,
   };
 }
 

@@ -2,6 +2,7 @@
 import path from 'node:path';
 import type { BlobsAddress } from '@runyard/contract/settings/blobs';
 import type { Settings } from '@runyard/contract/settings/settings';
+import { type StoreLog, silentLog } from '../database/log.ts';
 import type { BlobStore } from './blobs.ts';
 import { openFolderBlobs } from './folder-blobs.ts';
 import { readBoth } from './move-blobs.ts';
@@ -22,18 +23,27 @@ export const nameOfAddress = (address: BlobsAddress): string =>
  * Opens the store at an address. Throws if a folder cannot be created. Sends no request to a bucket; `problem` checks whether the bucket
  * can be used.
  */
-export async function openBlobsAt(address: BlobsAddress, settings: BlobsSettings): Promise<BlobStore> {
+export async function openBlobsAt(
+  address: BlobsAddress,
+  settings: BlobsSettings,
+  log: Pick<StoreLog, 'warn'> = silentLog,
+): Promise<BlobStore> {
   if (address.kind === 'folder') return await openFolderBlobs(address.path);
   const { openS3Blobs } = await import('./s3-blobs.ts');
-  return openS3Blobs(address, {
+  return await openS3Blobs(address, {
     encryption: settings.RUNYARD_BLOBS_ENCRYPTION,
     presigns: settings.RUNYARD_BLOBS_DOWNLOADS === 'bucket',
+    log,
   });
 }
 
 /** Opens the blob store of an installation. While the blobs move to another store, opens both stores. */
-export async function openBlobs(settings: BlobsSettings, dataFolder: string): Promise<BlobStore> {
-  const blobs = await openBlobsAt(blobsAddress(settings, dataFolder), settings);
+export async function openBlobs(
+  settings: BlobsSettings,
+  dataFolder: string,
+  log?: Pick<StoreLog, 'warn'>,
+): Promise<BlobStore> {
+  const blobs = await openBlobsAt(blobsAddress(settings, dataFolder), settings, log);
   const from = settings.RUNYARD_BLOBS_FROM;
-  return from === undefined ? blobs : readBoth(blobs, await openBlobsAt(from, settings));
+  return from === undefined ? blobs : readBoth(blobs, await openBlobsAt(from, settings, log));
 }

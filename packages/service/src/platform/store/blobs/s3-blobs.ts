@@ -1,6 +1,7 @@
 /**
- * Stores blobs as objects `{prefix}/{key}` in a bucket of S3 or of another server with the protocol of S3. Credentials, region and endpoint come from
- * the standard variables and files of the AWS SDK (`AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT_URL_S3`, machine roles, …).
+ * Stores blobs as objects `{prefix}/{key}` in a bucket of S3 or of another server with the protocol of S3. Credentials, region and endpoint
+ * are those that the AWS SDK finds: in variables (`AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT_URL_S3`, …), in its files, or from the
+ * role of the machine.
  */
 import { createHash } from 'node:crypto';
 import https from 'node:https';
@@ -9,30 +10,22 @@ import {
   AbortMultipartUploadCommand,
   DeleteObjectCommand,
   GetObjectCommand,
-  HeadBucketCommand,
   HeadObjectCommand,
   ListMultipartUploadsCommand,
-  ListObjectsV2Command,
   type PutObjectCommandInput,
   paginateListObjectsV2,
   S3Client,
-  type S3ServiceException,
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
-import type { BlobsAddress } from '@runyard/contract/settings/blobs';
 import { http } from '@runyard/system/node-http';
 import { optionsOfProxy } from '@runyard/system/outgoing/outgoing';
+import type { StoreLog } from '../database/log.ts';
 import { StoreUnavailable } from '../database/unavailable.ts';
-import {
-  type BlobStore,
-  type BlobsProblem,
-  type ByteRange,
-  checkBlobKey,
-  isBlobKey,
-  type ListedBlob,
-  type PutOutcome,
-} from './blobs.ts';
+import { type BlobStore, type ByteRange, checkBlobKey, isBlobKey, type ListedBlob, type PutOutcome } from './blobs.ts';
+import { absent, reached, statusOf } from './s3-errors.ts';
+import { type BucketFeatures, type DoOptional, makeOptional, makeReader } from './s3-features.ts';
+import { openProbe, probeName, type S3Address } from './s3-probe.ts';
 
 /**
  * A larger body is sent in parts of this size, two parts at a time. So an upload holds 16 MiB in memory. A body can have up to 10,000
@@ -46,32 +39,45 @@ const attempts = 3;
 /** An unfinished upload of this age is abandoned: no process can still be sending it. */
 const abandonedAfterMs = 24 * 3600 * 1000;
 
-type S3Address = Extract<BlobsAddress, { kind: 's3' }>;
-
 export interface S3BlobsOptions {
   /** How the bucket encrypts the objects: `AES256`, `aws:kms`, or `aws:kms:` and the id of a key. Undefined: the default of the bucket. */
   readonly encryption: string | undefined;
   /** True: clients read blobs directly from the bucket, with presigned URLs. */
   readonly presigns: boolean;
+  readonly log: Pick<StoreLog, 'warn'>;
   /** A request fails if its connection transfers no byte for this many milliseconds. Default: 30,000. */
   readonly silentMs?: number;
 }
 
 /** Opens the blob store in a bucket. Sends no request; `problem` checks whether the bucket can be used. */
-export function openS3Blobs(
+export async function openS3Blobs(
   address: S3Address,
-  { encryption, presigns, silentMs = 30_000 }: S3BlobsOptions,
-): BlobStore {
+  { encryption, presigns, log, silentMs = 30_000 }: S3BlobsOptions,
+): Promise<BlobStore> {
   const { bucket, prefix } = address;
-  const client = makeClient(silentMs);
+  const features: BucketFeatures = { checksums: true, conditions: true };
+  const client = await makeClient(silentMs, features);
   const nameOf = (key: string): string => {
     checkBlobKey(key);
     return prefix + key;
   };
   const object = (key: string) => ({ Bucket: bucket, Key: nameOf(key) });
   const encrypted = encryptionHeaders(encryption);
-  const upload = (params: Partial<PutObjectCommandInput>, body: Readable) =>
-    reached(
+  const probe = openProbe(client, address, { encrypted, presigns, features, log });
+  const optional = makeOptional(log);
+  const reader = makeReader(features, log);
+  const used = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await reached(work);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) probe.doubt();
+      throw error;
+    }
+  };
+  const read = <T>(send: () => Promise<T>) => used(reader(send));
+  const upload = async (params: Partial<PutObjectCommandInput>, body: Readable) => {
+    await used(probe.settle());
+    await used(
       new Upload({
         client,
         params: { ...encrypted, ...params, Bucket: bucket, Key: params.Key, Body: body },
@@ -79,10 +85,12 @@ export function openS3Blobs(
         queueSize: 2,
       }).done(),
     );
+  };
 
   const stat = async (key: string) => {
+    const params = object(key);
     try {
-      const { ContentLength = 0 } = await reached(client.send(new HeadObjectCommand(object(key))));
+      const { ContentLength = 0 } = await read(() => client.send(new HeadObjectCommand(params)));
       return { sizeBytes: ContentLength };
     } catch (error) {
       return absent(error);
@@ -103,7 +111,10 @@ export function openS3Blobs(
     async putIfAbsent(key, body) {
       const counted = count(body, Number.MAX_SAFE_INTEGER);
       try {
-        await upload({ ...object(key), IfNoneMatch: '*' }, Readable.from(counted.pieces(), { objectMode: false }));
+        await used(probe.settle());
+        if (!features.conditions && (await stat(key)) !== undefined) return false;
+        const condition = features.conditions ? { IfNoneMatch: '*' } : {};
+        await upload({ ...object(key), ...condition }, Readable.from(counted.pieces(), { objectMode: false }));
         return true;
       } catch (error) {
         // 412: the key already has a blob. 409: another upload of the key ended during this upload.
@@ -113,8 +124,9 @@ export function openS3Blobs(
     },
     async get(key, range) {
       if (range !== undefined && range.end < range.start) return withoutBytes(await stat(key));
+      const params = { ...object(key), ...rangeOf(range) };
       try {
-        const answer = await reached(client.send(new GetObjectCommand({ ...object(key), ...rangeOf(range) })));
+        const answer = await read(() => client.send(new GetObjectCommand(params)));
         const [, total] = /\/(\d+)$/.exec(answer.ContentRange ?? '') ?? [];
         return { sizeBytes: Number(total ?? answer.ContentLength), stream: readableOf(answer.Body) };
       } catch (error) {
@@ -124,14 +136,16 @@ export function openS3Blobs(
     },
     stat,
     async delete(key) {
-      await reached(client.send(new DeleteObjectCommand(object(key)))).catch(absent);
+      await used(client.send(new DeleteObjectCommand(object(key)))).catch(absent);
     },
     async *list() {
-      await abortAbandoned(client, address);
+      await abortAbandoned(client, address, optional);
       for await (const page of reachedPages(paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: prefix }))) {
         for (const { Key = '', Size = 0, LastModified = new Date() } of page.Contents ?? []) {
           const key = Key.slice(prefix.length);
           if (isBlobKey(key)) yield { key, sizeBytes: Size, storedAt: LastModified } satisfies ListedBlob;
+          else if (key.startsWith(probeName) && LastModified.getTime() < Date.now() - abandonedAfterMs)
+            await client.send(new DeleteObjectCommand({ Bucket: bucket, Key })).catch(() => undefined);
         }
       }
     },
@@ -141,7 +155,7 @@ export function openS3Blobs(
       const command = new GetObjectCommand({ ...object(key), ...headers, ResponseCacheControl: 'private, no-store' });
       return await reached(getSignedUrl(client, command, { expiresIn: seconds }));
     },
-    problem: () => findProblem(client, address),
+    problem: (options) => probe.problem(options),
   };
 }
 
@@ -152,14 +166,30 @@ function encryptionHeaders(encryption: string | undefined): Partial<PutObjectCom
   return { ServerSideEncryption: 'aws:kms', ...(key === '' ? {} : { SSEKMSKeyId: key }) };
 }
 
-function makeClient(silentMs: number): S3Client {
-  const { AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION } = process.env;
-  const endpoint = AWS_ENDPOINT_URL_S3 ?? AWS_ENDPOINT_URL;
+async function makeClient(silentMs: number, features: BucketFeatures): Promise<S3Client> {
+  // Sends no request. It is opened only for the values that the SDK finds in its variables and files.
+  const { config: found } = new S3Client({});
+  // If the files cannot be read, each request fails with the reason.
+  const endpoint = await found.serviceConfiguredEndpoint?.().catch(() => undefined);
+  let regionOfNone: string | undefined;
   return new S3Client({
-    // Other servers than Amazon's do not have a separate host name for each bucket, so the path names the bucket. Most of them have no
-    // regions, so any region is right.
-    ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
-    ...(endpoint === undefined ? {} : { region: AWS_REGION ?? AWS_DEFAULT_REGION ?? 'us-east-1' }),
+    // Other servers than Amazon's do not have a separate host name for each bucket, so the path names the bucket.
+    ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
+    region: async () => {
+      if (regionOfNone !== undefined) return regionOfNone;
+      try {
+        return await found.region();
+      } catch (error) {
+        if (endpoint === undefined || !/is missing|region=""/.test((error as Error).message)) throw error;
+        // Most other servers have no regions, so any region is right.
+        regionOfNone = process.env.AWS_DEFAULT_REGION || 'us-east-1';
+        return regionOfNone;
+      }
+    },
+    requestChecksumCalculation: async () =>
+      features.checksums ? await found.requestChecksumCalculation() : 'WHEN_REQUIRED',
+    responseChecksumValidation: async () =>
+      features.checksums ? await found.responseChecksumValidation() : 'WHEN_REQUIRED',
     maxAttempts: attempts,
     requestHandler: {
       ...{ connectionTimeout: connectMs, requestTimeout: silentMs, throwOnRequestTimeout: true },
@@ -220,38 +250,6 @@ function count(body: AsyncIterable<Uint8Array>, maxBytes: number) {
   };
 }
 
-const statusOf = (error: unknown): number => {
-  const known = error instanceof StoreUnavailable ? error.cause : error;
-  return (known as Partial<S3ServiceException> | undefined)?.$metadata?.httpStatusCode ?? 0;
-};
-
-/** Returns undefined if the error says that an object is missing, and throws every other error. If the bucket is missing, throws. */
-function absent(error: unknown): undefined {
-  const { name } = error as Error;
-  if (statusOf(error) === 404 && name !== 'NoSuchBucket') return undefined;
-  throw error;
-}
-
-/** Statuses with which a bucket answers in normal use: the object is missing, the range is outside of the object, or a condition is not met. */
-const plainStatuses = [404, 409, 412, 416];
-
-/**
- * Throws `StoreUnavailable` if the bucket cannot do a request, for example because of a missing connection, wrong credentials, too
- * many requests or an error of the bucket.
- */
-async function reached<T>(answer: Promise<T>): Promise<T> {
-  try {
-    return await answer;
-  } catch (error) {
-    throw isPlain(error)
-      ? error
-      : new StoreUnavailable('blobs', error instanceof Error ? error : new Error(String(error)));
-  }
-}
-
-const isPlain = (error: unknown): boolean =>
-  plainStatuses.includes(statusOf(error)) && (error as Error).name !== 'NoSuchBucket';
-
 async function* reachedPages<T>(pages: AsyncIterable<T>): AsyncGenerator<T> {
   const iterator = pages[Symbol.asyncIterator]();
   for (;;) {
@@ -265,37 +263,12 @@ async function* reachedPages<T>(pages: AsyncIterable<T>): AsyncGenerator<T> {
  * Aborts at most 1,000 abandoned multipart uploads of dead processes. Without this, the bucket would keep the parts of these uploads
  * forever, and nobody would notice, because the list of objects does not show parts.
  */
-async function abortAbandoned(client: S3Client, { bucket, prefix }: S3Address): Promise<void> {
-  const { Uploads = [] } = await reached(
-    client.send(new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: prefix })),
-  );
+async function abortAbandoned(client: S3Client, { bucket, prefix }: S3Address, optional: DoOptional): Promise<void> {
+  const list = client.send(new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: prefix }));
+  const { Uploads = [] } = (await optional('ListMultipartUploads', list)) ?? {};
   for (const { Key, UploadId, Initiated } of Uploads) {
     if (Initiated === undefined || Initiated.getTime() > Date.now() - abandonedAfterMs) continue;
-    await reached(client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key, UploadId }))).catch(absent);
-  }
-}
-
-async function findProblem(client: S3Client, { bucket, prefix }: S3Address): Promise<BlobsProblem | null> {
-  const lasting = (text: string) => ({ text, isLasting: true });
-  const where = `the bucket ${bucket} of RUNYARD_BLOBS`;
-  try {
-    await client.send(new HeadBucketCommand({ Bucket: bucket }));
-    await client.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, MaxKeys: 1 }));
-    return null;
-  } catch (error) {
-    const { name, message } = error as Error;
-    switch (statusOf(error)) {
-      case 404:
-        return lasting(`${where} does not exist; create it, or correct the setting`);
-      case 401:
-      case 403:
-        return lasting(
-          `${where} refuses the credentials (${name}); they need s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject, s3:ListBucketMultipartUploads and s3:AbortMultipartUpload`,
-        );
-      case 301:
-        return lasting(`${where} is in another region; set AWS_REGION`);
-      default:
-        return { text: `${where} cannot be reached: ${message || name}`, isLasting: false };
-    }
+    const abort = client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key, UploadId })).catch(absent);
+    await optional('AbortMultipartUpload', abort);
   }
 }

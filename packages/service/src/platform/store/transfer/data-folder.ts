@@ -31,10 +31,8 @@ export async function moveBlobs(
       'RUNYARD_BLOBS_FROM is not set: set it to the place of the blobs until now, and RUNYARD_BLOBS to the new one, for this command and for all services, and restart the services first',
     );
   const [source, target] = [await openBlobsAt(from, blobs), await openBlobsAt(blobsAddress(blobs, dataFolder), blobs)];
-  for (const store of [source, target]) {
-    const problem = await store.problem?.();
-    if (problem) throw new Error(problem.text);
-  }
+  const problem = (await source.problem?.({ writes: false })) ?? (await target.problem?.());
+  if (problem) throw new Error(problem.text);
   const [marker, other] = [await readBlobMarker(source), await readBlobMarker(target)];
   if (marker !== undefined && other !== undefined && marker !== other)
     throw new Error(`RUNYARD_BLOBS belongs to another database (${other}): name an empty folder, or another prefix`);
