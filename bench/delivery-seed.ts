@@ -1,4 +1,4 @@
-/** The deliveries that `team-deliveries.ts` lists: the deliveries of a busy team, and a few of another team. */
+/** The deliveries that `delivery-plans.test.ts` lists: the deliveries of a busy team, and a few of another team. */
 import type { Database } from '../packages/service/src/platform/store/database/database.ts';
 
 export interface SeededDeliveries {
