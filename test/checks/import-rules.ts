@@ -31,7 +31,14 @@ export interface Floor {
 export const serviceFloors: readonly Floor[] = [
   {
     name: 'edges',
-    rooms: [['start'], ['mcp'], ['http'], ['gateway'], ['workers', 'live', 'retention', 'search'], ['edge.ts']],
+    rooms: [
+      ['start'],
+      ['mcp'],
+      ['http'],
+      ['gateway', 'status'],
+      ['workers', 'live', 'retention', 'search'],
+      ['edge.ts'],
+    ],
   },
   {
     name: 'triggers',

@@ -91,6 +91,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
     readers: ['harness-support', 'files', 'executions'],
     columns: rooms(['execution_id', 'taken_at'], 'runs', 'executions'),
   },
+  gone_workers: { owner: 'executions' },
   idempotency_keys: { owner: 'idempotency' },
   installation: { owner: 'installation' },
   held_actions: { owner: 'executions' },
@@ -144,7 +145,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   team_members: { owner: 'access', readers: ['acceptances', 'stored-secrets'] },
   team_models: { owner: 'models' },
   team_storage: { owner: 'files' },
-  team_spend: { owner: 'usage' },
+  team_spend: { owner: 'usage', readers: ['runs'] },
   // When the queue in `executions` assigns runs, it locks the row of the team to keep the team's limit, and stores the number and the
   // time of the assignments in this row.
   teams: {

@@ -52,7 +52,8 @@ export interface System {
   service(): ChildProcess;
   worker(name?: string): ChildProcess;
   startService(): Promise<void>;
-  startWorker(name?: string): void;
+  /** `env`: further settings of this worker. */
+  startWorker(name?: string, env?: Readonly<Record<string, string>>): void;
   /** Calls the API and returns its JSON. Throws if the status is not the expected one. */
   call<T>(method: string, path: string, body?: unknown, status?: number): Promise<T>;
   /** Creates a run and returns its id. The sandbox ends with the run, unless `more.config` sets `idle_timeout_minutes`. */
@@ -188,9 +189,9 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
       base = JSON.parse(file).base_url;
       port = new URL(base).port;
     },
-    startWorker: (name = defaultWorker) => {
+    startWorker: (name = defaultWorker, more = {}) => {
       const env = { RUNYARD_BASE_URL: base, RUNYARD_API_KEY: key, RUNYARD_WORKER_NAME: name };
-      workers.set(name, start('worker', { ...env, RUNYARD_DATA_DIR: folderOf(name) }));
+      workers.set(name, start('worker', { ...env, RUNYARD_DATA_DIR: folderOf(name), ...more }));
     },
     call,
     createRun: async (prompt, more = {}) =>

@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { DataPlace } from '@runyard/service/transfer';
 import { isLoopback } from '@runyard/system/address-rules';
+import { useProxy } from '@runyard/system/outgoing/outgoing';
 import { trustCaFile } from '@runyard/system/trust-authorities';
 import { Failure } from './failure.ts';
 import { type DataFolder, dataFolder } from './installation.ts';
@@ -34,6 +35,7 @@ export function createContext(env: Environment): Context {
   const settings = readSettings(env);
   try {
     trustCaFile(settings.RUNYARD_CA_FILE);
+    useProxy(env);
   } catch (error) {
     throw new Failure((error as Error).message, 2);
   }

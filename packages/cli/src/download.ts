@@ -6,6 +6,7 @@ import { request as requestSecure } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
 import { hostOf, makeAddressRules } from '@runyard/system/address-rules';
+import { proxyOf } from '@runyard/system/outgoing/outgoing';
 import { Failure } from './failure.ts';
 import { harmlessLine } from './live/harmless.ts';
 
@@ -79,6 +80,8 @@ export async function download(
 
 /** Returns whether the service has an address on the internet. */
 async function isOfInternet(service: URL): Promise<boolean> {
+  // A company's proxy leads to the internet, and this machine need not know the address.
+  if (proxyOf(service) !== undefined) return true;
   const found = await lookup(hostOf(service), { all: true }).catch(() => []);
   return found.some(({ address }) => isPublic(address));
 }

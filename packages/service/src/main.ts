@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { openLogDestination } from '@runyard/system/log-destination';
+import { useProxy } from '@runyard/system/outgoing/outgoing';
 import { onParentGone, stopsWithParent } from '@runyard/system/parent-input';
 import { trustCaFile } from '@runyard/system/trust-authorities';
 import { answerWatchdog } from '@runyard/system/watchdog';
@@ -13,6 +14,13 @@ import { startService } from './service.ts';
 const parsed = parseSettings(process.env);
 if (!parsed.ok) {
   for (const problem of parsed.problems) process.stderr.write(`${problem}\n`);
+  process.exit(2);
+}
+try {
+  trustCaFile(parsed.settings.RUNYARD_CA_FILE);
+  useProxy(process.env);
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`);
   process.exit(2);
 }
 let sentLogs: Logs | undefined;
@@ -42,13 +50,6 @@ const stop = (reason: string) => {
 };
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop(signal));
 if (stopsWithParent()) onParentGone((how) => stop(how === 'asked' ? 'asked by its parent' : 'parent gone'));
-
-try {
-  trustCaFile(parsed.settings.RUNYARD_CA_FILE);
-} catch (error) {
-  process.stderr.write(`${(error as Error).message}\n`);
-  process.exit(2);
-}
 
 try {
   const service = await startService(parsed.settings, log, stopping.signal);

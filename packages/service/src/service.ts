@@ -14,7 +14,6 @@ import { httpDomain } from './edges/http/domain.ts';
 import { makeMetricsServer } from './edges/http/metrics.ts';
 import { authenticateWorker } from './edges/http/server/authorize.ts';
 import type { ServiceDeps } from './edges/http/server/deps.ts';
-import { installationDomain } from './edges/installation/domain.ts';
 import { liveDomain } from './edges/live/domain.ts';
 import { mcpServerDomain } from './edges/mcp/domain.ts';
 import { retentionDomain } from './edges/retention/domain.ts';
@@ -23,6 +22,7 @@ import { makeFindDue, startLoops } from './edges/start/loops.ts';
 import { makeUndo, openParts, StartProblem, storeDomain, type Undo } from './edges/start/open-parts.ts';
 import { afterPause } from './edges/start/pause.ts';
 import { makeWaiting } from './edges/start/until-usable.ts';
+import { statusDomain } from './edges/status/domain.ts';
 import { workersDomain } from './edges/workers/domain.ts';
 import type { Loop } from './platform/domain.ts';
 import { idempotencyDomain } from './platform/idempotency/domain.ts';
@@ -111,7 +111,7 @@ export function listDomains(deps: ServiceDeps): readonly Edge[] {
     vaultDomain(deps, domains),
     retentionDomain(deps, domains),
     searchDomain(deps, domains),
-    installationDomain(deps, domains),
+    statusDomain(deps, domains),
   ];
 }
 

@@ -1,5 +1,6 @@
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { openLogDestination } from '@runyard/system/log-destination';
+import { useProxy } from '@runyard/system/outgoing/outgoing';
 import { stopsWithParent } from '@runyard/system/parent-input';
 import { trustCaFile } from '@runyard/system/trust-authorities';
 import { answerWatchdog } from '@runyard/system/watchdog';
@@ -18,6 +19,7 @@ if (!parsed.ok) {
 }
 try {
   trustCaFile(parsed.settings.RUNYARD_CA_FILE);
+  useProxy(process.env);
 } catch (error) {
   process.stderr.write(`runyard worker: ${(error as Error).message}\n`);
   process.exit(2);

@@ -6,6 +6,7 @@ import { checkHarnesses } from './harnesses.ts';
 import { checkDataFolder, checkDisk, checkGit, checkListening, checkNode, findForeignService } from './machine.ts';
 import { checkModels } from './models.ts';
 import { checkContentPolicy, checkModelCatalogue, checkSignOn } from './operator-files.ts';
+import { checkProxy } from './proxy.ts';
 import { checkSandbox } from './sandbox.ts';
 import { checkService } from './service.ts';
 import { checkWaitingSandboxes } from './waiting-sandboxes.ts';
@@ -23,6 +24,7 @@ export async function runChecks(context: Context, only: ProgramName | undefined)
   ]);
   return [
     checkNode(),
+    ...(await checkProxy(context)),
     ...(ofService?.findings ?? (await checkService(context))),
     checkDataFolder(context),
     checkDisk(context, only !== 'service'),

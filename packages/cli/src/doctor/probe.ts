@@ -1,5 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { TLSSocket } from 'node:tls';
+import { agentFor } from '@runyard/system/outgoing/outgoing';
 
 /** Longest wait for an answer, if the probe names no other. */
 export const answerMs = 10_000;
@@ -33,7 +34,7 @@ export function ask(origin: string, probe: Probe): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const { method = 'GET', headers, body, timeoutMs = answerMs, isStream } = probe;
     const length = body === undefined ? {} : { 'content-length': body.length };
-    const request = send(url, { method, agent: false, headers: { ...headers, ...length } });
+    const request = send(url, { method, agent: agentFor(url), headers: { ...headers, ...length } });
     let answered: Omit<Answer, 'text'> | undefined;
     let text = '';
     const finish = () => {

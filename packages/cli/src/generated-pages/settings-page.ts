@@ -25,6 +25,9 @@ ends of the file and a byte order mark do not count.
 no database address. The default of \`RUNYARD_DATA_DIR\` is a folder in the checkout; a relative value is relative to the
 current folder.
 
+Outgoing connections of all programs obey \`HTTPS_PROXY\`, \`HTTP_PROXY\` and \`NO_PROXY\`
+([tls-inspection.md](tls-inspection.md#a-proxy-for-outgoing-connections)).
+
 | name | default | meaning | used by |
 |---|---|---|---|
 ${rows.join('\n')}

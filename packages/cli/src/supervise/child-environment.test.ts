@@ -14,11 +14,12 @@ const everything: Record<string, string> = {
   ...Object.fromEntries(Object.keys(settingsTable).map((name) => [name, 'value'])),
 };
 
-test('the worker gets no key of a model provider, no database address and no other variables of the shell', () => {
+test('the worker gets the proxy, but no key of a model provider, no database address and no other variables of the shell', () => {
   const env = childEnvironment('worker', everything, {});
   expect(Object.keys(env).sort()).toEqual(
     [
       'HOME',
+      'HTTPS_PROXY',
       'PATH',
       ...Object.entries(settingsTable)
         .filter(([, setting]) => (setting.usedBy as readonly string[]).includes('worker'))

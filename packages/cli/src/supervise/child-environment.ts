@@ -1,4 +1,5 @@
 import { fileVariable, type SettingName, settingsTable } from '@runyard/contract/settings/settings';
+import { proxyVariables } from '@runyard/system/outgoing/proxy-settings';
 
 /** Variables that every program needs. */
 const common = [
@@ -16,20 +17,7 @@ const common = [
   'NODE_EXTRA_CA_CERTS',
   'SSL_CERT_FILE',
   'SSL_CERT_DIR',
-];
-
-/**
- * Variables that only the service gets, because only the service calls model providers and code hosts. The URL of a proxy may contain a
- * password.
- */
-const onlyService = [
-  'HTTP_PROXY',
-  'HTTPS_PROXY',
-  'NO_PROXY',
-  'http_proxy',
-  'https_proxy',
-  'no_proxy',
-  'NODE_USE_ENV_PROXY',
+  ...proxyVariables,
 ];
 
 /** Returns the names of the variables of the AWS SDK if the service stores blobs in a bucket. */
@@ -56,7 +44,7 @@ export function childEnvironment(
 ): Record<string, string> {
   const names: string[] = [...common];
   if (program === 'service')
-    names.push(...onlyService, ...forBucket(env), ...Object.keys(env).filter((name) => ofTelemetry.test(name)));
+    names.push(...forBucket(env), ...Object.keys(env).filter((name) => ofTelemetry.test(name)));
   for (const [name, setting] of Object.entries(settingsTable)) {
     if ((setting.usedBy as readonly string[]).includes(program))
       names.push(

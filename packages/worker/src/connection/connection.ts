@@ -6,6 +6,7 @@ import {
   type WorkerStatus,
 } from '@runyard/contract/workers/worker-protocol';
 import { backoffMs } from '@runyard/system/backoff';
+import { webSocketAgent } from '@runyard/system/outgoing/tunnel';
 import { untrustedCertificate } from '@runyard/system/untrusted-certificate';
 import type { Logger } from 'pino';
 import { WebSocket } from 'ws';
@@ -162,6 +163,7 @@ export function connect(options: ConnectionOptions): Connection {
         maxPayload: longestMessage,
         perMessageDeflate: false,
         followRedirects: false,
+        ...webSocketAgent(new URL(url)),
       });
       let heard = performance.now();
       let status: number | undefined;

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Host, readAuthority } from '@runyard/contract/egress/host-name';
 import { http } from '@runyard/system/node-http';
+import { proxyAuthorization } from '@runyard/system/outgoing/tunnel';
 import { bodyFraming, forwardedHeaders, forwardedStatus, hasBody } from '../relay/forwarding.ts';
 
 /**
@@ -38,22 +39,27 @@ export function hostMatches({ headersDistinct }: IncomingMessage, target: Host &
   return named !== undefined && named.host === target.host && named.port === target.port;
 }
 
-/** Sends the request to the server at the other end of `socket`, with the checked host and without proxy headers. */
+/**
+ * Sends the request to the server at the other end of `socket`, with the checked host and without the proxy headers of the client. `proxy`: the
+ * socket leads to this proxy, which gets the absolute URL.
+ */
 export function forwardPlain(
   message: IncomingMessage,
   response: ServerResponse,
   { host, port, path }: { readonly host: string; readonly port: number; readonly path: string },
-  socket: Socket,
+  { socket, proxy }: { readonly socket: Socket; readonly proxy?: URL },
 ): void {
   const name = host.includes(':') ? `[${host}]` : host;
+  const authority = port === plainPort ? name : `${name}:${port}`;
   const request = http.request({
     createConnection: () => socket,
     method: message.method ?? 'GET',
-    path,
+    path: proxy === undefined ? path : `http://${authority}${path}`,
     headers: {
       ...forwardedHeaders(message),
       ...bodyFraming(message),
-      host: port === plainPort ? name : `${name}:${port}`,
+      ...(proxy === undefined ? {} : proxyAuthorization(proxy)),
+      host: authority,
     },
     setHost: false,
   });

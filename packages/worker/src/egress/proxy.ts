@@ -53,13 +53,18 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
   const tunnels = new WeakMap<Socket, Target>();
 
   /** Connects to the target if the rules allow the target. Otherwise records why the connection is denied. */
-  async function reach(target: Target | undefined, written: string, gone: AbortSignal): Promise<DialOutcome> {
+  async function reach(
+    target: Target | undefined,
+    written: string,
+    form: 'tunnel' | 'request',
+    gone: AbortSignal,
+  ): Promise<DialOutcome> {
     const reason = target === undefined ? 'invalid_host' : policy.refusal(target, target.port);
     if (target === undefined || reason !== undefined) return deny(target, written, reason ?? 'invalid_host');
     const signal = AbortSignal.any([ended.signal, gone]);
     const notApproved = await options.ask?.(target, target.port, signal);
     if (notApproved !== undefined) return deny(target, written, notApproved);
-    const outcome = await dial(target, target.port, options, signal);
+    const outcome = await dial(target, target.port, form, options, signal);
     return outcome.kind === 'denied' ? deny(target, written, outcome.reason) : outcome;
   }
 
@@ -77,11 +82,12 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
     const fault =
       target && (target.port === tlsPort ? 'not_tls' : hostMatches(message, target) ? undefined : 'host_mismatch');
     const disconnect = goneWith(response);
-    const outcome = fault === undefined ? await reach(target, written, disconnect) : deny(target, written, fault);
+    const outcome =
+      fault === undefined ? await reach(target, written, 'request', disconnect) : deny(target, written, fault);
     if (outcome.kind === 'denied') return refuse(response, 403, deniedReasons[outcome.reason]);
     if (outcome.kind === 'failed') return refuse(response, 502, outcome.message);
     if (target === undefined || disconnect.aborted) return void outcome.socket.destroy();
-    forwardPlain(message, response, { host: target.host, port: target.port, path }, outcome.socket);
+    forwardPlain(message, response, { host: target.host, port: target.port, path }, outcome);
   }
 
   async function onConnect(message: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
@@ -99,7 +105,7 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
       return;
     }
     const disconnect = goneWith(client);
-    const outcome = await reach(target, written, disconnect);
+    const outcome = await reach(target, written, 'tunnel', disconnect);
     if (outcome.kind !== 'connected') return refuseTunnel(client, outcome.kind === 'denied' ? 403 : 502, outcome);
     if (target === undefined || disconnect.aborted) return void outcome.socket.destroy();
     client.write(established);

@@ -1,5 +1,6 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { http } from '@runyard/system/node-http';
+import { openAgents, whenOpen } from '@runyard/system/outgoing/outgoing';
 import { bodyFraming, forwardedHeaders, forwardedStatus, hasBody } from './forwarding.ts';
 import { listenOnSocket, type Relay } from './socket-server.ts';
 
@@ -59,17 +60,12 @@ export function openUpstream(serviceRoot: string): Upstream {
   const client = secure ? process.getBuiltinModule('node:https') : http;
   // An empty server name saves time. Otherwise Node would parse the host header with a large regular expression, even without TLS.
   const unnamed = secure ? {} : { servername: '' };
-  const agent = new client.Agent({
-    keepAlive: true,
-    maxSockets: 1024,
-    maxFreeSockets: 32,
-    scheduling: 'lifo',
-  });
+  const agents = openAgents({ keepAlive: true, maxSockets: 1024, maxFreeSockets: 32, scheduling: 'lifo' });
   return {
     basePath: url.pathname.replace(/\/+$/, ''),
     request(target, message) {
       return client.request({
-        agent,
+        agent: agents.of(url),
         protocol: url.protocol,
         hostname: url.hostname.replace(/^\[|\]$/g, ''),
         port: url.port || (secure ? 443 : 80),
@@ -80,7 +76,7 @@ export function openUpstream(serviceRoot: string): Upstream {
         ...unnamed,
       });
     },
-    close: () => agent.destroy(),
+    close: agents.close,
   };
 }
 
@@ -125,9 +121,7 @@ function relay(upstream: Upstream, message: IncomingMessage, response: ServerRes
   const connected = (): void => clearTimeout(unreachable);
   request.on('socket', (socket) => {
     socket.setNoDelay(true);
-    if (socket.connecting)
-      socket.once(socket instanceof Object && 'encrypted' in socket ? 'secureConnect' : 'connect', connected);
-    else connected();
+    whenOpen(socket, connected);
   });
   request.on('error', () => {
     connected();

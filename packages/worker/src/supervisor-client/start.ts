@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, openSync, rmSync, statSync } from 'node:fs';
 import type { Socket } from 'node:net';
+import { proxyVariables } from '@runyard/system/outgoing/proxy-settings';
 import { startTicks, thisProcess } from '@runyard/system/process-identity';
 import { SandboxError } from '../sandboxes/sandbox.ts';
 import type { SupervisorProgram } from '../sandboxes/supervisors.ts';
@@ -14,8 +15,14 @@ import type { SupervisorProcess } from './places.ts';
 /** Flags of the supervisor's Node. They save memory and threads, and prevent that SIGUSR1 opens Node's inspector. */
 const flags = ['--disable-sigusr1', '--max-semi-space-size=1', '--v8-pool-size=1'];
 
-/** Environment variables that a supervisor gets from the worker. They contain no secrets. */
-const variables = ['TZ', 'RUNYARD_CA_FILE', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
+/**
+ * Environment variables that a supervisor gets from the worker. They contain no secrets of the service; the address of the proxy may contain a
+ * password. Sandboxes get none of them.
+ */
+const variables = [
+  ...['TZ', 'RUNYARD_CA_FILE', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'],
+  ...proxyVariables,
+];
 
 export interface SupervisorStart {
   readonly program: SupervisorProgram;

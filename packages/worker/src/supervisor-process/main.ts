@@ -5,6 +5,7 @@
  */
 import { Socket } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
+import { useProxy } from '@runyard/system/outgoing/outgoing';
 import { trustCaFile } from '@runyard/system/trust-authorities';
 import { closeInheritedDescriptors } from '../inherited-descriptors.ts';
 import { relayThreadData, startRelayThread } from '../relay-thread/relay-thread.ts';
@@ -19,6 +20,7 @@ import { holdSandbox, type SandboxOrder } from './hold-sandbox.ts';
 const workerDescriptor = 3;
 
 trustCaFile(process.env.RUNYARD_CA_FILE || undefined);
+useProxy(process.env);
 if (parentPort !== null && workerData === relayThreadData) serveRelays(parentPort);
 else supervise();
 

@@ -6,7 +6,7 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import { isBelow, ratioOf, type SpanPlace } from './open-traces.ts';
-import { exportsSignal, logDiagnostics, protocolOf, resourceOf, wholeOf } from './otel-variables.ts';
+import { exporterOptions, exportsSignal, logDiagnostics, protocolOf, resourceOf, wholeOf } from './otel-variables.ts';
 
 /** Takes the lines that pino writes. */
 export interface Logs {
@@ -50,7 +50,7 @@ export async function openLogs(
     logRecordLimits: { attributeValueLengthLimit: maxTextChars },
     processors: [
       new BatchLogRecordProcessor({
-        exporter: new OTLPLogExporter(),
+        exporter: new OTLPLogExporter(exporterOptions(env, 'LOGS')),
         maxQueueSize: maxWaiting,
         scheduledDelayMillis: wholeOf(env.OTEL_BLRP_SCHEDULE_DELAY, 1_000),
       }),

@@ -7,7 +7,7 @@ import { type MetricName, metricsTable } from '@runyard/contract/metrics/metrics
 import type { Logger } from 'pino';
 import { boundLabelsWith, type KnownValues } from './bound-labels.ts';
 import type { ReadGauges, Reading } from './gauges.ts';
-import { exportsSignal, logDiagnostics, protocolOf, resourceOf, wholeOf } from './otel-variables.ts';
+import { exporterOptions, exportsSignal, logDiagnostics, protocolOf, resourceOf, wholeOf } from './otel-variables.ts';
 import { count, recordWith } from './record.ts';
 
 export interface Metrics {
@@ -114,7 +114,7 @@ async function openExporter(env: MetricsOptions['env']) {
     protocolOf(env, 'METRICS') === 'http/json'
       ? await import('@opentelemetry/exporter-metrics-otlp-http')
       : await import('@opentelemetry/exporter-metrics-otlp-proto');
-  return new OTLPMetricExporter();
+  return new OTLPMetricExporter(exporterOptions(env, 'METRICS'));
 }
 
 /** Returns a function that reads all gauges. For `sharedMs` after the start of a reading, all calls get the result of that reading. */

@@ -6,7 +6,7 @@
 import type { SpanContext } from '@opentelemetry/api';
 import { type SpanAttribute, spanAttributes } from '@runyard/contract/metrics/trace-names';
 import type { Logger } from 'pino';
-import { exportsSignal, logDiagnostics, protocolOf, resourceOf, wholeOf } from './otel-variables.ts';
+import { exporterOptions, exportsSignal, logDiagnostics, protocolOf, resourceOf, wholeOf } from './otel-variables.ts';
 
 /** A span that has ended. */
 export interface EndedSpan {
@@ -69,7 +69,7 @@ export async function openTraces(env: Env, log: Pick<Logger, 'warn'>): Promise<T
     },
     spanProcessors: [
       new BatchSpanProcessor({
-        exporter: new OTLPTraceExporter(),
+        exporter: new OTLPTraceExporter(exporterOptions(env, 'TRACES')),
         maxQueueSize: maxWaiting,
         scheduledDelayMillis: wholeOf(env.OTEL_BSP_SCHEDULE_DELAY, 5_000),
       }),

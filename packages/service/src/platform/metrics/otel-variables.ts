@@ -1,6 +1,9 @@
 /** Reads the standard environment variables of OpenTelemetry that the exporters of OpenTelemetry do not read themselves. */
 
+import { readFileSync } from 'node:fs';
+import type https from 'node:https';
 import type { Resource } from '@opentelemetry/resources';
+import { optionsOfProxy } from '@runyard/system/outgoing/outgoing';
 import type { Logger } from 'pino';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -20,6 +23,18 @@ export function exportsSignal(env: Env, signal: Signal): boolean {
 export function protocolOf(env: Env, signal: Signal): 'http/protobuf' | 'http/json' {
   const wanted = env[`OTEL_EXPORTER_OTLP_${signal}_PROTOCOL`] || env.OTEL_EXPORTER_OTLP_PROTOCOL;
   return wanted === 'http/json' ? wanted : 'http/protobuf';
+}
+
+/** Returns the options of an exporter. Behind a proxy, they replace those that the exporter makes of its variables for certificates. */
+export function exporterOptions(env: Env, signal: Signal): { readonly httpAgentOptions?: https.AgentOptions } {
+  const proxy = optionsOfProxy();
+  if (proxy === undefined) return {};
+  const files = { ca: 'CERTIFICATE', cert: 'CLIENT_CERTIFICATE', key: 'CLIENT_KEY' };
+  const certificates = Object.entries(files).flatMap(([option, name]) => {
+    const file = env[`OTEL_EXPORTER_OTLP_${signal}_${name}`] || env[`OTEL_EXPORTER_OTLP_${name}`];
+    return file ? [[option, readFileSync(file)]] : [];
+  });
+  return { httpAgentOptions: { keepAlive: true, ...proxy, ...Object.fromEntries(certificates) } };
 }
 
 /** Returns the value of a variable if it is a whole number above 0, else `otherwise`. */

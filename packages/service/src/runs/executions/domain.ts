@@ -17,6 +17,9 @@ interface ExecutionDomainDeps {
   readonly settings: Pick<Settings, 'RUNYARD_METRICS_POOLS'>;
 }
 
+/** Selects the rows of workers that have been gone for a week. */
+const longGoneWorkers: RowRule = { table: 'gone_workers', isOver: `gone_at < now() - interval '7 days'` };
+
 /** Selects the rows of service processes that died: they have sent no heartbeat for an hour. */
 const deadServices: RowRule = { table: 'service_instances', isOver: `seen_at < now() - interval '1 hour'` };
 
@@ -36,7 +39,7 @@ export function executionsDomain({
     name: 'executions',
     blobs: executionBlobs,
     gauges: [() => measureQueueAndWorkers(deps.db, settings.RUNYARD_METRICS_POOLS ?? [])],
-    retention: { rows: [deadServices], deleteRunDetail: deleteExecutionDetail },
+    retention: { rows: [deadServices, longGoneWorkers], deleteRunDetail: deleteExecutionDetail },
     // The first heartbeat must be stored before a worker can connect, because other service processes drop the connections of a process
     // that has no heartbeat.
     open: beat,

@@ -6,6 +6,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { type AddressRules, hostOf } from '@runyard/system/address-rules';
 import type { NameResolver } from '@runyard/system/names/resolver';
 import { http } from '@runyard/system/node-http';
+import { agentFor, proxyOf } from '@runyard/system/outgoing/outgoing';
 
 /** Finds all addresses of a host name. */
 export type Resolve = NameResolver['resolve'];
@@ -35,7 +36,13 @@ const maxAnswerBytes = 16 * 1024;
 
 class Refused extends Error {}
 
-/** Returns the addresses to connect to. If one address of the name is refused, all addresses of the name are refused. */
+/** Longest time of a look-up whose result is not needed for the connection, because the proxy looks up the name. */
+const optionalLookUpMs = 1_000;
+
+/**
+ * Returns the addresses to connect to. If one address of the name is refused, all addresses of the name are refused. If the connection goes
+ * through a proxy, the proxy looks up the name itself, so this machine need not know an address: the result may be empty.
+ */
 export async function findAddresses(
   url: URL,
   { rules, resolve }: Pick<SendOptions, 'rules' | 'resolve'>,
@@ -43,12 +50,19 @@ export async function findAddresses(
 ): Promise<readonly LookupAddress[]> {
   const host = hostOf(url);
   const family = isIP(host);
-  const addresses = family ? [{ address: host, family }] : await resolve(host, signal);
+  const isProxied = proxyOf(url) !== undefined;
+  const addresses = family
+    ? [{ address: host, family }]
+    : isProxied
+      ? await resolve(host, AbortSignal.any([signal, AbortSignal.timeout(optionalLookUpMs)])).catch(() => [])
+      : await resolve(host, signal);
+  signal.throwIfAborted();
   const kinds = addresses.map(({ address }) => rules(address));
-  if (kinds.length === 0) throw new Refused('the host name has no address');
+  if (kinds.length === 0 && !isProxied) throw new Refused('the host name has no address');
   if (kinds.includes('refused'))
     throw new Refused('the URL resolves to an address that is neither public nor in RUNYARD_ALLOW_PRIVATE_NETWORKS');
-  if (url.protocol !== 'https:' && kinds.includes('public')) throw new Refused('https is needed for a public address');
+  if (url.protocol !== 'https:' && (kinds.includes('public') || kinds.length === 0))
+    throw new Refused('https is needed for a public address');
   return addresses;
 }
 
@@ -71,7 +85,7 @@ function exchange(
     const sent = (url.protocol === 'https:' ? https : http).request(url, {
       method: 'POST',
       // Do not reuse the connection of another delivery, because that connection may lead to another address of the same name.
-      agent: false,
+      agent: agentFor(url),
       lookup: lookupOf(addresses),
       headers: { ...request.headers, 'content-length': Buffer.byteLength(request.body) },
       signal,
@@ -108,6 +122,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENETUNREACH: 'the network cannot be reached',
   ETIMEDOUT: 'the connection timed out',
   EPROTO: 'the server does not speak TLS',
+  ERR_PROXY_TUNNEL: 'the proxy of HTTPS_PROXY opened no connection',
 };
 
 /** Returns the reason why a request has no answer, as a text that reveals nothing about the network of the service. */

@@ -1,6 +1,7 @@
 import https from 'node:https';
 import { systemNames } from '@runyard/system/names/resolver';
 import { http } from '@runyard/system/node-http';
+import { agentFor } from '@runyard/system/outgoing/outgoing';
 
 /** A small request to the git service or the API of a code host. */
 export interface HostQuestion {
@@ -28,7 +29,7 @@ export function askCodeHost({ url, method, headers, body, signal, maxBytes }: Ho
     const request = (url.protocol === 'https:' ? https : http).request(url, {
       method,
       headers: { 'user-agent': 'runyard', 'accept-encoding': 'identity', ...headers },
-      agent: false,
+      agent: agentFor(url),
       lookup: systemNames.lookup,
       signal,
     });

@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { systemNames } from '@runyard/system/names/resolver';
 import { http } from '@runyard/system/node-http';
+import { agentFor } from '@runyard/system/outgoing/outgoing';
 import { z } from 'zod';
 import type { PolicyText } from './pattern-thread.ts';
 import type { ClassifierConfig } from './policy-file.ts';
@@ -73,7 +74,7 @@ async function send(
     'content-length': String(Buffer.byteLength(body)),
     ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
   };
-  const options = { method: 'POST', headers, signal, lookup: systemNames.lookup, agent: false } as const;
+  const options = { method: 'POST', headers, signal, lookup: systemNames.lookup, agent: agentFor(url) } as const;
   const request = (url.protocol === 'https:' ? https : http).request(url, options);
   request.end(body);
   const [response] = (await once(request, 'response', { signal })) as [IncomingMessage];

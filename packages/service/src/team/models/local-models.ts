@@ -4,6 +4,7 @@ import https from 'node:https';
 import type { Model } from '@runyard/contract/team/models';
 import { systemNames } from '@runyard/system/names/resolver';
 import { http } from '@runyard/system/node-http';
+import { agentFor } from '@runyard/system/outgoing/outgoing';
 import { z } from 'zod';
 import { connectionReason } from './connection-reason.ts';
 import { endpointOf, type Upstream } from './providers.ts';
@@ -43,7 +44,7 @@ async function getModels({ baseUrl, key }: Upstream, signal: AbortSignal): Promi
   const url = new URL(`${baseUrl}/models`);
   const headers = { accept: 'application/json', ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) };
   const { get } = url.protocol === 'https:' ? https : http;
-  const request = get(url, { headers, signal, lookup: systemNames.lookup, agent: false });
+  const request = get(url, { headers, signal, lookup: systemNames.lookup, agent: agentFor(url) });
   const [response] = (await once(request, 'response', { signal })) as [IncomingMessage];
   return response;
 }

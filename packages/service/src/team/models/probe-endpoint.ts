@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { systemNames } from '@runyard/system/names/resolver';
 import { http } from '@runyard/system/node-http';
+import { agentFor } from '@runyard/system/outgoing/outgoing';
 import { connectionReason } from './connection-reason.ts';
 import type { ModelsLog } from './local-list.ts';
 import type { Offer } from './offers.ts';
@@ -133,7 +134,7 @@ async function ask({ baseUrl, key }: Upstream, asked: object, signal: AbortSigna
     ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
   };
   const { request } = url.protocol === 'https:' ? https : http;
-  const sent = request(url, { method: 'POST', headers, signal, lookup: systemNames.lookup, agent: false });
+  const sent = request(url, { method: 'POST', headers, signal, lookup: systemNames.lookup, agent: agentFor(url) });
   sent.end(body);
   const [response] = (await once(sent, 'response', { signal })) as [IncomingMessage];
   return response;

@@ -3,6 +3,7 @@ import https from 'node:https';
 import { type Readable, Transform } from 'node:stream';
 import { systemNames } from '@runyard/system/names/resolver';
 import { http } from '@runyard/system/node-http';
+import { agentFor, openAgents, whenOpen } from '@runyard/system/outgoing/outgoing';
 import { basicAuthorization, type CodeHostCredential } from '../../../team/code-hosts/credential.ts';
 import { followed, withPath } from '../../../team/code-hosts/url.ts';
 import type { GitRequest } from './git-path.ts';
@@ -46,8 +47,7 @@ class TooLarge extends Error {}
  * goes to the URL to which `info/refs` was redirected.
  */
 export function openCodeHost(): CodeHost {
-  const plain = new http.Agent({ keepAlive: true, maxFreeSockets: 8 });
-  const tls = new https.Agent({ keepAlive: true, maxFreeSockets: 8 });
+  const agents = openAgents({ keepAlive: true, maxFreeSockets: 8 });
   const moved = new Map<string, { base: URL; until: number }>();
 
   const remember = (asked: URL, base: URL): void => {
@@ -61,7 +61,6 @@ export function openCodeHost(): CodeHost {
 
   const attempt = (sent: CodeHostRequest, url: URL, method: 'GET' | 'POST'): Promise<CodeHostAnswer> =>
     new Promise((resolve) => {
-      const secure = url.protocol === 'https:';
       const headers: Record<string, string> = { 'accept-encoding': 'identity' };
       const forwarded =
         method === 'GET'
@@ -72,21 +71,18 @@ export function openCodeHost(): CodeHost {
         if (typeof value === 'string') headers[name] = value;
       }
       if (sent.credential !== undefined) headers.authorization = basicAuthorization(sent.credential);
-      const request = (secure ? https : http).request(url, {
+      const request = (url.protocol === 'https:' ? https : http).request(url, {
         method,
         headers,
         // Use a new connection for a pack: a reused connection may break, and a pack cannot be sent again after a part of the pack was
         // sent.
-        agent: method === 'GET' ? (secure ? tls : plain) : false,
+        agent: method === 'GET' ? agents.of(url) : agentFor(url),
         lookup: systemNames.lookup,
         signal: sent.signal,
       });
       const timer = setTimeout(() => request.destroy(new Error('timeout')), connectMs);
       request.setTimeout(silenceMs, () => request.destroy(new Error('timeout')));
-      request.once('socket', (socket) => {
-        if (request.reusedSocket) clearTimeout(timer);
-        else socket.once(secure ? 'secureConnect' : 'connect', () => clearTimeout(timer));
-      });
+      request.once('socket', (socket) => whenOpen(socket, () => clearTimeout(timer)));
       request.once('response', (response) => resolve({ kind: 'answer', response }));
       request.on('error', (error: NodeJS.ErrnoException) => {
         clearTimeout(timer);
@@ -144,10 +140,7 @@ export function openCodeHost(): CodeHost {
       }
       return attempt(sent, withPath(base, `/${sent.wanted.service}`), 'POST');
     },
-    close: () => {
-      plain.destroy();
-      tls.destroy();
-    },
+    close: agents.close,
   };
 }
 

@@ -4,6 +4,7 @@ import https from 'node:https';
 import type { Readable } from 'node:stream';
 import { type AddressRules, makeAddressRules } from '@runyard/system/address-rules';
 import { http } from '@runyard/system/node-http';
+import { agentFor } from '@runyard/system/outgoing/outgoing';
 import { z } from 'zod';
 import { checkUrl } from '../../../platform/check-url.ts';
 import { findAddresses, lookupOf, type Resolve, reasonOf } from '../../../runs/subscriptions/send.ts';
@@ -163,7 +164,7 @@ async function exchange(
       const request = (url.protocol === 'https:' ? https : http).request(url, {
         method,
         headers: { 'user-agent': 'runyard', 'accept-encoding': 'identity', ...headers },
-        agent: false,
+        agent: agentFor(url),
         lookup: lookupOf(addresses),
         signal,
       });

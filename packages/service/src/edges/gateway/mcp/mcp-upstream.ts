@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { AddressRules } from '@runyard/system/address-rules';
 import { http } from '@runyard/system/node-http';
+import { agentFor, whenOpen } from '@runyard/system/outgoing/outgoing';
 import { checkUrl } from '../../../platform/check-url.ts';
 import { findAddresses, lookupOf, type Resolve, reasonOf } from '../../../runs/subscriptions/send.ts';
 
@@ -80,19 +81,18 @@ async function exchange(
   const connecting = AbortSignal.any([signal, AbortSignal.timeout(options.connectMs)]);
   const addresses = await findAddresses(url, options, connecting);
   return await new Promise((resolve, reject) => {
-    const isSecure = url.protocol === 'https:';
-    const sent = (isSecure ? https : http).request(url, {
+    const sent = (url.protocol === 'https:' ? https : http).request(url, {
       method,
       headers: { ...headers, ...(body ? { 'content-length': body.byteLength } : {}) },
       // Open a new connection for each request. A connection of another run may lead to another address of the same host name.
-      agent: false,
+      agent: agentFor(url),
       lookup: lookupOf(addresses),
       signal,
     });
     const fail = (message: string) => sent.destroy(new NoAnswer(message));
     let timer = setTimeout(() => fail('it did not accept a connection in time'), options.connectMs);
     sent.once('socket', (socket) =>
-      socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+      whenOpen(socket, () => {
         clearTimeout(timer);
         timer = setTimeout(() => fail('it did not answer in time'), options.answerMs);
       }),

@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { systemNames } from '@runyard/system/names/resolver';
 import { http } from '@runyard/system/node-http';
+import { agentFor } from '@runyard/system/outgoing/outgoing';
 import type { Outage } from '../../../team/models/choices.ts';
 import type { ProviderName, Upstream } from '../../../team/models/providers.ts';
 import { credentialHeaders } from './credentials.ts';
@@ -121,7 +122,7 @@ export async function probeProvider(provider: ProviderName, upstream: Upstream):
   try {
     const signal = AbortSignal.timeout(timeoutMs);
     const headers = { accept: 'application/json', ...version, ...credentialHeaders(provider, upstream) };
-    const request = get(url, { headers, signal, lookup: systemNames.lookup, agent: false });
+    const request = get(url, { headers, signal, lookup: systemNames.lookup, agent: agentFor(url) });
     const [response] = (await once(request, 'response', { signal })) as [IncomingMessage];
     const status = response.statusCode ?? 502;
     response.on('error', () => {}).destroy();

@@ -4,6 +4,7 @@ import type { LookupFunction } from 'node:net';
 import { backoffMs, delay } from '@runyard/system/backoff';
 import { systemNames } from '@runyard/system/names/resolver';
 import { http } from '@runyard/system/node-http';
+import { agentFor, openAgents, whenOpen } from '@runyard/system/outgoing/outgoing';
 import { connectionReason } from '../../../team/models/connection-reason.ts';
 
 /** Milliseconds. */
@@ -73,17 +74,14 @@ export function openUpstreams(
   timeouts: UpstreamTimeouts = defaultTimeouts,
   lookup: LookupFunction = systemNames.lookup,
 ): Upstreams {
-  const options = { keepAlive: true, maxFreeSockets: 32, scheduling: 'lifo' } as const;
-  const plain = new http.Agent(options);
-  const tls = new https.Agent(options);
+  const agents = openAgents({ keepAlive: true, maxFreeSockets: 32, scheduling: 'lifo' });
 
   const attempt = (sent: UpstreamRequest, signal: AbortSignal, reuse: boolean, connectMs: number) =>
     new Promise<{ result: UpstreamResult } | { stale: true }>((resolve) => {
-      const secure = sent.url.protocol === 'https:';
-      const request = (secure ? https : http).request(sent.url, {
+      const request = (sent.url.protocol === 'https:' ? https : http).request(sent.url, {
         method: sent.method,
         headers: sent.headers,
-        agent: reuse ? (secure ? tls : plain) : false,
+        agent: reuse ? agents.of(sent.url) : agentFor(sent.url),
         lookup,
         signal,
       });
@@ -95,10 +93,7 @@ export function openUpstreams(
         clearTimeout(timer);
         silence = setTimeout(() => request.destroy(new UpstreamTimeout('answer')), timeouts.silenceMs);
       };
-      request.once('socket', (socket) => {
-        if (request.reusedSocket) connected();
-        else socket.once(secure ? 'secureConnect' : 'connect', connected);
-      });
+      request.once('socket', (socket) => whenOpen(socket, connected));
       request.once('response', (response) => {
         clearTimeout(silence);
         resolve({ result: { kind: 'answer', response, request } });
@@ -140,10 +135,7 @@ export function openUpstreams(
         await delay(waitMs, signal).catch(() => {});
       }
     },
-    close: () => {
-      plain.destroy();
-      tls.destroy();
-    },
+    close: agents.close,
   };
 }
 

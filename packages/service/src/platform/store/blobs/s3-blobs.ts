@@ -4,6 +4,7 @@
  * role of the machine.
  */
 import { createHash } from 'node:crypto';
+import https from 'node:https';
 import { Readable } from 'node:stream';
 import {
   AbortMultipartUploadCommand,
@@ -17,6 +18,8 @@ import {
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import { http } from '@runyard/system/node-http';
+import { optionsOfProxy } from '@runyard/system/outgoing/outgoing';
 import type { StoreLog } from '../database/log.ts';
 import { StoreUnavailable } from '../database/unavailable.ts';
 import { type BlobStore, type ByteRange, checkBlobKey, isBlobKey, type ListedBlob, type PutOutcome } from './blobs.ts';
@@ -188,8 +191,19 @@ async function makeClient(silentMs: number, features: BucketFeatures): Promise<S
     responseChecksumValidation: async () =>
       features.checksums ? await found.responseChecksumValidation() : 'WHEN_REQUIRED',
     maxAttempts: attempts,
-    requestHandler: { connectionTimeout: connectMs, requestTimeout: silentMs, throwOnRequestTimeout: true },
+    requestHandler: {
+      ...{ connectionTimeout: connectMs, requestTimeout: silentMs, throwOnRequestTimeout: true },
+      ...agentsOfProxy(),
+    },
   });
+}
+
+/** Without a proxy, the SDK makes the agents itself. */
+function agentsOfProxy() {
+  const options = optionsOfProxy();
+  if (options === undefined) return {};
+  const all = { keepAlive: true, maxSockets: 50, ...options };
+  return { httpAgent: new http.Agent(all), httpsAgent: new https.Agent(all) };
 }
 
 const rangeOf = (range: ByteRange | undefined) =>

@@ -5,7 +5,15 @@
 
 import type { SandboxLevel, WorkerStatus } from '@runyard/contract/workers/worker-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
+import {
+  boolean,
+  defineStatement,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
 import type { ExecutionTiming } from '../deps.ts';
 import { fromNow } from '../time.ts';
 import { sandboxPhases } from '../transitions/transition.ts';
@@ -166,3 +174,16 @@ export async function findConnectionsOfDeadServices(
 ): Promise<string[]> {
   return (await db.query(deadConnections, [silentSeconds, asker])).map((row) => row.id);
 }
+
+const readGone = defineStatement({
+  name: 'read_gone_workers',
+  text: `
+    SELECT g.worker_id AS worker_host, g.gone_at, g.was_draining, g.version FROM gone_workers g
+    WHERE g.gone_at > now() - interval '7 days'
+      AND NOT EXISTS (SELECT FROM worker_connections c WHERE c.worker_id = g.worker_id AND c.team_id IS NULL)
+    ORDER BY g.gone_at DESC LIMIT 100`,
+  row: { worker_host: text(), gone_at: timestamp, was_draining: boolean, version: nullable(text()) },
+});
+
+/** Returns the workers of the hosted pool that were connected in the last 7 days and are not any more, newest first, at most 100. */
+export const readGoneWorkers = (db: Queryable): Promise<RowOf<typeof readGone>[]> => db.query(readGone);

@@ -1,6 +1,16 @@
 /** The heartbeat of each service process. */
-import type { Database } from '../../../platform/store/database/database.ts';
-import { defineStatement, integer, uuid } from '../../../platform/store/database/statement.ts';
+import type { ServiceReport } from '@runyard/contract/team/installation';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  type RowOf,
+  timestamp,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
 import type { ExecutionDeps, ExecutionTiming } from '../deps.ts';
 import { fromNow } from '../time.ts';
 import { assignedPhases } from '../transitions/transition.ts';
@@ -69,3 +79,30 @@ const forget = defineStatement({
 export async function forgetServiceInstance(db: Database, id: string): Promise<void> {
   await db.query(forget, [id]);
 }
+
+const storeReport = defineStatement({
+  name: 'store_service_report',
+  text: 'UPDATE service_instances SET report = $2::jsonb WHERE id = $1',
+  row: {},
+});
+
+/** Stores what a process says about itself. */
+export async function storeServiceReport(db: Queryable, id: string, report: ServiceReport): Promise<void> {
+  await db.query(storeReport, [id, JSON.stringify(report)]);
+}
+
+const readAll = defineStatement({
+  name: 'read_service_instances',
+  text: `
+    SELECT report, started_at, seen_at AS last_seen_at, seen_at > clock_timestamp() - interval '${serviceSilentSeconds} seconds' AS is_alive
+    FROM service_instances WHERE seen_at > clock_timestamp() - interval '1 hour' ORDER BY started_at, id LIMIT 1000`,
+  row: {
+    report: nullable(json<ServiceReport>()),
+    started_at: timestamp,
+    last_seen_at: timestamp,
+    is_alive: boolean,
+  },
+});
+
+/** Returns the processes that had a heartbeat in the last hour, and have not ended by themselves. The oldest is first. */
+export const readServiceInstances = (db: Queryable): Promise<RowOf<typeof readAll>[]> => db.query(readAll);

@@ -5,16 +5,17 @@ import type { ServiceReport } from '@runyard/contract/team/installation';
 import { productVersion } from '@runyard/system/product-version';
 import type { Domain } from '../../platform/domain.ts';
 import { refuse } from '../../platform/serving/refusal.ts';
+import { storeServiceReport } from '../../runs/executions/lease/heartbeat.ts';
 import { mayReadInstallation } from '../../team/access/keys/operator.ts';
 import { serve } from '../../team/access/serve.ts';
-import { type InstallationDeps, readInstallation, storeReport } from './read.ts';
+import { type InstallationDeps, readInstallation } from './read.ts';
 
 const everyMs = 5_000;
 /** A report whose problem is the same is stored again after this time, because the free space changes all the time. */
 const sameForMs = 60_000;
 
 /** Stores what each service process says about itself, and shows services, workers, database and backups of the whole installation. */
-export function installationDomain(deps: InstallationDeps, domains: readonly Domain[]): Domain {
+export function statusDomain(deps: InstallationDeps, domains: readonly Domain[]): Domain {
   let stored: { readonly at: number; readonly problem: string | undefined } | undefined;
   const report = async (): Promise<void> => {
     const problem = await findProblem(domains);
@@ -27,11 +28,11 @@ export function installationDomain(deps: InstallationDeps, domains: readonly Dom
       ...(problem === undefined ? {} : { problem }),
       ...(disk === undefined ? {} : { disk }),
     };
-    await storeReport(deps, text);
+    await storeServiceReport(deps.db, deps.serviceInstanceId, text);
     stored = { at: now, problem };
   };
   return {
-    name: 'installation',
+    name: 'status',
     routes: () => [
       serve(routes.getInstallation, async ({ principal }) =>
         (await mayReadInstallation(deps.db, principal))
@@ -39,7 +40,6 @@ export function installationDomain(deps: InstallationDeps, domains: readonly Dom
           : refuse('not_authorized', { detail: "Only owners of the team of the operator's key may read this." }),
       ),
     ],
-    retention: { rows: [{ table: 'gone_workers', isOver: `gone_at < now() - interval '7 days'` }] },
     loops: async () => [{ name: 'the report of the service', everyMs, work: report }],
   };
 }

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { newPerson, newTeam, teamUidOf } from '../../../test/people.ts';
 import { acceptedWorker, startTestProcess } from '../../../test/process.ts';
 import { openTestService } from '../../../test/service.ts';
-import { installationDomain } from './domain.ts';
+import { statusDomain } from './domain.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
@@ -44,7 +44,7 @@ test('a service stores its version, machine, disk and problems, and stores the s
     }) as typeof db.query,
   };
   const domains = [{ name: 'bucket', readiness: { degraded: () => problem } }];
-  const domain = installationDomain({ ...service.deps, db: watched }, domains);
+  const domain = statusDomain({ ...service.deps, db: watched }, domains);
   const [loop] = (await domain.loops?.()) ?? [];
   const report = async () => await loop?.work(new AbortController().signal);
   await db.query(`INSERT INTO service_instances (id) VALUES ($1) ON CONFLICT DO NOTHING`, [
