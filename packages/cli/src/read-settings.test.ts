@@ -20,7 +20,7 @@ function refusal(env: Record<string, string>): string {
 
 test.each([
   ['RUNYARD_PORT', '70000', 'must be between 0 and 65535 (it is "70000")'],
-  ['RUNYARD_PORT', 'http', 'must be a whole number (it is "http")'],
+  ['RUNYARD_PORT', 'http', 'must be a whole number without a unit (it is "http")'],
   ['RUNYARD_BASE_URL', 'runyard.example', 'must be an http:// or https:// URL (it is "runyard.example")'],
   ['RUNYARD_SANDBOX', 'jail', '(it is "jail")'],
   ['RUNYARD_LOG', 'loud', '(it is "loud")'],

@@ -160,7 +160,6 @@ export const artifactRoutes = {
       403: 'The signature is wrong or has expired',
       400: 'The bytes do not have the digest of Content-Digest',
       404: 'The artifact was deleted',
-      408: 'The bytes arrive too slowly',
       409: 'Its bytes were already uploaded',
       413: 'Larger than RUNYARD_ARTIFACT_MB; or, together with the other artifacts of the run, larger than RUNYARD_RUN_ARTIFACTS_MB; or, together with everything that the team stores, larger than RUNYARD_TEAM_STORAGE_MB',
     },
