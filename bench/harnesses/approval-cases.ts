@@ -1,4 +1,5 @@
 /** The test cases in which a harness program asks a person before it acts. */
+import { randomUUID } from 'node:crypto';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { begin, followUp, type Ground, must, textOf, until, untilEnded, untilSucceeded } from './ground.ts';
 import { permissiveProject, projectInstructions } from './permissive-project.ts';
@@ -14,14 +15,19 @@ export async function askInProject(ground: Ground): Promise<string> {
 
 /** A person approves a command for the rest of the run and the change of a file, and denies another command. */
 export async function ask(ground: Ground, config: object = {}): Promise<string> {
-  const before = ground.models.requests.length;
-  const seen = () => JSON.stringify(ground.models.requests.slice(before).map(({ body }) => body));
+  // All requests of this run have its prompt, and so this mark. A program may still send requests for the run of the case before.
+  const mark = `ran-${randomUUID()}`;
+  const seen = () =>
+    ground.models.requests
+      .map(({ body }) => JSON.stringify(body))
+      .filter((body) => body.includes(mark))
+      .join('\n');
   const id = await begin(
     ground,
     [
       // The output shows when the command ran. It is read in the next request to the model, because Gemini CLI does not report outputs.
-      { shell: 'date +ran-at-%s%3N' },
-      { shell: 'date +ran-at-%s%3N' },
+      { shell: `date +${mark}-at-%s%3N` },
+      { shell: `date +${mark}-at-%s%3N` },
       { write: '/workspace/b.txt', text: 'b\n' },
       // The prompt must not contain the name of the file that the command would make.
       { shell: "touch /workspace/forb''idden-file" },
@@ -33,7 +39,7 @@ export async function ask(ground: Ground, config: object = {}): Promise<string> 
   // The second command is the same as the first and is allowed for the rest of the run, so the next request is about the file.
   const write = await decide(ground, id, { decision: 'approve' });
   must(JSON.stringify(write).includes('b.txt'), `it asks ${write?.title}`);
-  const times = [...seen().matchAll(/ran-at-(\d{13})/g)].map(([, time]) => Number(time));
+  const times = [...seen().matchAll(/-at-(\d{13})/g)].map(([, time]) => Number(time));
   must(new Set(times).size === 2, `the first command ran ${new Set(times).size} times`);
   must(Math.min(...times) > approvedMs - 1_000, 'a command ran before the approval');
   await decide(ground, id, { decision: 'deny' });
