@@ -23,10 +23,11 @@ const isProblem = ({ type }: Answer): boolean => type.startsWith('application/pr
  * Checks the service at `origin` and returns the findings. Without `key`, skips the checks that need a key.
  */
 export async function checkFromOutside(origin: string, key: string | undefined): Promise<Finding[]> {
+  // A proxy may pass only this request on to a service that is not ready.
+  const readiness = await checkReady(origin);
+  if (readiness.some(({ level }) => level === 'bad')) return readiness;
   const reached = await checkReachable(origin);
   if (reached.finding.level === 'bad') return [reached.finding];
-  const readiness = await checkReady(origin);
-  if (readiness.some(({ level }) => level === 'bad')) return [reached.finding, ...readiness];
   const [webSocket, body, withKey] = await Promise.all([
     checkWebSocket(origin),
     checkBody(origin, key),
