@@ -9,14 +9,11 @@ const DiskSpace = z
   })
   .meta({ id: 'DiskSpace', description: 'A file system' });
 
-/** What a service process stores about itself. */
+/** The report that a service process stores about itself. */
 export const ServiceReport = z.object({
   host: z.string().describe('Name of its machine'),
   version: z.string().describe('Its version'),
-  problem: z
-    .string()
-    .optional()
-    .describe('Why it serves no requests, or which parts of it do not work; absent: all of it works'),
+  problem: z.string().optional().describe('The parts of it that do not work; absent: all of it works'),
   disk: DiskSpace.optional().describe('File system of its data folder; absent: it cannot be read'),
 });
 export type ServiceReport = z.infer<typeof ServiceReport>;

@@ -18,7 +18,7 @@ const sameForMs = 60_000;
 export function statusDomain(deps: InstallationDeps, domains: readonly Domain[]): Domain {
   let stored: { readonly at: number; readonly problem: string | undefined } | undefined;
   const report = async (): Promise<void> => {
-    const problem = await findProblem(domains);
+    const problem = findProblem(domains);
     const now = performance.now();
     if (stored !== undefined && stored.problem === problem && now - stored.at < sameForMs) return;
     const disk = await readDisk(deps.settings.RUNYARD_DATA_DIR);
@@ -44,12 +44,9 @@ export function statusDomain(deps: InstallationDeps, domains: readonly Domain[])
   };
 }
 
-async function findProblem(domains: readonly Domain[]): Promise<string | undefined> {
-  const problems: string[] = [];
-  for (const { readiness } of domains) {
-    const found = (await readiness?.problem?.()) ?? readiness?.degraded?.();
-    if (found != null) problems.push(found);
-  }
+/** A process that serves no requests cannot store a report either, so only the parts that do not work are looked for. */
+function findProblem(domains: readonly Domain[]): string | undefined {
+  const problems = domains.flatMap(({ readiness }) => readiness?.degraded?.() ?? []);
   return problems.length === 0 ? undefined : problems.join('; ');
 }
 

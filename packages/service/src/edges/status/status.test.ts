@@ -82,3 +82,17 @@ test('a worker that is lost is listed at once, and not any more when it is conne
   expect((await read()).body.gone_workers).toEqual([]);
   again.close();
 });
+
+test('at most a thousand gone workers are remembered, the newest ones', async () => {
+  const workers = await startTestProcess(service.deps);
+  onTestFinished(() => workers.close());
+  await db.query(
+    `INSERT INTO gone_workers (worker_id, was_draining, gone_at) SELECT 'flood-' || n, false, now() - n * interval '1 second' FROM generate_series(1, 1500) n`,
+  );
+  const worker = await acceptedWorker(workers.baseUrl, service.key, 'runyard-rack-2');
+  worker.close();
+  const count = async () =>
+    (await db.query<{ count: number }>('SELECT count(*)::int AS count FROM gone_workers'))[0]?.count;
+  await expect.poll(count).toBeLessThanOrEqual(1_001);
+  expect((await read()).body.gone_workers[0]?.worker_host).toBe('runyard-rack-2');
+});

@@ -1,4 +1,4 @@
--- What the process says about itself: version, machine, free disk and what does not work. NULL: it has not said anything yet.
+-- The report of the process about itself: version, machine, free disk, and the parts that do not work. NULL: there is no report yet.
 ALTER TABLE service_instances ADD COLUMN report jsonb;
 
 -- Workers of the hosted pool that were connected and are gone. The row of a worker that is connected again does not count.

@@ -137,6 +137,9 @@ export async function renewLeases(
   return (await db.query(renew, [connectionId, leaseSeconds, agentStartSeconds, silentAgentSeconds])).length === 1;
 }
 
+/** Number of gone workers that are remembered. Whoever has a key of the hosted pool can connect under any number of names. */
+const mostGone = 1_000;
+
 const drop = defineStatement({
   name: 'drop_worker_connection',
   text: `
@@ -145,6 +148,9 @@ const drop = defineStatement({
     ), remembered AS (
       INSERT INTO gone_workers (worker_id, was_draining, version) SELECT worker_id, draining, version FROM gone WHERE team_id IS NULL
       ON CONFLICT (worker_id) DO UPDATE SET gone_at = now(), was_draining = excluded.was_draining, version = excluded.version
+    ), forgotten AS (
+      DELETE FROM gone_workers WHERE worker_id IN (
+        SELECT worker_id FROM gone_workers ORDER BY gone_at DESC OFFSET ${mostGone} FOR UPDATE SKIP LOCKED)
     )
     ${shortenLeasesOf('$1', '$2', 'coalesce((SELECT adopt_seconds FROM gone), 0)')}`,
   row: {},
