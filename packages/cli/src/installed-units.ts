@@ -23,6 +23,7 @@ export interface InstalledUnit {
   /** Files with variables. If a file is `optional`, it may be absent. */
   readonly files: readonly (readonly [file: string, optional: boolean])[];
   readonly credentials: readonly (readonly [name: string, file: string])[];
+  readonly encryptedCredentials: readonly (readonly [name: string, file: string])[];
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -50,9 +51,10 @@ function readUnit(program: ProgramName): InstalledUnit | undefined {
     'Environment',
     'EnvironmentFiles',
     'LoadCredential',
+    'LoadCredentialEncrypted',
   ]);
   if (values === undefined) return undefined;
-  const [folder, user, group, moreGroups, environment, files, credentials] = values as [
+  const [folder, user, group, moreGroups, environment, files, credentials, encryptedCredentials] = values as [
     string,
     string,
     string,
@@ -60,9 +62,20 @@ function readUnit(program: ProgramName): InstalledUnit | undefined {
     string[],
     [string, boolean][],
     [string, string][],
+    [string, string][],
   ];
   if (!isThisCheckout(folder)) return undefined;
-  return { program, name, user: user || 'root', group, moreGroups, environment, files, credentials };
+  return {
+    program,
+    name,
+    user: user || 'root',
+    group,
+    moreGroups,
+    environment,
+    files,
+    credentials,
+    encryptedCredentials,
+  };
 }
 
 /** Returns the values of properties of a unit, or undefined if systemd does not answer. */
@@ -99,7 +112,7 @@ export async function continueInUnit(): Promise<void> {
 /** Variables of the terminal that a command in a unit gets too. */
 const passedOn = ['TERM', 'COLORTERM', 'NO_COLOR', 'FORCE_COLOR', 'COLUMNS', 'LANG', 'LC_ALL', 'TZ'];
 
-/** What a command in a unit answered. The texts are empty if the command wrote to the terminal. */
+/** The answer of a command that ran in a unit. The texts are empty if the command wrote to the terminal. */
 interface Ending {
   readonly exitCode: number;
   readonly stdout: string;
@@ -140,6 +153,7 @@ export async function runInUnit(
       ...unit.moreGroups.map((group) => property('SupplementaryGroups', group)),
       ...unit.files.map(([file, optional]) => property('EnvironmentFile', `${optional ? '-' : ''}${file}`)),
       ...unit.credentials.map(([id, file]) => property('LoadCredential', `${id}:${file}`)),
+      ...unit.encryptedCredentials.map(([id, file]) => property('LoadCredentialEncrypted', `${id}:${file}`)),
       // The worker's sandboxes need cgroups.
       ...(unit.program === 'worker' ? [property('Delegate', 'yes')] : []),
       // systemd-run takes the values from its own environment, because every user of the machine can read arguments.

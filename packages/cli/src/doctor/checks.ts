@@ -27,7 +27,7 @@ export async function runChecks(context: Context, only: ProgramName | undefined)
     ...(await checkProxy(context)),
     ...(ofService?.findings ?? (await checkService(context))),
     checkDataFolder(context),
-    checkDisk(context, only !== 'service'),
+    checkDisk(context, only !== 'service' && ofService?.takeRuns !== true),
     ...(ofService?.takeRuns === true ? ofWorker.map(asFact) : ofWorker),
   ];
 }
