@@ -97,7 +97,7 @@ END
     test('the commands of docs/upgrade.md upgrade it while a run is at work, and the run succeeds', () => {
       const command = `RUNYARD_BASE_URL=http://127.0.0.1:4180 RUNYARD_API_KEY=${key} RUNYARD_DATA_DIR=/root/client /opt/runyard/bin/runyard`;
       const created = machine.run(
-        `printf '\`\`\`sh\\ntouch /tmp/begun; sleep 25; echo done\\n\`\`\`' | ${command} run --detach --model runbook -`,
+        `printf '\`\`\`sh\\nwhile ! [ -e go ]; do sleep 0.2; done; echo done\\n\`\`\`' | ${command} run --detach --model runbook -`,
       );
       const runId = /[0-9a-f-]{36}/.exec(created.output)?.[0];
       waitFor(`${command} runs | grep ${runId} | grep -q INPROGRESS`);
@@ -107,6 +107,8 @@ END
       expect(commands).not.toBe(block);
       const { output, code } = machine.run(`set -e\nrm -f /etc/systemd/system/runyard-*.service\n${commands}`);
       expect(code, output).toBe(0);
+      waitFor(`${command} runs | grep ${runId} | grep -q INPROGRESS`);
+      machine.run('for each in $(find /var/lib/runyard-worker -name workspace -type d); do touch $each/go; done');
       waitFor(`${command} runs | grep ${runId} | grep -q SUCCEEDED`);
       machine.run(`sed -i 's/^WatchdogSec=.*/WatchdogSec=12/' /etc/systemd/system/runyard-*.service; systemctl daemon-reload
       systemctl restart runyard-service runyard-worker`);
@@ -136,7 +138,8 @@ END
     });
 
     test('arguments of the command and properties of its unit contain no secret', () => {
-      const { output } = machine.run(`cd /root; (/opt/runyard/bin/runyard doctor --json >/dev/null) & sleep 1.5
+      const { output } = machine.run(`cd /root; (/opt/runyard/bin/runyard doctor --json >/dev/null) &
+      until systemctl list-units --no-legend 'runyard-command-*' | grep -q running; do sleep 0.05; done
       cat /proc/[0-9]*/cmdline | tr '\\0' ' '; systemctl show 'runyard-command-*'; wait`);
       expect(output).toContain('runyard-command-');
       expect(output).not.toContain(key);
@@ -154,6 +157,7 @@ END
     test('doctor says that the worker has stopped, and the settings of the unit are wrong', () => {
       machine.run('systemctl stop runyard-worker');
       waitFor('/opt/runyard/bin/runyard doctor | grep -q "none is connected"');
+      expect(runyard('status').output).toMatch(/worker \S+: stopped/);
       machine.run('echo RUNYARD_PORT=no >>/etc/runyard/service.env');
       const { output, code } = runyard('doctor');
       expect(output).toMatch(/✗ settings +.*RUNYARD_PORT/);
