@@ -33,7 +33,7 @@ adapter=$(tr '\\0' '\\n' </proc/$PPID/cmdline | sed -n 2p)
 find='require("module").createRequire(require("fs").realpathSync(process.argv[1])).resolve("@openai/codex/bin/codex.js")'
 codex=$(/proc/$PPID/exe -p "$find" "$adapter") || exit
 [ ! -f AGENTS.md ] || [ -e ~/.codex/AGENTS.md ] || ln -s "$PWD/AGENTS.md" ~/.codex/AGENTS.md
-sed -u 's/"trust_level":"trusted"/"trust_level":"untrusted"/g' | exec /proc/$PPID/exe "$codex" "$@"
+sed -u 's/"trust_level" *: *"trusted"/"trust_level":"untrusted"/g' | exec /proc/$PPID/exe "$codex" "$@"
 `;
 
 const profile = 'runyard';
