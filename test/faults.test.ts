@@ -30,7 +30,7 @@ interface Readiness {
   readonly degraded?: string;
 }
 
-/** What each place must say while a part does not work. `null`: it must say nothing about it. */
+/** The texts that each place must show while a part does not work. `null`: the place shows nothing about it. */
 interface Expected {
   /** Longest time until `/readyz` or the list of workers notices, in seconds. */
   readonly seconds: number;

@@ -19,8 +19,8 @@ import { eventually, killHard, type System, sandboxProblem, startSystem } from '
 const mb = 1024 * 1024;
 const artifactMb = isLong ? 2048 : 256;
 /**
- * Memory of the programs in MB, whatever the size of the artifact is. With 2 GB, the service needs up to 310 MB, the worker 150 MB and the
- * agent 140 MB. A program that held the 256 MB of the short test in its memory would exceed its limit.
+ * Memory of the programs in MB, whatever the size of the artifact is. A program that held the 256 MB of the short test in its memory would
+ * exceed its limit.
  */
 const most = { service: 380, worker: 260, agent: 220 };
 const limitMs = isLong ? 900_000 : 240_000;

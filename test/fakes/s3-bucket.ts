@@ -12,7 +12,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
-/** What a request does. `open`: a read with a presigned URL. */
+/** The kinds of requests. `open`: a read with a presigned URL. */
 type Kind = 'list' | 'write' | 'read' | 'open' | 'delete' | 'uploads' | 'abort';
 
 export interface FakeBucket {

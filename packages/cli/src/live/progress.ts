@@ -12,7 +12,7 @@ export interface ProgressScreen {
 const betweenLinesMs = 200;
 const clearLine = '\r\u001b[K';
 
-/** What has arrived: all bytes, the bytes of this process, and the time that they took. */
+/** The bytes of the file that have arrived, those of them that this process has received, and the time for the latter. */
 interface Arrived {
   readonly bytes: number;
   readonly newBytes: number;

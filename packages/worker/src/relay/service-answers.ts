@@ -7,7 +7,7 @@ const servicesPath = '/sandbox/services/';
 
 /** State of a service from a container image. */
 export interface ServiceState {
-  /** What the service has printed since the previous answer; only the end if it is long. */
+  /** The output of the service since the previous answer; only the end if it is long. */
   readonly output: string;
   /** How the service ended; absent while it runs. */
   readonly ended?: string;

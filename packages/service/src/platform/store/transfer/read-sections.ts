@@ -58,7 +58,7 @@ export async function visitSections(reader: ExportReader, visitor: SectionVisito
   }
 }
 
-/** What a verified backup contains. */
+/** The counts and the origin of a verified backup. */
 export interface VerifiedBackup extends TransferResult {
   /** RFC 3339. */
   readonly createdAt: string;
