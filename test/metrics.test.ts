@@ -185,7 +185,7 @@ describe.skipIf(noPromtool)(`promtool${noPromtool ? ` (skipped: ${noPromtool})` 
     expect(promtool(['test', 'rules', tests])).toMatchObject({ status: 0 });
     const firing = [...read('prometheus/alerts.test.yaml').matchAll(/alertname: (\w+)\n +exp_alerts:\n/g)];
     const alerts = [...read('prometheus/alerts.yaml').matchAll(/alert: (\w+)/g)].map(([, name]) => name);
-    expect(firing.map(([, name]) => name).sort()).toEqual(alerts.sort());
+    expect(new Set(firing.map(([, name]) => name))).toEqual(new Set(alerts));
   });
 
   test('accepts every expression of the dashboard', () => {

@@ -12,6 +12,7 @@ const programs = ['main.ts'];
 const smallTables = new Set([
   'teams',
   'worker_connections',
+  'gone_workers',
   'service_instances',
   'event_stream_epoch',
   'event_merges',
