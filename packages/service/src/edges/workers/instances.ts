@@ -59,7 +59,7 @@ const deleteUnused = defineStatement({
   text: `
     DELETE FROM worker_instances i
     WHERE NOT EXISTS (SELECT FROM worker_connections c WHERE c.instance_id = i.id)
-      AND NOT EXISTS (SELECT FROM executions e WHERE e.worker_instance = i.id AND e.phase IN ${sandboxPhases})`,
+      AND NOT EXISTS (SELECT FROM executions e WHERE e.worker_instance = i.id AND e.is_live AND e.phase IN ${sandboxPhases})`,
   row: {},
 });
 

@@ -39,7 +39,7 @@ const beat = defineStatement({
       UPDATE executions SET
         lease_until = greatest(lease_until, ${fromNow('$2')}),
         claim_deadline = CASE WHEN phase = 'assigned' THEN greatest(claim_deadline, ${fromNow('$2')}) END
-      WHERE phase IN ${assignedPhases} AND (SELECT was FROM outage)
+      WHERE is_live AND phase IN ${assignedPhases} AND (SELECT was FROM outage)
       RETURNING id
     ), sign AS (
       INSERT INTO service_instances (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()

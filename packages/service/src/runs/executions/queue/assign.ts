@@ -88,16 +88,16 @@ const isForThisWorker = (e: string): string => `
  * worker. The pause before a retry is over, and every older execution of the run has ended. Without `OFFSET 0`, the planner would evaluate the last condition for all queued executions at once.
  */
 const mayGo = (e: string): string => `
-  ${e}.phase = 'queued' AND ${e}.pool = $1 AND ${e}.available_at <= clock_timestamp() AND NOT ${e}.waits_for_place AND ($9::boolean OR ${e}.image IS NULL)
+  ${e}.is_queued AND ${e}.pool = $1 AND ${e}.available_at <= clock_timestamp() AND NOT ${e}.waits_for_place AND ($9::boolean OR ${e}.image IS NULL)
   AND ${e}.depth >= $10::int AND (${e}.attempt = 0 OR ${isForThisWorker(e)})
-  AND ($11::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = ${e}.run_id AND ${asksAboutHosts('a')} OFFSET 0))
-  AND ($12::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = ${e}.run_id AND ${startsImages('a')} OFFSET 0))
+  AND ($11::boolean OR NOT EXISTS (SELECT FROM run_requests q WHERE q.run_id = ${e}.run_id AND ${asksAboutHosts('q')} OFFSET 0))
+  AND ($12::boolean OR NOT EXISTS (SELECT FROM runs a JOIN run_requests q ON q.run_id = a.id WHERE a.id = ${e}.run_id AND ${startsImages('a')} OFFSET 0))
   AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = ${e}.run_id AND o.number < ${e}.number AND o.phase <> 'ended' OFFSET 0)`;
 
 /** SQL: the team may start a sandbox for a run of this depth, in addition to the team's sandboxes that work or wait for other runs. */
 const isDeepEnough = (e: string, teamId: string): string => `
   ${e}.depth >= (SELECT ${leastDepthSql('live.count', 'own.max_concurrent_executions')} FROM teams own,
-    LATERAL (SELECT count(*) AS count FROM executions b WHERE b.team_id = own.id AND b.phase IN ${slotPhases}) live WHERE own.id = ${teamId})`;
+    LATERAL (SELECT count(*) AS count FROM executions b WHERE b.team_id = own.id AND b.is_live AND b.phase IN ${slotPhases}) live WHERE own.id = ${teamId})`;
 
 /**
  * Changes the next execution of the pool from QUEUED to PENDING, in one statement. Teams with queued runs take turns (`served_at`).
@@ -146,13 +146,13 @@ const assignStatement = defineStatement({
       INSERT INTO run_events (run_id, seq, state, execution_number)
       SELECT moved.id, moved.event_seq, 'PENDING', execution.number FROM moved, execution
     )
-    SELECT moved.id, moved.execution_id, moved.conversation_id, moved.team_number, moved.title, moved.prompt, moved.model_id, moved.config,
+    SELECT moved.id, moved.execution_id, moved.conversation_id, moved.team_number, moved.title, q.prompt, moved.model_id, q.config,
       (SELECT ${configOfRun('e', 'moved')}->'limits' FROM environments e WHERE e.uid = moved.environment_id) AS limits,
       (SELECT ${configOfRun('e', 'moved')}->>'system' FROM environments e WHERE e.uid = moved.environment_id) AS system,
       (SELECT ${configOfRun('e', 'moved')}->'services' FROM environments e WHERE e.uid = moved.environment_id) AS services,
       (SELECT ${configOfRun('e', 'moved')}->'network' FROM environments e WHERE e.uid = moved.environment_id) AS network, (SELECT image FROM execution) AS image, moved.created_at, moved.updated_at,
       (SELECT extract(epoch FROM clock_timestamp() - wanted_at)::float8 FROM execution) AS waited_seconds, pg_notify('${runChannel}', moved.id::text)
-    FROM team LEFT JOIN moved ON true`,
+    FROM team LEFT JOIN moved ON true LEFT JOIN run_requests q ON q.run_id = moved.id`,
   // If `id` is null, a team has queued executions, but another process was faster to assign one. The other columns are null only in this
   // case.
   row: {
@@ -178,7 +178,7 @@ const assignStatement = defineStatement({
 /** Finds a queued execution whose pause before a retry is over. */
 export const queuedExecutions = defineStatement({
   name: 'find_queued_execution',
-  text: `SELECT FROM executions WHERE phase = 'queued' AND available_at <= clock_timestamp() AND NOT waits_for_place LIMIT 1`,
+  text: `SELECT FROM executions WHERE is_queued AND available_at <= clock_timestamp() AND NOT waits_for_place LIMIT 1`,
   row: {},
 });
 

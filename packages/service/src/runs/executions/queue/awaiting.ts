@@ -23,11 +23,11 @@ interface AttemptKey {
  * free.
  */
 const canUseSlot = (runIds: string): string => `EXISTS (
-  SELECT FROM runs r JOIN executions o ON o.id = r.current_execution_id WHERE r.id = ANY(${runIds}::uuid[]) AND o.phase <> 'ended'
+  SELECT FROM runs r JOIN run_requests q ON q.run_id = r.id JOIN executions o ON o.id = r.current_execution_id WHERE r.id = ANY(${runIds}::uuid[]) AND o.phase <> 'ended'
     AND (o.phase <> 'queued' OR EXISTS (
       SELECT FROM worker_connections c WHERE ${servesPool('c', 'o.pool', 'o.team_id')} AND ${takesRuns('c')}
         AND (o.image IS NULL OR c.sandbox IS NULL OR c.sandbox->'features' ? '${imagesFeature}')
-        AND (NOT ${asksAboutHosts('r')} OR c.sandbox->'features' ? '${hostRulesFeature}')
+        AND (NOT ${asksAboutHosts('q')} OR c.sandbox->'features' ? '${hostRulesFeature}')
         AND (c.sandbox->'features' ? '${serviceImagesFeature}' OR ${startsImages('r')} IS NOT TRUE))))`;
 
 /**

@@ -93,9 +93,9 @@ const readPhase = defineStatement({
   name: 'read_phase',
   text: `
     SELECT r.id AS run_id, r.state, r.current_execution_id = e.id AS is_current, e.phase,
-      e.lease_until < clock_timestamp() AS lease_over, r.config->>'on_worker_loss' AS policy, ${timesResumed('e')} AS resumes,
+      e.lease_until < clock_timestamp() AS lease_over, q.config->>'on_worker_loss' AS policy, ${timesResumed('e')} AS resumes,
       ${sealedSecretsOf('r.id')} AS sealed
-    FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
+    FROM executions e JOIN runs r ON r.id = e.run_id JOIN run_requests q ON q.run_id = r.id WHERE e.id = $1`,
   row: {
     run_id: uuid,
     state: text<RunState>(),

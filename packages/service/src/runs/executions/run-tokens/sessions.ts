@@ -41,9 +41,9 @@ export interface RunSession extends Attempt {
   readonly grantedSecrets: readonly SealedValue[];
 }
 
-/** SQL: the UID of the first content of this kind that the run `r` executes; NULL if there is none. */
+/** SQL: the UID of the first content of this kind that the run with the request `q` executes; NULL if there is none. */
 const uidOfContent = (kind: RunContentKind): string =>
-  `jsonb_path_query_first(r.contents, '$[*] ? (@.kind == "${kind}").uid') #>> '{}'`;
+  `jsonb_path_query_first(q.contents, '$[*] ? (@.kind == "${kind}").uid') #>> '{}'`;
 
 const readSession = defineStatement({
   name: 'read_run_session',
@@ -54,7 +54,7 @@ const readSession = defineStatement({
       r.conversation_id AS "conversationId", r.model_id AS "modelId", r.environment_id AS "environmentId", e.phase,
       ${uidOfContent('automation')} AS "automationUid", ${uidOfContent('definition')} AS "factoryUid",
       ${sealedSecretsOf('r.id')} AS sealed
-    FROM executions e JOIN runs r ON r.id = e.run_id
+    FROM executions e JOIN runs r ON r.id = e.run_id JOIN run_requests q ON q.run_id = r.id
     WHERE ${isAttempt('e', '$1')}`,
   row: {
     runId: uuid,

@@ -23,7 +23,7 @@ export const beforeStartPhases = listOf('assigned', 'claimed');
 export const workingPhases = listOf('claimed', 'running');
 
 /**
- * The execution uses a slot of its worker and counts for its team's limit. The index `executions_busy` has the same list of phases.
+ * The execution uses a slot of its worker and counts for its team's limit.
  */
 export const slotPhases = listOf('assigned', 'claimed', 'running');
 

@@ -7,6 +7,7 @@
 import type { ErrorCode } from '@runyard/contract/wire/errors';
 import { deleteTranscript } from '../../conversations/transcript-chunks.ts';
 import type { ExecutionDeps } from '../deps.ts';
+import { isBelow } from '../descendants.ts';
 import { allowedSeconds, fromNow, workedSeconds } from '../time.ts';
 import { defineTransition } from './transition.ts';
 
@@ -227,7 +228,7 @@ export const expireQueued = defineTransition({
  * If `args.cascades` is set, sets the mark `cascade_at` of a run with descendants: `cancel-descendants.ts` then cancels the descendants.
  */
 const cascade = `cascade_at = CASE WHEN (args->>'cascades')::boolean AND EXISTS (
-  SELECT FROM run_facets f WHERE f.team_id = runs.team_id AND f.facet = 'ancestor:' || runs.id)
+  SELECT FROM runs d WHERE ${isBelow('d', 'runs')})
   THEN clock_timestamp() ELSE runs.cascade_at END`;
 
 /** QUEUED → CANCELLED: there is no sandbox yet. `args: {cascades}` */

@@ -36,9 +36,9 @@ const lockForAgent = defineStatement({
   name: 'lock_run_and_execution_of_agent',
   text: `
     SELECT r.event_bytes, r.transcript_bytes, r.dropped_events, r.dropped_lines, r.assignment_id,
-      (r.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds, e.phase, e.last_agent_seq, e.redaction_tails,
+      (q.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds, e.phase, e.last_agent_seq, e.redaction_tails,
       e.sandbox IS NULL AS "lacksSandbox"
-    FROM runs r JOIN executions e ON e.run_id = r.id
+    FROM runs r JOIN run_requests q ON q.run_id = r.id JOIN executions e ON e.run_id = r.id
     WHERE r.id = $1 AND e.id = $2 AND ${isAttempt('e', '$3')} FOR NO KEY UPDATE OF r, e`,
   row: {
     event_bytes: integer,

@@ -111,7 +111,9 @@ const hasFiles = ({ attachments }: Followup): boolean => (attachments?.length ??
 const lockRun = defineStatement({
   name: 'lock_run_for_followup',
   text: `
-    SELECT state, current_execution_id, open_request, config->'approvals_from' AS approvals_from FROM runs WHERE id = $1 FOR UPDATE`,
+    SELECT state, current_execution_id, open_request, 
+      (SELECT config->'approvals_from' FROM run_requests WHERE run_id = $1) AS approvals_from
+    FROM runs WHERE id = $1 FOR UPDATE`,
   row: {
     state: text<RunState>(),
     current_execution_id: uuid,
