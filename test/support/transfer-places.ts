@@ -84,9 +84,10 @@ export async function fill({ db, blobs }: Place): Promise<void> {
     [child, parent],
   ]) {
     await db.query(
-      `INSERT INTO runs (id, team_id, state, title, prompt, config, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
+      `WITH request AS (INSERT INTO run_requests (run_id, prompt, config) VALUES ($1, $3, $4))
+       INSERT INTO runs (id, team_id, state, title, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
          parent_run_id, ancestor_ids, conversation_id, current_execution_id)
-       VALUES ($1, $2, 'QUEUED', $3, $3, $4, 'm', 'oz', 'API', 'user', 'u', 'user', 'u', $5, $6, $1, $1)`,
+       VALUES ($1, $2, 'QUEUED', $3, 'm', 'oz', 'API', 'user', 'u', 'user', 'u', $5, $6, $1, $1)`,
       [id, team, awkward, JSON.stringify({ text: awkward, list: [1, null] }), parentId, parentId ? [parentId] : []],
     );
   }

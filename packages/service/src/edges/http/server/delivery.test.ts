@@ -67,7 +67,7 @@ function post(sending: Sending = {}): Promise<Sent | null> {
 }
 
 const runs = async (): Promise<string[]> =>
-  (await db.query<{ id: string }>('SELECT id FROM runs WHERE prompt = $1 ORDER BY id', [body.prompt])).map(
+  (await db.query<{ id: string }>('SELECT run_id AS id FROM run_requests WHERE prompt = $1 ORDER BY run_id', [body.prompt])).map(
     ({ id }) => id,
   );
 

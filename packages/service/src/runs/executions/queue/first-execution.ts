@@ -22,7 +22,7 @@ export const queueFirstExecutions = (relation: string): string => `
   INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, waits_for_place, image)
   SELECT r.current_execution_id, r.id, r.team_id, 1, 'queued', coalesce(r.worker_host, ''), cardinality(r.ancestor_ids), r.waits_for_place,
     coalesce(nullif(btrim(r.config #>> '{runner_config,docker_image}'), ''),
-      (SELECT ${imageOf(configOfRun('n', 'r'))} FROM environments n WHERE n.uid = r.environment_id))
+      (SELECT ${imageOf(configOfRun('n', 'r', 'r'))} FROM environments n WHERE n.uid = r.environment_id))
   FROM ${relation} r`;
 
 /** Returns the SQL of a query for the names of the pools in which `queueFirstExecutions` queues executions, in the column `pool`. */

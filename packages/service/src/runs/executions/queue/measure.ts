@@ -54,7 +54,7 @@ const measureLive = defineStatement({
   text: `
     SELECT e.phase, CASE WHEN e.pool = ANY ($1::text[]) THEN e.pool END AS pool, count(*) AS count,
       count(*) FILTER (WHERE ${holdsSlot('e')}) AS slots
-    FROM (SELECT phase, pool, awaiting_until FROM executions WHERE is_live AND phase IN ${assignedPhases} LIMIT ${mostCounted}) e
+    FROM (SELECT phase, pool, is_live, awaiting_until FROM executions WHERE is_live AND phase IN ${assignedPhases} LIMIT ${mostCounted}) e
     GROUP BY 1, 2`,
   row: { phase: text(), pool: nullable(text()), count: integer, slots: integer },
 });

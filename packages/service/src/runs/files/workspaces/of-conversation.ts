@@ -111,7 +111,8 @@ export async function workspaceOfConversation(
 const readBlob = defineStatement({
   name: 'read_workspace_blob',
   text: `
-    SELECT e.workspace_blob AS blob FROM executions e JOIN runs o ON o.id = e.run_id, runs r JOIN executions own ON own.run_id = r.id AND own.id = $3
+    SELECT e.workspace_blob AS blob FROM executions e JOIN runs o ON o.id = e.run_id JOIN run_requests oq ON oq.run_id = o.id,
+      runs r JOIN run_requests q ON q.run_id = r.id JOIN executions own ON own.run_id = r.id AND own.id = $3
     WHERE e.id = $1 AND r.id = $2
       AND (o.id = r.id AND e.number >= ${lastFresh('r.id', 'own.number')} OR o.id <> r.id AND o.conversation_id = r.conversation_id AND o.team_id = r.team_id AND ${reasonAgainst} IS NULL)`,
   row: { blob: nullable(text()) },

@@ -96,8 +96,8 @@ export function conditionsOf(query: RunFilters, { bind }: Pick<Parameters, 'bind
   const { states, above } = statesOf(query);
   if (states) {
     const isWanted = `r.state = ANY(${bind(states)}::text[])`;
-    const isAbove = `r.id = ANY(${aboveWork})${query.state ? ` AND r.state = ANY(${bind(query.state)}::text[])` : ''}`;
-    texts.push(above ? `(${isWanted} OR ${isAbove})` : isWanted);
+    const isAbove = () => `r.id = ANY(${aboveWork})${query.state ? ` AND r.state = ANY(${bind(query.state)}::text[])` : ''}`;
+    texts.push(above ? `(${isWanted} OR ${isAbove()})` : isWanted);
   }
   const times = [
     ['r.created_at >', query.created_after],
