@@ -33,15 +33,14 @@ INSERT INTO run_requests SELECT id, prompt, config, contents, rights FROM runs;
 CREATE FUNCTION run_facet(team_id uuid, value text) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN hashtextextended(team_id::text || value, 0);
 
--- Returns the numbers of all values of a run. The state counts once the run waits for a person or has ended: other states change soon,
--- and the list finds their runs by their executions.
-CREATE FUNCTION run_facets(team_id uuid, state text, error_code text, name text, model_id text, creator text, executor text, source text,
+-- Returns the numbers of all values of a run. `settled`: its state, once this is not about to change; NULL before.
+CREATE FUNCTION run_facets(team_id uuid, settled text, error_code text, name text, model_id text, creator text, executor text, source text,
   execution_location text, environment_id text, skill_spec text, schedule_id uuid, is_of_factory boolean, artifact_types text[],
   ancestor_ids uuid[], metadata jsonb) RETURNS bigint[] LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
   RETURN (SELECT array_agg(DISTINCT run_facet(team_id, value)) FROM (
     SELECT unnest(ARRAY[
-      CASE WHEN state IN ('BLOCKED', 'SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') THEN 'state=' || state END, 'error_code=' || error_code,
+      'state=' || settled, CASE WHEN settled IS NOT NULL THEN 'error_code=' || error_code END,
       'name=' || name, 'model_id=' || model_id, 'creator=' || creator, 'executor=' || executor, 'source=' || source,
       'execution_location=' || execution_location, 'environment_id=' || coalesce(environment_id, ''), 'skill_spec=' || skill_spec,
       'schedule_id=' || schedule_id, CASE WHEN is_of_factory THEN 'factory' END]) AS value
@@ -56,6 +55,8 @@ END $$;
 ALTER TABLE runs
   ADD COLUMN is_of_factory boolean NOT NULL GENERATED ALWAYS AS (contents @> '[{"kind": "definition"}]') STORED,
   ADD COLUMN artifact_types text[] NOT NULL DEFAULT '{}',
+  -- From the assignment to a worker until the sandbox has ended. Meanwhile only columns change that no index has.
+  ADD COLUMN in_sandbox boolean NOT NULL DEFAULT false,
   ADD COLUMN new_error_detail jsonb GENERATED ALWAYS AS (error_detail) STORED,
   ADD COLUMN new_open_request jsonb GENERATED ALWAYS AS (open_request) STORED,
   ADD COLUMN new_started_at timestamptz GENERATED ALWAYS AS (started_at) STORED,
@@ -85,19 +86,21 @@ ALTER TABLE runs RENAME new_updated_at TO updated_at;
 ALTER TABLE runs RENAME new_ended_at TO ended_at;
 UPDATE runs r SET artifact_types = a.types FROM (
   SELECT run_id, array_agg(DISTINCT artifact_type) AS types FROM artifacts WHERE is_ready GROUP BY run_id) a WHERE a.run_id = r.id;
+UPDATE runs SET in_sandbox = true WHERE id IN (SELECT run_id FROM executions WHERE phase NOT IN ('queued', 'ended'));
 ALTER TABLE runs
   ALTER COLUMN is_of_factory SET DEFAULT false,
   ALTER COLUMN updated_at SET DEFAULT now(),
   ADD CHECK (state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'SUCCEEDED', 'FAILED', 'BLOCKED', 'ERROR', 'CANCELLED')),
   ADD CHECK (open_request IS NULL OR state = 'BLOCKED'),
-  -- The place in the list by last change. While the run is at work, its last change moves and this place does not: the list reads the
-  -- runs at work by their executions.
-  ADD COLUMN list_at timestamptz NOT NULL GENERATED ALWAYS AS (
-    CASE WHEN state IN ('PENDING', 'CLAIMED', 'INPROGRESS') THEN created_at ELSE updated_at END) STORED,
-  -- True: the run has ended, and retention has not deleted its conversation since.
+  -- The place in the list by last change. The list reads runs in a sandbox by their executions.
+  ADD COLUMN list_at timestamptz NOT NULL GENERATED ALWAYS AS (CASE WHEN in_sandbox THEN created_at ELSE updated_at END) STORED,
+  -- ended_at, once the sandbox has ended too.
+  ADD COLUMN closed_at timestamptz GENERATED ALWAYS AS (CASE WHEN NOT in_sandbox THEN ended_at END) STORED,
+  -- True: the run is closed, and retention has not deleted its conversation since.
   ADD COLUMN has_detail boolean NOT NULL GENERATED ALWAYS AS (
-    ended_at IS NOT NULL AND (detail_deleted_at IS NULL OR detail_deleted_at < ended_at)) STORED,
-  ADD COLUMN facets bigint[] NOT NULL GENERATED ALWAYS AS (run_facets(team_id, state, error_code, name, model_id, creator_uid, executor_uid,
+    ended_at IS NOT NULL AND NOT in_sandbox AND (detail_deleted_at IS NULL OR detail_deleted_at < ended_at)) STORED,
+  ADD COLUMN facets bigint[] NOT NULL GENERATED ALWAYS AS (run_facets(team_id,
+    CASE WHEN NOT in_sandbox AND state <> 'QUEUED' THEN state END, error_code, name, model_id, creator_uid, executor_uid,
     source, execution_location, environment_id, skill_spec, schedule_id, is_of_factory, artifact_types, ancestor_ids, metadata)) STORED;
 
 CREATE INDEX runs_listed ON runs (team_id, list_at, id);
@@ -107,16 +110,15 @@ CREATE INDEX runs_skill ON runs (team_id, skill_spec COLLATE "C", id) WHERE skil
 -- The runs with a value. New entries wait in a list that every reader reads, so this list is short.
 CREATE INDEX runs_facets ON runs USING gin (facets) WITH (fastupdate = on, gin_pending_list_limit = 256);
 -- For retention.
-CREATE INDEX runs_ended ON runs (has_detail, ended_at, id) WHERE ended_at IS NOT NULL;
--- For the overlap policies of schedules and automations: runs that have not ended. No `state`, which would make each change of a run
--- write the entries of all indexes.
-CREATE INDEX runs_live_by_schedule ON runs (schedule_id) WHERE schedule_id IS NOT NULL AND ended_at IS NULL;
+CREATE INDEX runs_closed ON runs (has_detail, closed_at, id) WHERE closed_at IS NOT NULL;
+-- For the overlap policies of schedules and automations.
+CREATE INDEX runs_live_by_schedule ON runs (schedule_id) WHERE schedule_id IS NOT NULL AND closed_at IS NULL;
 CREATE INDEX runs_live_by_automation ON runs ((metadata ->> 'automation_id'))
-  WHERE source IN ('WEBHOOK', 'SCHEDULED_AGENT') AND ended_at IS NULL;
+  WHERE source IN ('WEBHOOK', 'SCHEDULED_AGENT') AND closed_at IS NULL;
 
 -- The phase in predicates of indexes would make each change of an execution write the entries of all its indexes, so they have columns
 -- that change less often.
-DROP INDEX executions_queue, executions_busy, executions_live, executions_of_connection, executions_idle, executions_transcript;
+DROP INDEX executions_token, executions_queue, executions_busy, executions_live, executions_of_connection, executions_idle, executions_transcript;
 ALTER TABLE executions
   DROP COLUMN has_transcript,
   ADD COLUMN is_queued boolean NOT NULL GENERATED ALWAYS AS (phase = 'queued') STORED,
@@ -124,6 +126,7 @@ ALTER TABLE executions
   ADD COLUMN is_live boolean NOT NULL GENERATED ALWAYS AS (phase NOT IN ('queued', 'ended')) STORED,
   -- The execution has ended and its transcript is not composed yet.
   ADD COLUMN lacks_transcript boolean NOT NULL GENERATED ALWAYS AS (phase = 'ended' AND transcript_blob IS NULL AND transcript_bytes > 0) STORED;
+CREATE UNIQUE INDEX executions_token ON executions (token_hash) WHERE is_live;
 CREATE INDEX executions_queue ON executions (pool, team_id, depth DESC, available_at, id) WHERE is_queued;
 CREATE INDEX executions_live ON executions (team_id, id) WHERE is_live;
 -- The live executions of a worker's connection, whose leases it renews every few seconds.

@@ -133,7 +133,7 @@ const assignStatement = defineStatement({
         ORDER BY e.depth DESC, e.available_at, e.id LIMIT 1
       ) next
     ), moved AS (
-      UPDATE runs SET state = 'PENDING', assignment_id = $3, updated_at = clock_timestamp(), event_seq = runs.event_seq + 1,
+      UPDATE runs SET state = 'PENDING', in_sandbox = true, assignment_id = $3, updated_at = clock_timestamp(), event_seq = runs.event_seq + 1,
         status_message = NULL, error_code = NULL, retryable = NULL, open_request = NULL
       FROM candidate WHERE runs.id = candidate.run_id
       RETURNING runs.*, candidate.team_number, candidate.execution_id

@@ -10,7 +10,7 @@ import { expireDebugTurn } from '../idle/debug-window.ts';
 import { outageSeconds } from '../lease/heartbeat.ts';
 import { queueChannel } from '../notices.ts';
 import { allowedSeconds, workedSeconds } from '../time.ts';
-import { appendTimelineEvent } from '../timeline/timeline.ts';
+import { appendShutdown } from '../timeline/timeline.ts';
 import { type Phase, workingPhases } from '../transitions/transition.ts';
 import { exceedBudget, expireRun, expireSetup, requeue } from '../transitions/transitions.ts';
 
@@ -135,6 +135,6 @@ export async function endAbandoned(deps: ExecutionDeps, abandoned: Candidate): P
     const [ended] = await tx.query(endAbandonedExecution, [executionId, outageSeconds(deps.timing)]);
     if (!ended) return;
     const payload = ended.exit ?? { kind: 'lost', message: 'Its worker was lost.' };
-    await appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload, changesRun: true });
+    await appendShutdown(tx, { runId, executionId, payload });
   });
 }

@@ -18,7 +18,7 @@ import { followCancel } from '../cancel/cancel-descendants.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { queueChannel, runChannel } from '../notices.ts';
 import { fromNow } from '../time.ts';
-import { appendTimelineEvent } from '../timeline/timeline.ts';
+import { appendShutdown } from '../timeline/timeline.ts';
 import { resumeLost, retryOrError, timesResumed } from '../transitions/relaunch.ts';
 import { type Phase, type Status, settledPhases } from '../transitions/transition.ts';
 import { err, errEnded, failUnfit } from '../transitions/transitions.ts';
@@ -181,7 +181,7 @@ export async function endSandboxWithin(
   const { remains, ...exit } = end;
   await tx.query(keepExit, [executionId, JSON.stringify(exit)]);
   if (remains === 'unproven') await tx.query(orderEnd, [executionId, deps.timing.cancelGraceSeconds]);
-  if (remains === undefined) await addShutdown(tx, execution.run_id, executionId, exit);
+  if (remains === undefined) await appendShutdown(tx, { runId: execution.run_id, executionId, payload: { ...exit } });
 }
 
 /**
@@ -200,12 +200,9 @@ async function endSettled(
     return;
   }
   await tx.query(endStopping, [executionId, JSON.stringify(exit)]);
-  await addShutdown(tx, runId, executionId, exit);
+  await appendShutdown(tx, { runId, executionId, payload: { ...exit } });
 }
 
-/** Adds the end of the sandbox to the timeline. This event changes `is_sandbox_running` of the run. */
-const addShutdown = (tx: Queryable, runId: string, executionId: string, exit: object): Promise<void> =>
-  appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload: { ...exit }, changesRun: true });
 
 async function decide(
   deps: ExecutionDeps,

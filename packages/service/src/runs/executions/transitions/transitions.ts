@@ -54,7 +54,7 @@ export const requeue = defineTransition({
   event: null,
   wakesQueue: true,
   guard: "runs.assignment_id = (args->>'assignment_id')::uuid",
-  run: 'assignment_id = NULL',
+  run: 'assignment_id = NULL, in_sandbox = false',
   execution: `phase = 'queued', available_at = clock_timestamp(), token_hash = NULL, connection_id = NULL,
     worker_id = NULL, worker_instance = NULL, claim_deadline = NULL, assigned_at = NULL, agent_seen_at = NULL, sandbox = NULL,
     last_agent_seq = 0, redaction_tails = '{}', transcript_bytes = 0, finished_turns = 0, interrupted_turn = NULL,

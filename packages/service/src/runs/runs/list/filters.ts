@@ -16,10 +16,7 @@ export function startParameters(teamId: string): Parameters {
   return { values, bind: (value) => `$${values.push(value)}` };
 }
 
-/** SQL list of the states of a run at work. In the list by last change, its place does not move (`runs.list_at`). */
-export const statesAtWork = "('PENDING', 'CLAIMED', 'INPROGRESS')";
-
-/** States that change soon. The others are values of `runs.facets`. */
+/** States that change soon. */
 const openStates: readonly RunState[] = ['QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS'];
 
 const statesOfStatus: Record<RunTaskStatus, readonly RunState[]> = {
@@ -42,7 +39,10 @@ const aboveWork = `ARRAY(SELECT DISTINCT unnest(w.ancestor_ids) FROM (${executin
 const metadataFacet = ([key, value]: readonly [string, string]): string =>
   `metadata:${key.replaceAll('=', '%3D')}=${value}`;
 
-/** Returns the values of `runs.facets` that a run of the list has: one of each group. `run_facets` of migration 0037 has the same names. */
+/**
+ * Returns the values of `runs.facets` that a run of the list has, besides its state and error code: one of each group. The SQL function
+ * `run_facets` has the same names.
+ */
 function facetsOf(query: RunFilters): string[][] {
   const groups: string[][] = [];
   const one = (name: string, given: string | undefined) => {
@@ -61,7 +61,6 @@ function facetsOf(query: RunFilters): string[][] {
   one('ancestor', query.ancestor_run_id?.toLowerCase());
   one('artifact_type', query.artifact_type);
   some('creator', query.creator);
-  some('error_code', query.error_code);
   some('source', query.source?.map((each) => (each === 'CUSTOM_WEBHOOK' ? 'WEBHOOK' : each)));
   // A request may name a skill without its path. The run shows the path after the skill was found.
   some('skill_spec', skill === undefined ? undefined : specsToFind(skill));
@@ -99,6 +98,7 @@ export function conditionsOf(query: RunFilters, { bind }: Pick<Parameters, 'bind
     const isAbove = () => `r.id = ANY(${aboveWork})${query.state ? ` AND r.state = ANY(${bind(query.state)}::text[])` : ''}`;
     texts.push(above ? `(${isWanted} OR ${isAbove()})` : isWanted);
   }
+  if (query.error_code !== undefined) texts.push(`r.error_code = ANY(${bind(query.error_code)}::text[])`);
   const times = [
     ['r.created_at >', query.created_after],
     ['r.created_at <', query.created_before],
@@ -117,11 +117,15 @@ export function listsOf(query: RunFilters, { bind }: Pick<Parameters, 'bind'>): 
   if (query.run_id !== undefined) return [{ ids: `SELECT unnest(${bind(query.run_id.filter(isUuid))}::uuid[]) AS run_id` }];
   const groups = facetsOf(query);
   const { states, above } = statesOf(query);
-  if (states === null) return groups.length === 0 ? null : [{ where: hasFacets(groups, bind) }];
-  const settled = states.filter((each) => !openStates.includes(each)).map((each) => `state=${each}`);
-  const lists: RunList[] = settled.length === 0 ? [] : [{ where: hasFacets([...groups, settled], bind) }];
-  if (states.includes('QUEUED')) lists.push({ ids: executing('is_queued') });
-  if (states.some((each) => each !== 'QUEUED' && openStates.includes(each))) lists.push({ ids: executing('is_live') });
+  const final: string[][] = [];
+  if (states !== null) final.push(states.filter((each) => !openStates.includes(each)).map((each) => `state=${each}`));
+  if (query.error_code !== undefined) final.push(query.error_code.map((each) => `error_code=${each}`));
+  const all = [...groups, ...final];
+  if (all.length === 0) return null;
+  const lists: RunList[] = all.some((group) => group.length === 0) ? [] : [{ where: hasFacets(all, bind) }];
+  // Runs in a sandbox have no state and no error code in `runs.facets`.
+  if (final.length > 0) lists.push({ ids: executing('is_live') });
+  if (states?.includes('QUEUED')) lists.push({ ids: executing('is_queued') });
   if (above) lists.push({ ids: `SELECT unnest(${aboveWork}) AS run_id` });
   return lists;
 }

@@ -2,7 +2,7 @@
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { CursorPosition } from '../../../platform/store/cursor.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { conditionsOf, executing, listsOf, type Parameters, type RunList, startParameters, statesAtWork } from './filters.ts';
+import { conditionsOf, executing, listsOf, type Parameters, type RunList, startParameters } from './filters.ts';
 import { isAfter, orderBy, orderOf } from './order.ts';
 import { hasWords, listOfWords, type SearchTemplate } from './search-words.ts';
 
@@ -24,11 +24,14 @@ export interface PageKey {
   readonly sort_value: string | null;
 }
 
+/** SQL: the ids of the team's runs in a sandbox, as an array. */
+const inSandbox = `ARRAY(${executing('is_live')})`;
+
 /** Most runs of a short list. */
 export const maxListed = 2_000;
 
 /** The columns of a run that conditions and orders read. */
-const walkedColumns = 'r.id, r.team_id, r.state, r.created_at, r.updated_at, r.list_at, r.title, r.skill_spec, r.facets';
+const walkedColumns = 'r.id, r.team_id, r.state, r.error_code, r.in_sandbox, r.created_at, r.updated_at, r.list_at, r.title, r.skill_spec, r.facets';
 
 /** Forbids plans that read the whole table, or that read all rows of an index before the first one is returned. */
 export const inOrder = 'SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off';
@@ -92,7 +95,7 @@ async function walkPart(
   if (query.sort_by === 'created_at' && earlier !== undefined) bounds.push(`${indexed} < ${bind(earlier)}::timestamptz`);
 
   const sort = isEmpty ? `r.id ${direction}` : `${indexed} ${direction}, r.id ${direction}`;
-  const isHere = isEmpty ? `r.skill_spec IS NULL AND ${isMatch}` : isByChange ? `r.state NOT IN ${statesAtWork} AND ${isMatch}` : isMatch;
+  const isHere = isEmpty ? `r.skill_spec IS NULL AND ${isMatch}` : isByChange ? `NOT (r.in_sandbox AND r.id = ANY(${inSandbox})) AND ${isMatch}` : isMatch;
   const where = bounds.length === 0 ? '' : `WHERE ${bounds.join(' AND ')}`;
   // The last run of the walk is read even if it does not match: then there may be further runs.
   const relations = `
@@ -100,11 +103,10 @@ async function walkPart(
       SELECT r.id, ${indexed} AS sort_value, r.n, ${isHere} AS is_match FROM (
         SELECT ${walkedColumns}, row_number() OVER (ORDER BY ${sort}) AS n FROM runs r ${where} ORDER BY ${sort} LIMIT ${most}
       ) r WHERE r.n = ${most} OR (${isHere}) ORDER BY r.n LIMIT ${bind(count)}
-    ), ${isByChange ? `at_work AS MATERIALIZED (
-      SELECT r.id, ${column} AS sort_value FROM runs r WHERE r.id = ANY(ARRAY(${executing('is_live')}))
-        AND r.state IN ${statesAtWork} AND ${[isMatch, ...after(column)].join(' AND ')}
+    ), ${isByChange ? `in_sandbox AS MATERIALIZED (
+      SELECT r.id, ${column} AS sort_value FROM runs r WHERE r.in_sandbox AND r.id = ANY(${inSandbox}) AND ${[isMatch, ...after(column)].join(' AND ')}
     ), ` : ''}page AS (
-      SELECT id, sort_value FROM (SELECT id, sort_value FROM kept WHERE is_match ${isByChange ? 'UNION ALL SELECT id, sort_value FROM at_work' : ''}) found
+      SELECT id, sort_value FROM (SELECT id, sort_value FROM kept WHERE is_match ${isByChange ? 'UNION ALL SELECT id, sort_value FROM in_sandbox' : ''}) found
       ${orderBy(order)} LIMIT ${bind(count)})`;
   const isFound = `NOT EXISTS (SELECT FROM kept WHERE n = ${most}) OR (SELECT count(*) FROM kept WHERE is_match) >= ${bind(count)}`;
   return await readKeys(db, parameters, relations, isFound);
