@@ -317,6 +317,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       executions.drain();
       backend.drain?.();
       log.info({ executions: executions.list().length }, 'leaving: the next worker adopts the sandboxes');
+      connection.sayHello();
       // Waits until each claimed execution has a sandbox, so that the next worker finds these sandboxes.
       await Promise.race([executions.settled(), sleep(settleMs)]);
       await Promise.race([outbox.drained(), sleep(lastWordsStoppingMs)]);
