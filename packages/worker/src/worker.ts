@@ -7,6 +7,7 @@ import type { Settings } from '@runyard/contract/settings/settings';
 import { hostRulesFeature } from '@runyard/contract/workers/worker-protocol';
 import { productVersion } from '@runyard/system/product-version';
 import type { Logger } from 'pino';
+import { keepAliveFile } from './alive-file.ts';
 import { adoptLeft, openBackend } from './backends/open.ts';
 import { sweepLeftovers } from './backends/sweep.ts';
 import { openBudget } from './cache/budget.ts';
@@ -266,6 +267,8 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       log,
     });
 
+    const stopAliveFile = keepAliveFile(lock.folder, connection.isOpen);
+
     // Adopts the executions before the first hello, because the hello lists them.
     executions.adopt([...opened.left, ...left]);
 
@@ -286,6 +289,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
         health.close();
         await connection.close();
         stopTelling?.();
+        stopAliveFile();
         await backend.close();
         await opened.letGo();
         served?.close();
