@@ -5,6 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
+  copyFileSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -106,26 +107,26 @@ describe('the npm package', () => {
   });
 });
 
-const isRoot = process.getuid?.() === 0;
+const users = process.getuid?.() === 0 ? (['root', 'another user'] as const) : (['this user'] as const);
 const plain = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
 describe.skipIf(process.env.TEST_LONG !== '1')('npm installs the package', { timeout: 300_000 }, () => {
-  test.each(['20', '22', '24'].flatMap((major) => [[major, 'root'] as const, [major, 'another user'] as const]))(
+  test.each(['20', '22', '24'].flatMap((major) => users.map((user) => [major, user] as const)))(
     'beside Node %s as %s, and a run succeeds',
     async (major, user) => {
-      if (user !== 'root' && !isRoot) return;
       const node = path.join(folder, `node-${major}`);
       const arch = process.arch === 'arm64' ? 'arm64' : 'x64';
       execFileSync('npm', ['install', '--silent', '--prefix', node, `node-linux-${arch}@${major}`]);
       const name = `npm-${major}-${user.replaceAll(' ', '-')}`;
-      const prefix = user === 'root' ? [] : plain;
+      const prefix = user === 'another user' ? plain : [];
       const PATH = `${node}/node_modules/node-linux-${arch}/bin:${process.env.PATH}`;
       const { home, run } = await newcomer(name, prefix, { PATH, npm_config_cache: path.join(folder, name, 'npm') });
-      if (user !== 'root') execFileSync('chown', ['-R', '65534:65534', home]);
-      expect(await run('npx', '--yes', file, '--version')).toMatchObject({ code: 0 });
-      const { code, output } = await run('npx', '--yes', file, 'run', '-');
+      copyFileSync(file, path.join(home, 'work/runyard.tgz'));
+      if (user === 'another user') execFileSync('chown', ['-R', '65534:65534', home]);
+      expect(await run('npx', '--yes', './runyard.tgz', '--version')).toMatchObject({ code: 0 });
+      const { code, output } = await run('npx', '--yes', './runyard.tgz', 'run', '-');
       expect(output).toContain('hello from the package');
       expect(code).toBe(0);
-      expect((await run('npx', '--yes', file, 'down', '--force')).output).toContain('stopped');
+      expect((await run('npx', '--yes', './runyard.tgz', 'down', '--force')).output).toContain('stopped');
     },
   );
 });
