@@ -155,7 +155,7 @@ test('queue, streams, inbox and worker follow a process that is killed after eac
   expect(streamMs).toBeLessThan(foundWithinMs);
   await events.cancel();
 
-  const agent = { authorization: `Bearer ${second.env_vars.RUNYARD_RUN_TOKEN}` };
+  const agent = { authorization: `Bearer ${second.env_vars?.RUNYARD_RUN_TOKEN}` };
   const inbox = fetch(`${service.origin}/api/v1/harness-support/inbox?wait_ms=25000&after=0&interrupted=0`, {
     headers: agent,
   });
