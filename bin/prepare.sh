@@ -148,7 +148,7 @@ ensure_built_soon() {
   fi
   say "the dashboard is being installed and built in the background"
   # A session of its own, because Ctrl-C in the terminal ends the command but not the installation.
-  setsid sh -c 'root=$1 node=$2 && . "$root/bin/prepare.sh" && build_first' sh "$root" "$node" </dev/null >/dev/null 2>&1 &
+  nice -n 19 setsid sh -c 'root=$1 node=$2 && . "$root/bin/prepare.sh" && build_first' sh "$root" "$node" </dev/null >/dev/null 2>&1 &
 }
 
 build_first() {
@@ -156,7 +156,7 @@ build_first() {
   take_install_lock
   log="$root/.runyard/dashboard.log"
   # `npm install` adds packages. `npm ci` would first delete those that the running programs use.
-  (cd "$root" && nice -n 10 npm install --no-save --omit=dev -w packages/dashboard --no-audit --no-fund --fetch-timeout=60000 >"$log" 2>&1) &&
+  (cd "$root" && npm install --no-save --omit=dev -w packages/dashboard --no-audit --no-fund --fetch-timeout=60000 >"$log" 2>&1) &&
     (is_built || build)
   release_install_lock
   trap - EXIT
