@@ -118,6 +118,7 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
       INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, queued_at, claimed_at, finished_at, ended_at)
       SELECT id, id, team_id, 1, CASE WHEN state = 'QUEUED' THEN 'queued' WHEN state IN ('PENDING', 'CLAIMED', 'INPROGRESS') THEN 'running' ELSE 'ended' END,
         '', cardinality(ancestor_ids), created_at, created_at, updated_at, updated_at FROM runs`);
+    await client.query(`UPDATE runs SET in_sandbox = true WHERE state IN ('PENDING', 'CLAIMED', 'INPROGRESS')`);
     await client.query(
       `INSERT INTO artifacts (id, team_id, run_id, execution_id, conversation_id, artifact_type, data, is_ready)
        SELECT gen_random_uuid(), team_id, id, id, id,

@@ -126,7 +126,7 @@ test("a child that is started in another person's turn also uses no personal cre
     });
     expect(started.status, started.text).toBe(200);
     const [row] = await db.query<{ is_personal: boolean }>(
-      `SELECT (rights->>'personal_credentials')::boolean AS is_personal FROM runs WHERE id = $1`,
+      `SELECT (rights->>'personal_credentials')::boolean AS is_personal FROM run_requests WHERE run_id = $1`,
       [started.body.run_id],
     );
     return row?.is_personal;

@@ -76,7 +76,7 @@ const untilNoted = (column: 'sent_at' | 'closed_at') =>
   vi.waitUntil(
     async () => {
       const open = await db.query(
-        `SELECT FROM client_answers a JOIN runs r ON r.id::text = a.response->>'run_id'
+        `SELECT FROM client_answers a JOIN run_requests r ON r.run_id::text = a.response->>'run_id'
          WHERE r.prompt = $1 AND a.${column} IS NULL`,
         [body.prompt],
       );

@@ -122,7 +122,7 @@ export function listsOf(query: RunFilters, { bind }: Pick<Parameters, 'bind'>): 
   if (query.error_code !== undefined) final.push(query.error_code.map((each) => `error_code=${each}`));
   const all = [...groups, ...final];
   if (all.length === 0) return null;
-  const lists: RunList[] = all.some((group) => group.length === 0) ? [] : [{ where: hasFacets(all, bind) }];
+  const lists: RunList[] = all.some((group) => group.length === 0) ? [] : [{ where: hasFacets(all, bind), isOne: all.length === 1 }];
   // Runs in a sandbox have no state and no error code in `runs.facets`.
   if (final.length > 0) lists.push({ ids: executing('is_live') });
   if (states?.includes('QUEUED')) lists.push({ ids: executing('is_queued') });
@@ -130,8 +130,8 @@ export function listsOf(query: RunFilters, { bind }: Pick<Parameters, 'bind'>): 
   return lists;
 }
 
-/** A list of runs that an index has. `where`: conditions on the run `r`; `ids`: SQL of a relation with the column `run_id`. */
-export type RunList = { readonly where: readonly string[] } | { readonly ids: string };
+/** A list of runs that an index has. `where`: conditions on the run `r`, `isOne`: of one filter; `ids`: SQL of a relation with the column `run_id`. */
+export type RunList = { readonly where: readonly string[]; readonly isOne: boolean } | { readonly ids: string };
 
 /** Returns true if the query lists only runs that are queued or at work: their executions are a shorter list than the latest runs. */
 export function isOnlyOpen(query: RunFilters): boolean {

@@ -7,7 +7,7 @@ import { orderBy, orderOf } from './order.ts';
 import { indexBeforeSearch } from './search-index.ts';
 import { runIdIn, type SearchTemplate, type SearchTier, templateOf, wordsOf } from './search-words.ts';
 import { whileFewAreSlow } from './slow-lists.ts';
-import { byIndex, inOrder, type PageKey, type PageRequest, readShortList, scan, walk } from './strategies.ts';
+import { byIndex, byPages, inOrder, type PageKey, type PageRequest, readShortList, scan, walk, walkWide } from './strategies.ts';
 
 /**
  * Maximum number of bytes of prompts and configurations in a page. A page with only one run may have more. A run has at most 2 MB, so
@@ -101,23 +101,30 @@ export async function findPage<T>(db: Database, wanted: PageWanted, read: ReadPa
   return exact.rows.length > 0 || position ? exact : await search('similar');
 }
 
-/** Most runs of a walk: the pages of the latest runs stand together, those of a title do not. */
-const maxWalked = { updated_at: 5_000, created_at: 5_000, title: 3_000, agent: 3_000 };
+/** Most runs of a walk, for lists in the order of a time and for other ones. */
+const maxWalked = { updated_at: 1_000, created_at: 1_000, title: 3_000, agent: 3_000 };
 /** The same for words, which are read from another table for each run. */
 const maxWalkedForWords = 500;
+/** Most runs of a wide walk. */
+const maxWalkedWide = 15_000;
 
 /** Finds the runs of a page by the first strategy that finds all of them. */
 async function findKeys(db: Database, request: PageRequest): Promise<PageKey[]> {
   const { query, words, count } = request;
-  const walkFor = (most: number) =>
-    plannedByValues(db, (tx) => walk(tx, request, Math.max(most, count)), inOrder);
   const list = (of: 'filters' | 'words' | 'times') =>
     plannedByValues(db, (tx) => readShortList(tx, request, of), byIndex);
-  const isById = query.run_id !== undefined;
+  const walkAlong = async () => {
+    const most = Math.max(words === null ? maxWalked[query.sort_by] : maxWalkedForWords, count);
+    const walked = await plannedByValues(db, (tx) => walk(tx, request, most), inOrder);
+    if (Array.isArray(walked)) return walked;
+    const isByTime = query.sort_by === 'updated_at' || query.sort_by === 'created_at';
+    if (!isByTime || words !== null || count > maxWalked.updated_at) return null;
+    return await plannedByValues(db, (tx) => walkWide(tx, request, walked, maxWalkedWide), `SET LOCAL enable_seqscan = off; ${byPages}`);
+  };
   const keys =
-    (isById || isOnlyOpen(query) ? await list('filters') : null) ??
+    (query.run_id !== undefined || isOnlyOpen(query) ? await list('filters') : null) ??
     (words === null ? null : await list('words')) ??
-    (await walkFor(words === null ? maxWalked[query.sort_by] : maxWalkedForWords)) ??
+    (await walkAlong()) ??
     (await list('filters')) ??
     (await list('times'));
   return keys ?? (await whileFewAreSlow(db, request.teamId, (tx) => scan(tx, request)));

@@ -1,6 +1,6 @@
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { plannedByValues } from '../../../platform/store/database/planned-by-values.ts';
-import { byScan } from './strategies.ts';
+import { byPages } from './strategies.ts';
 
 /** Thrown if a list of runs takes too long, or if other such lists of the team do not leave it time. */
 export class ListTooSlow extends Error {
@@ -31,7 +31,7 @@ export async function whileFewAreSlow<T>(
   if (team.running < mostAtOnce) team.running += 1;
   else await turnOf(team, limitMs);
   try {
-    return await plannedByValues(db, read, `SET LOCAL statement_timeout = ${limitMs}; ${byScan}`);
+    return await plannedByValues(db, read, `SET LOCAL statement_timeout = ${limitMs}; ${byPages}`);
   } catch (error) {
     if ((error as { code?: unknown }).code !== '57014') throw error;
     throw new ListTooSlow('the list takes too long', { cause: error });

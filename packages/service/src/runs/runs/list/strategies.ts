@@ -25,7 +25,7 @@ export interface PageKey {
 }
 
 /** SQL: the ids of the team's runs in a sandbox, as an array. */
-const inSandbox = `ARRAY(${executing('is_live')})`;
+const sandboxed = `ARRAY(${executing('is_live')})`;
 
 /** Most runs of a short list. */
 export const maxListed = 2_000;
@@ -35,39 +35,49 @@ const walkedColumns = 'r.id, r.team_id, r.state, r.error_code, r.in_sandbox, r.c
 
 /** Forbids plans that read the whole table, or that read all rows of an index before the first one is returned. */
 export const inOrder = 'SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off';
-/** Forbids plans that read the whole table. */
-export const byIndex = 'SET LOCAL enable_seqscan = off; SET LOCAL enable_indexscan = on';
-/** Forbids plans that read the table in the order of an index, one page for each run. */
-export const byScan = 'SET LOCAL enable_indexscan = off; SET LOCAL enable_indexonlyscan = off';
+/** Forbids plans that read the whole table. With less memory, a bitmap of many runs contains only pages, whose rows are checked again. */
+export const byIndex = "SET LOCAL enable_seqscan = off; SET LOCAL work_mem = '32MB'";
+/** Forbids plans that read the table in the order of an index, a page for each run. */
+export const byPages = "SET LOCAL enable_indexscan = off; SET LOCAL enable_indexonlyscan = off; SET LOCAL work_mem = '32MB'";
 
-interface FoundRow {
+interface FoundRow extends Partial<Record<'first' | 'last', string | null>> {
   readonly is_found: boolean;
   readonly ids: string[] | null;
   readonly keys: (string | null)[] | null;
 }
 
-/** Runs a statement with a relation `page`, and returns its runs in their order; null if SQL `isFound` is false: there may be others. */
-async function readKeys(db: Queryable, { values }: Parameters, relations: string, isFound: string): Promise<PageKey[] | null> {
+/**
+ * Runs a statement with a relation `page`, and returns its runs in their order; null if SQL `isFound` is false, because there may be others.
+ * `more`: SQL of further columns.
+ */
+async function readKeys(db: Queryable, { values }: Parameters, relations: string, isFound: string, more?: string) {
+  const columns = `${isFound} AS is_found, array_agg(id::text) AS ids, array_agg(sort_value::text) AS keys`;
   const [row] = await db.query<FoundRow>(
-    `WITH ${relations} SELECT ${isFound} AS is_found, array_agg(id::text) AS ids, array_agg(sort_value::text) AS keys FROM page`,
+    `WITH ${relations} SELECT ${columns}${more === undefined ? '' : `, ${more}`} FROM page`,
     values,
   );
-  if (!row?.is_found) return null;
-  return (row.ids ?? []).map((id, n) => ({ id, sort_value: row.keys?.[n] ?? null }));
+  const keys = (row?.ids ?? []).map((id, n): PageKey => ({ id, sort_value: row?.keys?.[n] ?? null }));
+  return { keys: row?.is_found ? keys : null, row };
 }
 
 const wordsIn = ({ words }: PageRequest, parameters: Parameters): string[] =>
   words === null ? [] : [hasWords(parameters, words)];
 
+/** The result of a walk that did not find the whole page: the sort values of its first and its last run. */
+export interface Walked {
+  readonly first: string;
+  readonly last: string;
+}
+
 /** Reads at most `most` runs in the order of the list, until the page is full. */
-export async function walk(db: Queryable, request: PageRequest, most: number): Promise<PageKey[] | null> {
-  const { isNullable } = orderOf(request.query);
-  if (!isNullable) return await walkPart(db, request, most, false);
-  const keys = request.position?.value === null ? [] : await walkPart(db, request, most, false);
-  if (keys === null || keys.length === request.count) return keys;
-  const position = request.position?.value === null ? request.position : null;
+export async function walk(db: Queryable, request: PageRequest, most: number): Promise<PageKey[] | Walked> {
+  if (!orderOf(request.query).isNullable) return await walkPart(db, request, most, false);
+  const isAtEnd = request.position?.value === null;
+  const keys = isAtEnd ? [] : await walkPart(db, request, most, false);
+  if (!Array.isArray(keys) || keys.length === request.count) return keys;
+  const position = isAtEnd ? request.position : null;
   const rest = await walkPart(db, { ...request, position, count: request.count - keys.length }, most, true);
-  return rest && [...keys, ...rest];
+  return Array.isArray(rest) ? [...keys, ...rest] : rest;
 }
 
 /** `isEmpty`: walks along the runs without a value in the column of the order, by id. */
@@ -76,40 +86,88 @@ async function walkPart(
   request: PageRequest,
   most: number,
   isEmpty: boolean,
-): Promise<PageKey[] | null> {
-  const { query, position, teamId, count } = request;
-  const parameters = startParameters(teamId);
-  const { bind } = parameters;
-  const order = orderOf(query);
-  const { indexed, column, direction, isNullable } = order;
-  const isByChange = indexed !== column;
-  const isMatch = [...conditionsOf(query, parameters), ...wordsIn(request, parameters)].join(' AND ');
-  const after = (of: string) => (position ? [isAfter({ ...order, isNullable: false }, of, position, bind)] : []);
-  const bounds: string[] = isEmpty ? [] : ['r.team_id = $1', ...after(indexed)];
-  if (isEmpty && position) bounds.push(`r.id ${order.beyond} ${bind(position.id)}::uuid`);
-  if (isNullable && !isEmpty) bounds.push('r.skill_spec IS NOT NULL');
-  const { created_after: later, created_before: earlier, updated_after: changed } = query;
-  // A run never changes before its creation, and its place in the list by change is never before its creation.
-  const least = isByChange ? [later, changed] : query.sort_by === 'created_at' ? [later] : [];
-  for (const time of least) if (time !== undefined) bounds.push(`${indexed} > ${bind(time)}::timestamptz`);
-  if (query.sort_by === 'created_at' && earlier !== undefined) bounds.push(`${indexed} < ${bind(earlier)}::timestamptz`);
-
-  const sort = isEmpty ? `r.id ${direction}` : `${indexed} ${direction}, r.id ${direction}`;
-  const isHere = isEmpty ? `r.skill_spec IS NULL AND ${isMatch}` : isByChange ? `NOT (r.in_sandbox AND r.id = ANY(${inSandbox})) AND ${isMatch}` : isMatch;
+): Promise<PageKey[] | Walked> {
+  const parameters = startParameters(request.teamId);
+  const { bounds, isHere, inSandbox, indexed, order } = walkedBy(request, parameters, isEmpty);
+  const sort = `${isEmpty ? '' : `${indexed} ${order.direction}, `}r.id ${order.direction}`;
   const where = bounds.length === 0 ? '' : `WHERE ${bounds.join(' AND ')}`;
-  // The last run of the walk is read even if it does not match: then there may be further runs.
+  const count = parameters.bind(request.count);
+  // The first and the last run are read even if they do not match.
   const relations = `
     kept AS MATERIALIZED (
       SELECT r.id, ${indexed} AS sort_value, r.n, ${isHere} AS is_match FROM (
         SELECT ${walkedColumns}, row_number() OVER (ORDER BY ${sort}) AS n FROM runs r ${where} ORDER BY ${sort} LIMIT ${most}
-      ) r WHERE r.n = ${most} OR (${isHere}) ORDER BY r.n LIMIT ${bind(count)}
-    ), ${isByChange ? `in_sandbox AS MATERIALIZED (
-      SELECT r.id, ${column} AS sort_value FROM runs r WHERE r.in_sandbox AND r.id = ANY(${inSandbox}) AND ${[isMatch, ...after(column)].join(' AND ')}
-    ), ` : ''}page AS (
-      SELECT id, sort_value FROM (SELECT id, sort_value FROM kept WHERE is_match ${isByChange ? 'UNION ALL SELECT id, sort_value FROM in_sandbox' : ''}) found
-      ${orderBy(order)} LIMIT ${bind(count)})`;
-  const isFound = `NOT EXISTS (SELECT FROM kept WHERE n = ${most}) OR (SELECT count(*) FROM kept WHERE is_match) >= ${bind(count)}`;
-  return await readKeys(db, parameters, relations, isFound);
+      ) r WHERE r.n IN (1, ${most}) OR (${isHere}) ORDER BY ${sort} LIMIT ${count}::integer + 1
+    ), page AS (
+      SELECT id, sort_value FROM (SELECT id, sort_value FROM kept WHERE is_match ${inSandbox}) found ${orderBy(order)} LIMIT ${count})`;
+  const isFound = `NOT EXISTS (SELECT FROM kept WHERE n = ${most}) OR (SELECT count(*) FROM kept WHERE is_match) >= ${count}`;
+  const ends = (n: number) => `(SELECT sort_value::text FROM kept WHERE n = ${n})`;
+  const found = await readKeys(db, parameters, relations, isFound, `${ends(1)} AS first, ${ends(most)} AS last`);
+  return found.keys ?? { first: found.row?.first ?? '', last: found.row?.last ?? '' };
+}
+
+/** SQL for a walk along the order of a list. */
+interface WalkedBy {
+  readonly order: ReturnType<typeof orderOf>;
+  readonly indexed: string;
+  /** Conditions on the runs `r` that the walk reads. */
+  readonly bounds: string[];
+  /** Condition: the run `r` belongs to the list, at this place of the walk. */
+  readonly isHere: string;
+  /** `UNION ALL` and the runs in a sandbox, which the walk meets at another place; ''. */
+  readonly inSandbox: string;
+}
+
+function walkedBy(request: PageRequest, parameters: Parameters, isEmpty = false): WalkedBy {
+  const { query, position } = request;
+  const { bind } = parameters;
+  const order = orderOf(query);
+  const { indexed, column, isNullable } = order;
+  const isMatch = [...conditionsOf(query, parameters), ...wordsIn(request, parameters)].join(' AND ');
+  const after = (of: string) => (position ? [isAfter({ ...order, isNullable: false }, of, position, bind)] : []);
+  if (isEmpty) {
+    const bounds = position ? [`r.id ${order.beyond} ${bind(position.id)}::uuid`] : [];
+    return { order, indexed, bounds, isHere: `r.skill_spec IS NULL AND ${isMatch}`, inSandbox: '' };
+  }
+  const bounds = ['r.team_id = $1', ...after(indexed), ...(isNullable ? ['r.skill_spec IS NOT NULL'] : [])];
+  const { created_after: later, created_before: earlier, updated_after: changed } = query;
+  const isByChange = indexed !== column;
+  // A run never changes before its creation, and its place in the list by change is never before its creation.
+  const least = isByChange ? [later, changed] : query.sort_by === 'created_at' ? [later] : [];
+  for (const time of least) if (time !== undefined) bounds.push(`${indexed} > ${bind(time)}::timestamptz`);
+  if (query.sort_by === 'created_at' && earlier !== undefined) bounds.push(`${indexed} < ${bind(earlier)}::timestamptz`);
+  if (!isByChange) return { order, indexed, bounds, isHere: isMatch, inSandbox: '' };
+  return {
+    order,
+    indexed,
+    bounds,
+    isHere: `NOT (r.in_sandbox AND r.id = ANY(${sandboxed})) AND ${isMatch}`,
+    inSandbox: `UNION ALL SELECT r.id, ${column} FROM runs r WHERE r.in_sandbox AND r.id = ANY(${sandboxed}) AND
+      ${[isMatch, ...after(column)].join(' AND ')}`,
+  };
+}
+
+/** The wide walk covers this many times the time of the walk before it. */
+const wideFactor = 10;
+
+/**
+ * Reads the runs of a longer time than the walk before it, each page of the table once, and sorts those of the list. Reads at most
+ * `most` runs. Returns null if it does not find the whole page. For orders by time.
+ */
+export async function walkWide(db: Queryable, request: PageRequest, { first, last }: Walked, most: number): Promise<PageKey[] | null> {
+  const parameters = startParameters(request.teamId);
+  const { bounds, isHere, inSandbox, indexed, order } = walkedBy(request, parameters);
+  const [from, to] = [parameters.bind(first), parameters.bind(last)];
+  const end = `${to}::timestamptz + ${wideFactor - 1} * (${to}::timestamptz - ${from}::timestamptz)`;
+  const count = parameters.bind(request.count);
+  const isNear = `${indexed} ${order.direction === 'ASC' ? '<=' : '>='} ${end}`;
+  const relations = `
+    near AS MATERIALIZED (
+      SELECT r.id, ${indexed} AS sort_value, ${isHere} AS is_match FROM runs r WHERE ${[...bounds, isNear].join(' AND ')} LIMIT ${most + 1}
+    ), page AS (
+      SELECT id, sort_value FROM (SELECT id, sort_value FROM near WHERE is_match ${inSandbox}) found ${orderBy(order)} LIMIT ${count})`;
+  const isFound = `(SELECT count(*) FROM near) <= ${most} AND (SELECT count(*) FROM near WHERE is_match) >= ${count}`;
+  return (await readKeys(db, parameters, relations, isFound)).keys;
 }
 
 /** Reads all runs of the filters' lists and sorts them. Returns null if a list has more than `maxListed` runs, or no index has the runs. */
@@ -119,6 +177,9 @@ export async function readShortList(db: Queryable, request: PageRequest, of: 'fi
   const { bind } = parameters;
   const lists = listsFor(of, request, parameters);
   if (lists === null) return null;
+  // PostgreSQL knows how frequent one value is, but not how often several occur together.
+  const [only] = lists;
+  if (only && 'where' in only && only.isOne && (await estimate(db, only.where, parameters)) > 4 * maxListed) return null;
   const order = orderOf(query);
   const isMatch = [
     ...conditionsOf(query, parameters),
@@ -138,7 +199,16 @@ export async function readShortList(db: Queryable, request: PageRequest, of: 'fi
   const found = lists.map((_, n) => `SELECT * FROM found${n}`).join(' UNION ') || 'SELECT NULL::uuid AS id, NULL::text AS sort_value WHERE false';
   const page = `page AS (SELECT id, sort_value FROM (${found}) found ${orderBy(order)} LIMIT ${bind(count)})`;
   const areShort = lists.map((_, n) => `(SELECT count(*) FROM list${n}) <= ${maxListed}`).join(' AND ') || 'true';
-  return await readKeys(db, parameters, [...relations, page].join(', '), areShort);
+  return (await readKeys(db, parameters, [...relations, page].join(', '), areShort)).keys;
+}
+
+/** Returns how many runs PostgreSQL expects, by its statistics. */
+async function estimate(db: Queryable, where: readonly string[], { values }: Parameters): Promise<number> {
+  const [row] = await db.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
+    `EXPLAIN (FORMAT JSON) SELECT FROM runs r WHERE ${where.join(' AND ')}`,
+    values,
+  );
+  return row?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? 0;
 }
 
 function listsFor(of: 'filters' | 'words' | 'times', { query, words }: PageRequest, parameters: Parameters): RunList[] | null {
@@ -147,7 +217,7 @@ function listsFor(of: 'filters' | 'words' | 'times', { query, words }: PageReque
   const { created_after: from, created_before: to } = query;
   if (from === undefined || to === undefined) return null;
   const times = [`r.created_at > ${parameters.bind(from)}::timestamptz`, `r.created_at < ${parameters.bind(to)}::timestamptz`];
-  return [{ where: ['r.team_id = $1', ...times] }];
+  return [{ where: ['r.team_id = $1', ...times], isOne: true }];
 }
 
 /** Reads the whole table, which is narrow. Always finds the page, unless the statement takes longer than its limit. */
@@ -160,5 +230,5 @@ export async function scan(db: Queryable, request: PageRequest): Promise<PageKey
   if (position) texts.push(isAfter(order, order.column, position, parameters.bind));
   const page = `page AS (SELECT id, sort_value FROM (
     SELECT r.id, ${order.column} AS sort_value FROM runs r WHERE ${texts.join(' AND ')}) found ${orderBy(order)} LIMIT ${parameters.bind(count)})`;
-  return (await readKeys(db, parameters, page, 'true')) ?? [];
+  return (await readKeys(db, parameters, page, 'true')).keys ?? [];
 }

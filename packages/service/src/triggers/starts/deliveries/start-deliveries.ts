@@ -18,6 +18,7 @@ import {
   type TakenDelivery,
   takeDeliveries,
 } from '../../webhooks/ingest/take-deliveries.ts';
+import { tellFollowers } from '../../webhooks/ingest/tell-followers.ts';
 import type { CheckedDelivery, NotWritten, Written } from '../../webhooks/ingest/write-deliveries.ts';
 import { explainRefusal } from '../../webhooks/ingest/write-rejection.ts';
 import { countsPassing, ownerFromAutomation } from '../decide/owner.ts';
@@ -62,6 +63,7 @@ const insertRunsAndStarts = defineInsertRuns(
   'insert_runs_and_starts_of_deliveries',
   `start AS (${insertStarts('$4')}
     ), ${insertDeliveryRows('$5', '$6', '$7')}`,
+  tellFollowers,
 );
 
 /** A delivery, an automation that selects its webhook, and the reason why the automation does not match; undefined: it matches. */

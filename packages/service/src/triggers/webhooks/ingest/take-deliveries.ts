@@ -7,6 +7,7 @@ import { boolean, defineStatement, integer, nullable, text, uuid } from '../../.
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
 import type { KnownWebhook } from './directory.ts';
 import type { Identity } from './read-request.ts';
+import { tellFollowers } from './tell-followers.ts';
 import { type CheckedDelivery, explainSameBytes, findSameBytes, type SignedBytes } from './write-deliveries.ts';
 
 /** A delivery that the transaction accepts. */
@@ -143,7 +144,7 @@ export const insertDeliveryRows = (rows: string, payloads: string, budgets: stri
 
 const insert = defineStatement({
   name: 'insert_webhook_deliveries',
-  text: `WITH ${insertDeliveryRows('$1', '$2', '$3')} SELECT`,
+  text: `WITH ${insertDeliveryRows('$1', '$2', '$3')} SELECT ${tellFollowers}`,
   row: {},
 });
 

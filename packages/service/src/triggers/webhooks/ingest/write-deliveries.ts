@@ -6,6 +6,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, float, nullable, text } from '../../../platform/store/database/statement.ts';
 import type { KnownWebhook } from './directory.ts';
 import type { EventHeaders, Identity } from './read-request.ts';
+import { tellFollowers } from './tell-followers.ts';
 
 /** The hash of a delivery's signed bytes. Another delivery with the same hash within `windowSeconds` seconds is a duplicate. */
 export interface SignedBytes {
@@ -110,7 +111,7 @@ const insertUnheld = defineStatement({
     SELECT CASE WHEN a.id IS NOT NULL THEN 'ACCEPTED' WHEN p.is_taken THEN 'DUPLICATE' WHEN p.is_missing THEN 'HELD' WHEN p.is_current IS NOT TRUE THEN 'CHANGED'
         WHEN p.is_held THEN 'HELD' ELSE 'FULL' END AS outcome,
       extract(epoch FROM (SELECT r.recent[cardinality(r.recent) - ${perMinute - 1}] FROM (SELECT coalesce(b.recent, p.recent) AS recent) r)
-        + interval '1 minute' - clock_timestamp())::float8 * 1000 AS wait_ms
+        + interval '1 minute' - clock_timestamp())::float8 * 1000 AS wait_ms, ${tellFollowers}
     FROM placed p LEFT JOIN accepted a ON a.id = p.id LEFT JOIN budget b ON b.webhook_uid = p.webhook_uid
     ORDER BY p.n`,
   row: { outcome: text<InsertOutcome>(), wait_ms: nullable(float) },
