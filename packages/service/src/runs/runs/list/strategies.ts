@@ -38,7 +38,8 @@ export const inOrder = 'SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmaps
 /** Forbids plans that read the whole table. With less memory, a bitmap of many runs contains only pages, whose rows are checked again. */
 export const byIndex = "SET LOCAL enable_seqscan = off; SET LOCAL work_mem = '32MB'";
 /** Forbids plans that read the table in the order of an index, a page for each run. */
-export const byPages = "SET LOCAL enable_indexscan = off; SET LOCAL enable_indexonlyscan = off; SET LOCAL work_mem = '32MB'";
+export const byPages =
+  "SET LOCAL enable_indexscan = off; SET LOCAL enable_indexonlyscan = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL work_mem = '32MB'";
 
 interface FoundRow extends Partial<Record<'first' | 'last', string | null>> {
   readonly is_found: boolean;
@@ -226,7 +227,7 @@ export async function scan(db: Queryable, request: PageRequest): Promise<PageKey
   const parameters = startParameters(teamId);
   const order = orderOf(query);
   const texts = conditionsOf(query, parameters);
-  if (words !== null) texts.push(`r.id IN (${listOfWords(parameters, words)})`);
+  if (words !== null) texts.push(`r.id = ANY(ARRAY(${listOfWords(parameters, words)}))`);
   if (position) texts.push(isAfter(order, order.column, position, parameters.bind));
   const page = `page AS (SELECT id, sort_value FROM (
     SELECT r.id, ${order.column} AS sort_value FROM runs r WHERE ${texts.join(' AND ')}) found ${orderBy(order)} LIMIT ${parameters.bind(count)})`;
