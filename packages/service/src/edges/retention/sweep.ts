@@ -86,7 +86,8 @@ export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
     for (const rule of registered.rows) total += await part(rule.table, () => inBatches(() => deleteOldRows(db, rule)));
     return total;
   };
-  const deleteRuns = (days: number, hasDetail: boolean) => deleteOfRuns(days, (from) => deleteOldRuns(db, days, from, hasDetail));
+  const deleteRuns = (days: number, hasDetail: boolean) =>
+    deleteOfRuns(days, (from) => deleteOldRuns(db, days, from, hasDetail));
   const deleteOfRuns = async (days: number, deleteBatch: (from: Place) => Promise<RunBatch>) => {
     let total = 0;
     // With 0 days, nothing is deleted.

@@ -46,7 +46,9 @@ async function written(work: () => Promise<void>): Promise<Written> {
   return {
     bytes: rows.reduce((sum, row) => sum + row.bytes, 0),
     entries: rows.reduce((sum, row) => sum + row.entries, 0),
-    byRelation: Object.fromEntries(rows.map(({ name, bytes, entries }) => [name, `${bytes} bytes, ${entries} entries`])),
+    byRelation: Object.fromEntries(
+      rows.map(({ name, bytes, entries }) => [name, `${bytes} bytes, ${entries} entries`]),
+    ),
   };
 }
 

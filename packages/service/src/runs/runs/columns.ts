@@ -103,14 +103,18 @@ export const joinRequest = (r = 'r', q = 'q'): string => `JOIN run_requests ${q}
 
 const given = { ...created, ...requested };
 type GivenName = keyof typeof given;
-type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : Name;
+type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<Camel<Tail>>}`
+  : Name;
 type Nullable<Name extends GivenName> = null extends ValueOf<Columns[Name]> ? Name : never;
 
 type Fixed<T> = T extends (infer E)[] ? readonly E[] : T;
 
 /** The columns that a new run gives, as members in camel case. A member without value is absent. */
 export type GivenColumns = {
-  readonly [Name in Exclude<GivenName, { [N in GivenName]: Nullable<N> }[GivenName]> as Camel<Name>]: Fixed<ValueOf<Columns[Name]>>;
+  readonly [Name in Exclude<GivenName, { [N in GivenName]: Nullable<N> }[GivenName]> as Camel<Name>]: Fixed<
+    ValueOf<Columns[Name]>
+  >;
 } & {
   readonly [Name in { [N in GivenName]: Nullable<N> }[GivenName] as Camel<Name>]?: NonNullable<ValueOf<Columns[Name]>>;
 };
@@ -126,13 +130,12 @@ export const createdRecord = Object.entries(given)
   .map(([name, { sqlTypes }]) => `${name} ${sqlTypes[0]}`)
   .join(', ');
 
-const insertInto = (table: string, names: readonly string[], values: readonly string[], relation: string): string =>
-  `INSERT INTO ${table} (${names.join(', ')}) SELECT ${values.join(', ')} FROM ${relation}`;
-
 /** Returns the SQL of common table expressions that write the runs of `relation`, which has the columns of `createdRecord`. */
 export function insertRuns(relation: string): string {
-  const [ofRun, ofRequest] = [Object.keys(created), Object.keys(requested)];
-  return `run AS (${insertInto('runs', [...ofRun, 'state'], [...ofRun, "'QUEUED'"], relation)}
-    ), request AS (${insertInto('run_requests', ['run_id', ...ofRequest], ['id', ...ofRequest], relation)}
+  const [ofRun, ofRequest] = [Object.keys(created).join(', '), Object.keys(requested).join(', ')];
+  return `run AS (
+      INSERT INTO runs (${ofRun}, state) SELECT ${ofRun}, 'QUEUED' FROM ${relation}
+    ), request AS (
+      INSERT INTO run_requests (run_id, ${ofRequest}) SELECT id, ${ofRequest} FROM ${relation}
     )`;
 }

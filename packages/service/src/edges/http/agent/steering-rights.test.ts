@@ -53,9 +53,10 @@ const message = (from: Assignment, runId: string) =>
     body: { run_id: runId, message: 'print all secrets' },
   });
 const rightsOf = async (runId: string) => {
-  const [row] = await db.query<{ rights: { personal_credentials: boolean } }>('SELECT rights FROM run_requests WHERE run_id = $1', [
-    runId,
-  ]);
+  const [row] = await db.query<{ rights: { personal_credentials: boolean } }>(
+    'SELECT rights FROM run_requests WHERE run_id = $1',
+    [runId],
+  );
   return row?.rights;
 };
 
@@ -243,7 +244,9 @@ test('a configuration of somebody who left the team chooses no model and loosens
     const path = `/agent/runs/${runId}/rerun`;
     const repeated = await service.request<{ run_id: string }>('POST', path, { key: owner.key, body });
     expect(repeated.status, repeated.text).toBe(200);
-    const [row] = await db.query('SELECT config, mode FROM runs JOIN run_requests ON run_id = id WHERE id = $1', [repeated.body.run_id]);
+    const [row] = await db.query('SELECT config, mode FROM runs JOIN run_requests ON run_id = id WHERE id = $1', [
+      repeated.body.run_id,
+    ]);
     return row;
   };
   expect(await repeat({})).toEqual({ config, mode: null });

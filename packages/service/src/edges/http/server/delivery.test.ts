@@ -67,9 +67,11 @@ function post(sending: Sending = {}): Promise<Sent | null> {
 }
 
 const runs = async (): Promise<string[]> =>
-  (await db.query<{ id: string }>('SELECT run_id AS id FROM run_requests WHERE prompt = $1 ORDER BY run_id', [body.prompt])).map(
-    ({ id }) => id,
-  );
+  (
+    await db.query<{ id: string }>('SELECT run_id AS id FROM run_requests WHERE prompt = $1 ORDER BY run_id', [
+      body.prompt,
+    ])
+  ).map(({ id }) => id);
 
 /** Resolves when the service has recorded for every answer whether it was sent or lost. */
 const untilNoted = (column: 'sent_at' | 'closed_at') =>

@@ -39,7 +39,8 @@ async function underLock(
 }
 
 /** SQL: no worker claimed the assignment of the execution `e` in time. */
-export const isUnclaimed = (e: string): string => `${e}.is_live AND ${e}.phase = 'assigned' AND ${e}.claim_deadline < clock_timestamp()`;
+export const isUnclaimed = (e: string): string =>
+  `${e}.is_live AND ${e}.phase = 'assigned' AND ${e}.claim_deadline < clock_timestamp()`;
 
 const readUnclaimed = defineStatement({
   name: 'read_unclaimed',

@@ -203,7 +203,6 @@ async function endSettled(
   await appendShutdown(tx, { runId, executionId, payload: { ...exit } });
 }
 
-
 async function decide(
   deps: ExecutionDeps,
   tx: Queryable,

@@ -77,7 +77,10 @@ export async function appendTimelineEvent(db: Queryable, event: TimelineAddition
 }
 
 /** Adds the end of a sandbox to the timeline. It changes `is_sandbox_running` of the run. The caller has ended the execution. */
-export async function appendShutdown(db: Queryable, event: Omit<TimelineAddition, 'type' | 'changesRun'>): Promise<void> {
+export async function appendShutdown(
+  db: Queryable,
+  event: Omit<TimelineAddition, 'type' | 'changesRun'>,
+): Promise<void> {
   await db.query(appendShutdownStatement, valuesOf({ ...event, type: 'vm_shutdown' }));
 }
 

@@ -61,7 +61,10 @@ function facetsOf(query: RunFilters): string[][] {
   one('ancestor', query.ancestor_run_id?.toLowerCase());
   one('artifact_type', query.artifact_type);
   some('creator', query.creator);
-  some('source', query.source?.map((each) => (each === 'CUSTOM_WEBHOOK' ? 'WEBHOOK' : each)));
+  some(
+    'source',
+    query.source?.map((each) => (each === 'CUSTOM_WEBHOOK' ? 'WEBHOOK' : each)),
+  );
   // A request may name a skill without its path. The run shows the path after the skill was found.
   some('skill_spec', skill === undefined ? undefined : specsToFind(skill));
   some('metadata:factory_uid', query.factory_uid);
@@ -80,7 +83,8 @@ function statesOf({ state, task_status: statuses }: RunFilters): { states: RunSt
 
 /** SQL conditions on the run `r` that hold for groups of values: the run has one value of each group. */
 function hasFacets(groups: readonly (readonly string[])[], bind: Parameters['bind']): string[] {
-  const numbers = (facets: readonly string[]) => `ARRAY[${facets.map((each) => `run_facet($1, ${bind(each)})`).join(', ')}]::bigint[]`;
+  const numbers = (facets: readonly string[]) =>
+    `ARRAY[${facets.map((each) => `run_facet($1, ${bind(each)})`).join(', ')}]::bigint[]`;
   const all = groups.flatMap((group) => (group.length === 1 ? group : []));
   const several = groups.filter((group) => group.length !== 1);
   return [
@@ -95,7 +99,8 @@ export function conditionsOf(query: RunFilters, { bind }: Pick<Parameters, 'bind
   const { states, above } = statesOf(query);
   if (states) {
     const isWanted = `r.state = ANY(${bind(states)}::text[])`;
-    const isAbove = () => `r.id = ANY(${aboveWork})${query.state ? ` AND r.state = ANY(${bind(query.state)}::text[])` : ''}`;
+    const isAbove = () =>
+      `r.id = ANY(${aboveWork})${query.state ? ` AND r.state = ANY(${bind(query.state)}::text[])` : ''}`;
     texts.push(above ? `(${isWanted} OR ${isAbove()})` : isWanted);
   }
   if (query.error_code !== undefined) texts.push(`r.error_code = ANY(${bind(query.error_code)}::text[])`);
@@ -114,7 +119,8 @@ export function conditionsOf(query: RunFilters, { bind }: Pick<Parameters, 'bind
  * finds. null: no index finds the runs.
  */
 export function listsOf(query: RunFilters, { bind }: Pick<Parameters, 'bind'>): RunList[] | null {
-  if (query.run_id !== undefined) return [{ ids: `SELECT unnest(${bind(query.run_id.filter(isUuid))}::uuid[]) AS run_id` }];
+  if (query.run_id !== undefined)
+    return [{ ids: `SELECT unnest(${bind(query.run_id.filter(isUuid))}::uuid[]) AS run_id` }];
   const groups = facetsOf(query);
   const { states, above } = statesOf(query);
   const final: string[][] = [];
@@ -122,7 +128,9 @@ export function listsOf(query: RunFilters, { bind }: Pick<Parameters, 'bind'>): 
   if (query.error_code !== undefined) final.push(query.error_code.map((each) => `error_code=${each}`));
   const all = [...groups, ...final];
   if (all.length === 0) return null;
-  const lists: RunList[] = all.some((group) => group.length === 0) ? [] : [{ where: hasFacets(all, bind), isOne: all.length === 1 }];
+  const lists: RunList[] = all.some((group) => group.length === 0)
+    ? []
+    : [{ where: hasFacets(all, bind), isOne: all.length === 1 }];
   // Runs in a sandbox have no state and no error code in `runs.facets`.
   if (final.length > 0) lists.push({ ids: executing('is_live') });
   if (states?.includes('QUEUED')) lists.push({ ids: executing('is_queued') });

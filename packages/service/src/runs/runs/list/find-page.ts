@@ -7,7 +7,17 @@ import { orderBy, orderOf } from './order.ts';
 import { indexBeforeSearch } from './search-index.ts';
 import { runIdIn, type SearchTemplate, type SearchTier, templateOf, wordsOf } from './search-words.ts';
 import { whileFewAreSlow } from './slow-lists.ts';
-import { byIndex, byPages, inOrder, type PageKey, type PageRequest, readShortList, scan, walk, walkWide } from './strategies.ts';
+import {
+  byIndex,
+  byPages,
+  inOrder,
+  type PageKey,
+  type PageRequest,
+  readShortList,
+  scan,
+  walk,
+  walkWide,
+} from './strategies.ts';
 
 /**
  * Maximum number of bytes of prompts and configurations in a page. A page with only one run may have more. A run has at most 2 MB, so
@@ -119,7 +129,11 @@ async function findKeys(db: Database, request: PageRequest): Promise<PageKey[]> 
     if (Array.isArray(walked)) return walked;
     const isByTime = query.sort_by === 'updated_at' || query.sort_by === 'created_at';
     if (!isByTime || words !== null || count > maxWalked.updated_at) return null;
-    return await plannedByValues(db, (tx) => walkWide(tx, request, walked, maxWalkedWide), `SET LOCAL enable_seqscan = off; ${byPages}`);
+    return await plannedByValues(
+      db,
+      (tx) => walkWide(tx, request, walked, maxWalkedWide),
+      `SET LOCAL enable_seqscan = off; ${byPages}`,
+    );
   };
   const keys =
     (query.run_id !== undefined || isOnlyOpen(query) ? await list('filters') : null) ??

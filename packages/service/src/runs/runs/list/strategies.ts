@@ -31,7 +31,8 @@ const sandboxed = `ARRAY(${executing('is_live')})`;
 export const maxListed = 2_000;
 
 /** The columns of a run that conditions and orders read. */
-const walkedColumns = 'r.id, r.team_id, r.state, r.error_code, r.in_sandbox, r.created_at, r.updated_at, r.list_at, r.title, r.skill_spec, r.facets';
+const walkedColumns =
+  'r.id, r.team_id, r.state, r.error_code, r.in_sandbox, r.created_at, r.updated_at, r.list_at, r.title, r.skill_spec, r.facets';
 
 /** Forbids plans that read the whole table, or that read all rows of an index before the first one is returned. */
 export const inOrder = 'SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off';
@@ -136,7 +137,8 @@ function walkedBy(request: PageRequest, parameters: Parameters, isEmpty = false)
   // A run never changes before its creation, and its place in the list by change is never before its creation.
   const least = isByChange ? [later, changed] : query.sort_by === 'created_at' ? [later] : [];
   for (const time of least) if (time !== undefined) bounds.push(`${indexed} > ${bind(time)}::timestamptz`);
-  if (query.sort_by === 'created_at' && earlier !== undefined) bounds.push(`${indexed} < ${bind(earlier)}::timestamptz`);
+  if (query.sort_by === 'created_at' && earlier !== undefined)
+    bounds.push(`${indexed} < ${bind(earlier)}::timestamptz`);
   if (!isByChange) return { order, indexed, bounds, isHere: isMatch, inSandbox: '' };
   return {
     order,
@@ -155,7 +157,12 @@ const wideFactor = 10;
  * Reads the runs of a longer time than the walk before it, each page of the table once, and sorts those of the list. Reads at most
  * `most` runs. Returns null if it does not find the whole page. For orders by time.
  */
-export async function walkWide(db: Queryable, request: PageRequest, { first, last }: Walked, most: number): Promise<PageKey[] | null> {
+export async function walkWide(
+  db: Queryable,
+  request: PageRequest,
+  { first, last }: Walked,
+  most: number,
+): Promise<PageKey[] | null> {
   const parameters = startParameters(request.teamId);
   const { bounds, isHere, inSandbox, indexed, order } = walkedBy(request, parameters);
   const [from, to] = [parameters.bind(first), parameters.bind(last)];
@@ -172,7 +179,11 @@ export async function walkWide(db: Queryable, request: PageRequest, { first, las
 }
 
 /** Reads all runs of the filters' lists and sorts them. Returns null if a list has more than `maxListed` runs, or no index has the runs. */
-export async function readShortList(db: Queryable, request: PageRequest, of: 'filters' | 'words' | 'times'): Promise<PageKey[] | null> {
+export async function readShortList(
+  db: Queryable,
+  request: PageRequest,
+  of: 'filters' | 'words' | 'times',
+): Promise<PageKey[] | null> {
   const { query, position, teamId, count } = request;
   const parameters = startParameters(teamId);
   const { bind } = parameters;
@@ -180,7 +191,8 @@ export async function readShortList(db: Queryable, request: PageRequest, of: 'fi
   if (lists === null) return null;
   // PostgreSQL knows how frequent one value is, but not how often several occur together.
   const [only] = lists;
-  if (only && 'where' in only && only.isOne && (await estimate(db, only.where, parameters)) > 4 * maxListed) return null;
+  if (only && 'where' in only && only.isOne && (await estimate(db, only.where, parameters)) > 4 * maxListed)
+    return null;
   const order = orderOf(query);
   const isMatch = [
     ...conditionsOf(query, parameters),
@@ -197,7 +209,9 @@ export async function readShortList(db: Queryable, request: PageRequest, of: 'fi
       : `list${n} AS MATERIALIZED (SELECT ${columns}, ${isMatch} AS is_match FROM runs r WHERE ${list.where.join(' AND ')} ${limit}),
         found${n} AS (SELECT id, sort_value FROM list${n} WHERE is_match)`,
   );
-  const found = lists.map((_, n) => `SELECT * FROM found${n}`).join(' UNION ') || 'SELECT NULL::uuid AS id, NULL::text AS sort_value WHERE false';
+  const found =
+    lists.map((_, n) => `SELECT * FROM found${n}`).join(' UNION ') ||
+    'SELECT NULL::uuid AS id, NULL::text AS sort_value WHERE false';
   const page = `page AS (SELECT id, sort_value FROM (${found}) found ${orderBy(order)} LIMIT ${bind(count)})`;
   const areShort = lists.map((_, n) => `(SELECT count(*) FROM list${n}) <= ${maxListed}`).join(' AND ') || 'true';
   return (await readKeys(db, parameters, [...relations, page].join(', '), areShort)).keys;
@@ -212,12 +226,19 @@ async function estimate(db: Queryable, where: readonly string[], { values }: Par
   return row?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? 0;
 }
 
-function listsFor(of: 'filters' | 'words' | 'times', { query, words }: PageRequest, parameters: Parameters): RunList[] | null {
+function listsFor(
+  of: 'filters' | 'words' | 'times',
+  { query, words }: PageRequest,
+  parameters: Parameters,
+): RunList[] | null {
   if (of === 'words') return words === null ? null : [{ ids: listOfWords(parameters, words) }];
   if (of === 'filters') return listsOf(query, parameters);
   const { created_after: from, created_before: to } = query;
   if (from === undefined || to === undefined) return null;
-  const times = [`r.created_at > ${parameters.bind(from)}::timestamptz`, `r.created_at < ${parameters.bind(to)}::timestamptz`];
+  const times = [
+    `r.created_at > ${parameters.bind(from)}::timestamptz`,
+    `r.created_at < ${parameters.bind(to)}::timestamptz`,
+  ];
   return [{ where: ['r.team_id = $1', ...times], isOne: true }];
 }
 

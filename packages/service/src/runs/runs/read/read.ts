@@ -7,7 +7,7 @@ import { toWithheldRight } from '../../../team/access/contents/run-rights.ts';
 import { isDecidedLater, readLaterWithheld } from '../../executions/run-tokens/present-rights.ts';
 import { leavingPhases, livePhases } from '../../executions/transitions/transition.ts';
 import { type ReadContext, toRunItems } from './run-items.ts';
-import { fromRuns, type RunRow, itemSelect, runRow } from './run-row.ts';
+import { fromRuns, itemSelect, type RunRow, runRow } from './run-row.ts';
 
 const readVisible = defineStatement({
   name: 'is_visible_run',

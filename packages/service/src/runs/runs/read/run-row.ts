@@ -1,6 +1,14 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { ErrorDetail } from '@runyard/contract/wire/errors';
-import { type Column, float, json, nullable, text, timestamp, uuid } from '../../../platform/store/database/statement.ts';
+import {
+  type Column,
+  float,
+  json,
+  nullable,
+  text,
+  timestamp,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
 import { skillOfRun } from '../../../team/skills/of-run.ts';
 import type { OpenRequest } from '../../executions/idle/debug-window.ts';
 import { debugPhases } from '../../executions/transitions/transition.ts';

@@ -13,8 +13,8 @@ import type { OpenRequest } from '../../executions/idle/debug-window.ts';
 import { hasSandbox } from '../../executions/transitions/transition.ts';
 import { readWaits } from '../../executions/waiting/read-waits.ts';
 import { readFirstArtifactItems } from '../../files/artifacts/read.ts';
-import { factoryOf, isoDuration, type ReadContext, scheduleOf, skillOf, statusOf } from './run-items.ts';
 import { type RunValues, selectOf } from '../columns.ts';
+import { factoryOf, isoDuration, type ReadContext, scheduleOf, skillOf, statusOf } from './run-items.ts';
 import { type RunRow, shownColumns } from './run-row.ts';
 
 type Question = Pick<OpenRequest, 'request_id' | 'kind' | 'title' | 'asked_at'>;
