@@ -124,7 +124,7 @@ export function listsOf(query: RunFilters, { bind }: Pick<Parameters, 'bind'>): 
   const groups = facetsOf(query);
   const { states, above } = statesOf(query);
   const final: string[][] = [];
-  if (states !== null) final.push(states.filter((each) => !openStates.includes(each)).map((each) => `state=${each}`));
+  if (states !== null) final.push(states.filter((each) => each !== 'QUEUED').map((each) => `state=${each}`));
   if (query.error_code !== undefined) final.push(query.error_code.map((each) => `error_code=${each}`));
   const all = [...groups, ...final];
   if (all.length === 0) return null;

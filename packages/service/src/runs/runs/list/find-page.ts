@@ -127,8 +127,7 @@ async function findKeys(db: Database, request: PageRequest): Promise<PageKey[]> 
     const most = Math.max(words === null ? maxWalked[query.sort_by] : maxWalkedForWords, count);
     const walked = await plannedByValues(db, (tx) => walk(tx, request, most), inOrder);
     if (Array.isArray(walked)) return walked;
-    const isByTime = query.sort_by === 'updated_at' || query.sort_by === 'created_at';
-    if (!isByTime || words !== null || count > maxWalked.updated_at) return null;
+    if (walked.end === null || words !== null || count > maxWalked.updated_at) return null;
     return await plannedByValues(
       db,
       (tx) => walkWide(tx, request, walked, maxWalkedWide),

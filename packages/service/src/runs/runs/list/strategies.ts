@@ -42,7 +42,9 @@ export const byIndex = "SET LOCAL enable_seqscan = off; SET LOCAL work_mem = '32
 export const byPages =
   "SET LOCAL enable_indexscan = off; SET LOCAL enable_indexonlyscan = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL work_mem = '32MB'";
 
-interface FoundRow extends Partial<Record<'first' | 'last', string | null>> {
+interface FoundRow {
+  readonly end?: string | null;
+  readonly is_last?: boolean;
   readonly is_found: boolean;
   readonly ids: string[] | null;
   readonly keys: (string | null)[] | null;
@@ -65,10 +67,12 @@ async function readKeys(db: Queryable, { values }: Parameters, relations: string
 const wordsIn = ({ words }: PageRequest, parameters: Parameters): string[] =>
   words === null ? [] : [hasWords(parameters, words)];
 
-/** The result of a walk that did not find the whole page: the sort values of its first and its last run. */
+/** The result of a walk that did not find the whole page. */
 export interface Walked {
-  readonly first: string;
-  readonly last: string;
+  /** The end of a wider walk: the sort value that `wideFactor` times as many runs would reach. null: the list is not sorted by a time. */
+  readonly end: string | null;
+  /** True: no run of the team comes after `end`. */
+  readonly isLast: boolean;
 }
 
 /** Reads at most `most` runs in the order of the list, until the page is full. */
@@ -103,9 +107,13 @@ async function walkPart(
     ), page AS (
       SELECT id, sort_value FROM (SELECT id, sort_value FROM kept WHERE is_match ${inSandbox}) found ${orderBy(order)} LIMIT ${count})`;
   const isFound = `NOT EXISTS (SELECT FROM kept WHERE n = ${most}) OR (SELECT count(*) FROM kept WHERE is_match) >= ${count}`;
-  const ends = (n: number) => `(SELECT sort_value::text FROM kept WHERE n = ${n})`;
-  const found = await readKeys(db, parameters, relations, isFound, `${ends(1)} AS first, ${ends(most)} AS last`);
-  return found.keys ?? { first: found.row?.first ?? '', last: found.row?.last ?? '' };
+  const ends = (n: number) => `(SELECT sort_value FROM kept WHERE n = ${n})`;
+  if (order.type !== 'timestamptz')
+    return (await readKeys(db, parameters, relations, isFound)).keys ?? { end: null, isLast: false };
+  const end = `(${ends(most)} + ${wideFactor - 1} * (${ends(most)} - ${ends(1)}))`;
+  const isLast = `NOT EXISTS (SELECT FROM runs r WHERE ${[...bounds, `${indexed} ${order.beyond} ${end}`].join(' AND ')})`;
+  const found = await readKeys(db, parameters, relations, isFound, `${end}::text AS end, ${isLast} AS is_last`);
+  return found.keys ?? { end: found.row?.end ?? null, isLast: found.row?.is_last ?? false };
 }
 
 /** SQL for a walk along the order of a list. */
@@ -150,32 +158,30 @@ function walkedBy(request: PageRequest, parameters: Parameters, isEmpty = false)
   };
 }
 
-/** The wide walk covers this many times the time of the walk before it. */
+/** A wide walk covers this many times the time of the walk before it. */
 const wideFactor = 10;
 
 /**
  * Reads the runs of a longer time than the walk before it, each page of the table once, and sorts those of the list. Reads at most
- * `most` runs. Returns null if it does not find the whole page. For orders by time.
+ * `most` runs. Returns null if it does not find the whole page.
  */
 export async function walkWide(
   db: Queryable,
   request: PageRequest,
-  { first, last }: Walked,
+  { end, isLast }: Walked,
   most: number,
 ): Promise<PageKey[] | null> {
   const parameters = startParameters(request.teamId);
   const { bounds, isHere, inSandbox, indexed, order } = walkedBy(request, parameters);
-  const [from, to] = [parameters.bind(first), parameters.bind(last)];
-  const end = `${to}::timestamptz + ${wideFactor - 1} * (${to}::timestamptz - ${from}::timestamptz)`;
+  const isNear = `${indexed} ${order.direction === 'ASC' ? '<=' : '>='} ${parameters.bind(end)}::timestamptz`;
   const count = parameters.bind(request.count);
-  const isNear = `${indexed} ${order.direction === 'ASC' ? '<=' : '>='} ${end}`;
   const relations = `
     near AS MATERIALIZED (
       SELECT r.id, ${indexed} AS sort_value, ${isHere} AS is_match FROM runs r WHERE ${[...bounds, isNear].join(' AND ')} LIMIT ${most + 1}
     ), page AS (
       SELECT id, sort_value FROM (SELECT id, sort_value FROM near WHERE is_match ${inSandbox}) found ${orderBy(order)} LIMIT ${count})`;
-  const isFound = `(SELECT count(*) FROM near) <= ${most} AND (SELECT count(*) FROM near WHERE is_match) >= ${count}`;
-  return (await readKeys(db, parameters, relations, isFound)).keys;
+  const isFull = isLast ? 'true' : `(SELECT count(*) FROM near WHERE is_match) >= ${count}`;
+  return (await readKeys(db, parameters, relations, `(SELECT count(*) FROM near) <= ${most} AND ${isFull}`)).keys;
 }
 
 /** Reads all runs of the filters' lists and sorts them. Returns null if a list has more than `maxListed` runs, or no index has the runs. */
