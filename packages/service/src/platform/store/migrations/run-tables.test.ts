@@ -18,7 +18,9 @@ beforeAll(async () => {
   empty = await createEmptyDatabase();
   db = await openDatabase({ address: { connectionString: empty.url }, maxConnections: 2, log: silentLog });
   await migrateDatabase(db, { upTo: before });
-  teamId = await insertTeam({ db: { pool: { query: (text: string, values: unknown[]) => db.query(text, values) } } } as never);
+  teamId = await insertTeam({
+    db: { pool: { query: (text: string, values: unknown[]) => db.query(text, values) } },
+  } as never);
   await fill();
   earlier = await db.query('SELECT to_jsonb(r) AS run FROM runs r ORDER BY id');
   await migrateDatabase(db);
