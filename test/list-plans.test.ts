@@ -11,7 +11,7 @@ import { listRuns } from '../packages/service/src/runs/runs/list/list.ts';
 import { createEmptyDatabase } from '../packages/service/test/database.ts';
 import { isLong } from './support/long.ts';
 import { naiveList } from './support/naive-list.ts';
-import { observeScans } from './support/observed-plans.ts';
+import { observeBuffers, observeScans } from './support/observed-plans.ts';
 
 /**
  * Number of runs in the table. With so many rows, PostgreSQL's planner uses indexes instead of a scan of the table. More rows would
@@ -79,6 +79,33 @@ test('the list of runs reads no whole table for any filter, sorted by the time o
     for (const sort of sorts.slice(0, 2)) {
       const scanned = await scannedBy(make, sort);
       if (scanned.length > 0) found[`${filter} ${sort[1]}`] = scanned;
+    }
+  }
+  expect(found).toEqual({});
+}, 300_000);
+
+test('a list reads at most the pages of the narrow table and 3,100 others to find its runs, with any filter and sort', async () => {
+  const [table] = await db.query<{ pages: number }>(`SELECT relpages AS pages FROM pg_class WHERE relname = 'runs'`);
+  /** Pages that 50 found runs take with all that the page shows of them. */
+  const shown = 1_500;
+  const most = (table?.pages ?? 0) + 3_100 + shown;
+  const found: Record<string, number> = {};
+  for (const [filter, make] of Object.entries(casesOf(seeded, count))) {
+    for (const [sort_by, sort_order] of sorts) {
+      let pages = 0;
+      const counting = observeBuffers(db, (read) => {
+        pages += read;
+      });
+      const query = ListRunsQuery.parse({
+        ...make(1, randomNumbers(5)),
+        view: 'summary',
+        limit: 50,
+        sort_by,
+        sort_order,
+      });
+      const outcome = await listRuns(counting, signer, context(), query);
+      if (outcome.kind !== 'ok') throw new Error(JSON.stringify(outcome));
+      if (pages > most) found[`${filter} by ${sort_by} ${sort_order}`] = pages;
     }
   }
   expect(found).toEqual({});

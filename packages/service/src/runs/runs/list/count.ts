@@ -129,6 +129,8 @@ const readCounts =
   async (db, _, page) => {
     const values = [...page.values];
     const bind = (value: unknown) => `$${values.push(value)}`;
+    // Prevent a scan of the whole table, which the planner might choose because the page is so large.
+    await db.query('SET LOCAL enable_seqscan = off');
     return await db.query(
       `WITH page AS MATERIALIZED (${page.text}), counted AS MATERIALIZED (
          SELECT r.id, r.state, r.ancestor_ids, ${stepOf('r.created_at', steps, bind)} AS step
