@@ -124,10 +124,11 @@ async function findKeys(db: Database, request: PageRequest): Promise<PageKey[]> 
   const list = (of: 'filters' | 'words' | 'times') =>
     plannedByValues(db, (tx) => readShortList(tx, request, of), byIndex);
   const walkAlong = async () => {
-    const most = Math.max(words === null ? maxWalked[query.sort_by] : maxWalkedForWords, count);
+    // Some runs of the walk are in a sandbox, and take another place in the page.
+    const most = Math.max(words === null ? maxWalked[query.sort_by] : maxWalkedForWords, 2 * count);
     const walked = await plannedByValues(db, (tx) => walk(tx, request, most), inOrder);
     if (Array.isArray(walked)) return walked;
-    if (walked.end === null || words !== null || count > maxWalked.updated_at) return null;
+    if (walked.end === null || words !== null || most > maxWalkedWide / 5) return null;
     return await plannedByValues(
       db,
       (tx) => walkWide(tx, request, walked, maxWalkedWide),
