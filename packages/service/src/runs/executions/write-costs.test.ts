@@ -64,7 +64,7 @@ const event = (seq: number): AgentEvent => ({
 
 async function wholeRun(connectionId: string): Promise<void> {
   const { deps } = t;
-  await t.newRun();
+  await t.newRun({ name: 'nightly', metadata: { repository: 'owner/repository', ticket: 'T-1' } });
   const assignment = await t.assign(connectionId);
   if (!assignment) throw new Error('nothing was assigned');
   const { runId, executionId, assignmentId, runToken } = assignment;
