@@ -2,6 +2,8 @@
 -- Fewer writes for each change of a run: a narrow table `runs`, whose indexed columns change when a run is created and when it ends,
 -- and the table `run_requests` with the texts that never change (docs/decisions/run-list.md).
 
+SET LOCAL maintenance_work_mem = '256MB';
+
 DROP TRIGGER index_new_runs ON runs;
 DROP TRIGGER move_run_hour ON runs;
 DROP TRIGGER index_run_artifacts ON artifacts;
