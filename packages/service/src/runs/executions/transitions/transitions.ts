@@ -175,6 +175,7 @@ export const errEnded = defineTransition({
   from: ['CLAIMED', 'INPROGRESS'],
   to: 'ERROR',
   event: 'oz_run_errored',
+  run: 'in_sandbox = false',
   execution: `${over}, deadline_at = NULL`,
 });
 
@@ -184,6 +185,7 @@ export const failUnfit = defineTransition({
   from: ['CLAIMED'],
   to: 'FAILED',
   event: 'oz_run_failed',
+  run: 'in_sandbox = false',
   execution: `${over}, deadline_at = NULL`,
 });
 

@@ -6,7 +6,7 @@ import { isOnlyOpen } from './filters.ts';
 import { orderBy, orderOf } from './order.ts';
 import { indexBeforeSearch } from './search-index.ts';
 import { runIdIn, type SearchTemplate, type SearchTier, templateOf, wordsOf } from './search-words.ts';
-import { whileFewAreSlow } from './slow-lists.ts';
+import { whileFewAreSlow, withinLimit } from './slow-lists.ts';
 import {
   byIndex,
   byPages,
@@ -121,15 +121,14 @@ const maxWalkedWide = 15_000;
 /** Finds the runs of a page by the first strategy that finds all of them. */
 async function findKeys(db: Database, request: PageRequest): Promise<PageKey[]> {
   const { query, words, count } = request;
-  const list = (of: 'filters' | 'words' | 'times') =>
-    plannedByValues(db, (tx) => readShortList(tx, request, of), byIndex);
+  const list = (of: 'filters' | 'words' | 'times') => withinLimit(db, (tx) => readShortList(tx, request, of), byIndex);
   const walkAlong = async () => {
     // Some runs of the walk are in a sandbox, and take another place in the page.
     const most = Math.max(words === null ? maxWalked[query.sort_by] : maxWalkedForWords, 2 * count);
-    const walked = await plannedByValues(db, (tx) => walk(tx, request, most), inOrder);
+    const walked = await withinLimit(db, (tx) => walk(tx, request, most), inOrder);
     if (Array.isArray(walked)) return walked;
     if (walked.end === null || words !== null || most > maxWalkedWide / 5) return null;
-    return await plannedByValues(
+    return await withinLimit(
       db,
       (tx) => walkWide(tx, request, walked, maxWalkedWide),
       `SET LOCAL enable_seqscan = off; ${byPages}`,

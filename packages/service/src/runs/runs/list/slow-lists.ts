@@ -7,9 +7,9 @@ export class ListTooSlow extends Error {
   override readonly name = 'ListTooSlow';
 }
 
-/** Time limit of a statement that reads the whole table of runs, and of the wait before it, in ms. */
+/** Time limit of a statement that finds runs, and of the wait before a scan, in ms. */
 const slowLimitMs = 5_000;
-/** Most such statements of a team at once in this process. A request that is built to be slow so uses at most two connections. */
+/** Most scans of a team at once in this process. A request that is built to be slow so uses at most two connections. */
 const mostAtOnce = 2;
 
 interface Waiting {
@@ -17,6 +17,22 @@ interface Waiting {
   readonly queue: (() => void)[];
 }
 const teams = new Map<string, Waiting>();
+
+/** Calls `read` in a transaction with these settings. Throws `ListTooSlow` if a statement takes too long. */
+export async function withinLimit<T>(
+  db: Database,
+  read: (tx: Queryable) => Promise<T>,
+  settings: string,
+  limitMs = slowLimitMs,
+): Promise<T> {
+  try {
+    return await plannedByValues(db, read, `SET LOCAL statement_timeout = ${limitMs}; ${settings}`);
+  } catch (error) {
+    // The code of a canceled statement.
+    if ((error as { code?: unknown }).code !== '57014') throw error;
+    throw new ListTooSlow('the list takes too long', { cause: error });
+  }
+}
 
 /** Calls `read` in a transaction that may read the whole table. Throws `ListTooSlow`. `limitMs`: for tests. */
 export async function whileFewAreSlow<T>(
@@ -31,10 +47,7 @@ export async function whileFewAreSlow<T>(
   if (team.running < mostAtOnce) team.running += 1;
   else await turnOf(team, limitMs);
   try {
-    return await plannedByValues(db, read, `SET LOCAL statement_timeout = ${limitMs}; ${byPages}`);
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== '57014') throw error;
-    throw new ListTooSlow('the list takes too long', { cause: error });
+    return await withinLimit(db, read, byPages, limitMs);
   } finally {
     const next = team.queue.shift();
     if (next) next();
