@@ -68,7 +68,7 @@ test('each run keeps all its values', async () => {
     `SELECT to_jsonb(r) || to_jsonb(q) AS run FROM runs r JOIN run_requests q ON q.run_id = r.id ORDER BY id`,
   );
   expect(now).toHaveLength(11);
-  now.forEach((row, n) => expect(row).toMatchObject(earlier[n] ?? {}));
+  for (const [n, row] of now.entries()) expect(row).toMatchObject(earlier[n] ?? {});
 });
 
 test('exactly the runs with a live execution are in a sandbox, and the others stand in the list at their last change', async () => {

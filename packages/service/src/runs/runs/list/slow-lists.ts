@@ -1,3 +1,4 @@
+import { maxListSeconds, maxScansOfTeam } from '@runyard/contract/limits';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { plannedByValues } from '../../../platform/store/database/planned-by-values.ts';
 import { byPages } from './strategies.ts';
@@ -8,9 +9,7 @@ export class ListTooSlow extends Error {
 }
 
 /** Time limit of a statement that finds runs, and of the wait before a scan, in ms. */
-const slowLimitMs = 5_000;
-/** Most scans of a team at once in this process. A request that is built to be slow so uses at most two connections. */
-const mostAtOnce = 2;
+const slowLimitMs = maxListSeconds * 1000;
 
 interface Waiting {
   running: number;
@@ -44,7 +43,7 @@ export async function whileFewAreSlow<T>(
   const team = teams.get(teamId) ?? { running: 0, queue: [] };
   teams.set(teamId, team);
   // A statement that ends leaves its place to the one that waited longest.
-  if (team.running < mostAtOnce) team.running += 1;
+  if (team.running < maxScansOfTeam) team.running += 1;
   else await turnOf(team, limitMs);
   try {
     return await withinLimit(db, read, byPages, limitMs);
