@@ -197,7 +197,7 @@ export async function readShortList(
   if (lists === null) return null;
   // PostgreSQL knows how frequent one value is, but not how often several occur together.
   const [only] = lists;
-  if (only && 'where' in only && only.isOne && (await estimate(db, only.where, parameters)) > 4 * maxListed)
+  if (only && 'where' in only && only.isOne && (await estimate(db, only.where, parameters)) > 1.5 * maxListed)
     return null;
   const order = orderOf(query);
   const isMatch = [
