@@ -112,7 +112,7 @@ export async function findPage<T>(db: Database, wanted: PageWanted, read: ReadPa
 }
 
 /** Most runs of a walk, for lists in the order of a time and for other ones. */
-const maxWalked = { updated_at: 1_000, created_at: 1_000, title: 1_000, agent: 500 };
+const maxWalked = { updated_at: 1_000, created_at: 1_000, title: 2_000, agent: 1_000 };
 /** The same for words, which are read from another table for each run. */
 const maxWalkedForWords = 500;
 /** Most runs of a wide walk. */
