@@ -11,7 +11,11 @@ import { type Lane, liveStates, ownerOf } from './load.ts';
 export type StartOutcome =
   | { readonly outcome: 'started'; readonly runId: string; readonly cancelsPrevious?: boolean }
   /** `undecided`: the policy was not applied to a waiting start, because its run could not be prepared. */
-  | { readonly outcome: Exclude<FireOutcome, 'started'>; readonly reason: string; readonly undecided?: true | undefined };
+  | {
+      readonly outcome: Exclude<FireOutcome, 'started'>;
+      readonly reason: string;
+      readonly undecided?: true | undefined;
+    };
 
 /** The event of a start: a time of a schedule, or a delivery. */
 export type EventOfStart =

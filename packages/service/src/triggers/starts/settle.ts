@@ -10,7 +10,13 @@ import { writeRuns } from '../../runs/runs/submit/submit.ts';
 import { type AutomationRow, automationColumns, automationRow } from '../automations/automation-row.ts';
 import { countNow } from '../automations/failures.ts';
 import { type Lane, liveOfAutomation, liveOfSchedule, ownerOf, readLoads } from '../history/load.ts';
-import { failOldStart, lockOldestWaiting, settleStart, skipWaitingStarts, type WaitingStart } from '../history/write.ts';
+import {
+  failOldStart,
+  lockOldestWaiting,
+  settleStart,
+  skipWaitingStarts,
+  type WaitingStart,
+} from '../history/write.ts';
 import { readScheduleOfStart } from '../schedules/of-automation.ts';
 import { recordLaterStart } from '../schedules/record.ts';
 import { scheduleColumns, scheduleRow } from '../schedules/schedule-row.ts';

@@ -189,11 +189,7 @@ type Prepare = (tx: Queryable, candidate: Candidate, cancelsPrevious: boolean) =
  * lane. No other transaction can start runs in these lanes meanwhile, because this transaction has locked the owners whose policy
  * limits the live runs. Throws `Unprepared` if `prepare` throws, and `StoreUnavailable` if it throws this error.
  */
-export async function startAll(
-  tx: Queryable,
-  candidates: readonly Candidate[],
-  prepare: Prepare,
-): Promise<Started[]> {
+export async function startAll(tx: Queryable, candidates: readonly Candidate[], prepare: Prepare): Promise<Started[]> {
   const loads = await readLimitedLoads(tx, candidates);
   const reads = readingOnce(tx);
   const startOne = async (candidate: Candidate): Promise<Started> => {

@@ -102,7 +102,8 @@ describe('deliveries that arrive at the same time', () => {
 
 test('a new automation gets the next delivery of an existing webhook, and a duplicate and a deleted automation start nothing', async () => {
   const webhook = await create();
-  const runs = async () => (await db.query(`SELECT FROM runs WHERE metadata ->> 'webhook_uid' = $1`, [webhook.uid])).length;
+  const runs = async () =>
+    (await db.query(`SELECT FROM runs WHERE metadata ->> 'webhook_uid' = $1`, [webhook.uid])).length;
   expect((await send(webhook, { body: '1' })).status).toBe(202);
   const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: { in: [webhook.uid] } } }];
   const body = { name: 'late', prompt: 'Look.', triggers };

@@ -155,3 +155,40 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
   expect([delivering.begun(), changing.begun()]).toEqual([1, 1]);
   await db.query('DELETE FROM factories WHERE uid = $1', [factory.uid]);
 });
+
+test('two batches with the same webhooks and automations in opposite orders lock each other out of nothing', async () => {
+  const { body: factory } = await service.request<Factory>('POST', '/factory', { body: { name: 'F' } });
+  const { create } = testAutomations(service, factory.uid);
+  const path = `/factory/${factory.uid}/webhooks`;
+  const newWebhook = async () => (await service.request<{ uid: string }>('POST', path, { body: { name: 'W' } })).body;
+  const webhooks = [await newWebhook(), await newWebhook(), await newWebhook()];
+  // Some runs fail, so the batches also count the failures of automations.
+  for (const overlap of ['queue', 'queue', 'allow', 'allow'])
+    await create(webhooks.map(on), { overlap, concurrency_key: 'lane' });
+  await db.query(
+    `UPDATE automations SET agent = 'gone' WHERE uid IN (SELECT max(uid) FROM automations GROUP BY overlap)`,
+  );
+  const batchOf = async (uids: readonly string[], round: number) =>
+    await Promise.all(
+      uids.map(async (uid) => {
+        const known = await deps.webhooks.find(uid);
+        if (!known) throw new Error('the webhook is not known');
+        const body = Buffer.from(JSON.stringify({ lane: round }));
+        const identity = identify(known, { 'x-service-delivery-id': `${round} ${Math.random()}` }, body);
+        const payload = JSON.parse(String(body)) as unknown;
+        return { webhook: known, id: randomUUIDv7(), body, payload, identity, event: null, headers: {} };
+      }),
+    );
+  const uids = webhooks.map(({ uid }) => uid);
+  const writing = counting();
+  const before = 'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()';
+  const [{ deadlocks } = { deadlocks: -1 }] = await db.query<{ deadlocks: number }>(before);
+  const rounds = 8;
+  for (let round = 0; round < rounds; round += 1) {
+    const batches = [await batchOf(uids, round), await batchOf(uids.toReversed(), round)];
+    const written = await Promise.all(batches.map((batch) => writeDeliveries({ ...deps, db: writing.counted }, batch)));
+    expect(written.flat()).toEqual(Array(6).fill({ kind: 'accepted' }));
+  }
+  expect(writing.begun()).toBe(2 * rounds);
+  expect(await db.query(before)).toEqual([{ deadlocks }]);
+});

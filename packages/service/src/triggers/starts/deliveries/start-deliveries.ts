@@ -115,9 +115,7 @@ async function startMatches(
   const started = await startAll(tx, candidates, (...start) => prepareStart(deps, ...start));
   const starts = matches.flatMap(({ delivery: { webhookUid, deliveryId }, row }, index): NewStart[] => {
     const [one, lane = null] = [started[index], candidates[index]?.lane];
-    return one
-      ? [{ automationUid: row.uid, event: { webhookUid, deliveryId }, lane, result: outcomeOf(one) }]
-      : [];
+    return one ? [{ automationUid: row.uid, event: { webhookUid, deliveryId }, lane, result: outcomeOf(one) }] : [];
   });
   return { started, starts };
 }
@@ -221,7 +219,10 @@ export async function writeDeliveries(deps: StartDeps, deliveries: readonly Chec
     } catch (error) {
       if (error instanceof Unprepared) {
         for (const [uid, cause] of error.causes) {
-          deps.executionDeps.log.error({ err: cause, automation_id: uid }, 'the run of a delivery is tried again later');
+          deps.executionDeps.log.error(
+            { err: cause, automation_id: uid },
+            'the run of a delivery is tried again later',
+          );
           earlier.held.set(uid, 'the service could not create the run; its log has the reason. It tries again');
         }
       } else if (sqlState(error) === lockTimeout && !earlier.lockWasBusy) earlier.lockWasBusy = true;

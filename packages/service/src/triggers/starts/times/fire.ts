@@ -144,7 +144,9 @@ async function fire(deps: FireDeps, tx: Transaction, due: readonly DueSchedule[]
   const fires = free.flatMap((schedule, index): Fire[] => {
     const one = started[index];
     const automation = automationOf.get(schedule.automation_uid ?? '');
-    return one ? [{ schedule, automation, nextRunAt: failure ? nextOrNone(schedule) : nextOf(schedule), started: one }] : [];
+    return one
+      ? [{ schedule, automation, nextRunAt: failure ? nextOrNone(schedule) : nextOf(schedule), started: one }]
+      : [];
   });
   await recordFires(tx, fires, failure ? new Set() : await countOfAutomations(tx, fires));
   afterCommit(tx, () => {
