@@ -135,7 +135,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   sign_in_codes: { owner: 'access' },
   sign_on_identities: { owner: 'access' },
   sign_on_uses: { owner: 'access' },
-  starts: { owner: 'history', readers: ['starts'] },
+  starts: { owner: 'history', readers: ['starts', 'webhooks'] },
   // Only database triggers write this table. They are on the tables of runs and of their files.
   storage_changes: { owner: 'files' },
   stored_secrets: { owner: 'stored-secrets', readers: ['webhooks', 'acceptances'] },

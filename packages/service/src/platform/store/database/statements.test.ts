@@ -1,15 +1,10 @@
-import { globSync } from 'node:fs';
-import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { loadStatements } from '../../../../test/defined-statements.ts';
 import { describeStatement } from '../../../../test/describe-statement.ts';
 import { type Column, definedStatements, defineStatement, text, uuid } from './statement.ts';
 import { leavesNothing } from './transaction.ts';
-
-const sources = path.resolve(import.meta.dirname, '../../..');
-/** Files that are not imported here, because they are programs and would run. */
-const programs = ['main.ts'];
 
 let database: TestDatabase;
 let client: pg.Client;
@@ -23,9 +18,7 @@ beforeAll(async () => {
     'SELECT oid::int4 AS oid, format_type(oid, NULL) AS name FROM pg_type',
   );
   for (const { oid, name } of rows) typeNames.set(oid, name);
-  for (const file of globSync('**/*.ts', { cwd: sources })) {
-    if (!file.endsWith('.test.ts') && !programs.includes(file)) await import(path.join(sources, file));
-  }
+  await loadStatements();
 });
 
 afterAll(async () => {

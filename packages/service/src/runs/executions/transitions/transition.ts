@@ -5,7 +5,8 @@ import type { RunState } from '@runyard/contract/runs/states';
 import type { TimelineEventType } from '@runyard/contract/runs/timeline';
 import type { ErrorCode, ErrorDetail } from '@runyard/contract/wire/errors';
 import { count, observe } from '../../../platform/metrics/record.ts';
-import { afterCommit, type Queryable, type Statement } from '../../../platform/store/database/database.ts';
+import { afterCommit, type Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement } from '../../../platform/store/database/statement.ts';
 import { enqueueDeliveries, enqueuedColumns, eventOfState } from '../../subscriptions/enqueue.ts';
 import { queueChannel, runChannel } from '../notices.ts';
 import { noticeEnded } from '../tracing/notice.ts';
@@ -113,7 +114,7 @@ export function defineTransition(definition: TransitionDefinition): Transition {
   const states = definition.from.map((state) => `'${state}'`).join(', ');
   // A change that may leave the state as it is enqueues no event for subscribers.
   const subscriberEvent = definition.from.includes(definition.to) ? null : eventOfState(definition.to);
-  const statement: Statement = {
+  const statement = defineStatement({
     name: `transition_${definition.name}`,
     text: `
       WITH input AS (SELECT $7::jsonb AS args),
@@ -143,7 +144,8 @@ export function defineTransition(definition: TransitionDefinition): Transition {
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
         pg_notify('${runChannel}', moved.id::text) ${definition.wakesQueue ? `, pg_notify('${queueChannel}', execution.pool)` : ''}
       FROM moved, execution`,
-  };
+    row: {},
+  });
   return async (db, input) => {
     const rows = await db.query<Made>(statement, [
       input.runId,
