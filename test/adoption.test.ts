@@ -93,6 +93,14 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
       system.worker().kill(signal);
       // The worker must exit at SIGTERM although both runs are in progress: they wait until the test creates the file `go`.
       await ended;
+      const reason = await eventually('the worker is gone', async () => {
+        const { gone_workers: gone } = await system.call<{ gone_workers: { reason: string }[] }>(
+          'GET',
+          '/installation',
+        );
+        return gone[0]?.reason ?? null;
+      });
+      expect(reason).toBe(signal === 'SIGTERM' ? 'stopped' : 'lost');
       system.startWorker();
       await eventually(
         'adoption',

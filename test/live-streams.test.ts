@@ -76,7 +76,7 @@ async function write(runs: readonly Run[]): Promise<void> {
 const killListeners = () =>
   database.db.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-     WHERE datname = current_database() AND pid <> pg_backend_pid() AND query ~ '^(LISTEN|SELECT 1$)'`,
+     WHERE datname = current_database() AND pid <> pg_backend_pid() AND query ~ '^(LISTEN|SELECT 1$|SELECT count.pg_notify)'`,
   );
 
 /** Returns the ids of all events of a run, in order. */

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { readAdvisories } from './advisories.ts';
 import { writeVersion } from './new-version.ts';
+import { writeNpmPackage } from './npm-package.ts';
 import { type Sbom, toSbom } from './sbom.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -68,7 +69,8 @@ try {
 const lockfile = readFileSync(path.join(root, 'package-lock.json'), 'utf8');
 const committedAt = new Date(git('log', '-1', '--format=%cI')).toISOString();
 const sbom = toSbom(ofNpm, { name: manifest.name, lockfile, committedAt });
-writeFileSync(path.join(folder, `${base}.cdx.json`), `${JSON.stringify(sbom, null, 2)}\n`);
+const bill = `${JSON.stringify(sbom, null, 2)}\n`;
+writeFileSync(path.join(folder, `${base}.cdx.json`), bill);
 const dashboard = 'packages/dashboard';
 execFileSync(process.execPath, ['node_modules/vite/bin/vite.js', 'build', '--logLevel', 'warn', dashboard], {
   cwd: root,
@@ -84,6 +86,7 @@ git(
   ...built.flatMap((file) => [`--prefix=${base}/${path.dirname(file)}/`, `--add-file=${path.join(root, file)}`]),
   ...[`--prefix=${base}/`, 'HEAD'],
 );
+await writeNpmPackage(root, folder, bill);
 if (!values['without-images']) {
   const images = path.join(root, 'deploy/images/build.ts');
   const made = spawnSync(process.execPath, [images, '--output', folder], { stdio: ['ignore', 'ignore', 'inherit'] });

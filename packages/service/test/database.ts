@@ -3,7 +3,6 @@ import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import type { DatabaseConfig } from '../src/platform/store/database/connections.ts';
 import { type Database, openDatabase } from '../src/platform/store/database/database.ts';
-import { makeListener } from '../src/platform/store/database/listener.ts';
 import { silentLog } from '../src/platform/store/database/log.ts';
 import { migrateDatabase, readMigrations } from '../src/platform/store/migrations/migrate.ts';
 import { lend } from './lent-database.ts';
@@ -38,9 +37,7 @@ export async function createTestDatabase(options: { maxConnections?: number } = 
   const spare = takeSpare() ?? (await createFromTemplate(server));
   const { url } = spare;
   const db =
-    options.maxConnections === undefined
-      ? lend(spare.db, makeListener(configOf(url, 1, 'runyard')))
-      : await connect(url, options.maxConnections, 'runyard');
+    options.maxConnections === undefined ? lend(spare.db) : await connect(url, options.maxConnections, 'runyard');
   return {
     db,
     url,

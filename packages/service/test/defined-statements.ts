@@ -3,7 +3,8 @@ import { globSync } from 'node:fs';
 import path from 'node:path';
 import { definedStatements, type TypedStatement } from '../src/platform/store/database/statement.ts';
 
-const sources = path.resolve(import.meta.dirname, '../src');
+/** The folder with the source files of the service. */
+export const sources = path.resolve(import.meta.dirname, '../src');
 /** Files that cannot be imported, because they are programs and would run. */
 const programs = ['main.ts'];
 

@@ -4,16 +4,15 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Database, Statement } from '../src/platform/store/database/database.ts';
-import type { Listener } from '../src/platform/store/database/listener.ts';
 
 /**
  * Returns a database for one test, which uses the connections of `kept`. Its `close` waits for the work of the test and refuses later
- * work, but keeps the connections open. `close` also closes `listener`. The listener must be new, because the connection of an earlier
- * test would deliver notices from before this test.
+ * work, but keeps the connections open. `close` also ends the subscriptions of the test.
  */
-export function lend(kept: Database, listener: Listener): Database {
+export function lend(kept: Database): Database {
   let isClosed = false;
   const working = new Set<Promise<unknown>>();
+  const stops = new Set<() => void>();
   const lent = <T>(work: () => Promise<T>): Promise<T> => {
     // Reject with the same error as a closed pool.
     if (isClosed) return Promise.reject(new Error('Cannot use a pool after calling end on the pool'));
@@ -30,10 +29,21 @@ export function lend(kept: Database, listener: Listener): Database {
       lent(() => kept.query<Row>(statement, values)),
     onOwnConnection: (work) => lent(() => kept.onOwnConnection(work)),
     transaction: (work) => lent(() => kept.transaction(work)),
-    listen: listener.listen,
+    listen: async (channel, onNotify, onReconnect) => {
+      let isListening = false;
+      // Notices from before this test may arrive until the answer to LISTEN.
+      const stop = await lent(() =>
+        kept.listen(channel, (payload) => void (isListening && onNotify(payload)), onReconnect),
+      );
+      isListening = true;
+      stops.add(stop);
+      return stop;
+    },
+    setAlone: kept.setAlone,
     close: async () => {
       isClosed = true;
-      await listener.close();
+      for (const stop of stops) stop();
+      kept.setAlone(false);
       await Promise.allSettled(working);
     },
   };

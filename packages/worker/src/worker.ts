@@ -7,6 +7,7 @@ import type { Settings } from '@runyard/contract/settings/settings';
 import { hostRulesFeature } from '@runyard/contract/workers/worker-protocol';
 import { productVersion } from '@runyard/system/product-version';
 import type { Logger } from 'pino';
+import { keepAliveFile } from './alive-file.ts';
 import { adoptLeft, openBackend } from './backends/open.ts';
 import { sweepLeftovers } from './backends/sweep.ts';
 import { openBudget } from './cache/budget.ts';
@@ -266,6 +267,8 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       log,
     });
 
+    const stopAliveFile = keepAliveFile(lock.folder, connection.isOpen);
+
     // Adopts the executions before the first hello, because the hello lists them.
     executions.adopt([...opened.left, ...left]);
 
@@ -286,6 +289,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
         health.close();
         await connection.close();
         stopTelling?.();
+        stopAliveFile();
         await backend.close();
         await opened.letGo();
         served?.close();
@@ -317,6 +321,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       executions.drain();
       backend.drain?.();
       log.info({ executions: executions.list().length }, 'leaving: the next worker adopts the sandboxes');
+      connection.sayHello();
       // Waits until each claimed execution has a sandbox, so that the next worker finds these sandboxes.
       await Promise.race([executions.settled(), sleep(settleMs)]);
       await Promise.race([outbox.drained(), sleep(lastWordsStoppingMs)]);

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
 import { installCommand, presets } from '@runyard/contract/agent/harness-presets/presets';
 import { findProgram, isOlder } from '@runyard/worker/find-harness';
@@ -12,7 +13,7 @@ export async function checkHarnesses({ settings }: Pick<Context, 'settings'>): P
       const preset = presets[type];
       const { program, leastMemoryMb } = preset;
       const name = `harness ${type}`;
-      const fix = installCommand(preset, dir ?? '/usr/local');
+      const fix = installCommand(preset, dir ?? '/usr/local', path.dirname(process.execPath));
       const found = await findProgram(preset, dir);
       if (found === undefined) {
         return {

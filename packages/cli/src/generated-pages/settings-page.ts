@@ -22,8 +22,8 @@ The value of a secret can be in a file: \`NAME_FILE\` is its path, such as \`RUN
 ends of the file and a byte order mark do not count.
 
 \`bin/runyard\` gives each program only the settings that the program uses: the worker gets no key of a model provider and
-no database address. The default of \`RUNYARD_DATA_DIR\` is a folder in the checkout; a relative value is relative to the
-current folder.
+no database address. The default of \`RUNYARD_DATA_DIR\` is a folder in the checkout, or
+\`~/.local/share/runyard\` for the npm package; a relative value is relative to the current folder.
 
 Outgoing connections of all programs obey \`HTTPS_PROXY\`, \`HTTP_PROXY\` and \`NO_PROXY\`
 ([tls-inspection.md](tls-inspection.md#a-proxy-for-outgoing-connections)).

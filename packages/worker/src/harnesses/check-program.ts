@@ -1,3 +1,4 @@
+import path from 'node:path';
 import type { HarnessPreset } from '@runyard/contract/agent/harness-presets/preset';
 import { findPreset, installCommand } from '@runyard/contract/agent/harness-presets/presets';
 import type { HarnessConfig } from '@runyard/contract/runs/config';
@@ -31,7 +32,7 @@ async function problemOf(
   { harnessDir, memoryMb, isInImage }: ProgramGround,
 ): Promise<{ readonly kind: keyof typeof reasons; readonly message: string } | undefined> {
   const { type, title, program, leastMemoryMb } = preset;
-  const install = `Install it in the checkout of Runyard on the worker's machine:\n  ${installCommand(preset, harnessDir ?? '/usr/local')}`;
+  const install = `Install it on the worker's machine:\n  ${installCommand(preset, harnessDir ?? '/usr/local', path.dirname(process.execPath))}`;
   const found = isInImage ? undefined : await findProgram(preset, harnessDir);
   if (found === undefined && !isInImage) {
     const where = harnessDir === undefined ? '/usr, and RUNYARD_HARNESS_DIR is not set' : `/usr or ${harnessDir}`;

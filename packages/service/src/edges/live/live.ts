@@ -6,9 +6,6 @@ import { openRunFeeds, type RunFeeds } from './run-feeds.ts';
 import { eventsOfRuns } from './team-events.ts';
 import { openTeamFeeds, type TeamFeeds } from './team-feeds.ts';
 
-/** Every feed is read at least once in this time, because a notice may be lost. */
-const pollSeconds = 60;
-
 export interface Live {
   readonly runs: RunFeeds;
   /** Feeds of the runs of each team. */
@@ -32,12 +29,10 @@ export async function openLive(deps: ExecutionDeps, options: LiveOptions = {}): 
   const teams = await openTeamFeeds(deps, eventsOfRuns(deps.notices));
   const deliveries = await openTeamFeeds(deps, await openDeliveryEvents(deps.db));
   const pulse = makePulse(options);
-  let seconds = 0;
   const timer = setInterval(() => {
-    seconds += 1;
     pulse.beat();
-    runs.poll(seconds, pollSeconds);
-    if (seconds % pollSeconds === 0) for (const feeds of [teams, deliveries]) feeds.poll();
+    // A notice may be lost.
+    for (const feeds of [teams, deliveries]) feeds.poll();
   }, options.beatMs ?? 1_000);
   timer.unref();
   return {

@@ -26,14 +26,14 @@ export interface RunStart {
 
 export interface RunFeeds {
   open(start: RunStart, outlet: Outlet): Stream<RunPosition>;
-  /** Divides the feeds into `turns` shares and reads one share, in case a notice about these feeds was lost. */
-  poll(turn: number, turns: number): void;
   stop(): void;
 }
 
 /** Opens the run feeds of this process. They use at most two connections of the pool. */
 export function openRunFeeds({ db, log, notices }: Pick<ExecutionDeps, 'db' | 'log' | 'notices'>): RunFeeds {
   const feeds = new Map<string, Feed<RunPosition>>();
+  /** The functions that end the notices for each feed. */
+  const unsubscribes = new Map<string, () => void>();
   const reads = (rows: number, limit: number) =>
     sharedReads<{ runId: string; after: number }, Awaited<ReturnType<typeof readRunPages>>[number]>({
       limit,
@@ -49,7 +49,11 @@ export function openRunFeeds({ db, log, notices }: Pick<ExecutionDeps, 'db' | 'l
     compare: (a, b) => a - b,
     read: (runId, after) => pages.ask({ runId, after: rowOf(after) }),
     heartbeat: () => heartbeatBytes,
-    emptied: (runId) => void feeds.delete(runId),
+    emptied: (runId) => {
+      feeds.delete(runId);
+      unsubscribes.get(runId)?.();
+      unsubscribes.delete(runId);
+    },
   };
 
   const reading = new Set<Feed<RunPosition>>();
@@ -78,11 +82,6 @@ export function openRunFeeds({ db, log, notices }: Pick<ExecutionDeps, 'db' | 'l
     }
   }
 
-  const unsubscribe = notices.onAnyRun((runId) => {
-    const feedsWithNews = runId === null ? [...feeds.values()] : [feeds.get(runId)];
-    for (const feed of feedsWithNews) if (feed) void readNews(feed);
-  });
-
   const feedOf = ({ runId, position, lastSeq }: RunStart): Feed<RunPosition> => {
     const known = feeds.get(runId);
     if (known) return known;
@@ -90,6 +89,10 @@ export function openRunFeeds({ db, log, notices }: Pick<ExecutionDeps, 'db' | 'l
     const from = lastSeq - rowOf(position) <= newsRows ? rowOf(position) : lastSeq;
     const feed = makeFeed(source, runId, afterRow(from));
     feeds.set(runId, feed);
+    unsubscribes.set(
+      runId,
+      notices.onRun(runId, () => void readNews(feed)),
+    );
     return feed;
   };
 
@@ -99,15 +102,7 @@ export function openRunFeeds({ db, log, notices }: Pick<ExecutionDeps, 'db' | 'l
       void readNews(stream.feed);
       return stream;
     },
-    poll: (turn, turns) => {
-      let place = turn;
-      for (const feed of feeds.values()) {
-        if (place % turns === 0) void readNews(feed);
-        place += 1;
-      }
-    },
     stop: () => {
-      unsubscribe();
       for (const feed of [...feeds.values()]) for (const stream of [...feed.streams]) end(stream);
       news.close();
       pages.close();

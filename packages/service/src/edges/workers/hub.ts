@@ -76,7 +76,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
 
   const unsubscribe = [
     deps.notices.onQueue(dispatchSoon),
-    deps.notices.onAnyRun((runId) => {
+    deps.notices.onAnyAgent((runId) => {
       if (runId === null || holds(runId)) orders.sendSoon();
     }),
   ];

@@ -13,7 +13,7 @@ export interface Orders {
   stop(): Promise<void>;
 }
 
-/** Minimum time between two comparisons. Each event of each run on our workers causes a notice, and each notice requests a comparison. */
+/** Minimum time between two comparisons. Each notice about an agent requests a comparison. */
 const restMs = 100;
 
 /** Makes the orders of this process. Calls `onFreeSlot` when an execution no longer uses its slot. */

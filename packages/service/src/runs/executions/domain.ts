@@ -3,7 +3,7 @@ import type { Domain, RowRule } from '../../platform/domain.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import { findComposable, makeTranscriptComposer } from './compose-transcripts.ts';
 import type { ExecutionDeps } from './deps.ts';
-import { beatServiceInstance, forgetServiceInstance, heartbeatMs } from './lease/heartbeat.ts';
+import { beatServiceInstance, forgetServiceInstance, heartbeatMs, watchArrivals } from './lease/heartbeat.ts';
 import { measureQueueAndWorkers } from './queue/measure.ts';
 import { findParentsWithPlace, findWaitingOrphan, releaseChildren } from './queue/release-children.ts';
 import { expireWaiting, reconcilable, reconcile } from './reconcile/reconcile.ts';
@@ -42,9 +42,13 @@ export function executionsDomain({
     retention: { rows: [deadServices, longGoneWorkers], deleteRunDetail: deleteExecutionDetail },
     // The first heartbeat must be stored before a worker can connect, because other service processes drop the connections of a process
     // that has no heartbeat.
-    open: beat,
+    open: async () => {
+      await watchArrivals(deps.db);
+      await beat();
+    },
     loops: async () => [
       { name: 'the heartbeat of the service', everyMs: heartbeatMs(deps.timing), work: beat },
+      { name: 'looking for lost notices', everyMs: 1_000, work: () => deps.notices.findLost() },
       { name: 'the reconciler', everyMs: 1_000, due: reconcilable, work: () => reconcile(deps) },
       {
         name: 'places of child runs',

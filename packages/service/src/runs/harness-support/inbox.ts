@@ -120,8 +120,9 @@ export async function waitForInbox(
   signal: AbortSignal,
 ): Promise<AgentInbox | 'superseded'> {
   const values = [session.executionId, session.runId, position.after, session.tokenHash, position.held ?? null];
+  const notices = { onRun: deps.notices.onAgent };
   let isFirst = true;
-  const inbox = await waitForRuns(deps.notices, { runIds: () => [session.runId], waitMs, signal, restMs }, async () => {
+  const inbox = await waitForRuns(notices, { runIds: () => [session.runId], waitMs, signal, restMs }, async () => {
     const [row] = isFirst
       ? await deps.db.query(readInbox, [...values, deps.timing.leaseSeconds])
       : await deps.db.query(readInboxAgain, values);

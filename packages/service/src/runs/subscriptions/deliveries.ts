@@ -44,7 +44,7 @@ const insertPing = defineStatement({
   name: 'insert_ping',
   text: `
     INSERT INTO event_deliveries (subscription_id, event, data, retry_until)
-    VALUES ($1, 'ping', '{}', clock_timestamp()) RETURNING ${columns}, pg_notify('${deliveryChannel}', '')`,
+    VALUES ($1, 'ping', '{}', clock_timestamp()) RETURNING ${columns}, '' AS ${deliveryChannel}`,
   row,
 });
 
@@ -62,7 +62,7 @@ const makeDue = defineStatement({
     UPDATE event_deliveries SET status = 'pending', unsigned_since = NULL, round_attempts = 0, delivered_at = NULL, next_attempt_at = clock_timestamp(),
       retry_until = CASE WHEN event = 'ping' THEN clock_timestamp() END
     WHERE id = $1 AND NOT coalesce(leased_until > clock_timestamp(), false)
-    RETURNING ${columns}, pg_notify('${deliveryChannel}', '')`,
+    RETURNING ${columns}, '' AS ${deliveryChannel}`,
   row,
 });
 

@@ -39,5 +39,9 @@ export function enqueueDeliveries(event: RunEventType, state: RunState, relation
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('${deliveryChannel}', '')`;
+    RETURNING subscription_id`;
 }
+
+/** SQL: the result column that notifies the deliverers if the common table expression `delivery` of `enqueueDeliveries` has a row. */
+export const tellSubscribers = (delivery: string): string =>
+  `(SELECT '' FROM ${delivery} LIMIT 1) AS ${deliveryChannel}`;

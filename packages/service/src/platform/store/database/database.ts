@@ -11,6 +11,7 @@ import {
   sqlState,
 } from './connections.ts';
 import { makeListener } from './listener.ts';
+import type { NoticeSet } from './notices.ts';
 import { run } from './send.ts';
 import { findServerProblem } from './server-problem.ts';
 import { makeShares, type Shares } from './shares.ts';
@@ -70,10 +71,15 @@ export interface Database extends Queryable {
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   /**
-   * Calls `onNotify` for each NOTIFY on the channel. Calls `onReconnect` after an outage, because notices may be lost during the outage.
+   * Calls `onNotify` for each NOTIFY on the channel, and for each notice that this process sends after a commit (see `notices.ts`). Calls `onReconnect` after an outage, because notices may be lost during the outage.
    * Resolves when notices can arrive, with a function that stops listening.
    */
   listen(channel: string, onNotify: (payload: string) => void, onReconnect?: () => void): Promise<() => void>;
+  /**
+   * Says whether no other process uses the database. While `isAlone` is true, notices that are sent after commits reach only this process.
+   * Before the first call, the process counts as not alone.
+   */
+  setAlone(isAlone: boolean): void;
   /** Waits for the statements in progress, and then closes all connections. */
   close(): Promise<void>;
 }
@@ -106,11 +112,16 @@ export async function openDatabase(config: DatabaseConfig): Promise<Database> {
   const database: Database = {
     pool,
     shares,
-    query: <Row extends object>(statement: Statement | string, values?: readonly unknown[]) =>
-      retrying(() => withClient((client) => run<Row>(client, statement, values))),
+    query: async <Row extends object>(statement: Statement | string, values?: readonly unknown[]) => {
+      const notices: NoticeSet = new Set();
+      const rows = await retrying(() => withClient((client) => run<Row>(client, statement, values, notices)));
+      listener.tell(notices);
+      return rows;
+    },
     onOwnConnection: (work) => ownConnection(config, work),
-    transaction: (work) => retrying(() => withClient((client) => inTransaction(client, work))),
+    transaction: (work) => retrying(() => withClient((client) => inTransaction(client, work, listener.tell))),
     listen: (channel, onNotify, onReconnect) => listener.listen(channel, onNotify, onReconnect),
+    setAlone: (isAlone) => listener.setAlone(isAlone),
     close: async () => {
       await listener.close();
       await pool.end();

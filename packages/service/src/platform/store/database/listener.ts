@@ -1,16 +1,23 @@
 /**
  * Listens to all channels on one separate connection. PostgreSQL does not store notices for a client that is disconnected. So after a
- * reconnect, the listener calls `onReconnect` of each subscription, and the subscriber reads the tables.
+ * reconnect, the listener calls `onReconnect` of each subscription, and the subscriber reads the tables. The same connection sends the
+ * notices of this process to the other processes, so the listener recognizes these notices when they come back.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '@runyard/system/backoff';
 import pg from 'pg';
 import { clientConfig, type DatabaseConfig, prepareSession } from './connections.ts';
+import { makeNoticeSender, type NoticeSet, partsOf } from './notices.ts';
 
 export interface Listener {
   /** Resolves when notices of the channel can arrive, with a function that stops listening. */
   listen(channel: string, onNotify: (payload: string) => void, onReconnect?: () => void): Promise<() => void>;
+  /** Passes notices to the subscriptions of this process at once, and sends them to the other processes. */
+  tell(notices: NoticeSet): void;
+  /** See `Database.setAlone`. */
+  setAlone(isAlone: boolean): void;
+  /** Sends the notices that are not sent yet, and closes the connection. */
   close(): Promise<void>;
 }
 
@@ -24,11 +31,14 @@ interface Subscription {
 const checkEveryMs = 30_000;
 const checkTimeoutMs = 10_000;
 const maxBackoffMs = 5_000;
+/** Maximum time for which `close` waits until the last notices are sent. */
+const flushMs = 1_000;
 
 export function makeListener(config: DatabaseConfig): Listener {
   const subscriptions = new Set<Subscription>();
   let connection: Promise<pg.Client> | undefined;
   let closed = false;
+  let isAlone = false;
   const closing = new AbortController();
 
   const call = (callback: () => void) => {
@@ -39,13 +49,17 @@ export function makeListener(config: DatabaseConfig): Listener {
     }
   };
 
+  const pass = (channel: string, payload: string) => {
+    for (const subscription of subscriptions)
+      if (subscription.channel === channel) call(() => subscription.onNotify(payload));
+  };
+
   const connect = async (): Promise<pg.Client> => {
     const client = new pg.Client({ ...clientConfig(config), query_timeout: checkTimeoutMs });
     client.on('error', (error) => config.log.debug({ error: error.message }, 'the listening connection was lost'));
-    client.on('notification', ({ channel, payload }) => {
-      for (const subscription of subscriptions) {
-        if (subscription.channel === channel) call(() => subscription.onNotify(payload ?? ''));
-      }
+    client.on('notification', ({ channel, payload = '', processId }) => {
+      // This process already has its own notices.
+      if (processId !== processIdOf(client)) pass(channel, payload);
     });
     try {
       await client.connect();
@@ -96,7 +110,26 @@ export function makeListener(config: DatabaseConfig): Listener {
     return done;
   };
 
+  // If a batch fails, it is not sent again, because the other processes look for lost notices every second.
+  const sender = makeNoticeSender(async (channels, payloads) => {
+    try {
+      if (closed) return;
+      connection ??= connect();
+      await (await connection).query(sendNotices, [channels, payloads]);
+    } catch (error) {
+      if (subscriptions.size === 0) connection = undefined;
+      config.log.debug({ error: String(error) }, 'notices for other processes were lost');
+    }
+  });
+
   return {
+    tell: (notices) => {
+      for (const { channel, payload } of [...notices].map(partsOf)) pass(channel, payload);
+      if (!isAlone) sender.send(notices);
+    },
+    setAlone: (value) => {
+      isAlone = value;
+    },
     listen: (channel, onNotify, onReconnect) =>
       inTurn(async () => {
         if (closed) throw new Error('the database is closed');
@@ -114,6 +147,7 @@ export function makeListener(config: DatabaseConfig): Listener {
         return () => void subscriptions.delete(subscription);
       }),
     close: async () => {
+      await Promise.race([sender.flush(), delay(flushMs, undefined, { ref: false })]);
       closed = true;
       closing.abort();
       const client = await connection?.catch(() => undefined);
@@ -121,6 +155,12 @@ export function makeListener(config: DatabaseConfig): Listener {
     },
   };
 }
+
+const sendNotices =
+  'SELECT count(pg_notify(channel, payload)) FROM unnest($1::text[], $2::text[]) AS n(channel, payload)';
+
+/** Returns the id of the server process of a connection. */
+const processIdOf = (client: pg.Client): number | null => (client as unknown as { processID: number | null }).processID;
 
 /** Closes the connection at once. `end()` would wait for an answer of the server, which does not arrive if the connection is dead. */
 function destroy(client: pg.Client): void {

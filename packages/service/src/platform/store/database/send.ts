@@ -1,16 +1,22 @@
 import type pg from 'pg';
 import type { Statement } from './database.ts';
+import { collectNotices, type NoticeSet } from './notices.ts';
 import { asUnavailable } from './unavailable.ts';
 
-/** Sends a statement and returns its rows. Throws `StoreUnavailable` if the connection is lost or the disk is full. */
+/**
+ * Sends a statement and returns its rows. Adds the notices of the result to `notices`: the caller sends them after the commit. Throws
+ * `StoreUnavailable` if the connection is lost or the disk is full.
+ */
 export async function run<Row>(
   client: pg.ClientBase,
   statement: Statement | string,
   values: readonly unknown[] = [],
+  notices: NoticeSet,
 ): Promise<Row[]> {
   const query = typeof statement === 'string' ? { text: statement } : { name: statement.name, text: statement.text };
-  const { rows } = await send<Row & object>(client, { ...query, values: [...values] });
-  return rows;
+  const result = await send<Row & object>(client, { ...query, values: [...values] });
+  collectNotices(result, notices);
+  return result.rows;
 }
 
 /** Sends a query. Throws as `run` does. */

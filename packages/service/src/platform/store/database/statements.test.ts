@@ -1,7 +1,9 @@
+import { globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
-import { loadStatements } from '../../../../test/defined-statements.ts';
+import { loadStatements, sources } from '../../../../test/defined-statements.ts';
 import { describeStatement } from '../../../../test/describe-statement.ts';
 import { type Column, definedStatements, defineStatement, text, uuid } from './statement.ts';
 import { leavesNothing } from './transaction.ts';
@@ -95,6 +97,26 @@ test('each statement that `leavesNothing` accepts has a plan that does not write
   }
   expect(wrong).toEqual([]);
   expect(harmless.map(({ name }) => name)).toContain('lock_webhooks_of_deliveries');
+});
+
+/** Matches a notice inside of a commit. */
+const notifies = /\bpg_notify\(\s*'?([^,]*?)'?\s*,/g;
+
+/**
+ * A notice inside of a commit makes all transactions of the database that notify wait for each other. Only rare changes of keys and webhooks
+ * may do this, because an old key must not be accepted for a second.
+ */
+test('only changes of keys and webhooks notify inside of their transaction, and all other notices are sent after the commit', async () => {
+  const files = globSync('**/*.ts', { cwd: sources }).filter((file) => !file.endsWith('.test.ts'));
+  const texts = files.flatMap((file) => [...readFileSync(path.join(sources, file), 'utf8').matchAll(notifies)]);
+  const channels = new Set(texts.map(([, channel = '']) => channel.replace(/[${}]/g, '')));
+  // `channel` is the statement that sends notices after commits, and `$1` is always `keysChannel`.
+  expect([...channels].sort()).toEqual(['1', 'channel', 'keysChannel']);
+  const { rows } = await client.query<{ text: string }>(
+    "SELECT prosrc AS text FROM pg_proc WHERE prosrc ~* 'notify' AND pronamespace = current_schema()::regnamespace",
+  );
+  const inDatabase = rows.flatMap(({ text: source }) => [...source.matchAll(notifies)].map(([, channel]) => channel));
+  expect(new Set(inDatabase)).toEqual(new Set(['runyard_webhooks']));
 });
 
 test('each statement has a unique name', () => {

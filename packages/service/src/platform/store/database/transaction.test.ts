@@ -33,7 +33,8 @@ async function observed<T>(
       steps.push(`${word} answered`);
     }
   };
-  const result = await inTransaction({ query } as unknown as pg.PoolClient, work).catch(
+  const tell = () => {};
+  const result = await inTransaction({ query } as unknown as pg.PoolClient, work, tell).catch(
     (error: Error) => error.message,
   );
   client.release();

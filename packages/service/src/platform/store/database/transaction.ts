@@ -4,6 +4,7 @@
  */
 import type pg from 'pg';
 import { afterCommit, type Queryable, type Statement } from './database.ts';
+import type { NoticeSet } from './notices.ts';
 import { run, send } from './send.ts';
 
 export interface Transaction extends Queryable {
@@ -21,10 +22,18 @@ interface Sent {
   readonly values: readonly unknown[];
 }
 
-/** Runs `work` in a transaction on the connection `client`. Sends nothing if `work` sends no statement. */
-export async function inTransaction<T>(client: pg.PoolClient, work: (tx: Transaction) => Promise<T>): Promise<T> {
+/**
+ * Runs `work` in a transaction on the connection `client`. Sends nothing if `work` sends no statement. Calls `tell` after the commit, with
+ * the notices of all statements.
+ */
+export async function inTransaction<T>(
+  client: pg.PoolClient,
+  work: (tx: Transaction) => Promise<T>,
+  tell: (notices: NoticeSet) => void,
+): Promise<T> {
   const last: Sent[] = [];
   const committed: (() => void)[] = [];
+  const notices: NoticeSet = new Set();
   let begun: Promise<unknown> | undefined;
   /**
    * The answer to BEGIN. A statement that may not run outside of the transaction waits for this answer, and so do all statements after it.
@@ -44,7 +53,7 @@ export async function inTransaction<T>(client: pg.PoolClient, work: (tx: Transac
     if (ready) await ready;
     // Send no statement after a failed BEGIN, because without a transaction the statement would commit by itself.
     if (refusal) throw refusal;
-    return await run<Row>(client, statement, values);
+    return await run<Row>(client, statement, values, notices);
   };
   try {
     const result = await work({
@@ -54,8 +63,9 @@ export async function inTransaction<T>(client: pg.PoolClient, work: (tx: Transac
     });
     if (begun || last.length > 0) await beginOnce();
     if (refusal) throw refusal;
-    if (begun) await commit(client, last);
+    if (begun) await commit(client, last, notices);
     for (const then of committed) then();
+    tell(notices);
     return result;
   } catch (error) {
     if (begun) await client.query('ROLLBACK').catch(() => undefined);
@@ -63,8 +73,8 @@ export async function inTransaction<T>(client: pg.PoolClient, work: (tx: Transac
   }
 }
 
-async function commit(client: pg.PoolClient, last: readonly Sent[]): Promise<void> {
-  const answers = last.map(({ statement, values }) => run(client, statement, values));
+async function commit(client: pg.PoolClient, last: readonly Sent[], notices: NoticeSet): Promise<void> {
+  const answers = last.map(({ statement, values }) => run(client, statement, values, notices));
   const committed = send(client, 'COMMIT');
   // Throw the error of the first failed statement. Later statements only fail because the server refuses them after the first failure.
   for (const answer of await Promise.allSettled([...answers, committed]))

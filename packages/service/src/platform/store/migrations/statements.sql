@@ -109,8 +109,8 @@ SELECT gin_clean_pending_list('run_search_parts') AS pages;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', ''))
-    SELECT pg_notify('runyard_runs', id::text) FROM numbered;
+    RETURNING subscription_id)
+    SELECT id AS runyard_runs, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries FROM numbered;
 
 -- append_timeline_event
     WITH numbered AS (
@@ -121,7 +121,7 @@ SELECT gin_clean_pending_list('run_search_parts') AS pages;
       SELECT numbered.id, numbered.event_seq, $3, executions.number, $4::jsonb
       FROM numbered, executions WHERE executions.id = $2
     )
-    SELECT pg_notify('runyard_runs', id::text) FROM numbered;
+    SELECT id AS runyard_runs FROM numbered;
 
 -- append_timeline_event_of_change
     WITH numbered AS (
@@ -132,16 +132,13 @@ SELECT gin_clean_pending_list('run_search_parts') AS pages;
       SELECT numbered.id, numbered.event_seq, $3, executions.number, $4::jsonb
       FROM numbered, executions WHERE executions.id = $2
     )
-    SELECT pg_notify('runyard_runs', id::text) FROM numbered;
+    SELECT id AS runyard_runs FROM numbered;
 
 -- ask_agent_for_changes
-    WITH asked AS (
-      INSERT INTO run_changes AS c (run_id, asked, asked_at) VALUES ($1, 1, clock_timestamp())
-      ON CONFLICT (run_id) DO UPDATE SET asked = c.asked + 1, asked_at = excluded.asked_at
-      WHERE c.asked_at IS NULL OR c.asked_at < excluded.asked_at - interval '5 seconds'
-      RETURNING run_id
-    )
-    SELECT pg_notify('runyard_runs', run_id::text)::text AS notified FROM asked;
+    INSERT INTO run_changes AS c (run_id, asked, asked_at) VALUES ($1, 1, clock_timestamp())
+    ON CONFLICT (run_id) DO UPDATE SET asked = c.asked + 1, asked_at = excluded.asked_at
+    WHERE c.asked_at IS NULL OR c.asked_at < excluded.asked_at - interval '5 seconds'
+    RETURNING run_id AS runyard_agents;
 
 -- ask_for_person_later
     UPDATE sign_on_identities SET next_check_at = now() + CASE WHEN $3::boolean THEN interval '5 seconds' ELSE interval '1 minute' END,
@@ -159,8 +156,12 @@ SELECT gin_clean_pending_list('run_search_parts') AS pages;
       RETURNING id
     ), sign AS (
       INSERT INTO service_instances (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()
+      RETURNING xmax = 0 AS is_first
     )
-    SELECT count(*)::int AS extended FROM extended;
+    SELECT (SELECT count(*) FROM extended) AS extended,
+      NOT EXISTS (SELECT FROM service_instances s WHERE s.id <> $1 AND s.seen_at > clock_timestamp() - make_interval(secs => $4::float8)) AS is_alone,
+      CASE WHEN is_first THEN $1::uuid END AS runyard_processes
+    FROM sign;
 
 -- begin_checkpoint
     UPDATE executions e SET checkpoint = $2, checkpoint_done = $3, checkpoint_seq = (SELECT event_seq FROM runs WHERE id = e.run_id)
@@ -171,7 +172,7 @@ SELECT gin_clean_pending_list('run_search_parts') AS pages;
       idle_seconds = e.idle_seconds + extract(epoch FROM clock_timestamp() - e.finished_at),
       deadline_at = clock_timestamp() + make_interval(secs => (SELECT max_instance_runtime_seconds FROM teams WHERE teams.id = e.team_id)::float8)
     WHERE e.id = $1 AND e.phase = 'idle'
-    RETURNING pg_notify('runyard_runs', e.run_id::text);
+    RETURNING e.run_id AS runyard_runs, e.run_id AS runyard_agents;
 
 -- begin_model_outage
     INSERT INTO model_outages AS o (provider, began_at, reason, next_probe_at)
@@ -188,7 +189,7 @@ SELECT gin_clean_pending_list('run_search_parts') AS pages;
       debug_request = $2::jsonb, idle_until = clock_timestamp() + make_interval(secs => ($3)::float8)
     FROM runs r
     WHERE e.id = $1 AND r.id = e.run_id AND r.current_execution_id = e.id AND r.state = 'FAILED' AND e.phase = 'running'
-    RETURNING pg_notify('runyard_runs', e.run_id::text), pg_notify('runyard_queue', e.pool);
+    RETURNING e.run_id AS runyard_runs, e.run_id AS runyard_agents, e.pool AS runyard_queue;
 
 -- bring_sync_of_source_forward
     UPDATE factory_sources SET due_at = greatest(clock_timestamp(), claimed_at + interval '5 seconds')
@@ -635,7 +636,7 @@ DELETE FROM webhooks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURN
     WHERE e.id = $1 AND e.phase = 'stopping'
   AND e.stop_deadline < clock_timestamp()
   AND ((e.lease_until < clock_timestamp()
-  AND coalesce((SELECT max(seen_at) FROM service_instances), 'infinity') > clock_timestamp() - make_interval(secs => $2::float8)) OR e.stop_deadline < clock_timestamp() - interval '10 minutes') RETURNING e.exit, pg_notify('runyard_queue', e.pool);
+  AND coalesce((SELECT max(seen_at) FROM service_instances), 'infinity') > clock_timestamp() - make_interval(secs => $2::float8)) OR e.stop_deadline < clock_timestamp() - interval '10 minutes') RETURNING e.exit, e.pool AS runyard_queue;
 
 -- end_cancelling_of_start
 UPDATE starts SET cancels_previous = false WHERE id = $1 AND cancels_previous RETURNING id;
@@ -647,7 +648,7 @@ UPDATE starts SET cancels_previous = false WHERE id = $1 AND cancels_previous RE
       stop_reason = CASE WHEN $2::float8 > 0 THEN NULL ELSE 'finished' END,
       stop_deadline = CASE WHEN $2::float8 > 0 THEN NULL ELSE clock_timestamp() + make_interval(secs => ($3)::float8) END
     WHERE id = $1 AND phase = 'running'
-    RETURNING pg_notify('runyard_runs', run_id::text), pg_notify('runyard_queue', pool);
+    RETURNING run_id AS runyard_runs, run_id AS runyard_agents, pool AS runyard_queue;
 
 -- end_model_outage
     UPDATE model_outages SET ended_at = clock_timestamp(), probes = CASE WHEN $3::boolean THEN 0 ELSE probes END WHERE provider = $1 AND began_at = $2::timestamptz AND ended_at IS NULL
@@ -655,7 +656,7 @@ UPDATE starts SET cancels_previous = false WHERE id = $1 AND cancels_previous RE
 
 -- end_stopping_execution
     UPDATE executions SET phase = 'ended', ended_at = clock_timestamp(), idle_until = NULL, deadline_at = NULL, exit = $2::jsonb
-    WHERE id = $1 AND phase IN ('running', 'idle', 'stopping') RETURNING pg_notify('runyard_queue', pool);
+    WHERE id = $1 AND phase IN ('running', 'idle', 'stopping') RETURNING pool AS runyard_queue;
 
 -- end_try_of_held_action
 UPDATE held_actions SET tried_until = clock_timestamp() WHERE id = $1;
@@ -665,7 +666,7 @@ UPDATE held_actions SET tried_until = clock_timestamp() WHERE id = $1;
   UPDATE executions SET phase = 'stopping', stop_reason = 'finished', idle_until = NULL, deadline_at = NULL,
     stop_deadline = clock_timestamp() + make_interval(secs => ($2)::float8)
     WHERE run_id = $1 AND phase = 'idle'
-    RETURNING pg_notify('runyard_runs', run_id::text);
+    RETURNING run_id AS runyard_agents;
 
 -- evict_idle
     WITH held AS MATERIALIZED (
@@ -685,14 +686,14 @@ UPDATE held_actions SET tried_until = clock_timestamp() WHERE id = $1;
     WHERE id IN (SELECT id FROM waiting WHERE phase = 'idle' ORDER BY team_keeps DESC, asks, is_of_person, finished_at, id
         LIMIT greatest(0, (SELECT count(*) FROM held) - $2))
       AND phase = 'idle'
-    RETURNING id, pg_notify('runyard_runs', run_id::text);
+    RETURNING id, run_id AS runyard_agents;
 
 -- expire_debug_turn
     UPDATE executions e SET phase = 'stopping', stop_reason = 'ordered', finished_at = clock_timestamp(), deadline_at = NULL,
       stop_deadline = clock_timestamp() + make_interval(secs => ($2)::float8)
     FROM runs r
     WHERE e.id = $1 AND r.id = e.run_id AND r.state = 'FAILED' AND e.phase = 'running' AND e.deadline_at < clock_timestamp()
-    RETURNING pg_notify('runyard_runs', e.run_id::text);
+    RETURNING e.run_id AS runyard_runs, e.run_id AS runyard_agents;
 
 -- expire_idle
     
@@ -700,7 +701,7 @@ UPDATE held_actions SET tried_until = clock_timestamp() WHERE id = $1;
     stop_deadline = clock_timestamp() + make_interval(secs => ($1)::float8)
     WHERE id IN (SELECT id FROM executions WHERE phase = 'idle' AND idle_until < clock_timestamp() LIMIT 200)
       AND phase = 'idle' AND idle_until < clock_timestamp()
-    RETURNING pg_notify('runyard_runs', run_id::text);
+    RETURNING run_id AS runyard_agents;
 
 -- fail_old_undecided_start
     UPDATE starts SET outcome = 'failed', undecided = false,
@@ -737,6 +738,19 @@ SELECT e.run_id, e.id AS execution_id FROM executions e WHERE e.phase = 'stoppin
 -- find_cancelled_above
     SELECT a.id FROM executions e JOIN runs c ON c.id = e.run_id AND c.current_execution_id = e.id JOIN runs a ON a.id = ANY(c.ancestor_ids)
     WHERE e.id = $1 AND e.wanted_at <= a.cascade_at ORDER BY a.cascade_at LIMIT 1;
+
+-- find_changed_runs
+    SELECT * FROM (
+      SELECT w.id, w.readers AS known_readers, w.agent AS known_agent, coalesce(v.readers, 'deleted') AS readers,
+        coalesce(v.agent, 'deleted') AS agent
+      FROM unnest($1::uuid[], $2::text[], $3::text[]) AS w(id, readers, agent) LEFT JOIN LATERAL (
+        SELECT concat_ws(' ', r.event_seq, r.cascade_at, e.phase) AS readers,
+          concat_ws(' ', e.id, e.phase, e.stop_reason, e.interrupted_turn,
+            (SELECT 'f' || max(f.position) FROM followups f WHERE f.run_id = r.id),
+            (SELECT 'h' || max(h.number) FROM held_actions h WHERE h.run_id = r.id)) AS agent
+        FROM runs r JOIN executions e ON e.id = r.current_execution_id WHERE r.id = w.id
+      ) v ON true
+    ) c WHERE readers <> known_readers OR agent <> known_agent;
 
 -- find_composable_transcripts
     SELECT id, transcript_bytes FROM executions
@@ -991,7 +1005,7 @@ UPDATE runs SET cascade_at = NULL WHERE id = $1 AND cascade_at IS NOT NULL AND N
   JOIN runs c ON c.id = f.run_id
   JOIN executions e ON e.id = c.current_execution_id
   WHERE a.id = $1 AND c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED') AND e.wanted_at <= a.cascade_at)
-    RETURNING pg_notify('runyard_runs', id::text);
+    RETURNING id AS runyard_runs;
 
 -- forget_future_transactions_of_deliveries
 UPDATE webhook_deliveries SET xact = '0' WHERE xact > '0' AND xact >= pg_current_xact_id();
@@ -1062,7 +1076,7 @@ SELECT (
       SELECT $6, $1, $5, next, $2, $3, $4, $7, clock_timestamp() + make_interval(secs => $8) FROM counted
       WHERE n < 500 AND NOT EXISTS (SELECT FROM again)
       RETURNING id)
-    SELECT id, pg_notify('runyard_runs', $1::uuid::text)::text AS noticed FROM (SELECT id FROM again UNION ALL SELECT id FROM added) held;
+    SELECT id, $1::uuid AS runyard_agents FROM (SELECT id FROM again UNION ALL SELECT id FROM added) held;
 
 -- hold_sandbox
     UPDATE executions e SET
@@ -1115,7 +1129,7 @@ SELECT (
       last_agent_seq = $7, redaction_tails = $8::jsonb, transcript_bytes = transcript_bytes + $9,
       agent_seen_at = clock_timestamp(), lease_until = greatest(lease_until, clock_timestamp() + make_interval(secs => $10::float8)) WHERE id = $2
     )
-    SELECT pg_notify('runyard_runs', id::text) FROM counted WHERE EXISTS (SELECT FROM input);
+    SELECT id AS runyard_runs FROM counted WHERE EXISTS (SELECT FROM input);
 
 -- insert_agent_events
     WITH input AS (
@@ -1135,7 +1149,7 @@ SELECT (
       INSERT INTO conversation_events (run_id, seq, execution_id, event)
       SELECT run_id, seq, $2, event FROM numbered WHERE event_type IS NULL
     )
-    SELECT pg_notify('runyard_runs', id::text) FROM counted WHERE EXISTS (SELECT FROM input);
+    SELECT id AS runyard_runs FROM counted WHERE EXISTS (SELECT FROM input);
 
 -- insert_agent_identity
     INSERT INTO agent_identities (uid, team_id, name, description, base_model, environment_id, skills, secrets, on_behalf_of_enabled, editor_kind,
@@ -1235,7 +1249,8 @@ INSERT INTO server_secrets (name, value, vault_key_id) VALUES ($1, $2, $3) ON CO
 -- insert_followup
     INSERT INTO followups (id, run_id, message, mode, created_by_kind, created_by_uid, decision, request, answers, is_debug, has_other_authors, authors,
       allow_for)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $8::jsonb->>'request_id', $9, $10, $11, $12);
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $8::jsonb->>'request_id', $9, $10, $11, $12)
+    RETURNING run_id AS runyard_agents;
 
 -- insert_handoff
     WITH handoff AS (
@@ -1254,7 +1269,7 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
       WHERE uid = $1 AND enabled AND version = $2 AND (cardinality(recent) < 60 OR recent[cardinality(recent) - 59] <= clock_timestamp() - interval '1 minute') RETURNING uid, team_id
     )
     INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, reason)
-    SELECT $3::uuid, uid, team_id, 'REJECTED_INVALID_JSON', $4, $5 FROM taken RETURNING id;
+    SELECT $3::uuid, uid, team_id, 'REJECTED_INVALID_JSON', $4, $5 FROM taken RETURNING id, '' AS runyard_webhook_deliveries;
 
 -- insert_key_without_person
     INSERT INTO api_keys (id, hash, name, team_id, agent_uid, prefix, last_four, expires_at, created_by_uid, kind)
@@ -1293,7 +1308,7 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
 
 -- insert_ping
     INSERT INTO event_deliveries (subscription_id, event, data, retry_until)
-    VALUES ($1, 'ping', '{}', clock_timestamp()) RETURNING id, event, data->>'run_id' AS run_id, status, occurred_at, next_attempt_at, delivered_at, pg_notify('runyard_deliveries', '');
+    VALUES ($1, 'ping', '{}', clock_timestamp()) RETURNING id, event, data->>'run_id' AS run_id, status, occurred_at, next_attempt_at, delivered_at, '' AS runyard_deliveries;
 
 -- insert_prepared_attachments
     INSERT INTO prepared_attachments (id, team_id, run_id, created_by_kind, created_by_uid, file_name, mime_type)
@@ -1312,7 +1327,7 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
       WHERE uid = $1 AND enabled AND version = $2 AND (cardinality(recent) < 60 OR recent[cardinality(recent) - 59] <= clock_timestamp() - interval '1 minute') AND (cardinality(recent_rejected) < 60 OR recent_rejected[cardinality(recent_rejected) - 59] <= clock_timestamp() - interval '1 minute') RETURNING uid, team_id
     )
     INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, reason)
-    SELECT $3::uuid, uid, team_id, $5, $4, $6 FROM taken RETURNING id;
+    SELECT $3::uuid, uid, team_id, $5, $4, $6 FROM taken RETURNING id, '' AS runyard_webhook_deliveries;
 
 -- insert_run_and_files
     WITH input AS (
@@ -1351,7 +1366,7 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', '')
+    RETURNING subscription_id
     ), attachment AS (
   INSERT INTO attachments (id, run_id, followup_id, position, file_name, mime_type, size_bytes, sha256, content, blob_key)
   SELECT a.id, a.run_id, a.followup_id, a.position, a.file_name, a.mime_type, a.size_bytes, decode(a.sha256, 'hex'), c.content, a.blob_key
@@ -1363,7 +1378,7 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
       SELECT audit_id, team_id, creator_kind, creator_uid, 'run.create', 'run', id::text, audit_address, audit_user_agent, audit_request_id,
         audit_key_id FROM input WHERE audit_id IS NOT NULL
     )
-    SELECT pg_notify('runyard_queue', pool) FROM (SELECT DISTINCT coalesce(r.worker_host, '') AS pool FROM input r) pools;
+    SELECT pool AS runyard_queue, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries FROM (SELECT DISTINCT coalesce(r.worker_host, '') AS pool FROM input r) pools;
 
 -- insert_runs_and_answers
     WITH input AS (
@@ -1402,7 +1417,7 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', '')
+    RETURNING subscription_id
     ), audit AS (
       INSERT INTO audit_entries (id, team_id, actor_kind, actor_uid, action, subject_type, subject_uid, address, user_agent, request_id, key_id)
       SELECT audit_id, team_id, creator_kind, creator_uid, 'run.create', 'run', id::text, audit_address, audit_user_agent, audit_request_id,
@@ -1416,7 +1431,7 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
       SELECT r.answer_id, r.team_id, r.answer_principal, decode(r.answer_hash, 'hex'), 0, r.answer
       FROM input r, answer_lock WHERE r.answer_id IS NOT NULL
     )
-    SELECT pg_notify('runyard_queue', pool) FROM (SELECT DISTINCT coalesce(r.worker_host, '') AS pool FROM input r) pools;
+    SELECT pool AS runyard_queue, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries FROM (SELECT DISTINCT coalesce(r.worker_host, '') AS pool FROM input r) pools;
 
 -- insert_runs_and_files
     WITH input AS (
@@ -1455,7 +1470,7 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', '')
+    RETURNING subscription_id
     ), attachment AS (
   INSERT INTO attachments (id, run_id, followup_id, position, file_name, mime_type, size_bytes, sha256, content, blob_key)
   SELECT a.id, a.run_id, a.followup_id, a.position, a.file_name, a.mime_type, a.size_bytes, decode(a.sha256, 'hex'), c.content, a.blob_key
@@ -1463,7 +1478,7 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
       mime_type text, size_bytes bigint, sha256 text, blob_key text)
     JOIN unnest($3::bytea[]) WITH ORDINALITY AS c(content, n) ON c.n = a.n
     )
-    SELECT pg_notify('runyard_queue', pool) FROM (SELECT DISTINCT coalesce(r.worker_host, '') AS pool FROM input r) pools;
+    SELECT pool AS runyard_queue, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries FROM (SELECT DISTINCT coalesce(r.worker_host, '') AS pool FROM input r) pools;
 
 -- insert_runs_and_starts_of_deliveries
     WITH input AS (
@@ -1502,7 +1517,7 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', '')
+    RETURNING subscription_id
     ), attachment AS (
   INSERT INTO attachments (id, run_id, followup_id, position, file_name, mime_type, size_bytes, sha256, content, blob_key)
   SELECT a.id, a.run_id, a.followup_id, a.position, a.file_name, a.mime_type, a.size_bytes, decode(a.sha256, 'hex'), c.content, a.blob_key
@@ -1531,7 +1546,7 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
         recent = (w.recent || array_fill(clock_timestamp(), ARRAY[b.count]))[greatest(1, cardinality(w.recent) + b.count - 59):]
       FROM jsonb_to_recordset($7::jsonb) AS b(uid text, count integer, bytes bigint) WHERE w.uid = b.uid
     )
-    SELECT pg_notify('runyard_queue', pool) FROM (SELECT DISTINCT coalesce(r.worker_host, '') AS pool FROM input r) pools;
+    SELECT pool AS runyard_queue, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries, '' AS runyard_webhook_deliveries FROM (SELECT DISTINCT coalesce(r.worker_host, '') AS pool FROM input r) pools;
 
 -- insert_saved_view
     INSERT INTO saved_views (id, team_id, user_id, name, path, position)
@@ -1627,7 +1642,7 @@ WITH
       UPDATE webhooks w SET payload_bytes = w.payload_bytes + b.bytes,
         recent = (w.recent || array_fill(clock_timestamp(), ARRAY[b.count]))[greatest(1, cardinality(w.recent) + b.count - 59):]
       FROM jsonb_to_recordset($3::jsonb) AS b(uid text, count integer, bytes bigint) WHERE w.uid = b.uid
-    ) SELECT;
+    ) SELECT '' AS runyard_webhook_deliveries;
 
 -- insert_worker_connection
     INSERT INTO worker_connections (id, service_instance_id, worker_id, team_id, key_id) VALUES ($1, $2, $3, $4, $5)
@@ -1643,7 +1658,7 @@ INSERT INTO worker_instances (id, token_hash, worker_id, team_id) VALUES ($1, $2
 -- interrupt_turn
     UPDATE executions e SET interrupted_turn = e.finished_turns + 1, awaiting_until = NULL FROM runs r
     WHERE r.id = $1 AND e.id = r.current_execution_id AND r.state IN ('INPROGRESS', 'FAILED') AND e.phase = 'running'
-    RETURNING pg_notify('runyard_runs', e.run_id::text);
+    RETURNING e.run_id AS runyard_agents;
 
 -- is_deletable_run
 SELECT FROM runs r WHERE r.id = $1 AND r.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')
@@ -2022,7 +2037,7 @@ SELECT owner_kind, owner_uid FROM worker_pools WHERE team_id = $1 AND name = $2 
     UPDATE event_deliveries SET status = 'pending', unsigned_since = NULL, round_attempts = 0, delivered_at = NULL, next_attempt_at = clock_timestamp(),
       retry_until = CASE WHEN event = 'ping' THEN clock_timestamp() END
     WHERE id = $1 AND NOT coalesce(leased_until > clock_timestamp(), false)
-    RETURNING id, event, data->>'run_id' AS run_id, status, occurred_at, next_attempt_at, delivered_at, pg_notify('runyard_deliveries', '');
+    RETURNING id, event, data->>'run_id' AS run_id, status, occurred_at, next_attempt_at, delivered_at, '' AS runyard_deliveries;
 
 -- make_run_spend
     INSERT INTO run_spend (run_id) SELECT id FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id ON CONFLICT DO NOTHING;
@@ -2043,8 +2058,7 @@ SELECT owner_kind, owner_uid FROM worker_pools WHERE team_id = $1 AND name = $2 
         AND (c.sandbox->'features' ? 'service-images' OR (SELECT (
   SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(r.environment_revision, 1)) FROM environments n WHERE n.uid = r.environment_id) @? '$.services[*].image ? (@ != null)' IS NOT TRUE))))
-    RETURNING CASE WHEN before.awaiting_until > clock_timestamp() THEN NULL
-      ELSE pg_notify('runyard_runs', e.run_id::text)::text || pg_notify('runyard_queue', e.pool)::text END AS notified;
+    RETURNING CASE WHEN before.awaiting_until > clock_timestamp() THEN NULL ELSE e.run_id END AS runyard_agents, CASE WHEN before.awaiting_until > clock_timestamp() THEN NULL ELSE e.pool END AS runyard_queue;
 
 -- mark_client_answer_closed
 UPDATE client_answers SET closed_at = now() WHERE id = $1;
@@ -2156,7 +2170,7 @@ UPDATE factory_definitions SET commit_id = $2 WHERE factory_uid = $1;
       runs = CASE WHEN $3::text IS NULL THEN runs ELSE array_append(runs, $3::text) END,
       outcomes = (SELECT coalesce(jsonb_agg(CASE WHEN o ->> 'automation_id' = $2 THEN $4::jsonb ELSE o END), '[]')
         FROM jsonb_array_elements(outcomes) o)
-    WHERE id = $1;
+    WHERE id = $1 RETURNING '' AS runyard_webhook_deliveries;
 
 -- note_removed_members_of_run
     WITH run AS (SELECT id, removed_members FROM runs WHERE id = $1 FOR UPDATE
@@ -2177,7 +2191,7 @@ UPDATE schedules SET last_ran_at = clock_timestamp() WHERE id = $1 RETURNING id;
 -- order_end_of_sandbox
     UPDATE executions SET phase = 'stopping', stop_reason = 'ordered', idle_until = NULL, deadline_at = NULL,
       stop_deadline = least(stop_deadline, clock_timestamp() + make_interval(secs => ($2)::float8)), lease_until = least(lease_until, clock_timestamp())
-    WHERE id = $1 AND phase IN ('running', 'idle', 'stopping') RETURNING pg_notify('runyard_runs', run_id::text);
+    WHERE id = $1 AND phase IN ('running', 'idle', 'stopping') RETURNING run_id AS runyard_agents;
 
 -- order_saved_views
     UPDATE saved_views v SET position = o.place - 1 FROM unnest($3::uuid[]) WITH ORDINALITY AS o(id, place)
@@ -4387,7 +4401,7 @@ SELECT recount_team_storage() AS wrong;
 -- release_orphans_of_waiting_children
     UPDATE executions e SET waits_for_place = false FROM runs r
     WHERE r.id = e.run_id AND e.waits_for_place AND r.parent_run_id IS NULL
-    RETURNING pg_notify('runyard_queue', e.pool);
+    RETURNING e.pool AS runyard_queue;
 
 -- release_sweep
     UPDATE sweeps SET next_at = clock_timestamp() + make_interval(mins => $3::int), claimed_by = NULL, claimed_until = NULL
@@ -4407,7 +4421,7 @@ SELECT recount_team_storage() AS wrong;
     UPDATE executions e SET waits_for_place = false, available_at = clock_timestamp(), queued_at = clock_timestamp(),
       wanted_at = clock_timestamp()
     FROM next WHERE e.id = next.id AND e.waits_for_place
-    RETURNING pg_notify('runyard_queue', e.pool), pg_notify('runyard_runs', e.run_id::text);
+    RETURNING e.pool AS runyard_queue, e.run_id AS runyard_runs;
 
 -- remove_environment_guest
     DELETE FROM environment_guests g USING environments e, users u
@@ -4869,7 +4883,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       (SELECT (
   SELECT CASE WHEN moved.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = e.uid AND c.revision = coalesce(moved.environment_revision, 1))->'network' FROM environments e WHERE e.uid = moved.environment_id) AS network, (SELECT image FROM execution) AS image, moved.created_at, moved.updated_at,
-      (SELECT extract(epoch FROM clock_timestamp() - wanted_at)::float8 FROM execution) AS waited_seconds, pg_notify('runyard_runs', moved.id::text)
+      (SELECT extract(epoch FROM clock_timestamp() - wanted_at)::float8 FROM execution) AS waited_seconds, moved.id AS runyard_runs
     FROM team LEFT JOIN moved ON true;
 
 -- transition_block
@@ -4908,10 +4922,10 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', ''))
+    RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('runyard_runs', moved.id::text) 
+        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_cancel_blocked
@@ -4951,10 +4965,10 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', ''))
+    RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('runyard_runs', moved.id::text) 
+        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_cancel_live
@@ -4992,10 +5006,10 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', ''))
+    RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('runyard_runs', moved.id::text) 
+        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_cancel_queued
@@ -5032,10 +5046,10 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', ''))
+    RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('runyard_runs', moved.id::text) 
+        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_claim
@@ -5065,7 +5079,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       )
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('runyard_runs', moved.id::text) 
+        moved.id AS runyard_runs
       FROM moved, execution;
 
 -- transition_continue
@@ -5090,7 +5104,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
       SELECT moved.id, moved.event_seq, 'followup_received', 'QUEUED', next.number, $4::jsonb FROM moved, next
     )
-    SELECT pg_notify('runyard_runs', moved.id::text), pg_notify('runyard_queue', next.pool) FROM moved, next;
+    SELECT moved.id AS runyard_runs, next.pool AS runyard_queue FROM moved, next;
 
 -- transition_err
       WITH input AS (SELECT $7::jsonb AS args),
@@ -5125,10 +5139,10 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', ''))
+    RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('runyard_runs', moved.id::text) 
+        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_err_ended
@@ -5163,10 +5177,10 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', ''))
+    RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('runyard_runs', moved.id::text) 
+        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_exceed_budget
@@ -5202,10 +5216,10 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', ''))
+    RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('runyard_runs', moved.id::text) 
+        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_expire_queued
@@ -5240,10 +5254,10 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', ''))
+    RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('runyard_runs', moved.id::text) 
+        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_expire_run
@@ -5279,10 +5293,10 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', ''))
+    RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('runyard_runs', moved.id::text) 
+        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_expire_setup
@@ -5318,10 +5332,10 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', ''))
+    RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('runyard_runs', moved.id::text) 
+        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_fail
@@ -5357,10 +5371,10 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', ''))
+    RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('runyard_runs', moved.id::text) 
+        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_fail_setup
@@ -5399,10 +5413,10 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', ''))
+    RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('runyard_runs', moved.id::text) 
+        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_fail_unfit
@@ -5437,10 +5451,10 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', ''))
+    RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('runyard_runs', moved.id::text) 
+        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_requeue
@@ -5481,7 +5495,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
 )
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('runyard_runs', moved.id::text) , pg_notify('runyard_queue', execution.pool)
+        moved.id AS runyard_runs, moved.id AS runyard_agents, execution.pool AS runyard_queue
       FROM moved, execution;
 
 -- transition_resume
@@ -5523,10 +5537,10 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', ''))
+    RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('runyard_runs', moved.id::text) 
+        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_resume_lost
@@ -5571,7 +5585,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
           'delay_ms', round(($7::float8[])[least(CASE WHEN previous.finished_turns = 0 THEN previous.resume_count ELSE 0 END + 1, cardinality($7::float8[]))]))
       FROM moved, previous
     )
-    SELECT pg_notify('runyard_runs', moved.id::text), pg_notify('runyard_queue', previous.pool) FROM moved, previous, next;
+    SELECT moved.id AS runyard_runs, moved.id AS runyard_agents, previous.pool AS runyard_queue FROM moved, previous, next;
 
 -- transition_retry
     WITH moved AS (
@@ -5614,7 +5628,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
           'delay_ms', round(($7::float8[])[previous.attempt + 1]))
       FROM moved, previous
     )
-    SELECT pg_notify('runyard_runs', moved.id::text), pg_notify('runyard_queue', previous.pool) FROM moved, previous, next;
+    SELECT moved.id AS runyard_runs, moved.id AS runyard_agents, previous.pool AS runyard_queue FROM moved, previous, next;
 
 -- transition_start
       WITH input AS (SELECT $7::jsonb AS args),
@@ -5654,10 +5668,10 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', ''))
+    RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('runyard_runs', moved.id::text) 
+        moved.id AS runyard_runs, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_succeed
@@ -5696,10 +5710,10 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
-    RETURNING pg_notify('runyard_deliveries', ''))
+    RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('runyard_runs', moved.id::text) 
+        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- trim_payloads_of_webhook
@@ -5721,7 +5735,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
 
 -- unmark_awaiting
     UPDATE executions SET awaiting_until = NULL WHERE id = $1 AND token_hash = $2 AND awaiting_until IS NOT NULL
-    RETURNING pg_notify('runyard_runs', run_id::text)::text AS notified;
+    RETURNING run_id AS runyard_agents;
 
 -- update_agent_identity
     UPDATE agent_identities SET name = $3, description = $4, base_model = $5, environment_id = $6, skills = $7, secrets = $8,

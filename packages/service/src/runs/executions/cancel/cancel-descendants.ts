@@ -7,7 +7,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
 import { eachAlone } from '../../../platform/store/database/sweep.ts';
 import type { ExecutionDeps } from '../deps.ts';
-import { runChannel } from '../notices.ts';
+import { tellReaders } from '../notices.ts';
 import type { Status } from '../transitions/transition.ts';
 import { cancelBlocked, cancelLive, cancelQueued } from '../transitions/transitions.ts';
 
@@ -80,7 +80,7 @@ const isDoomed = defineStatement({ name: 'is_doomed', text: `SELECT ${doomed} AN
 const forget = defineStatement({
   name: 'forget_finished_cascade',
   text: `UPDATE runs SET cascade_at = NULL WHERE id = $1 AND cascade_at IS NOT NULL AND NOT EXISTS (SELECT ${doomed})
-    RETURNING pg_notify('${runChannel}', id::text)`,
+    RETURNING ${tellReaders('id')}`,
   row: {},
 });
 

@@ -4,7 +4,7 @@ import { defineStatement, nullable, text, uuid } from '../../../platform/store/d
 import { type Author, recordAction, recordChange } from '../../../team/access/audit/record.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { endInterruptedWait } from '../idle/idle.ts';
-import { runChannel } from '../notices.ts';
+import { tellAgent } from '../notices.ts';
 import { type Attempt, lockWorkingAttempt } from '../run-tokens/attempt.ts';
 import { cancelDescendants, cancelLocked, type LockedCancelOutcome } from './cancel-descendants.ts';
 
@@ -74,7 +74,7 @@ const interrupt = defineStatement({
   text: `
     UPDATE executions e SET interrupted_turn = e.finished_turns + 1, awaiting_until = NULL FROM runs r
     WHERE r.id = $1 AND e.id = r.current_execution_id AND r.state IN ('INPROGRESS', 'FAILED') AND e.phase = 'running'
-    RETURNING pg_notify('${runChannel}', e.run_id::text)`,
+    RETURNING ${tellAgent('e.run_id')}`,
   row: {},
 });
 

@@ -12,7 +12,7 @@ import type { Database, Queryable } from '../../../platform/store/database/datab
 import { defineStatement, json, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import type { OpenRequest } from '../idle/debug-window.ts';
-import { runChannel } from '../notices.ts';
+import { tellAgent } from '../notices.ts';
 import { lockWorkingAttempt } from '../run-tokens/attempt.ts';
 import type { RunSession } from '../run-tokens/sessions.ts';
 import { waitForRuns } from '../wait-for-runs.ts';
@@ -78,8 +78,8 @@ const hold = defineStatement({
       SELECT $6, $1, $5, next, $2, $3, $4, $7, clock_timestamp() + make_interval(secs => $8) FROM counted
       WHERE n < ${maxHeldActions} AND NOT EXISTS (SELECT FROM again)
       RETURNING id)
-    SELECT id, pg_notify('${runChannel}', $1::uuid::text)::text AS noticed FROM (SELECT id FROM again UNION ALL SELECT id FROM added) held`,
-  row: { id: uuid, noticed: nullable(text()) },
+    SELECT id, ${tellAgent('$1::uuid')} FROM (SELECT id FROM again UNION ALL SELECT id FROM added) held`,
+  row: { id: uuid },
 });
 
 /**

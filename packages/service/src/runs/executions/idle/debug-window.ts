@@ -13,7 +13,7 @@ import { boolean, defineStatement, json, nullable } from '../../../platform/stor
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { mayUse } from '../../../team/environments/may-use.ts';
 import type { ExecutionDeps } from '../deps.ts';
-import { queueChannel, runChannel } from '../notices.ts';
+import { tellAgent, tellQueue, tellReaders } from '../notices.ts';
 import { isPlanning } from '../plan-mode.ts';
 import { fromNow } from '../time.ts';
 import { appendQuestionOfFailedRun } from '../timeline/timeline.ts';
@@ -103,7 +103,7 @@ const beginTurn = defineStatement({
       idle_seconds = e.idle_seconds + extract(epoch FROM clock_timestamp() - e.finished_at),
       deadline_at = ${fromNow('SELECT max_instance_runtime_seconds FROM teams WHERE teams.id = e.team_id')}
     WHERE e.id = $1 AND e.phase = 'idle'
-    RETURNING pg_notify('${runChannel}', e.run_id::text)`,
+    RETURNING ${tellReaders('e.run_id')}, ${tellAgent('e.run_id')}`,
   row: {},
 });
 
@@ -121,7 +121,7 @@ const endTurn = defineStatement({
       stop_reason = CASE WHEN $2::float8 > 0 THEN NULL ELSE 'finished' END,
       stop_deadline = CASE WHEN $2::float8 > 0 THEN NULL ELSE ${fromNow('$3')} END
     WHERE id = $1 AND phase = 'running'
-    RETURNING pg_notify('${runChannel}', run_id::text), pg_notify('${queueChannel}', pool)`,
+    RETURNING ${tellReaders('run_id')}, ${tellAgent('run_id')}, ${tellQueue('pool')}`,
   row: {},
 });
 
@@ -142,7 +142,7 @@ const blockTurn = defineStatement({
       debug_request = $2::jsonb, idle_until = ${fromNow('$3')}
     FROM runs r
     WHERE e.id = $1 AND r.id = e.run_id AND r.current_execution_id = e.id AND r.state = 'FAILED' AND e.phase = 'running'
-    RETURNING pg_notify('${runChannel}', e.run_id::text), pg_notify('${queueChannel}', e.pool)`,
+    RETURNING ${tellReaders('e.run_id')}, ${tellAgent('e.run_id')}, ${tellQueue('e.pool')}`,
   row: {},
 });
 
@@ -167,7 +167,7 @@ const expire = defineStatement({
       stop_deadline = ${fromNow('$2')}
     FROM runs r
     WHERE e.id = $1 AND r.id = e.run_id AND r.state = 'FAILED' AND e.phase = 'running' AND e.deadline_at < clock_timestamp()
-    RETURNING pg_notify('${runChannel}', e.run_id::text)`,
+    RETURNING ${tellReaders('e.run_id')}, ${tellAgent('e.run_id')}`,
   row: {},
 });
 

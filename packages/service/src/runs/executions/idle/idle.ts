@@ -14,7 +14,7 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import type { ExecutionDeps } from '../deps.ts';
-import { runChannel } from '../notices.ts';
+import { tellAgent } from '../notices.ts';
 import { fromNow } from '../time.ts';
 import { assignedPhases, slotlessPhases, stayingPhases } from '../transitions/transition.ts';
 
@@ -29,7 +29,7 @@ const expire = defineStatement({
     ${leaving('$1')}
     WHERE id IN (SELECT id FROM executions WHERE phase = 'idle' AND idle_until < clock_timestamp() LIMIT 200)
       AND phase = 'idle' AND idle_until < clock_timestamp()
-    RETURNING pg_notify('${runChannel}', run_id::text)`,
+    RETURNING ${tellAgent('run_id')}`,
   row: {},
 });
 
@@ -50,7 +50,7 @@ const endWaitOfRun = defineStatement({
   text: `
     ${leaving('$2')}
     WHERE run_id = $1 AND phase = 'idle'
-    RETURNING pg_notify('${runChannel}', run_id::text)`,
+    RETURNING ${tellAgent('run_id')}`,
   row: {},
 });
 
@@ -94,7 +94,7 @@ const evict = defineStatement({
     WHERE id IN (SELECT id FROM waiting WHERE phase = 'idle' ORDER BY team_keeps DESC, asks, is_of_person, finished_at, id
         LIMIT greatest(0, (SELECT count(*) FROM held) - $2))
       AND phase = 'idle'
-    RETURNING id, pg_notify('${runChannel}', run_id::text)`,
+    RETURNING id, ${tellAgent('run_id')}`,
   row: { id: uuid },
 });
 

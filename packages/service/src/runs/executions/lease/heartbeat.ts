@@ -29,6 +29,9 @@ export const outageSeconds = (timing: ExecutionTiming): number =>
 /** Returns the time between two heartbeats. */
 export const heartbeatMs = (timing: ExecutionTiming): number => (outageSeconds(timing) * 1000) / 4;
 
+/** Channel of notices about service processes that have started; the payload is the id of the process. */
+const arrivalsChannel = 'runyard_processes';
+
 /** One statement stores the heartbeat and extends the leases, so that no sweep can see the new heartbeat together with the old leases. */
 const beat = defineStatement({
   name: 'beat_service_instance',
@@ -43,18 +46,32 @@ const beat = defineStatement({
       RETURNING id
     ), sign AS (
       INSERT INTO service_instances (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()
+      RETURNING xmax = 0 AS is_first
     )
-    SELECT count(*)::int AS extended FROM extended`,
-  row: { extended: integer },
+    SELECT (SELECT count(*) FROM extended) AS extended,
+      NOT EXISTS (SELECT FROM service_instances s WHERE s.id <> $1 AND s.seen_at > clock_timestamp() - make_interval(secs => $4::float8)) AS is_alone,
+      CASE WHEN is_first THEN $1::uuid END AS ${arrivalsChannel}
+    FROM sign`,
+  row: { extended: integer, is_alone: boolean },
 });
+
+/** Tells `db` when other processes start. They are unknown to this process until its next heartbeat. */
+export async function watchArrivals(db: Database): Promise<void> {
+  await db.listen(arrivalsChannel, () => db.setAlone(false));
+}
 
 /**
  * Stores a heartbeat of this process. After an outage (all processes were down, or the machine slept), workers get the time to connect
  * again: the leases of all assigned executions are extended. Returns the number of these executions. Call this function before the first
- * sweep.
+ * sweep. Also tells `db` whether other processes are alive: if not, its notices after commits stay in this process.
  */
 export async function beatServiceInstance({ db, timing }: ExecutionDeps, id: string): Promise<number> {
-  const [row] = await db.query(beat, [id, timing.reconnectGraceSeconds, outageSeconds(timing)]);
+  const values = [id, timing.reconnectGraceSeconds, outageSeconds(timing), serviceSilentSeconds];
+  const [row] = await db.query(beat, values).catch((error: unknown) => {
+    db.setAlone(false);
+    throw error;
+  });
+  db.setAlone(row?.is_alone === true);
   return row?.extended ?? 0;
 }
 

@@ -16,7 +16,7 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import type { ExecutionDeps } from '../deps.ts';
-import { runChannel } from '../notices.ts';
+import { tellReaders } from '../notices.ts';
 import { slotPhases } from '../transitions/transition.ts';
 import { asksAboutHosts, hasKey, holdsSlot, leastDepthSql, servesPool, startsImages, takesRuns } from './may-take.ts';
 import { poolLabel } from './measure.ts';
@@ -151,7 +151,7 @@ const assignStatement = defineStatement({
       (SELECT ${configOfRun('e', 'moved')}->>'system' FROM environments e WHERE e.uid = moved.environment_id) AS system,
       (SELECT ${configOfRun('e', 'moved')}->'services' FROM environments e WHERE e.uid = moved.environment_id) AS services,
       (SELECT ${configOfRun('e', 'moved')}->'network' FROM environments e WHERE e.uid = moved.environment_id) AS network, (SELECT image FROM execution) AS image, moved.created_at, moved.updated_at,
-      (SELECT extract(epoch FROM clock_timestamp() - wanted_at)::float8 FROM execution) AS waited_seconds, pg_notify('${runChannel}', moved.id::text)
+      (SELECT extract(epoch FROM clock_timestamp() - wanted_at)::float8 FROM execution) AS waited_seconds, ${tellReaders('moved.id')}
     FROM team LEFT JOIN moved ON true`,
   // If `id` is null, a team has queued executions, but another process was faster to assign one. The other columns are null only in this
   // case.

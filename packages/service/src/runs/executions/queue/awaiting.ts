@@ -5,8 +5,8 @@
 
 import { hostRulesFeature, imagesFeature, serviceImagesFeature } from '@runyard/contract/workers/worker-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
-import { queueChannel, runChannel } from '../notices.ts';
+import { defineStatement } from '../../../platform/store/database/statement.ts';
+import { tellAgent, tellQueue } from '../notices.ts';
 import { workingPhases } from '../transitions/transition.ts';
 import { asksAboutHosts, servesPool, startsImages, takesRuns } from './may-take.ts';
 
@@ -30,6 +30,10 @@ const canUseSlot = (runIds: string): string => `EXISTS (
         AND (NOT ${asksAboutHosts('r')} OR c.sandbox->'features' ? '${hostRulesFeature}')
         AND (c.sandbox->'features' ? '${serviceImagesFeature}' OR ${startsImages('r')} IS NOT TRUE))))`;
 
+/** SQL: the value, or NULL if the execution was already marked. */
+const ifNew = (value: string): string =>
+  `CASE WHEN before.awaiting_until > clock_timestamp() THEN NULL ELSE ${value} END`;
+
 /**
  * Marks the execution as waiting. Notifies the dispatcher only if the execution was not marked before, because only then a slot becomes
  * free.
@@ -40,9 +44,8 @@ const mark = defineStatement({
     UPDATE executions e SET awaiting_until = clock_timestamp() + make_interval(secs => $2::float8 / 1000) FROM executions before
     WHERE e.id = $1 AND e.token_hash = $3 AND before.id = e.id AND e.phase IN ${workingPhases}
       AND coalesce(e.interrupted_turn, 0) <= e.finished_turns AND ${canUseSlot('$4')}
-    RETURNING CASE WHEN before.awaiting_until > clock_timestamp() THEN NULL
-      ELSE pg_notify('${runChannel}', e.run_id::text)::text || pg_notify('${queueChannel}', e.pool)::text END AS notified`,
-  row: { notified: nullable(text()) },
+    RETURNING ${tellAgent(ifNew('e.run_id'))}, ${tellQueue(ifNew('e.pool'))}`,
+  row: {},
 });
 
 /**
@@ -62,8 +65,8 @@ const unmark = defineStatement({
   name: 'unmark_awaiting',
   text: `
     UPDATE executions SET awaiting_until = NULL WHERE id = $1 AND token_hash = $2 AND awaiting_until IS NOT NULL
-    RETURNING pg_notify('${runChannel}', run_id::text)::text AS notified`,
-  row: { notified: text() },
+    RETURNING ${tellAgent('run_id')}`,
+  row: {},
 });
 
 /** Removes the mark when the agent continues to work. The execution then uses a slot again. */

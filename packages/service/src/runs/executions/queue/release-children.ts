@@ -3,7 +3,7 @@ import { usualLiveChildren } from '@runyard/contract/limits';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
 import type { ExecutionDeps } from '../deps.ts';
-import { queueChannel, runChannel } from '../notices.ts';
+import { tellQueue, tellReaders } from '../notices.ts';
 
 const perSweep = 100;
 
@@ -56,7 +56,7 @@ const release = defineStatement({
     UPDATE executions e SET waits_for_place = false, available_at = clock_timestamp(), queued_at = clock_timestamp(),
       wanted_at = clock_timestamp()
     FROM next WHERE e.id = next.id AND e.waits_for_place
-    RETURNING pg_notify('${queueChannel}', e.pool), pg_notify('${runChannel}', e.run_id::text)`,
+    RETURNING ${tellQueue('e.pool')}, ${tellReaders('e.run_id')}`,
   row: {},
 });
 
@@ -73,7 +73,7 @@ const releaseOrphans = defineStatement({
   text: `
     UPDATE executions e SET waits_for_place = false FROM runs r
     WHERE r.id = e.run_id AND e.waits_for_place AND r.parent_run_id IS NULL
-    RETURNING pg_notify('${queueChannel}', e.pool)`,
+    RETURNING ${tellQueue('e.pool')}`,
   row: {},
 });
 

@@ -3,7 +3,7 @@ import { defineStatement } from '../../../platform/store/database/statement.ts';
 import type { HeldTexts } from '../../../team/redaction/redact-events.ts';
 import { insertConversationEvents } from '../../conversations/stored-events.ts';
 import { insertTranscriptChunk } from '../../conversations/transcript-chunks.ts';
-import { runChannel } from '../notices.ts';
+import { tellReaders } from '../notices.ts';
 import { lastChange } from './timeline.ts';
 
 /** Names the SQL parameters of a statement that records the progress of an agent. */
@@ -77,7 +77,7 @@ const insertEvents = ({ run = '', further = '' }: Additions = {}): string => `
       FROM numbered WHERE event_type IS NOT NULL
     ), conversation AS (${insertConversationEvents({ relation: 'numbered', where: 'event_type IS NULL', executionId: '$2' })}
     )${further}
-    SELECT pg_notify('${runChannel}', id::text) FROM counted WHERE EXISTS (SELECT FROM input)`;
+    SELECT ${tellReaders('id')} FROM counted WHERE EXISTS (SELECT FROM input)`;
 
 const insertRows = defineStatement({ name: 'insert_agent_events', text: insertEvents(), row: {} });
 

@@ -11,8 +11,8 @@ import {
   timestamp,
   uuid,
 } from '../../../platform/store/database/statement.ts';
-import { enqueueDeliveries, enqueuedColumns } from '../../subscriptions/enqueue.ts';
-import { runChannel } from '../notices.ts';
+import { enqueueDeliveries, enqueuedColumns, tellSubscribers } from '../../subscriptions/enqueue.ts';
+import { tellReaders } from '../notices.ts';
 
 /**
  * SQL: the new `updated_at` of a run that gets events. If the last change was less than a second ago, `updated_at` stays the same. Most
@@ -24,9 +24,9 @@ export const lastChange =
 
 /**
  * Defines a statement that adds an event. `updatedAt` is SQL for the new `updated_at`. `further` is a further common table expression, `,
- * name AS (…)`, that may read `numbered`.
+ * name AS (…)`, that may read `numbered`. `told`: SQL of further columns of the result, `, column`.
  */
-const statementOf = (name: string, updatedAt: string, further = '') =>
+const statementOf = (name: string, updatedAt: string, further = '', told = '') =>
   defineStatement({
     name,
     text: `
@@ -38,7 +38,7 @@ const statementOf = (name: string, updatedAt: string, further = '') =>
       SELECT numbered.id, numbered.event_seq, $3, executions.number, $4::jsonb
       FROM numbered, executions WHERE executions.id = $2
     )${further}
-    SELECT pg_notify('${runChannel}', id::text) FROM numbered`,
+    SELECT ${tellReaders('id')}${told} FROM numbered`,
     row: {},
   });
 
@@ -50,6 +50,7 @@ const appendQuestion = statementOf(
   'append_question_of_failed_run',
   'clock_timestamp()',
   `, delivery AS (${enqueueDeliveries('run.blocked', 'FAILED', 'numbered')})`,
+  `, ${tellSubscribers('delivery')}`,
 );
 
 interface TimelineAddition {

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
-import { queueChannel, runChannel } from '../notices.ts';
+import { tellQueue, tellReaders } from '../notices.ts';
 import { countQueued } from './transition.ts';
 
 /**
@@ -33,7 +33,7 @@ const continueStatement = defineStatement({
       INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
       SELECT moved.id, moved.event_seq, 'followup_received', 'QUEUED', next.number, $4::jsonb FROM moved, next
     )
-    SELECT pg_notify('${runChannel}', moved.id::text), pg_notify('${queueChannel}', next.pool) FROM moved, next`,
+    SELECT ${tellReaders('moved.id')}, ${tellQueue('next.pool')} FROM moved, next`,
   row: {},
 });
 

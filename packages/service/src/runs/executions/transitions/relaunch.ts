@@ -3,7 +3,7 @@ import { maxResumesOfTurn } from '@runyard/contract/limits';
 import type { Queryable, Statement } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import type { ExecutionDeps } from '../deps.ts';
-import { queueChannel, runChannel } from '../notices.ts';
+import { tellAgent, tellQueue, tellReaders } from '../notices.ts';
 import { countQueued, type Status } from './transition.ts';
 import { err, errEnded } from './transitions.ts';
 
@@ -87,7 +87,7 @@ const relaunchStatement = (kind: Relaunch): Statement =>
           'delay_ms', round(($7::float8[])[${kind.pause}]))
       FROM moved, previous
     )
-    SELECT pg_notify('${runChannel}', moved.id::text), pg_notify('${queueChannel}', previous.pool) FROM moved, previous, next`,
+    SELECT ${tellReaders('moved.id')}, ${tellAgent('moved.id')}, ${tellQueue('previous.pool')} FROM moved, previous, next`,
     row: {},
   });
 

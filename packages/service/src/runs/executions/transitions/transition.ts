@@ -7,8 +7,8 @@ import type { ErrorCode, ErrorDetail } from '@runyard/contract/wire/errors';
 import { count, observe } from '../../../platform/metrics/record.ts';
 import { afterCommit, type Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
-import { enqueueDeliveries, enqueuedColumns, eventOfState } from '../../subscriptions/enqueue.ts';
-import { queueChannel, runChannel } from '../notices.ts';
+import { enqueueDeliveries, enqueuedColumns, eventOfState, tellSubscribers } from '../../subscriptions/enqueue.ts';
+import { tellAgent, tellQueue, tellReaders } from '../notices.ts';
 import { noticeEnded } from '../tracing/notice.ts';
 
 /** The phases of an execution, as `executions.phase` stores them. */
@@ -75,6 +75,8 @@ interface TransitionDefinition {
   readonly further?: string;
   /** True if the change queues an execution, so that dispatchers are notified. */
   readonly wakesQueue?: true;
+  /** True if the agent or its worker makes the change, so that the change has no order for them. */
+  readonly isByAgent?: true;
   /**
    * Further SQL condition. It may read only columns of `runs`, because after a concurrent update PostgreSQL checks the condition again only
    * with the new row of `runs`.
@@ -142,7 +144,12 @@ export function defineTransition(definition: TransitionDefinition): Transition {
       )${definition.further ?? ''}${subscriberEvent ? `, delivery AS (${enqueueDeliveries(subscriberEvent, definition.to, 'moved')})` : ''}
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        pg_notify('${runChannel}', moved.id::text) ${definition.wakesQueue ? `, pg_notify('${queueChannel}', execution.pool)` : ''}
+        ${[
+          tellReaders('moved.id'),
+          ...(definition.isByAgent ? [] : [tellAgent('moved.id')]),
+          ...(definition.wakesQueue ? [tellQueue('execution.pool')] : []),
+          ...(subscriberEvent ? [tellSubscribers('delivery')] : []),
+        ].join(', ')}
       FROM moved, execution`,
     row: {},
   });

@@ -3,7 +3,7 @@ import { gunzip } from 'node:zlib';
 import type { RepositoryChanges, RunChanges } from '@runyard/contract/runs/changes';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { bytes, defineStatement, nullable, timestamp } from '../../../platform/store/database/statement.ts';
-import { runChannel } from '../../executions/notices.ts';
+import { tellAgent } from '../../executions/notices.ts';
 
 const decompress = promisify(gunzip);
 
@@ -23,13 +23,10 @@ const readReport = defineStatement({
 const askAgent = defineStatement({
   name: 'ask_agent_for_changes',
   text: `
-    WITH asked AS (
-      INSERT INTO run_changes AS c (run_id, asked, asked_at) VALUES ($1, 1, clock_timestamp())
-      ON CONFLICT (run_id) DO UPDATE SET asked = c.asked + 1, asked_at = excluded.asked_at
-      WHERE c.asked_at IS NULL OR c.asked_at < excluded.asked_at - interval '5 seconds'
-      RETURNING run_id
-    )
-    SELECT pg_notify('${runChannel}', run_id::text)::text AS notified FROM asked`,
+    INSERT INTO run_changes AS c (run_id, asked, asked_at) VALUES ($1, 1, clock_timestamp())
+    ON CONFLICT (run_id) DO UPDATE SET asked = c.asked + 1, asked_at = excluded.asked_at
+    WHERE c.asked_at IS NULL OR c.asked_at < excluded.asked_at - interval '5 seconds'
+    RETURNING ${tellAgent('run_id')}`,
   row: {},
 });
 

@@ -17,6 +17,7 @@ import {
 import type { RunActor } from '../../../team/access/actor.ts';
 import { settleHeldAction } from '../../executions/held-actions/held-actions.ts';
 import { beginDebugTurn, type OpenRequest } from '../../executions/idle/debug-window.ts';
+import { tellAgent } from '../../executions/notices.ts';
 import { appendTimelineEvent } from '../../executions/timeline/timeline.ts';
 import { continueRun } from '../../executions/transitions/continue.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
@@ -209,7 +210,8 @@ const insertRow = defineStatement({
   text: `
     INSERT INTO followups (id, run_id, message, mode, created_by_kind, created_by_uid, decision, request, answers, is_debug, has_other_authors, authors,
       allow_for)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $8::jsonb->>'request_id', $9, $10, $11, $12)`,
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $8::jsonb->>'request_id', $9, $10, $11, $12)
+    RETURNING ${tellAgent('run_id')}`,
   row: {},
 });
 

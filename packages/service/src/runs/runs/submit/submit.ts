@@ -13,7 +13,7 @@ import { defineStatement } from '../../../platform/store/database/statement.ts';
 import { creationEntryColumns, creationEntryOf, insertCreationEntries } from '../../../team/access/audit/record.ts';
 import { toWithheldRight } from '../../../team/access/contents/run-rights.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
-import { queueChannel } from '../../executions/notices.ts';
+import { tellQueue } from '../../executions/notices.ts';
 import {
   creationSeq,
   insertCreationEvents,
@@ -23,7 +23,7 @@ import {
 import { noticeCreated } from '../../executions/tracing/notice.ts';
 import { countQueued } from '../../executions/transitions/transition.ts';
 import { attachmentParameters, insertAttachmentsOf } from '../../files/attachments/insert.ts';
-import { enqueueDeliveries } from '../../subscriptions/enqueue.ts';
+import { enqueueDeliveries, tellSubscribers } from '../../subscriptions/enqueue.ts';
 import { type ChildRefusal, refuseChild } from '../tree/admit-child.ts';
 import type { NewRun } from './new-run.ts';
 import {
@@ -44,7 +44,7 @@ const insertFiles = `attachment AS (${insertAttachmentsOf('$2', '$3')}
  * dispatchers. `more`: further common table expressions. Each table that a statement names takes time, even if no row
  * goes there.
  */
-const defineInsert = (name: string, more: string) =>
+const defineInsert = (name: string, more: string, told = '') =>
   defineStatement({
     name,
     text: `
@@ -68,7 +68,7 @@ const defineInsert = (name: string, more: string) =>
     ), event AS (${insertCreationEvents('input')}
     ), delivery AS (${enqueueDeliveries('run.created', 'QUEUED', `(SELECT *, ${creationSeq} AS event_seq FROM input)`)}
     ), ${more}
-    SELECT pg_notify('${queueChannel}', pool) FROM (${poolsOfNewRuns('input')}) pools`,
+    SELECT ${tellQueue('pool')}, ${tellSubscribers('delivery')}${told} FROM (${poolsOfNewRuns('input')}) pools`,
     row: {},
   });
 
@@ -76,7 +76,8 @@ const defineInsert = (name: string, more: string) =>
  * Defines a statement that writes runs with their files. `more`: further common table expressions, if the caller writes other rows too.
  * Their parameters come after the parameters of `parametersOfRuns`.
  */
-export const defineInsertRuns = (name: string, more: string) => defineInsert(name, `${insertFiles}, ${more}`);
+export const defineInsertRuns = (name: string, more: string, told: string) =>
+  defineInsert(name, `${insertFiles}, ${more}`, `, ${told}`);
 
 /** A common table expression that writes the entries of the audit log. Only runs that a key created have such an entry. */
 const insertEntries = `audit AS (${insertCreationEntries('input')}
@@ -212,7 +213,6 @@ function toRowOfBatch({ run, answerOf }: RunOfBatch) {
 
 /**
  * Writes a run without files and parent. Runs that arrive while another batch is being written are written together in the next batch.
- * NOTIFY takes a lock over the whole database at commit, so many small transactions would wait for one another (see bench/creates.ts).
  * Returns null if nothing was written because the client had disconnected: a repeated request of the client may have created the run
  * meanwhile.
  */

@@ -21,6 +21,7 @@ import {
   toWritten,
   type Written,
 } from '../../webhooks/ingest/take-deliveries.ts';
+import { tellFollowers } from '../../webhooks/ingest/tell-followers.ts';
 import { countsPassing, ownerFromAutomation } from '../decide/owner.ts';
 import {
   type Candidate,
@@ -58,6 +59,7 @@ const insertRunsAndStarts = defineInsertRuns(
   'insert_runs_and_starts_of_deliveries',
   `start AS (${insertStarts('$4')}
     ), ${insertDeliveryRows('$5', '$6', '$7')}`,
+  tellFollowers,
 );
 
 /** A delivery, an automation that selects its webhook, and the reason why the automation does not match; undefined: it matches. */

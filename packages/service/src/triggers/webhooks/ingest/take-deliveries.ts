@@ -6,6 +6,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, integer, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
 import type { KnownWebhook } from './directory.ts';
 import type { EventHeaders, Identity } from './read-request.ts';
+import { tellFollowers } from './tell-followers.ts';
 import { explainRefusal, type NotWritten } from './write-rejection.ts';
 
 /** The hash of a delivery's signed bytes. Another delivery with the same hash within `windowSeconds` seconds is a duplicate. */
@@ -165,7 +166,7 @@ export const insertDeliveryRows = (rows: string, payloads: string, budgets: stri
 /** Writes deliveries that start nothing. The parameters are the values of `deliveryParameters`. */
 export const insertDeliveries = defineStatement({
   name: 'insert_webhook_deliveries',
-  text: `WITH ${insertDeliveryRows('$1', '$2', '$3')} SELECT`,
+  text: `WITH ${insertDeliveryRows('$1', '$2', '$3')} SELECT ${tellFollowers}`,
   row: {},
 });
 

@@ -7,6 +7,7 @@ import type { WebhookDeliveryLabel } from '@runyard/contract/webhooks/webhooks';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, float, nullable, uuid } from '../../../platform/store/database/statement.ts';
 import type { KnownWebhook } from './directory.ts';
+import { tellFollowers } from './tell-followers.ts';
 
 /**
  * Why nothing was written. `changed`: the webhook has another version now. `full`: the budget of the webhook is used up. `waitMs`: the
@@ -37,7 +38,7 @@ const insertInvalid = defineStatement({
       WHERE uid = $1 AND enabled AND version = $2 AND ${hasRoom('recent')} RETURNING uid, team_id
     )
     INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, reason)
-    SELECT $3::uuid, uid, team_id, 'REJECTED_INVALID_JSON', $4, $5 FROM taken RETURNING id`,
+    SELECT $3::uuid, uid, team_id, 'REJECTED_INVALID_JSON', $4, $5 FROM taken RETURNING id, ${tellFollowers}`,
   row: { id: uuid },
 });
 
@@ -53,7 +54,7 @@ const insertRejected = defineStatement({
       WHERE uid = $1 AND enabled AND version = $2 AND ${hasRoom('recent')} AND ${hasRoom('recent_rejected')} RETURNING uid, team_id
     )
     INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, reason)
-    SELECT $3::uuid, uid, team_id, $5, $4, $6 FROM taken RETURNING id`,
+    SELECT $3::uuid, uid, team_id, $5, $4, $6 FROM taken RETURNING id, ${tellFollowers}`,
   row: { id: uuid },
 });
 

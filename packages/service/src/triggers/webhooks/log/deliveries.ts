@@ -22,6 +22,7 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import type { EventHeaders } from '../ingest/read-request.ts';
+import { tellFollowers } from '../ingest/tell-followers.ts';
 
 /** The columns of a delivery that a list shows. */
 export const deliveryRow = {
@@ -198,7 +199,7 @@ const noteLater = defineStatement({
       runs = CASE WHEN $3::text IS NULL THEN runs ELSE array_append(runs, $3::text) END,
       outcomes = (SELECT coalesce(jsonb_agg(CASE WHEN o ->> 'automation_id' = $2 THEN $4::jsonb ELSE o END), '[]')
         FROM jsonb_array_elements(outcomes) o)
-    WHERE id = $1`,
+    WHERE id = $1 RETURNING ${tellFollowers}`,
   row: {},
 });
 

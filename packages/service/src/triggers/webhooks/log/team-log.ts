@@ -134,9 +134,6 @@ export async function listTeamDeliveries(
   };
 }
 
-/** Channel on which a trigger sends a notice for each new delivery or outcome. The notices have no payload. */
-export const deliveriesChannel = 'runyard_webhook_deliveries';
-
 /**
  * In a database that was copied, sets the transaction numbers of deliveries to 0 if this database has not assigned these numbers yet.
  * `edges/live/epoch.ts` does this in the transaction in which it renews the epoch.
