@@ -147,7 +147,7 @@ export const outcomeOf = (started: Started): StartOutcome =>
     : {
         outcome: started.outcome,
         reason: started.reason,
-        ...('undecided' in started ? { undecided: started.undecided } : {}),
+        undecided: started.outcome === 'failed' ? undefined : started.undecided,
       };
 
 const laneOf = ({ owner: { kind, owner }, lane }: Candidate): Lane => ({ kind, owner, lane });
@@ -180,16 +180,13 @@ const failedTransaction = '25P02';
 /** Errors after which the database repeats the transaction. The last one: a lock was not free in time. */
 const repeatable = new Set(['40001', '40P01', '55P03']);
 
-/** Prepares the run of a candidate. `tx` reads in the transaction. */
-type Prepare = (tx: Queryable, candidate: Candidate, cancelsPrevious: boolean) => Promise<Started>;
-
 /**
  * Decides for each event what its owner's policy allows, and prepares the runs of the events that start one. Returns the outcomes in
  * the order of the events. For each event, counts also the runs and waiting starts of the earlier events of this call in the same
  * lane. No other transaction can start runs in these lanes meanwhile, because this transaction has locked the owners whose policy
- * limits the live runs. Throws `Unprepared` if `prepare` throws, and `StoreUnavailable` if it throws this error.
+ * limits the live runs. Throws `Unprepared` if runs could not be prepared because of an unexpected error.
  */
-export async function startAll(tx: Queryable, candidates: readonly Candidate[], prepare: Prepare): Promise<Started[]> {
+export async function startAll(deps: SubmitDeps, tx: Queryable, candidates: readonly Candidate[]): Promise<Started[]> {
   const loads = await readLimitedLoads(tx, candidates);
   const reads = readingOnce(tx);
   const startOne = async (candidate: Candidate): Promise<Started> => {
@@ -207,7 +204,7 @@ export async function startAll(tx: Queryable, candidates: readonly Candidate[], 
         return { outcome: 'waiting', reason, ...(undecided ? { undecided } : {}) };
       }
       case 'start': {
-        const one = await prepare(reads, candidate, decision.cancelsPrevious);
+        const one = await prepareStart(deps, reads, candidate, decision.cancelsPrevious);
         if (one.outcome === 'started') count({ live: load.live + 1 });
         return one;
       }
@@ -217,20 +214,20 @@ export async function startAll(tx: Queryable, candidates: readonly Candidate[], 
   // lane may use the transaction after its end.
   const started: Started[] = [];
   const lanes = Map.groupBy(candidates.entries(), ([index, each]) => (loads.has(keyOf(each)) ? keyOf(each) : index));
-  const causes = new Map<string, unknown>();
+  const failures: (readonly [owner: string, error: unknown])[] = [];
   await Promise.all(
     [...lanes.values()].map(async (lane) => {
       for (const [index, each] of lane) {
-        const one = await startOne(each).catch((error: unknown) => void causes.set(each.owner.owner, error));
+        const one = await startOne(each).catch((error: unknown) => void failures.push([each.owner.owner, error]));
         if (one === undefined) return;
         started[index] = one;
       }
     }),
   );
-  for (const [owner, error] of causes) {
+  const causes = failures.filter(([, error]) => sqlState(error) !== failedTransaction);
+  for (const [, error] of causes)
     if (error instanceof StoreUnavailable || repeatable.has(sqlState(error) ?? '')) throw error;
-    if (sqlState(error) === failedTransaction) causes.delete(owner);
-  }
-  if (causes.size > 0) throw new Unprepared(causes);
+  if (causes.length > 0) throw new Unprepared(new Map(causes));
+  if (failures.length > 0) throw failures[0]?.[1];
   return started;
 }

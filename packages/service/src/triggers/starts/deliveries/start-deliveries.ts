@@ -26,7 +26,6 @@ import { countsPassing, ownerFromAutomation } from '../decide/owner.ts';
 import {
   type Candidate,
   outcomeOf,
-  prepareStart,
   resultOf,
   runsOf,
   type StartDeps,
@@ -98,30 +97,6 @@ async function lockLimited(tx: Transaction, matches: readonly Matched[], earlier
     if (!locked.has(uid)) earlier.held.set(uid, 'the automation was locked for 2 s; the service tries again');
 }
 
-/** Decides about the deliveries that match automations, and prepares their runs. */
-async function startMatches(
-  deps: SubmitDeps,
-  tx: Transaction,
-  matches: readonly Matched[],
-  earlier: Earlier,
-): Promise<{ readonly started: readonly Started[]; readonly starts: readonly NewStart[] }> {
-  await lockLimited(tx, matches, earlier);
-  const rows = new Set(matches.map(({ row }) => row));
-  const owners = new Map([...rows].map((row) => [row, ownerFromAutomation(row, row.may_start, row.agent_of_run)]));
-  const candidates = matches.flatMap(({ delivery, row }): Candidate[] => {
-    const owner = owners.get(row);
-    const held = earlier.held.get(row.uid);
-    const event = { kind: 'delivery', delivery } as const;
-    return owner ? [{ owner, event, lane: laneOf(row, delivery.payload), ...(held ? { held } : {}) }] : [];
-  });
-  const started = await startAll(tx, candidates, (...start) => prepareStart(deps, ...start));
-  const starts = matches.flatMap(({ delivery: { webhookUid, deliveryId }, row }, index): NewStart[] => {
-    const [one, lane = null] = [started[index], candidates[index]?.lane];
-    return one ? [{ automationUid: row.uid, event: { webhookUid, deliveryId }, lane, result: outcomeOf(one) }] : [];
-  });
-  return { started, starts };
-}
-
 /** Returns the outcome of a delivery for an automation, as the log of the webhook shows it. */
 function outcomeInLog({ row, mismatch }: Matched, started: Started | undefined): AutomationOutcome {
   const automation_id = row.uid;
@@ -181,7 +156,14 @@ async function writeStarting(
     .map(({ delivery }) => toAccepted(delivery));
   const matched = accepted.flatMap((delivery) => matchAll(delivery, fed));
   const matches = matched.filter(({ mismatch }) => mismatch === undefined);
-  const { started, starts } = await startMatches(deps, tx, matches, earlier);
+  await lockLimited(tx, matches, earlier);
+  const candidates = matches.map(({ delivery, row }): Candidate => {
+    const held = earlier.held.get(row.uid);
+    const owner = ownerFromAutomation(row, row.may_start, row.agent_of_run);
+    const lane = laneOf(row, delivery.payload);
+    return { owner, event: { kind: 'delivery', delivery }, lane, ...(held === undefined ? {} : { held }) };
+  });
+  const started = await startAll(deps, tx, candidates);
   const startedBy = new Map(matches.map((one, index) => [one, started[index]]));
   const ofDelivery = Map.groupBy(matched, ({ delivery }) => delivery.deliveryId);
   const parameters = deliveryParameters(
@@ -191,11 +173,17 @@ async function writeStarting(
     }),
   );
   const runs = runsOf(started);
+  const starts = matches.flatMap(({ row, delivery: { webhookUid, deliveryId } }, index): NewStart[] => {
+    const [one, lane = null] = [started[index], candidates[index]?.lane];
+    return one ? [{ automationUid: row.uid, event: { webhookUid, deliveryId }, lane, result: outcomeOf(one) }] : [];
+  });
   if (starts.length > 0)
     tx.atCommit(insertRunsAndStarts, [...parametersOfRuns(runs), startsParameter(starts), ...parameters]);
   else if (taken.length > 0) tx.atCommit(insertDeliveries, parameters);
-  const created = runs.map(({ run }) => run);
-  countCreated(tx, created);
+  countCreated(
+    tx,
+    runs.map(({ run }) => run),
+  );
   countResults(tx, matches, started);
   noticePushes(tx, accepted);
   return decided;

@@ -27,7 +27,6 @@ import {
   type Candidate,
   type Failure,
   outcomeOf,
-  prepareStart,
   resultOf,
   runsOf,
   type StartDeps,
@@ -180,7 +179,7 @@ async function startTimes(
     if (!owner) throw new Error('a schedule has no owner');
     return { owner, event: { kind: 'time', schedule: scheduleOfRun(schedule) }, lane: null };
   });
-  return await startAll(tx, candidates, (...start) => prepareStart(deps, ...start));
+  return await startAll(deps, tx, candidates);
 }
 
 /** Counts the results of the locked automations. Returns the UIDs of the automations that are disabled now. */
