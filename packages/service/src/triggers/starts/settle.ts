@@ -214,7 +214,7 @@ async function eventOf(
 async function noteLater(
   tx: Queryable,
   { owner, automation }: Locked,
-  { schedule_id: scheduleId, delivery_id: deliveryId }: WaitingStart,
+  { schedule_id: scheduleId, delivery_id: deliveryId, undecided }: WaitingStart,
   started: Started,
 ): Promise<void> {
   const counted = resultOf(started, countsPassing.automation);
@@ -223,6 +223,11 @@ async function noteLater(
   if (scheduleId !== null && ofSchedule !== undefined && !(await recordLaterStart(tx, scheduleId, ofSchedule)))
     await skipWaitingStarts(tx, [scheduleId]);
   if (deliveryId === null) return;
-  const became = started.outcome === 'started' ? { run_id: started.run.run.id } : { reason: started.reason };
+  // If the policy was applied only now, the log shows its decision as if it had been applied when the delivery arrived.
+  const prefix =
+    undecided && started.outcome !== 'started'
+      ? { skipped: 'skipped: ', waiting: 'waits: ', failed: '' }[started.outcome]
+      : '';
+  const became = started.outcome === 'started' ? { run_id: started.run.run.id } : { reason: prefix + started.reason };
   await noteLaterOutcome(tx, deliveryId, { automation_id: owner.owner, matched: true, ...became });
 }

@@ -108,10 +108,10 @@ describe('an automation whose runs cannot be prepared', () => {
   });
 
   test.each([
-    ['skip', ['started', 'skipped', 'skipped']],
-    ['queue', ['started', 'waiting', 'undecided, waiting']],
-    ['cancel_previous', ['started', 'started, cancels', 'started, cancels']],
-  ])('keeps the order of its lane with the policy %s', async (overlap, expected) => {
+    ['skip', ['started', 'skipped', 'skipped'], 'skipped: 1 of 1 runs are live'],
+    ['queue', ['started', 'waiting', 'undecided, waiting'], 'waits: 1 of 1 runs are live'],
+    ['cancel_previous', ['started', 'started, cancels', 'started, cancels'], undefined],
+  ])('keeps the order of its lane with the policy %s', async (overlap, expected, reason) => {
     const webhook = await createWebhook();
     const { uid } = await create([on(webhook)], { overlap, concurrency_key: 'lane' });
     await breakRuns(uid);
@@ -122,6 +122,8 @@ describe('an automation whose runs cannot be prepared', () => {
     expect(await outcomes(uid)).toEqual([waits, waits, 'started', waits]);
     await startWaiting(deps);
     expect((await outcomes(uid)).toSpliced(2, 1)).toEqual(expected);
+    // The deliveries are listed newest first.
+    expect((await log(webhook))[2]?.automations?.[0]?.reason).toBe(reason);
   });
 
   test('has at most 100 such starts in a lane', async () => {
