@@ -82,6 +82,24 @@ describe.skipIf(problem !== null)(name, () => {
   });
 
   test.skipIf(!isRealCluster)(
+    'a service from an image is ready before the agent, which reaches it, and its output is in the timeline',
+    async () => {
+      const serve = 'printf %s answered > /tmp/answer; echo serving; exec nc -ll -p 8088 -e cat /tmp/answer';
+      const service = { name: 'web', image: 'debian:12', port: 8088, command: `sh -c "${serve}"` };
+      const config = { name: 'With a service', services: [service] };
+      const { uid } = await system.call<{ uid: string }>('POST', '/agent/environments', { config }, 201);
+      const prompt = sh('test "$(nc 127.0.0.1 8088 </dev/null)" = answered && ! ls /tmp/answer');
+      const runId = await system.createRun(prompt, { config: { environment_id: uid } });
+      const run = await system.untilEnded(runId, limitMs);
+      const timeline = JSON.stringify(await system.call('GET', `/agent/runs/${runId}/timeline`));
+      const conversation = JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`).catch(String));
+      expect(run, `${timeline} ${conversation}`).toMatchObject({ state: 'SUCCEEDED' });
+      expect(timeline).toContain('serving');
+    },
+    limitMs,
+  );
+
+  test.skipIf(!isRealCluster)(
     'a run on a lost node ends, or resumes when the node is back',
     { timeout: 2 * limitMs },
     async () => {
