@@ -131,9 +131,9 @@ const replacedCode: Readonly<Record<string, readonly (readonly [code: string, ot
     [
       makingBundle,
       `${makingBundle}
-        const made = ${JSON.stringify(Object.fromEntries(Object.entries(bundledByWorkers).map(([name, entry]) => [entry, name])))}[entry];
-        if (made !== undefined) {
-          const { files, inputs } = JSON.parse(await readFile(path.join(import.meta['dirname'], made), 'utf8'));
+        const ofTests = ${JSON.stringify(Object.fromEntries(Object.entries(bundledByWorkers).map(([name, entry]) => [entry, name])))}[entry];
+        if (ofTests !== undefined) {
+          const { files, inputs } = JSON.parse(await readFile(path.join(import.meta['dirname'], ofTests), 'utf8'));
           return { files: files.map(({ name, text }) => ({ name, bytes: Buffer.from(text) })), inputs };
         }`,
     ],
