@@ -23,7 +23,7 @@ import type { ExecutionTiming } from '../../executions/deps.ts';
 import { readAllowedForRun } from '../../executions/held-actions/held-actions.ts';
 import { claimForAgent } from '../../executions/lease/agent-lease.ts';
 import { noteClones, readPersonalClones } from '../../executions/run-tokens/personal-clones.ts';
-import { readCodeHostUser, readPresentContents } from '../../executions/run-tokens/present-rights.ts';
+import { codeHostUserOf, readCodeHostUser, readPresentContents } from '../../executions/run-tokens/present-rights.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { agentAttachment } from '../../files/attachments/read.ts';
 import { workspaceOfConversation } from '../../files/workspaces/of-conversation.ts';
@@ -137,7 +137,7 @@ export async function resolveTask(
   const usable = await secretsOfTask(deps, session, { ...row, contents: contentsForSecrets(row, present) });
   if (usable.kind === 'refused') return { kind: 'secret_unusable', message: usable.message };
   const { secrets } = usable;
-  const user = await readCodeHostUser(db, session);
+  const user = await codeHostUserOf(db, session, present);
   const mcp = await mcpServersOfTask(deps, session.teamId, row.config, row.contents, {
     secrets: secretsByForm(secrets),
     whyNotStored: user.without?.team,
