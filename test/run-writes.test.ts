@@ -1,6 +1,9 @@
-/** Tests how many statements and commits a run costs, and how many bytes it writes to the log of PostgreSQL. */
+/**
+ * Tests how many statements and commits a run costs, and how many bytes it writes to the log of PostgreSQL: a run that a person creates, one that
+ * a delivery starts, and one that a schedule starts.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type CountingServer, type Counts, startCountingServer } from './support/count-statements.ts';
+import { type Counts, type CountingServer, startCountingServer } from './support/count-statements.ts';
 import { eventually, type System, sandboxProblem, startSystem } from './support/system.ts';
 
 let server: CountingServer;
@@ -16,34 +19,87 @@ afterAll(async () => {
 });
 
 const runs = 10;
+const prompt = '```sh\ntrue\n```';
 
-/** Waits until the sandboxes of `count` further runs have ended. */
+/** Starts runs one after the other, and waits until the sandbox of each has ended. */
 async function doRuns(start: () => Promise<unknown>): Promise<void> {
   for (let n = 0; n < runs; n += 1) {
+    const [before] = await server.query<{ ended: number }>(ended);
     await start();
-    await eventually(
-      'the end of a run',
-      async () => (await server.query("SELECT FROM executions WHERE phase <> 'ended'")).length === 0,
-      undefined,
-      50,
-    );
+    const isOver = async () => (await server.query<{ ended: number }>(ended))[0]?.ended === (before?.ended ?? 0) + 1;
+    await eventually('the end of a run', isOver, undefined, 50);
   }
 }
 
-function show({ commits, logBytes, statements }: Counts): void {
-  const names = [...statements].filter(([, n]) => n / runs >= 0.05).sort(([, a], [, b]) => b - a);
-  console.log([commits / runs, logBytes / runs, names.reduce((sum, [, n]) => sum + n, 0) / runs]);
-  for (const [text, n] of names) console.log((n / runs).toFixed(1), text.slice(0, 150));
+const ended = "SELECT count(*)::int AS ended FROM executions WHERE phase = 'ended'";
+
+/** Returns the counts of one run: commits, statements, kilobytes of log. Polls do not count, because they are one statement of a process. */
+async function countRuns(start: () => Promise<unknown>) {
+  await doRuns(start);
+  const { commits, logBytes, statements }: Counts = await server.count(() => doRuns(start));
+  const isPoll = (text: string) => /^SELECT \* FROM \( SELECT w\.id, w\.readers/.test(text);
+  const counted = [...statements].filter(([text]) => !isPoll(text));
+  const polls = [...statements].filter(([text]) => isPoll(text)).reduce((sum, [, n]) => sum + n, 0);
+  if (true)
+    for (const [text, n] of counted.sort(([, a], [, b]) => b - a)) if (n > 0) console.log((n / runs).toFixed(2), text.slice(0, 150));
+  const each = {
+    commits: (commits - polls) / runs,
+    statements: counted.reduce((sum, [, n]) => sum + n, 0) / runs,
+    logKilobytes: logBytes / runs / 1024,
+  };
+  console.log(JSON.stringify(each));
+  return each;
 }
 
 test.skipIf(sandboxProblem !== null)(
-  'a run with one command',
+  'a run with one command costs at most 20 commits and 32 statements',
   async () => {
-    const create = () => system.createRun('```sh\ntrue\n```');
-    await doRuns(create);
-    const counts = await server.count(() => doRuns(create));
-    show(counts);
-    expect(counts.commits / runs).toBeLessThanOrEqual(20);
+    const { commits, statements } = await countRuns(() => system.createRun(prompt));
+    expect(commits).toBeLessThanOrEqual(20);
+    expect(statements).toBeLessThanOrEqual(32);
+  },
+  180_000,
+);
+
+test.skipIf(sandboxProblem !== null)(
+  'a delivery that starts a run costs at most 24 commits and 42 statements',
+  async () => {
+    const { uid: factory } = await system.call<{ uid: string }>('POST', '/factory', { name: 'F' }, 201);
+    const webhook = await system.call<{ uid: string; url: string; secret: string }>(
+      'POST',
+      `/factory/${factory}/webhooks`,
+      { name: 'W', auth_mode: 'token' },
+      201,
+    );
+    const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [webhook.uid] } }];
+    const automation = { name: 'A', prompt, triggers, agent: { idle_timeout_minutes: 0 } };
+    await system.call('POST', `/factory/${factory}/automations`, automation, 201);
+    let sent = 0;
+    const deliver = async () => {
+      sent += 1;
+      const answer = await fetch(webhook.url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${webhook.secret}` },
+        body: JSON.stringify({ sent }),
+      });
+      expect(answer.ok, await answer.text()).toBe(true);
+    };
+    const { commits, statements } = await countRuns(deliver);
+    expect(commits).toBeLessThanOrEqual(24);
+    expect(statements).toBeLessThanOrEqual(42);
+  },
+  180_000,
+);
+
+test.skipIf(sandboxProblem !== null)(
+  'a fire of a schedule costs at most 24 commits and 42 statements',
+  async () => {
+    const body = { name: 'S', cron_schedule: '0 0 1 1 *', prompt, agent_config: { idle_timeout_minutes: 0 } };
+    const { id } = await system.call<{ id: string }>('POST', '/agent/schedules', body, 201);
+    const fire = () => server.query("UPDATE schedules SET next_run_at = date_trunc('milliseconds', now()) WHERE id = $1", [id]);
+    const { commits, statements } = await countRuns(fire);
+    expect(commits).toBeLessThanOrEqual(24);
+    expect(statements).toBeLessThanOrEqual(42);
   },
   180_000,
 );

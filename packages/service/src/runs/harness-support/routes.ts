@@ -78,7 +78,7 @@ export const harnessRoutes = (deps: HarnessRouteDeps): readonly ServedRoute[] =>
 
     serveRun(routes.reportEvents, async ({ session, body }) => {
       const outcome = await applyAgentEvents(executionDeps, session, body.events);
-      return outcome === 'superseded' ? supersededAttempt() : { acknowledged: outcome.acknowledged };
+      return outcome === 'superseded' ? supersededAttempt() : outcome;
     }),
 
     serveRun(routes.readInbox, async ({ session, query, waiting }) => {

