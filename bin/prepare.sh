@@ -49,6 +49,9 @@ is_installed() {
   cp "$root/package-lock.json" "$root/node_modules/.runyard-lock.json" 2>/dev/null || :
 }
 
+# Succeeds if node_modules has at least the packages that the programs need.
+has_programs() { cmp -s "$root/package-lock.json" "$root/node_modules/.runyard-programs-lock.json" || is_installed; }
+
 release_install_lock() { rm -rf "$install_lock"; }
 
 # Permits one installation at a time. mkdir is atomic. The process id in the folder shows whether the owner of the lock still runs.
@@ -74,23 +77,32 @@ take_install_lock() {
   trap 'release_install_lock; exit 143' TERM HUP
 }
 
-ensure_installed() {
+# Installs packages if CHECK fails. OPTIONS are options of `npm ci`. STAMP names the copy of the lockfile by which CHECK finds them.
+install() {
+  check=$1 options=$2 stamp=$3
   command -v node >/dev/null 2>&1 || die "Node is missing: install Node 20 or newer (https://nodejs.org), then try again."
-  is_installed && return 0
+  "$check" && return 0
   command -v npm >/dev/null 2>&1 || die "npm is missing: it comes with Node (Debian: apt-get install npm)."
   take_install_lock
-  if ! is_installed; then
+  if ! "$check"; then
     say "installing dependencies (once, about a minute at most) ..."
     log="$root/.runyard/install.log"
-    if ! (cd "$root" && npm ci --no-audit --no-fund --fetch-timeout=60000 </dev/null >"$log" 2>&1); then
+    # shellcheck disable=SC2086 # The options are several words.
+    if ! (cd "$root" && npm ci $options --no-audit --no-fund --fetch-timeout=60000 </dev/null >"$log" 2>&1); then
       cat "$log" >&2
       die "npm ci failed; its output is above and in $log"
     fi
-    cp "$root/package-lock.json" "$root/node_modules/.runyard-lock.json"
+    cp "$root/package-lock.json" "$root/node_modules/$stamp"
   fi
   release_install_lock
   trap - EXIT INT TERM HUP
 }
+
+# Installs all packages of the lockfile: those of the programs, of the dashboard and of developers.
+ensure_installed() { install is_installed "" .runyard-lock.json; }
+
+# Installs the packages that the command, the service, the worker and the agent need: half of all bytes.
+ensure_programs() { install has_programs "--omit=dev -w packages/cli -w packages/agent" .runyard-programs-lock.json; }
 
 # Succeeds if the dashboard is built and its source files have not changed since then.
 is_built() {
@@ -106,17 +118,46 @@ is_built() {
 # removes the frame of an earlier build, because an old dashboard may not fit the service. The service then shows a page about the missing
 # dashboard. If this user cannot write to the installation, builds nothing, and the service uses the dashboard that is there.
 ensure_built() {
-  is_built && return 0
-  { [ -w "$dashboard" ] && { [ -w "$root/.runyard" ] || { [ ! -e "$root/.runyard" ] && [ -w "$root" ]; }; }; } || return 0
+  may_build || return 0
   take_install_lock
-  if ! is_built; then
-    say "building the dashboard ..."
-    log="$root/.runyard/dashboard.log"
-    if ! (cd "$root" && "$node" node_modules/vite/bin/vite.js build --logLevel warn packages/dashboard </dev/null >"$log" 2>&1); then
-      rm -f "$built"
-      say "the dashboard was not built, everything else works; the reason is in $log"
-    fi
-  fi
+  is_built || build
   release_install_lock
   trap - EXIT INT TERM HUP
+}
+
+may_build() {
+  ! is_built && [ -w "$dashboard" ] && { [ -w "$root/.runyard" ] || { [ ! -e "$root/.runyard" ] && [ -w "$root" ]; }; }
+}
+
+build() {
+  say "building the dashboard ..."
+  log="$root/.runyard/dashboard.log"
+  if ! (cd "$root" && "$node" node_modules/vite/bin/vite.js build --logLevel warn packages/dashboard </dev/null >"$log" 2>&1); then
+    rm -f "$built"
+    say "the dashboard was not built, everything else works; the reason is in $log"
+  fi
+}
+
+# Like ensure_built. If the packages of the dashboard are missing, installs them and builds while the command works already; until then the
+# service shows a page that says so.
+ensure_built_soon() {
+  may_build || return 0
+  if [ -e "$root/node_modules/vite" ]; then
+    ensure_built
+    return
+  fi
+  say "the dashboard is being installed and built in the background"
+  # A session of its own, because Ctrl-C in the terminal ends the command but not the installation.
+  nice -n 19 setsid sh -c 'root=$1 node=$2 && . "$root/bin/prepare.sh" && build_first' sh "$root" "$node" </dev/null >/dev/null 2>&1 &
+}
+
+build_first() {
+  may_build || return 0
+  take_install_lock
+  log="$root/.runyard/dashboard.log"
+  # `npm install` adds packages. `npm ci` would first delete those that the running programs use.
+  (cd "$root" && npm install --no-save --omit=dev -w packages/dashboard --no-audit --no-fund --fetch-timeout=60000 >"$log" 2>&1) &&
+    (is_built || build)
+  release_install_lock
+  trap - EXIT
 }

@@ -17,7 +17,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { serviceNodeFlags } from '../packages/cli/src/supervise/stack.ts';
 import { endCommands, runCommand, startCommand } from './support/command-line.ts';
 import { freePort } from './support/free-port.ts';
@@ -87,6 +87,11 @@ test('the first command of the README installs and starts everything, shows the 
   expect(output).toContain('SUCCEEDED');
   expect(output).toContain('hello.txt');
   expect(code).toBe(0);
+  // With the real npm, the dashboard is installed and built in the background.
+  await vi.waitFor(async () => expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toContain('/app/'), {
+    timeout: 180_000,
+    interval: 500,
+  });
   const [service] = processesOf(clone).filter(({ command }) => command.includes('packages/service/src/main.ts'));
   for (const flag of serviceNodeFlags) expect(service?.command.split(' ')).toContain(flag);
   const link = /^ +(http:\S+\/blobs\/\S+)$/m.exec(output)?.[1] ?? '';

@@ -44,7 +44,9 @@ export function npmPackages(root: string): NpmPackage[] {
     const peers = Object.keys(item.peerDependencies ?? {}).filter(
       (name) => item.peerDependenciesMeta?.[name]?.optional !== true,
     );
-    const names = [...Object.keys({ ...item.dependencies, ...item.optionalDependencies }), ...peers];
+    // The optional packages of ours are Node and PostgreSQL. The images have a Node, and no database.
+    const optional = place.includes('node_modules/') ? item.optionalDependencies : {};
+    const names = [...Object.keys({ ...item.dependencies, ...optional }), ...peers];
     for (const name of names) visit(placeOf(packages, place, name));
   };
   for (const name of own) visit(`packages/${name}`);
@@ -56,8 +58,7 @@ function placeOf(packages: Readonly<Record<string, LockedPackage>>, from: string
   for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')))) {
     const place = `${folder === '' ? '' : `${folder}/`}node_modules/${name}`;
     const item = packages[place];
-    // The dashboard needs no packages, because it is already built.
-    if (item?.link) return item.resolved === 'packages/dashboard' ? undefined : item.resolved;
+    if (item?.link) return item.resolved;
     if (item !== undefined) return place;
     if (folder === '') return undefined;
   }
@@ -80,14 +81,14 @@ export function programFiles(root: string): TarEntry[] {
     content: { bytes: readFileSync(path.join(root, name)) },
   });
   const files = [
-    ...['LICENSE', 'package.json', 'packages/dashboard/package.json'].map(read),
+    ...['LICENSE', 'package.json'].map(read),
     ...walk(root, 'packages/dashboard/dist', () => true),
     ...own.flatMap((name) => [
       read(`packages/${name}/package.json`),
       ...walk(root, `packages/${name}/src`, (file) => !/\.test\.tsx?$/.test(file)),
     ]),
     ...npmPackages(root).flatMap(({ place }) => walk(root, place, isUsed)),
-    ...[...own, 'dashboard'].map(
+    ...own.map(
       (name): TarEntry => ({
         name: `node_modules/@runyard/${name}`,
         mode: 0o777,

