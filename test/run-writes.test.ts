@@ -3,7 +3,7 @@
  * a delivery starts, and one that a schedule starts.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Counts, type CountingServer, startCountingServer } from './support/count-statements.ts';
+import { type CountingServer, type Counts, startCountingServer } from './support/count-statements.ts';
 import { eventually, type System, sandboxProblem, startSystem } from './support/system.ts';
 
 let server: CountingServer;
@@ -41,7 +41,8 @@ async function countRuns(start: () => Promise<unknown>) {
   const counted = [...statements].filter(([text]) => !isPoll(text));
   const polls = [...statements].filter(([text]) => isPoll(text)).reduce((sum, [, n]) => sum + n, 0);
   if (true)
-    for (const [text, n] of counted.sort(([, a], [, b]) => b - a)) if (n > 0) console.log((n / runs).toFixed(2), text.slice(0, 150));
+    for (const [text, n] of counted.sort(([, a], [, b]) => b - a))
+      if (n > 0) console.log((n / runs).toFixed(2), text.slice(0, 150));
   const each = {
     commits: (commits - polls) / runs,
     statements: counted.reduce((sum, [, n]) => sum + n, 0) / runs,
@@ -72,7 +73,7 @@ test.skipIf(sandboxProblem !== null)(
       201,
     );
     const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [webhook.uid] } }];
-    const automation = { name: 'A', prompt, triggers, agent: { idle_timeout_minutes: 0 } };
+    const automation = { name: 'A', prompt, triggers, config: { idle_timeout_minutes: 0 } };
     await system.call('POST', `/factory/${factory}/automations`, automation, 201);
     let sent = 0;
     const deliver = async () => {
@@ -96,7 +97,8 @@ test.skipIf(sandboxProblem !== null)(
   async () => {
     const body = { name: 'S', cron_schedule: '0 0 1 1 *', prompt, agent_config: { idle_timeout_minutes: 0 } };
     const { id } = await system.call<{ id: string }>('POST', '/agent/schedules', body, 201);
-    const fire = () => server.query("UPDATE schedules SET next_run_at = date_trunc('milliseconds', now()) WHERE id = $1", [id]);
+    const fire = () =>
+      server.query("UPDATE schedules SET next_run_at = date_trunc('milliseconds', now()) WHERE id = $1", [id]);
     const { commits, statements } = await countRuns(fire);
     expect(commits).toBeLessThanOrEqual(24);
     expect(statements).toBeLessThanOrEqual(42);

@@ -3,7 +3,7 @@
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import type { ExecutionTiming } from '../deps.ts';
-import { type Attempt, isAttempt, lockAttempt } from '../run-tokens/attempt.ts';
+import { type Attempt, isAttempt } from '../run-tokens/attempt.ts';
 import { livePhases } from '../transitions/transition.ts';
 import { claim } from '../transitions/transitions.ts';
 
@@ -27,18 +27,20 @@ export const renewLeaseByAgent = ({ executionId, leaseSeconds, tokenHash }: Rene
 /**
  * Changes PENDING to CLAIMED for an agent that asks for its task before the worker's claim has arrived. This order is possible because the
  * worker starts the sandbox without waiting for the service. An agent does nothing before it has its task. So even if an assignment was
- * taken back and given to another sandbox, only one of the two sandboxes works. Throws `AttemptOver` if the attempt is over.
+ * taken back and given to another sandbox, only one of the two sandboxes works. Changes nothing if the worker's claim has arrived, or if the
+ * attempt is over.
  */
 export async function claimForAgent(
   { db, timing }: { readonly db: Database; readonly timing: Pick<ExecutionTiming, 'leaseSeconds'> },
-  session: Attempt & { readonly assignmentId: string | null; readonly workerId: string | null },
+  session: Pick<Attempt, 'runId' | 'executionId'> & {
+    readonly assignmentId: string | null;
+    readonly workerId: string | null;
+  },
 ): Promise<void> {
   const { runId, executionId, assignmentId, workerId } = session;
-  // Each assignment has a token of its own, so this change fails if the token is not the present one any more.
+  // Each assignment has a token of its own, so this changes nothing if the token is not the present one any more.
   const args = { assignment_id: assignmentId, lease_seconds: timing.leaseSeconds };
-  if (await claim(db, { runId, executionId, args, payload: { worker_id: workerId } })) return;
-  // The worker's claim has arrived meanwhile, or the attempt is over.
-  await db.transaction((tx) => lockAttempt(tx, session));
+  await claim(db, { runId, executionId, args, payload: { worker_id: workerId } });
 }
 
 /**

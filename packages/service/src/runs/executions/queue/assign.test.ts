@@ -270,7 +270,7 @@ test.each([
       first,
     );
     await change('UPDATE teams SET max_concurrent_executions = 50');
-  await change(prepare);
+    await change(prepare);
     let plan: PlanNode | undefined;
     const explaining: typeof db.query = async (statement, values) => {
       const { text } = statement as Statement;
