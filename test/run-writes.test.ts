@@ -27,7 +27,7 @@ async function doRuns(start: () => Promise<unknown>): Promise<void> {
     const [before] = await server.query<{ ended: number }>(ended);
     await start();
     const isOver = async () => (await server.query<{ ended: number }>(ended))[0]?.ended === (before?.ended ?? 0) + 1;
-    await eventually('the end of a run', isOver, undefined, 50);
+    await eventually('the end of a run', isOver, undefined, 200);
   }
 }
 
