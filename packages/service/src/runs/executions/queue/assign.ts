@@ -32,10 +32,7 @@ export interface FreeSlot {
 
 /** Free slots that can get the same runs. */
 export interface FreeSlots {
-  /**
-   * At most `mostAtOnce` slots, in the order in which they are filled. Slots of different connections get no retries, because a retry avoids one
-   * worker.
-   */
+  /** At most `mostAtOnce` slots, filled in this order. Slots of several connections get no retries, which avoid one worker. */
   readonly slots: readonly FreeSlot[];
   /** Name of the pool: '' for the hosted pool, else the worker's name. */
   readonly pool: string;
@@ -121,17 +118,16 @@ const isDeepEnough = (depth: string, team: string, more: string): string =>
 const order = 'e.depth DESC, e.available_at, e.id';
 
 /**
- * Changes the next executions of the pool from QUEUED to PENDING, one for each of the slots, in one statement. Teams with queued runs take
- * turns (`served_at`): each team gets one slot, then each team that has more runs and may run more gets a second slot, and so on.
- * The statement compares and sets `served_count`: if another process has assigned a run of the team since the team's slots were counted,
- * the team gets no slot. So a team's limit holds with any number of processes. The statement locks rows in the order teams, runs,
- * executions, as all statements do, and waits for no lock, so two such statements cannot wait for each other. It assigns child runs
- * first, because their ancestors may wait for them. A connection to a pool of a team gets no execution if its key may not connect to the
- * pool now. A retry waits until every older execution of the run has ended, so two executions of a run never work at the same time. The
- * cost does not grow with the queue (`bench/assign.md`). The statement reads one team after another until there are as many teams with
- * queued executions as slots, and at most as many executions of each team, in the order of the index `executions_queue`. It locks the run
- * in a subquery, because with a join the planner would read and sort the whole queue. An index on `served_at` would cost a write at each
- * assignment and is not needed.
+ * Changes the next executions of the pool from QUEUED to PENDING, one for each of the slots. Teams with queued runs take turns
+ * (`served_at`): each gets one slot, then each that may run more gets a second slot, and so on. The statement compares and sets
+ * `served_count`: if another process has assigned a run of the team since the team's slots were counted, the team gets no slot. So a team's
+ * limit holds with any number of processes. The statement locks rows in the order teams, runs, executions, as all statements do, and waits
+ * for no team or run, so two such statements cannot wait for each other. It assigns child runs first, because their ancestors may wait for
+ * them. A connection to a pool of a team gets no execution if its key may not connect to the pool now. A retry waits until every older
+ * execution of the run has ended, so two executions of a run never work at the same time. The cost does not grow with the queue
+ * (`bench/assign.md`): the statement reads teams until as many as slots have queued executions, and at most as many executions of each, in
+ * the order of the index `executions_queue`. It locks the run in a subquery, because with a join the planner would read and sort the
+ * whole queue. An index on `served_at` would cost a write at each assignment and is not needed.
  */
 const assignStatement = defineStatement({
   name: 'transition_assign',
