@@ -26,10 +26,11 @@ import { openDatabase } from '../src/platform/store/database/database.ts';
 import { silentLog } from '../src/platform/store/database/log.ts';
 import { unlimitedSpace } from '../src/platform/store/free-space/free-space.ts';
 import { readSecretFile } from '../src/platform/store/secret-file.ts';
-import { type Assignment, assignNext } from '../src/runs/executions/queue/assign.ts';
+import type { Assignment } from '../src/runs/executions/queue/assign.ts';
 import { claim } from '../src/runs/executions/transitions/transitions.ts';
 import { listDomains } from '../src/service.ts';
 import { newUid } from '../src/team/access/teams/uid.ts';
+import { assignNext } from './assign-next.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { insertKey, type KeyOptions } from './insert-key.ts';
 

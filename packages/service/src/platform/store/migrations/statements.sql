@@ -636,7 +636,7 @@ DELETE FROM webhooks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURN
     WHERE e.id = $1 AND e.phase = 'stopping'
   AND e.stop_deadline < clock_timestamp()
   AND ((e.lease_until < clock_timestamp()
-  AND coalesce((SELECT max(seen_at) FROM service_instances), 'infinity') > clock_timestamp() - make_interval(secs => $2::float8)) OR e.stop_deadline < clock_timestamp() - interval '10 minutes') RETURNING e.exit, e.pool AS runyard_queue;
+  AND coalesce((SELECT max(seen_at) FROM service_instances), 'infinity') > clock_timestamp() - make_interval(secs => $2::float8)) OR e.stop_deadline < clock_timestamp() - interval '10 minutes') RETURNING e.exit, CASE WHEN EXISTS (SELECT FROM executions q WHERE q.phase = 'queued' AND q.pool = e.pool) THEN e.pool END AS runyard_queue;
 
 -- end_cancelling_of_start
 UPDATE starts SET cancels_previous = false WHERE id = $1 AND cancels_previous RETURNING id;
@@ -656,7 +656,7 @@ UPDATE starts SET cancels_previous = false WHERE id = $1 AND cancels_previous RE
 
 -- end_stopping_execution
     UPDATE executions SET phase = 'ended', ended_at = clock_timestamp(), idle_until = NULL, deadline_at = NULL, exit = $2::jsonb
-    WHERE id = $1 AND phase IN ('running', 'idle', 'stopping') RETURNING pool AS runyard_queue;
+    WHERE id = $1 AND phase IN ('running', 'idle', 'stopping') RETURNING CASE WHEN EXISTS (SELECT FROM executions q WHERE q.phase = 'queued' AND q.pool = executions.pool) THEN executions.pool END AS runyard_queue;
 
 -- end_try_of_held_action
 UPDATE held_actions SET tried_until = clock_timestamp() WHERE id = $1;
@@ -745,9 +745,10 @@ SELECT e.run_id, e.id AS execution_id FROM executions e WHERE e.phase = 'stoppin
         coalesce(v.agent, 'deleted') AS agent
       FROM unnest($1::uuid[], $2::text[], $3::text[]) AS w(id, readers, agent) LEFT JOIN LATERAL (
         SELECT concat_ws(' ', r.event_seq, r.cascade_at, e.phase) AS readers,
-          concat_ws(' ', e.id, e.phase, e.stop_reason, e.interrupted_turn,
-            (SELECT 'f' || max(f.position) FROM followups f WHERE f.run_id = r.id),
-            (SELECT 'h' || max(h.number) FROM held_actions h WHERE h.run_id = r.id)) AS agent
+          
+  concat_ws(' ', e.id, nullif(e.phase IN ('assigned', 'claimed', 'running'), true), e.stop_reason, e.interrupted_turn,
+    (SELECT 'f' || max(f.position) FROM followups f WHERE f.run_id = r.id),
+    (SELECT 'h' || max(h.number) FROM held_actions h WHERE h.run_id = r.id)) AS agent
         FROM runs r JOIN executions e ON e.id = r.current_execution_id WHERE r.id = w.id
       ) v ON true
     ) c WHERE readers <> known_readers OR agent <> known_agent;
@@ -1907,7 +1908,11 @@ SELECT pg_advisory_xact_lock(hashtextextended('prepared attachments ' || $1, 0))
 -- lock_run_and_execution_of_agent
     SELECT r.event_bytes, r.transcript_bytes, r.dropped_events, r.dropped_lines, r.assignment_id,
       (r.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds, e.phase, e.last_agent_seq, e.redaction_tails,
-      e.sandbox IS NULL AS "lacksSandbox"
+      e.sandbox IS NULL AS "lacksSandbox", (
+  SELECT coalesce(jsonb_agg(jsonb_build_object('id', c.id, 'sealed', encode(c.sealed_value, 'base64')) ORDER BY c.id), '[]')
+  FROM run_secrets c WHERE c.run_id = r.id) AS sealed, (
+  coalesce((SELECT bytes FROM team_storage WHERE team_id = r.team_id), 0)
+  + coalesce((SELECT sum(bytes) FROM storage_changes WHERE team_id = r.team_id), 0)) AS stored
     FROM runs r JOIN executions e ON e.run_id = r.id
     WHERE r.id = $1 AND e.id = $2 AND e.token_hash = $3 AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping') FOR NO KEY UPDATE OF r, e;
 
@@ -1938,9 +1943,6 @@ SELECT FROM runs WHERE id = $1 FOR NO KEY UPDATE;
 -- lock_run_of_prepared_attachments
 SELECT FROM runs WHERE id = $1 FOR UPDATE;
 
--- lock_run_of_worker_message
-SELECT FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1 AND r.id = $2 FOR UPDATE OF r;
-
 -- lock_run_spend
 SELECT run_id, spent_usd::float8 AS spent, answers FROM run_spend WHERE run_id = ANY($1::uuid[]) ORDER BY run_id FOR UPDATE;
 
@@ -1961,6 +1963,34 @@ SELECT s.id, s.team_id, s.user_uid, s.automation_uid, s.trigger_name, s.name, s.
 
 -- lock_schedules_of_automation
 SELECT s.id, s.team_id, s.user_uid, s.automation_uid, s.trigger_name, s.name, s.cron_schedule, s.timezone, s.anchor_at, s.prompt, s.agent_config, s.agent_uid, s.mode, s.metadata, s.overlap, s.max_live_runs, s.enabled, s.next_run_at, s.last_due_at, s.last_ran_at, s.last_spawn_error, s.spawn_failures, s.creator_kind, s.creator_uid, s.editor_kind, s.editor_uid, s.executor_kind, s.executor_uid, s.revision, s.created_at, s.updated_at FROM schedules s WHERE s.automation_uid = $1 ORDER BY s.id FOR UPDATE;
+
+-- lock_served_execution
+    SELECT e.phase, c.id IS NOT NULL AS "isKnown", (
+  CASE WHEN c.team_id IS NULL THEN e.pool = '' ELSE e.team_id = c.team_id AND e.pool = c.worker_id END) AND (
+  EXISTS (SELECT FROM api_keys k WHERE k.id = c.key_id AND 
+  ((k.expires_at IS NULL OR k.expires_at > clock_timestamp())
+    AND CASE WHEN k.kind <> 'personal' THEN k.team_id = k.team_id
+      ELSE EXISTS (SELECT FROM team_members m WHERE m.team_id = k.team_id AND m.user_id = k.user_id) END
+    -- The person must also be in the team in which the key was created: when this membership ends, the key ends in all teams.
+    AND (k.kind <> 'personal'
+      OR EXISTS (SELECT FROM team_members m WHERE m.team_id = k.team_id AND m.user_id = k.user_id))
+    AND (k.kind <> 'personal' OR k.is_operator
+      OR NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = k.user_id AND i.confirmed_until <= clock_timestamp()))) AND 
+  (k.kind <> 'personal'
+    OR EXISTS (SELECT FROM team_members m WHERE m.team_id = k.team_id AND m.user_id = k.user_id AND m.role <> 'viewer'))
+    AND CASE WHEN c.team_id IS NULL THEN (k.is_operator OR k.kind = 'worker')
+      ELSE k.team_id = c.team_id AND 
+  EXISTS (
+    SELECT FROM worker_pools mine WHERE mine.team_id = c.team_id AND mine.name = c.worker_id
+      AND (
+  CASE WHEN k.kind = 'agent' THEN mine.owner_kind = 'service_account' AND mine.owner_uid = coalesce(k.agent_uid, k.id::text)
+    ELSE mine.owner_kind = 'user' AND mine.owner_uid = (SELECT u.uid FROM users u WHERE u.id = k.user_id) END OR EXISTS (
+        SELECT FROM worker_pool_connectors added WHERE added.team_id = mine.team_id AND added.pool = mine.name
+          AND 
+  CASE WHEN k.kind = 'agent' THEN added.kind = 'service_account' AND added.uid = coalesce(k.agent_uid, k.id::text)
+    ELSE added.kind = 'user' AND added.uid = (SELECT u.uid FROM users u WHERE u.id = k.user_id) END))) END)) AS "mayServe"
+    FROM runs r JOIN executions e ON e.run_id = r.id LEFT JOIN worker_connections c ON c.id = $3
+    WHERE r.id = $1 AND e.id = $2 AND e.connection_id = $3 FOR NO KEY UPDATE OF r, e;
 
 -- lock_sign_on_identity
 SELECT pg_advisory_xact_lock(hashtextextended('sign-on of ' || $1 || ' ' || $2, 0));
@@ -2246,7 +2276,16 @@ SELECT factory_uid, name FROM factory_agents WHERE factory_uid = ANY ($1::text[]
   ) w) AS pool, r.rights, own.continues, (SELECT v.state FROM run_events v WHERE v.run_id = r.id AND v.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') ORDER BY v.seq DESC LIMIT 1) AS ended_as, own.image, coalesce((SELECT max(x.number) FROM executions x WHERE x.run_id = r.id AND x.number <= own.number AND x.is_fresh), 0) AS fresh_number, own.resumes, own.loss_message,
       (SELECT max(e.number) FROM executions e JOIN followups f ON f.run_id = $1 AND f.execution_id = e.id AND f.is_debug
        WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged,
-      r.harness, r.executor_kind, r.executor_uid, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
+      r.harness, r.executor_kind, r.executor_uid, (
+  SELECT jsonb_build_object('display_name', n.display_name, 'email', n.email) FROM (
+    SELECT 'user' AS kind, uid, display_name, email FROM users WHERE uid = ANY(ARRAY[r.executor_uid])
+    UNION ALL
+    SELECT 'service_account', uid, name, NULL FROM agent_identities WHERE team_id = r.team_id AND uid = ANY(ARRAY[r.executor_uid])
+    UNION ALL
+    SELECT 'service_account', coalesce(agent_uid, id::text), min(name), NULL FROM api_keys
+    WHERE team_id = r.team_id AND kind = 'agent' AND coalesce(agent_uid, id::text) = ANY(ARRAY[r.executor_uid])
+      AND NOT EXISTS (SELECT FROM agent_identities i WHERE i.team_id = r.team_id AND i.uid = agent_uid)
+    GROUP BY coalesce(agent_uid, id::text)) n WHERE n.kind = r.executor_kind) AS executor_name, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
       CASE WHEN (
   SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1)) IS NOT NULL THEN env.uid END AS environment_uid, (
@@ -2320,11 +2359,6 @@ SELECT (
 -- read_artifacts_of_runs
 SELECT id, team_id AS "teamId", run_id AS "runId", artifact_type AS type, is_public AS "isPublic", blob_key AS "blobKey",
   size_bytes AS "sizeBytes", sha256, created_at AS "createdAt", data - 'content' AS data FROM artifacts WHERE run_id = ANY($1::uuid[]) AND is_ready ORDER BY created_at, id;
-
--- read_assignment_of_attempt
-    SELECT r.assignment_id AS "assignmentId", e.worker_id AS "workerId"
-    FROM executions e JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id
-    WHERE e.id = $1 AND e.phase = 'assigned' AND r.assignment_id IS NOT NULL;
 
 -- read_at_capacity
     SELECT (SELECT count(*) FROM executions e WHERE e.team_id = $1 AND e.phase IN ('assigned', 'claimed', 'running') AND (e.awaiting_until IS NULL OR e.awaiting_until < clock_timestamp())) >= t.max_concurrent_executions
@@ -2862,7 +2896,10 @@ SELECT f.id, f.filename, f.mime_type AS "mimeType", f.size_bytes AS "sizeBytes",
 
 -- read_inbox
 SELECT 
-    phase, stop_reason, interrupted_turn, finished_turns, (SELECT c.asked FROM run_changes c WHERE c.run_id = $2 AND c.asked_at > now() - interval '1 minute') AS asked,
+    
+  concat_ws(' ', e.id, nullif(e.phase IN ('assigned', 'claimed', 'running'), true), e.stop_reason, e.interrupted_turn,
+    (SELECT 'f' || max(f.position) FROM followups f WHERE f.run_id = $2),
+    (SELECT 'h' || max(h.number) FROM held_actions h WHERE h.run_id = $2)) AS version, phase, stop_reason, interrupted_turn, finished_turns, (SELECT c.asked FROM run_changes c WHERE c.run_id = $2 AND c.asked_at > now() - interval '1 minute') AS asked,
       
   (SELECT jsonb_agg(jsonb_build_object('number', h.number, 'request', h.request || jsonb_build_object('request_id', h.id,
       'kind', 'permission', 'rest_of_run', h.rest_of_run)) ORDER BY h.number)
@@ -2885,7 +2922,10 @@ SELECT
         THEN greatest(lease_until, clock_timestamp() + make_interval(secs => $6::float8)) ELSE lease_until END
     WHERE e.id = $1 AND e.token_hash = $4 AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')
     RETURNING 
-    phase, stop_reason, interrupted_turn, finished_turns, (SELECT c.asked FROM run_changes c WHERE c.run_id = $2 AND c.asked_at > now() - interval '1 minute') AS asked,
+    
+  concat_ws(' ', e.id, nullif(e.phase IN ('assigned', 'claimed', 'running'), true), e.stop_reason, e.interrupted_turn,
+    (SELECT 'f' || max(f.position) FROM followups f WHERE f.run_id = $2),
+    (SELECT 'h' || max(h.number) FROM held_actions h WHERE h.run_id = $2)) AS version, phase, stop_reason, interrupted_turn, finished_turns, (SELECT c.asked FROM run_changes c WHERE c.run_id = $2 AND c.asked_at > now() - interval '1 minute') AS asked,
       
   (SELECT jsonb_agg(jsonb_build_object('number', h.number, 'request', h.request || jsonb_build_object('request_id', h.id,
       'kind', 'permission', 'rest_of_run', h.rest_of_run)) ORDER BY h.number)
@@ -3491,6 +3531,7 @@ SELECT id, state, conversation_id AS "conversationId", harness FROM runs WHERE i
       r.ancestor_ids AS "ancestorIds", jsonb_build_object('kind', r.creator_kind, 'uid', r.creator_uid) AS creator,
       jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) AS executor,
       r.conversation_id AS "conversationId", r.model_id AS "modelId", r.environment_id AS "environmentId", e.phase,
+      CASE WHEN r.current_execution_id = e.id THEN r.assignment_id END AS "assignmentId", e.worker_id AS "workerId",
       jsonb_path_query_first(r.contents, '$[*] ? (@.kind == "automation").uid') #>> '{}' AS "automationUid", jsonb_path_query_first(r.contents, '$[*] ? (@.kind == "definition").uid') #>> '{}' AS "factoryUid",
       (
   SELECT coalesce(jsonb_agg(jsonb_build_object('id', c.id, 'sealed', encode(c.sealed_value, 'base64')) ORDER BY c.id), '[]')
@@ -3601,33 +3642,6 @@ SELECT s.id, s.name, s.owner_uid IS NOT NULL AS is_personal, s.vault_key_id, s.s
         SELECT FROM api_keys k WHERE k.team_id = s.team_id AND k.kind = 'agent' AND coalesce(k.agent_uid, k.id::text) = p.uid)))
     END ORDER BY p.n)
   FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS p (kind, uid, n)) AS held FROM stored_secrets s WHERE s.team_id = $1 AND s.owner_uid IS NULL AND s.name = ANY($2::text[]) AND ($5::uuid[] IS NULL OR s.id = ANY($5));
-
--- read_served_execution
-    SELECT e.phase, c.id IS NOT NULL AS "isKnown", (
-  CASE WHEN c.team_id IS NULL THEN e.pool = '' ELSE e.team_id = c.team_id AND e.pool = c.worker_id END) AND (
-  EXISTS (SELECT FROM api_keys k WHERE k.id = c.key_id AND 
-  ((k.expires_at IS NULL OR k.expires_at > clock_timestamp())
-    AND CASE WHEN k.kind <> 'personal' THEN k.team_id = k.team_id
-      ELSE EXISTS (SELECT FROM team_members m WHERE m.team_id = k.team_id AND m.user_id = k.user_id) END
-    -- The person must also be in the team in which the key was created: when this membership ends, the key ends in all teams.
-    AND (k.kind <> 'personal'
-      OR EXISTS (SELECT FROM team_members m WHERE m.team_id = k.team_id AND m.user_id = k.user_id))
-    AND (k.kind <> 'personal' OR k.is_operator
-      OR NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = k.user_id AND i.confirmed_until <= clock_timestamp()))) AND 
-  (k.kind <> 'personal'
-    OR EXISTS (SELECT FROM team_members m WHERE m.team_id = k.team_id AND m.user_id = k.user_id AND m.role <> 'viewer'))
-    AND CASE WHEN c.team_id IS NULL THEN (k.is_operator OR k.kind = 'worker')
-      ELSE k.team_id = c.team_id AND 
-  EXISTS (
-    SELECT FROM worker_pools mine WHERE mine.team_id = c.team_id AND mine.name = c.worker_id
-      AND (
-  CASE WHEN k.kind = 'agent' THEN mine.owner_kind = 'service_account' AND mine.owner_uid = coalesce(k.agent_uid, k.id::text)
-    ELSE mine.owner_kind = 'user' AND mine.owner_uid = (SELECT u.uid FROM users u WHERE u.id = k.user_id) END OR EXISTS (
-        SELECT FROM worker_pool_connectors added WHERE added.team_id = mine.team_id AND added.pool = mine.name
-          AND 
-  CASE WHEN k.kind = 'agent' THEN added.kind = 'service_account' AND added.uid = coalesce(k.agent_uid, k.id::text)
-    ELSE added.kind = 'user' AND added.uid = (SELECT u.uid FROM users u WHERE u.id = k.user_id) END))) END)) AS "mayServe"
-    FROM executions e LEFT JOIN worker_connections c ON c.id = e.connection_id WHERE e.id = $1 AND e.connection_id = $2;
 
 -- read_server_secrets_to_seal_again
         SELECT name::text AS id, value AS sealed,
@@ -4778,9 +4792,15 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     FROM (SELECT * FROM followups WHERE run_id = $1 AND execution_id = $2 UNION ALL SELECT * FROM taken) f ORDER BY position;
 
 -- transition_assign
-    WITH team AS MATERIALIZED (
-      SELECT t.id, t.served_count FROM (SELECT * FROM teams WHERE $2::uuid IS NULL OR id = $2 ORDER BY served_at, id OFFSET 0) t
-      WHERE ($2::uuid IS NULL OR EXISTS (SELECT FROM worker_connections c WHERE c.id = $5 AND 
+    WITH slot AS MATERIALIZED (
+      SELECT * FROM unnest($3::uuid[], $4::bytea[], $5::uuid[], $6::text[], $7::text[]) WITH ORDINALITY
+        AS s (assignment_id, token_hash, connection_id, worker_id, worker_instance, n)
+    ), team AS MATERIALIZED (
+      SELECT t.id, t.served_count, t.served_at, t.max_concurrent_executions,
+        t.max_concurrent_executions - (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.phase IN ('assigned', 'claimed', 'running') AND (b.awaiting_until IS NULL OR b.awaiting_until < clock_timestamp())) AS free,
+        (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.phase IN ('assigned', 'claimed', 'running')) AS live
+      FROM (SELECT * FROM teams WHERE $2::uuid IS NULL OR id = $2 ORDER BY served_at, id OFFSET 0) t
+      WHERE ($2::uuid IS NULL OR EXISTS (SELECT FROM worker_connections c WHERE c.id = ($5::uuid[])[1] AND 
   EXISTS (SELECT FROM api_keys k WHERE k.id = c.key_id AND 
   ((k.expires_at IS NULL OR k.expires_at > clock_timestamp())
     AND CASE WHEN k.kind <> 'personal' THEN k.team_id = k.team_id
@@ -4802,75 +4822,88 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         SELECT FROM worker_pool_connectors added WHERE added.team_id = mine.team_id AND added.pool = mine.name
           AND 
   CASE WHEN k.kind = 'agent' THEN added.kind = 'service_account' AND added.uid = coalesce(k.agent_uid, k.id::text)
-    ELSE added.kind = 'user' AND added.uid = (SELECT u.uid FROM users u WHERE u.id = k.user_id) END))) END))) AND (SELECT true FROM executions e WHERE e.team_id = t.id AND 
+    ELSE added.kind = 'user' AND added.uid = (SELECT u.uid FROM users u WHERE u.id = k.user_id) END))) END)))
+        AND (SELECT true FROM executions e WHERE e.team_id = t.id AND 
   e.phase = 'queued' AND e.pool = $1 AND e.available_at <= clock_timestamp() AND NOT e.waits_for_place AND ($9::boolean OR e.image IS NULL)
-  AND e.depth >= $10::int AND (e.attempt = 0 OR 
+  AND e.depth >= $10::int AND (e.attempt = 0 OR $13 AND (
   e.available_at < clock_timestamp() - interval '10 seconds'
   OR NOT EXISTS (SELECT FROM executions p WHERE p.run_id = e.run_id AND p.number = e.number - 1
-    AND coalesce(p.worker_instance::text, p.connection_id::text) = coalesce($7::text, $5::uuid::text) OFFSET 0)
-  OR NOT EXISTS (SELECT FROM worker_connections c WHERE c.id <> $5::uuid AND CASE WHEN e.pool = '' THEN c.team_id IS NULL ELSE c.worker_id = e.pool AND c.team_id = e.team_id END AND (NOT c.draining AND c.problem IS NULL) OFFSET 0))
+    AND coalesce(p.worker_instance::text, p.connection_id::text) = coalesce(($7::text[])[1], ($5::uuid[])[1]::text) OFFSET 0)
+  OR NOT EXISTS (SELECT FROM worker_connections c WHERE c.id <> ($5::uuid[])[1] AND CASE WHEN e.pool = '' THEN c.team_id IS NULL ELSE c.worker_id = e.pool AND c.team_id = e.team_id END AND (NOT c.draining AND c.problem IS NULL) OFFSET 0)))
   AND ($11::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = e.run_id AND a.config @? '$.approval_rules[*].host' OFFSET 0))
   AND ($12::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = e.run_id AND (SELECT (
   SELECT CASE WHEN a.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(a.environment_revision, 1)) FROM environments n WHERE n.uid = a.environment_id) @? '$.services[*].image ? (@ != null)' OFFSET 0))
   AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = e.run_id AND o.number < e.number AND o.phase <> 'ended' OFFSET 0) LIMIT 1)
         AND (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.phase IN ('assigned', 'claimed', 'running') AND (b.awaiting_until IS NULL OR b.awaiting_until < clock_timestamp())) < t.max_concurrent_executions
-        AND (SELECT true FROM executions e WHERE e.team_id = t.id AND 
+      LIMIT cardinality($3::uuid[])
+    ), turn AS MATERIALIZED (
+      SELECT team.id, team.served_count, row_number() OVER (ORDER BY next.place, team.served_at, team.id) AS n
+      FROM team, LATERAL (
+        SELECT depth, row_number() OVER () AS place FROM (
+          SELECT e.depth FROM executions e WHERE e.team_id = team.id AND 
   e.phase = 'queued' AND e.pool = $1 AND e.available_at <= clock_timestamp() AND NOT e.waits_for_place AND ($9::boolean OR e.image IS NULL)
-  AND e.depth >= $10::int AND (e.attempt = 0 OR 
+  AND e.depth >= $10::int AND (e.attempt = 0 OR $13 AND (
   e.available_at < clock_timestamp() - interval '10 seconds'
   OR NOT EXISTS (SELECT FROM executions p WHERE p.run_id = e.run_id AND p.number = e.number - 1
-    AND coalesce(p.worker_instance::text, p.connection_id::text) = coalesce($7::text, $5::uuid::text) OFFSET 0)
-  OR NOT EXISTS (SELECT FROM worker_connections c WHERE c.id <> $5::uuid AND CASE WHEN e.pool = '' THEN c.team_id IS NULL ELSE c.worker_id = e.pool AND c.team_id = e.team_id END AND (NOT c.draining AND c.problem IS NULL) OFFSET 0))
+    AND coalesce(p.worker_instance::text, p.connection_id::text) = coalesce(($7::text[])[1], ($5::uuid[])[1]::text) OFFSET 0)
+  OR NOT EXISTS (SELECT FROM worker_connections c WHERE c.id <> ($5::uuid[])[1] AND CASE WHEN e.pool = '' THEN c.team_id IS NULL ELSE c.worker_id = e.pool AND c.team_id = e.team_id END AND (NOT c.draining AND c.problem IS NULL) OFFSET 0)))
   AND ($11::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = e.run_id AND a.config @? '$.approval_rules[*].host' OFFSET 0))
   AND ($12::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = e.run_id AND (SELECT (
   SELECT CASE WHEN a.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(a.environment_revision, 1)) FROM environments n WHERE n.uid = a.environment_id) @? '$.services[*].image ? (@ != null)' OFFSET 0))
-  AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = e.run_id AND o.number < e.number AND o.phase <> 'ended' OFFSET 0) AND 
-  e.depth >= (SELECT greatest(0, live.count / greatest(1, own.max_concurrent_executions) - 1) FROM teams own,
-    LATERAL (SELECT count(*) AS count FROM executions b WHERE b.team_id = own.id AND b.phase IN ('assigned', 'claimed', 'running')) live WHERE own.id = t.id) LIMIT 1)
-      LIMIT 1
-    ), served AS (
-      UPDATE teams SET served_at = clock_timestamp(), served_count = teams.served_count + 1
-      FROM team WHERE teams.id = team.id AND teams.served_count = team.served_count
-      RETURNING teams.id, teams.number
-    ), candidate AS MATERIALIZED (
-      SELECT next.run_id, next.execution_id, served.number AS team_number
-      FROM served, LATERAL (
-        SELECT e.run_id, e.id AS execution_id
-        FROM executions e, LATERAL (
-          SELECT FROM runs r WHERE r.id = e.run_id AND r.current_execution_id = e.id AND r.state = 'QUEUED' FOR UPDATE SKIP LOCKED) r
-        WHERE e.team_id = served.id AND 
-  e.phase = 'queued' AND e.pool = $1 AND e.available_at <= clock_timestamp() AND NOT e.waits_for_place AND ($9::boolean OR e.image IS NULL)
-  AND e.depth >= $10::int AND (e.attempt = 0 OR 
-  e.available_at < clock_timestamp() - interval '10 seconds'
-  OR NOT EXISTS (SELECT FROM executions p WHERE p.run_id = e.run_id AND p.number = e.number - 1
-    AND coalesce(p.worker_instance::text, p.connection_id::text) = coalesce($7::text, $5::uuid::text) OFFSET 0)
-  OR NOT EXISTS (SELECT FROM worker_connections c WHERE c.id <> $5::uuid AND CASE WHEN e.pool = '' THEN c.team_id IS NULL ELSE c.worker_id = e.pool AND c.team_id = e.team_id END AND (NOT c.draining AND c.problem IS NULL) OFFSET 0))
-  AND ($11::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = e.run_id AND a.config @? '$.approval_rules[*].host' OFFSET 0))
-  AND ($12::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = e.run_id AND (SELECT (
-  SELECT CASE WHEN a.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
-  WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(a.environment_revision, 1)) FROM environments n WHERE n.uid = a.environment_id) @? '$.services[*].image ? (@ != null)' OFFSET 0))
-  AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = e.run_id AND o.number < e.number AND o.phase <> 'ended' OFFSET 0) AND 
-  e.depth >= (SELECT greatest(0, live.count / greatest(1, own.max_concurrent_executions) - 1) FROM teams own,
-    LATERAL (SELECT count(*) AS count FROM executions b WHERE b.team_id = own.id AND b.phase IN ('assigned', 'claimed', 'running')) live WHERE own.id = served.id)
-        ORDER BY e.depth DESC, e.available_at, e.id LIMIT 1
+  AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = e.run_id AND o.number < e.number AND o.phase <> 'ended' OFFSET 0)
+          ORDER BY e.depth DESC, e.available_at, e.id LIMIT least(team.free, cardinality($3::uuid[]))) e
       ) next
+      WHERE next.depth >= greatest(0, (team.live + next.place - 1) / greatest(1, team.max_concurrent_executions) - 1)
+      ORDER BY n LIMIT cardinality($3::uuid[])
+    ), quota AS (
+      SELECT id, served_count, count(*) AS slots, max(n) AS last FROM turn GROUP BY id, served_count
+    ), locked AS MATERIALIZED (
+      SELECT t.id, quota.slots, quota.last FROM teams t JOIN quota ON quota.id = t.id AND quota.served_count = t.served_count
+      ORDER BY t.id FOR NO KEY UPDATE OF t SKIP LOCKED
+    ), served AS (
+      UPDATE teams SET served_at = clock_timestamp() + locked.last * interval '1 microsecond', served_count = teams.served_count + 1
+      FROM locked WHERE teams.id = locked.id
+      RETURNING teams.id, teams.number, locked.slots
+    ), candidate AS MATERIALIZED (
+      SELECT next.run_id, next.execution_id, served.number AS team_number, row_number() OVER (ORDER BY next.place, served.id) AS n
+      FROM served JOIN team ON team.id = served.id, LATERAL (
+        SELECT run_id, execution_id, depth, row_number() OVER () AS place FROM (
+          SELECT e.run_id, e.id AS execution_id, e.depth
+          FROM executions e, LATERAL (
+            SELECT FROM runs r WHERE r.id = e.run_id AND r.current_execution_id = e.id AND r.state = 'QUEUED' FOR UPDATE SKIP LOCKED) r
+          WHERE e.team_id = served.id AND 
+  e.phase = 'queued' AND e.pool = $1 AND e.available_at <= clock_timestamp() AND NOT e.waits_for_place AND ($9::boolean OR e.image IS NULL)
+  AND e.depth >= $10::int AND (e.attempt = 0 OR $13 AND (
+  e.available_at < clock_timestamp() - interval '10 seconds'
+  OR NOT EXISTS (SELECT FROM executions p WHERE p.run_id = e.run_id AND p.number = e.number - 1
+    AND coalesce(p.worker_instance::text, p.connection_id::text) = coalesce(($7::text[])[1], ($5::uuid[])[1]::text) OFFSET 0)
+  OR NOT EXISTS (SELECT FROM worker_connections c WHERE c.id <> ($5::uuid[])[1] AND CASE WHEN e.pool = '' THEN c.team_id IS NULL ELSE c.worker_id = e.pool AND c.team_id = e.team_id END AND (NOT c.draining AND c.problem IS NULL) OFFSET 0)))
+  AND ($11::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = e.run_id AND a.config @? '$.approval_rules[*].host' OFFSET 0))
+  AND ($12::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = e.run_id AND (SELECT (
+  SELECT CASE WHEN a.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(a.environment_revision, 1)) FROM environments n WHERE n.uid = a.environment_id) @? '$.services[*].image ? (@ != null)' OFFSET 0))
+  AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = e.run_id AND o.number < e.number AND o.phase <> 'ended' OFFSET 0)
+          ORDER BY e.depth DESC, e.available_at, e.id LIMIT served.slots) e
+      ) next
+      WHERE next.depth >= greatest(0, (team.live + next.place - 1) / greatest(1, team.max_concurrent_executions) - 1)
     ), moved AS (
-      UPDATE runs SET state = 'PENDING', assignment_id = $3, updated_at = clock_timestamp(), event_seq = runs.event_seq + 1,
+      UPDATE runs SET state = 'PENDING', assignment_id = slot.assignment_id, updated_at = clock_timestamp(), event_seq = runs.event_seq + 1,
         status_message = NULL, error_code = NULL, retryable = NULL, open_request = NULL
-      FROM candidate WHERE runs.id = candidate.run_id
-      RETURNING runs.*, candidate.team_number, candidate.execution_id
+      FROM candidate JOIN slot ON slot.n = candidate.n WHERE runs.id = candidate.run_id
+      RETURNING runs.*, candidate.team_number, candidate.execution_id, slot.n, slot.token_hash, slot.connection_id, slot.worker_id, slot.worker_instance
     ), execution AS (
-      UPDATE executions SET phase = 'assigned', assigned_at = clock_timestamp(), token_hash = $4, connection_id = $5, worker_id = $6,
-        worker_instance = $7, claim_deadline = clock_timestamp() + make_interval(secs => $8::float8)
+      UPDATE executions SET phase = 'assigned', assigned_at = clock_timestamp(), token_hash = moved.token_hash,
+        connection_id = moved.connection_id, worker_id = moved.worker_id, worker_instance = moved.worker_instance,
+        claim_deadline = clock_timestamp() + make_interval(secs => $8::float8)
       FROM moved WHERE executions.id = moved.execution_id
-      RETURNING executions.number, executions.image, executions.wanted_at
+      RETURNING executions.id, executions.number, executions.image, executions.wanted_at
     ), event AS (
       INSERT INTO run_events (run_id, seq, state, execution_number)
-      SELECT moved.id, moved.event_seq, 'PENDING', execution.number FROM moved, execution
+      SELECT moved.id, moved.event_seq, 'PENDING', execution.number FROM moved JOIN execution ON execution.id = moved.execution_id
     )
-    SELECT moved.id, moved.execution_id, moved.conversation_id, moved.team_number, moved.title, moved.prompt, moved.model_id, moved.config,
+    SELECT status.is_contended, status.has_retries, moved.n, moved.id, moved.execution_id, moved.conversation_id, moved.team_number, moved.title, moved.prompt, moved.model_id, moved.config,
       (SELECT (
   SELECT CASE WHEN moved.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = e.uid AND c.revision = coalesce(moved.environment_revision, 1))->'limits' FROM environments e WHERE e.uid = moved.environment_id) AS limits,
@@ -4882,9 +4915,14 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
   WHERE c.kind = 'environment' AND c.uid = e.uid AND c.revision = coalesce(moved.environment_revision, 1))->'services' FROM environments e WHERE e.uid = moved.environment_id) AS services,
       (SELECT (
   SELECT CASE WHEN moved.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
-  WHERE c.kind = 'environment' AND c.uid = e.uid AND c.revision = coalesce(moved.environment_revision, 1))->'network' FROM environments e WHERE e.uid = moved.environment_id) AS network, (SELECT image FROM execution) AS image, moved.created_at, moved.updated_at,
-      (SELECT extract(epoch FROM clock_timestamp() - wanted_at)::float8 FROM execution) AS waited_seconds, moved.id AS runyard_runs
-    FROM team LEFT JOIN moved ON true;
+  WHERE c.kind = 'environment' AND c.uid = e.uid AND c.revision = coalesce(moved.environment_revision, 1))->'network' FROM environments e WHERE e.uid = moved.environment_id) AS network,
+      execution.image, moved.created_at, moved.updated_at,
+      extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS waited_seconds, moved.id AS runyard_runs
+    FROM (
+      SELECT (SELECT count(*) FROM turn) > (SELECT count(*) FROM candidate) AS is_contended,
+        NOT $13 AND EXISTS (SELECT FROM executions e WHERE e.phase = 'queued' AND e.pool = $1 AND e.attempt > 0) AS has_retries) status
+      LEFT JOIN (moved JOIN execution ON execution.id = moved.execution_id) ON true
+    ORDER BY moved.n;
 
 -- transition_block
       WITH input AS (SELECT $7::jsonb AS args),
@@ -4908,7 +4946,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
   stop_deadline = CASE WHEN (args->>'idle_seconds')::float8 > 0 THEN NULL ELSE clock_timestamp() + make_interval(secs => (args->>'stop_seconds')::float8) END
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_blocked', 'BLOCKED', execution.number, $3::jsonb
@@ -4925,7 +4963,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
+        moved.id AS runyard_runs, CASE WHEN execution.phase NOT IN ('claimed', 'running') AND execution.stop_reason IS DISTINCT FROM 'finished' THEN moved.id END AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_cancel_blocked
@@ -4951,7 +4989,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     idle_until = NULL, deadline_at = NULL
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_cancelled', 'CANCELLED', execution.number, $3::jsonb
@@ -4968,7 +5006,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
+        moved.id AS runyard_runs, CASE WHEN execution.phase NOT IN ('claimed', 'running') AND execution.stop_reason IS DISTINCT FROM 'finished' THEN moved.id END AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_cancel_live
@@ -4992,7 +5030,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
   stop_deadline = clock_timestamp() + make_interval(secs => (args->>'stop_seconds')::float8)
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_cancelled', 'CANCELLED', execution.number, $3::jsonb
@@ -5009,7 +5047,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
+        moved.id AS runyard_runs, CASE WHEN execution.phase NOT IN ('claimed', 'running') AND execution.stop_reason IS DISTINCT FROM 'finished' THEN moved.id END AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_cancel_queued
@@ -5032,7 +5070,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         UPDATE executions SET phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp()
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_cancelled', 'CANCELLED', execution.number, $3::jsonb
@@ -5049,7 +5087,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
+        moved.id AS runyard_runs, CASE WHEN execution.phase NOT IN ('claimed', 'running') AND execution.stop_reason IS DISTINCT FROM 'finished' THEN moved.id END AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_claim
@@ -5071,7 +5109,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     deadline_at = clock_timestamp() + make_interval(secs => (SELECT max_setup_seconds FROM teams WHERE teams.id = moved.team_id)::float8)
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_claimed', 'CLAIMED', execution.number, $3::jsonb
@@ -5079,7 +5117,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       )
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        moved.id AS runyard_runs
+        moved.id AS runyard_runs, CASE WHEN execution.phase NOT IN ('claimed', 'running') AND execution.stop_reason IS DISTINCT FROM 'finished' THEN moved.id END AS runyard_agents
       FROM moved, execution;
 
 -- transition_continue
@@ -5125,7 +5163,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
   stop_deadline = clock_timestamp() + make_interval(secs => (args->>'stop_seconds')::float8)
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_errored', 'ERROR', execution.number, $3::jsonb
@@ -5142,7 +5180,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
+        moved.id AS runyard_runs, CASE WHEN execution.phase NOT IN ('claimed', 'running') AND execution.stop_reason IS DISTINCT FROM 'finished' THEN moved.id END AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_err_ended
@@ -5163,7 +5201,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         UPDATE executions SET phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp(), deadline_at = NULL
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_errored', 'ERROR', execution.number, $3::jsonb
@@ -5180,7 +5218,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
+        moved.id AS runyard_runs, CASE WHEN execution.phase NOT IN ('claimed', 'running') AND execution.stop_reason IS DISTINCT FROM 'finished' THEN moved.id END AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_exceed_budget
@@ -5202,7 +5240,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
   stop_deadline = clock_timestamp() + make_interval(secs => (args->>'stop_seconds')::float8)
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_failed', 'FAILED', execution.number, $3::jsonb
@@ -5219,7 +5257,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
+        moved.id AS runyard_runs, CASE WHEN execution.phase NOT IN ('claimed', 'running') AND execution.stop_reason IS DISTINCT FROM 'finished' THEN moved.id END AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_expire_queued
@@ -5240,7 +5278,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         UPDATE executions SET phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp()
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_errored', 'ERROR', execution.number, $3::jsonb
@@ -5257,7 +5295,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
+        moved.id AS runyard_runs, CASE WHEN execution.phase NOT IN ('claimed', 'running') AND execution.stop_reason IS DISTINCT FROM 'finished' THEN moved.id END AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_expire_run
@@ -5279,7 +5317,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
   stop_deadline = clock_timestamp() + make_interval(secs => (args->>'stop_seconds')::float8)
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_errored', 'ERROR', execution.number, $3::jsonb
@@ -5296,7 +5334,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
+        moved.id AS runyard_runs, CASE WHEN execution.phase NOT IN ('claimed', 'running') AND execution.stop_reason IS DISTINCT FROM 'finished' THEN moved.id END AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_expire_setup
@@ -5318,7 +5356,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
   stop_deadline = clock_timestamp() + make_interval(secs => (args->>'stop_seconds')::float8)
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_errored', 'ERROR', execution.number, $3::jsonb
@@ -5335,7 +5373,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
+        moved.id AS runyard_runs, CASE WHEN execution.phase NOT IN ('claimed', 'running') AND execution.stop_reason IS DISTINCT FROM 'finished' THEN moved.id END AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_fail
@@ -5357,7 +5395,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
   stop_deadline = clock_timestamp() + make_interval(secs => (args->>'stop_seconds')::float8)
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_failed', 'FAILED', execution.number, $3::jsonb
@@ -5374,7 +5412,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
+        moved.id AS runyard_runs, CASE WHEN execution.phase NOT IN ('claimed', 'running') AND execution.stop_reason IS DISTINCT FROM 'finished' THEN moved.id END AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_fail_setup
@@ -5399,7 +5437,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
   stop_deadline = CASE WHEN (args->>'idle_seconds')::float8 > 0 THEN NULL ELSE clock_timestamp() + make_interval(secs => (args->>'stop_seconds')::float8) END
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_failed', 'FAILED', execution.number, $3::jsonb
@@ -5416,7 +5454,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
+        moved.id AS runyard_runs, CASE WHEN execution.phase NOT IN ('claimed', 'running') AND execution.stop_reason IS DISTINCT FROM 'finished' THEN moved.id END AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_fail_unfit
@@ -5437,7 +5475,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         UPDATE executions SET phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp(), deadline_at = NULL
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_failed', 'FAILED', execution.number, $3::jsonb
@@ -5454,7 +5492,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
+        moved.id AS runyard_runs, CASE WHEN execution.phase NOT IN ('claimed', 'running') AND execution.stop_reason IS DISTINCT FROM 'finished' THEN moved.id END AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_requeue
@@ -5481,7 +5519,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     checkpoint = NULL, checkpoint_seq = NULL, checkpoint_done = 0
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, NULL, 'QUEUED', execution.number, $3::jsonb
@@ -5495,7 +5533,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
 )
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        moved.id AS runyard_runs, moved.id AS runyard_agents, execution.pool AS runyard_queue
+        moved.id AS runyard_runs, CASE WHEN execution.phase NOT IN ('claimed', 'running') AND execution.stop_reason IS DISTINCT FROM 'finished' THEN moved.id END AS runyard_agents, execution.pool AS runyard_queue
       FROM moved, execution;
 
 -- transition_resume
@@ -5523,7 +5561,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
   FROM executions x WHERE x.run_id = moved.id AND x.started_at IS NOT NULL)))::float8)
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'followup_received', 'INPROGRESS', execution.number, $3::jsonb
@@ -5540,7 +5578,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
+        moved.id AS runyard_runs, CASE WHEN execution.phase NOT IN ('claimed', 'running') AND execution.stop_reason IS DISTINCT FROM 'finished' THEN moved.id END AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_resume_lost
@@ -5654,7 +5692,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
   FROM executions x WHERE x.run_id = moved.id AND x.started_at IS NOT NULL)))::float8)
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'agent_started', 'INPROGRESS', execution.number, $3::jsonb
@@ -5671,7 +5709,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        moved.id AS runyard_runs, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
+        moved.id AS runyard_runs, CASE WHEN execution.phase NOT IN ('claimed', 'running') AND execution.stop_reason IS DISTINCT FROM 'finished' THEN moved.id END AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- transition_succeed
@@ -5696,7 +5734,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
   stop_deadline = CASE WHEN (args->>'idle_seconds')::float8 > 0 THEN NULL ELSE clock_timestamp() + make_interval(secs => (args->>'stop_seconds')::float8) END
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_done', 'SUCCEEDED', execution.number, $3::jsonb
@@ -5713,7 +5751,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
-        moved.id AS runyard_runs, moved.id AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
+        moved.id AS runyard_runs, CASE WHEN execution.phase NOT IN ('claimed', 'running') AND execution.stop_reason IS DISTINCT FROM 'finished' THEN moved.id END AS runyard_agents, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries
       FROM moved, execution;
 
 -- trim_payloads_of_webhook
