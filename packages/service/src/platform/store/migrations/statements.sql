@@ -1884,7 +1884,7 @@ SELECT r.id, r.ended_at::text AS "endedAt" FROM runs r WHERE r.ended_at < now() 
     WHERE outcome = 'waiting' AND coalesce(s.automation_uid, s.schedule_id::text) = $1 AND lane IS NOT DISTINCT FROM $2 ORDER BY id LIMIT 1 FOR UPDATE;
 
 -- lock_overlaps_of_automations
-    WITH patience AS MATERIALIZED (SELECT set_config('lock_timeout', '2s', true))
+    WITH patience AS MATERIALIZED (SELECT set_config('lock_timeout', $2, true))
     SELECT a.uid FROM patience, automations a WHERE a.uid = ANY($1::text[]) ORDER BY a.uid FOR NO KEY UPDATE OF a;
 
 -- lock_parent_of_waiting_children
