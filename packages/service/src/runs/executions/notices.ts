@@ -20,9 +20,7 @@ export const tellQueue = (pool: string): string => `${pool} AS ${queueChannel}`;
  * that is queued later sends a notice itself.
  */
 export const tellQueueOfFreed = (e: string): string =>
-  tellQueue(
-    `CASE WHEN EXISTS (SELECT FROM executions q WHERE q.is_queued AND q.pool = ${e}.pool) THEN ${e}.pool END`,
-  );
+  tellQueue(`CASE WHEN EXISTS (SELECT FROM executions q WHERE q.is_queued AND q.pool = ${e}.pool) THEN ${e}.pool END`);
 
 /** SQL: the result column that notifies the readers of the run after the commit. */
 export const tellReaders = (runId: string): string => `${runId} AS ${readersChannel}`;
