@@ -4,7 +4,7 @@ import { defineStatement, uuid } from '../../platform/store/database/statement.t
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { dropWorkerConnection, findConnectionsOfDeadServices } from '../../runs/executions/lease/connection-rows.ts';
 import { hasKey, isInPool } from '../../runs/executions/queue/may-take.ts';
-import { sandboxPhases } from '../../runs/executions/transitions/transition.ts';
+import { sandboxPhases } from '../../runs/executions/transitions/phases.ts';
 import { requeue } from '../../runs/executions/transitions/transitions.ts';
 
 const assignedTo = defineStatement({

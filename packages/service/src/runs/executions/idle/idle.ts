@@ -16,7 +16,7 @@ import {
 import type { ExecutionDeps } from '../deps.ts';
 import { tellAgent } from '../notices.ts';
 import { fromNow } from '../time.ts';
-import { assignedPhases, slotlessPhases, stayingPhases } from '../transitions/transition.ts';
+import { assignedPhases, slotlessPhases, stayingPhases } from '../transitions/phases.ts';
 
 /** SQL: asks the agent to exit within `stopSeconds` seconds. The state of the run does not change. */
 const leaving = (stopSeconds: string) => `

@@ -3,7 +3,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
 import { hasKey, isInPool } from '../queue/may-take.ts';
 import { fromNow } from '../time.ts';
-import { assignedPhases, sandboxPhases } from '../transitions/transition.ts';
+import { assignedPhases, sandboxPhases } from '../transitions/phases.ts';
 
 interface AdoptedExecution {
   readonly id: string;

@@ -16,7 +16,7 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import type { ExecutionTiming } from '../deps.ts';
 import { fromNow } from '../time.ts';
-import { sandboxPhases } from '../transitions/transition.ts';
+import { sandboxPhases } from '../transitions/phases.ts';
 
 /**
  * SQL: renews the lease of every execution that the connection holds. The arguments are SQL expressions.

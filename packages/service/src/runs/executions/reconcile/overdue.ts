@@ -11,7 +11,7 @@ import { outageSeconds } from '../lease/heartbeat.ts';
 import { tellQueueOfFreed } from '../notices.ts';
 import { allowedSeconds, workedSeconds } from '../time.ts';
 import { appendShutdown } from '../timeline/timeline.ts';
-import { type Phase, workingPhases } from '../transitions/transition.ts';
+import { type Phase, workingPhases } from '../transitions/phases.ts';
 import { exceedBudget, expireRun, expireSetup, requeue } from '../transitions/transitions.ts';
 
 /** An execution that a sweep found. */

@@ -19,8 +19,9 @@ import type { ExecutionDeps } from '../deps.ts';
 import { tellAgent, tellQueueOfFreed } from '../notices.ts';
 import { fromNow } from '../time.ts';
 import { appendShutdown } from '../timeline/timeline.ts';
+import { type Phase, settledPhases } from '../transitions/phases.ts';
 import { resumeLost, retryOrError, timesResumed } from '../transitions/relaunch.ts';
-import { type Phase, type Status, settledPhases } from '../transitions/transition.ts';
+import type { Status } from '../transitions/transition.ts';
 import { err, errEnded, failUnfit } from '../transitions/transitions.ts';
 
 /** Describes an execution whose sandbox ended before the agent reported the end of its turn. */

@@ -28,7 +28,7 @@ import {
   startsImages,
   takesRuns,
 } from '../queue/may-take.ts';
-import { slotPhases } from '../transitions/transition.ts';
+import { slotPhases } from '../transitions/phases.ts';
 import { waitSentence } from './wait-sentence.ts';
 
 /**

@@ -23,7 +23,7 @@ import type { RunIdentity } from '../../executions/run-tokens/sessions.ts';
 import { beginCheckpoint, keepUnchangedCheckpoint } from '../../executions/saved-state.ts';
 import { countDropped, storeAgentBatch, storeAgentEvents } from '../../executions/timeline/store-agent-events.ts';
 import { addSandboxOfAgent } from '../../executions/timeline/worker-reports.ts';
-import type { Phase } from '../../executions/transitions/transition.ts';
+import type { Phase } from '../../executions/transitions/phases.ts';
 import { claim, start } from '../../executions/transitions/transitions.ts';
 import { bytesOfTeam, roomOf } from '../../files/stored-bytes.ts';
 import { readFollowupAuthors, takeFollowup } from '../../runs/follow-ups/take-followups.ts';

@@ -20,7 +20,7 @@ import { beginDebugTurn, type OpenRequest } from '../../executions/idle/debug-wi
 import { tellAgent } from '../../executions/notices.ts';
 import { appendTimelineEvent } from '../../executions/timeline/timeline.ts';
 import { continueRun } from '../../executions/transitions/continue.ts';
-import type { Phase } from '../../executions/transitions/transition.ts';
+import type { Phase } from '../../executions/transitions/phases.ts';
 import { resume } from '../../executions/transitions/transitions.ts';
 import { insertAttachments } from '../../files/attachments/insert.ts';
 import type { StoredAttachment } from '../../files/attachments/store.ts';

@@ -5,7 +5,7 @@ import { defineStatement, nullable, text, texts, uuid } from '../../../platform/
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { toWithheldRight } from '../../../team/access/contents/run-rights.ts';
 import { isDecidedLater, readLaterWithheld } from '../../executions/run-tokens/present-rights.ts';
-import { leavingPhases, livePhases } from '../../executions/transitions/transition.ts';
+import { leavingPhases, livePhases } from '../../executions/transitions/phases.ts';
 import { type ReadContext, toRunItems } from './run-items.ts';
 import { fromRuns, itemSelect, type RunRow, runRow } from './run-row.ts';
 

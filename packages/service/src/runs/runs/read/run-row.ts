@@ -11,7 +11,7 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import { skillOfRun } from '../../../team/skills/of-run.ts';
 import type { OpenRequest } from '../../executions/idle/debug-window.ts';
-import { debugPhases } from '../../executions/transitions/transition.ts';
+import { debugPhases } from '../../executions/transitions/phases.ts';
 import { joinRequest, rowOf, selectOf } from '../columns.ts';
 
 /** Columns that both whole items and summaries show. */
