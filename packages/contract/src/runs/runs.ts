@@ -147,7 +147,7 @@ export const RunItem = z
     created_at: Timestamp.describe('When the run was created, RFC 3339 in UTC'),
     updated_at: Timestamp.describe('When the run last changed, RFC 3339 in UTC'),
     started_at: Timestamp.nullable().meta({ description: 'When the agent began to work on the prompt' }),
-    finished_at: Timestamp.optional().describe('When the run last ended; absent: it has not ended, or was continued'),
+    finished_at: Timestamp.nullable().describe('When the run last ended; null: it is active'),
     status_message: RunStatusMessage.optional().meta({
       description:
         'Why the run is in its state. Before the run has begun: the reason for its wait. After an interrupt: how long its agent waits for a message',

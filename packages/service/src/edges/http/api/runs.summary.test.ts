@@ -50,6 +50,7 @@ test("a summary has the members that a row in the dashboard's list of runs shows
     created_at: expect.any(String),
     updated_at: expect.any(String),
     started_at: null,
+    finished_at: null,
     run_time: expect.stringMatching(/^PT[\d.]+S$/),
     status_message: { message: expect.any(String) },
     source: 'API',

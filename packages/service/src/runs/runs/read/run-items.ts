@@ -52,7 +52,7 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
       created_at: row.created_at,
       updated_at: row.updated_at,
       started_at: row.started_at,
-      ...(row.ended_at === null ? {} : { finished_at: row.ended_at }),
+      finished_at: row.ended_at,
       ...statusOf(row, waits.get(row.id)),
       ...(question ? { blocked_on: blockedOn(question) } : {}),
       source: row.source,

@@ -110,7 +110,7 @@ export async function toRunSummaries(
       created_at: row.created_at,
       updated_at: row.updated_at,
       started_at: row.started_at,
-      ...(row.ended_at === null ? {} : { finished_at: row.ended_at }),
+      finished_at: row.ended_at,
       run_time: isoDuration(row.seconds ?? 0),
       ...(status ? { status_message: { ...status, message: shorten(status.message, summaryLength) } } : {}),
       ...(row.question ? { blocked_on: { ...row.question, title: shorten(row.question.title, summaryLength) } } : {}),
