@@ -48,7 +48,7 @@ describe('GET /agent/runs/{id}', () => {
       execution_location: 'REMOTE',
       request_usage: {
         total_tokens: 15,
-        model_token_usage: [{ model_id: 'm', total_tokens: 15, usage_type: 'warp' }],
+        model_token_usage: [{ model_id: 'm', total_tokens: 15, usage_type: 'byok' }],
         inference_cost: 0.3,
         inference_cost_usd: 0.003,
       },
