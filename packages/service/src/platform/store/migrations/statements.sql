@@ -641,6 +641,10 @@ DELETE FROM webhooks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURN
 -- end_cancelling_of_start
 UPDATE starts SET cancels_previous = false WHERE id = $1 AND cancels_previous RETURNING id;
 
+-- end_closed_execution
+    UPDATE executions SET phase = 'ended', ended_at = clock_timestamp(), deadline_at = NULL
+    WHERE id = $1 AND phase = 'stopping' RETURNING exit, CASE WHEN EXISTS (SELECT FROM executions q WHERE q.phase = 'queued' AND q.pool = executions.pool) THEN executions.pool END AS runyard_queue;
+
 -- end_debug_turn
     UPDATE executions SET finished_at = clock_timestamp(), deadline_at = NULL, awaiting_until = NULL,
       phase = CASE WHEN $2::float8 > 0 THEN 'idle' ELSE 'stopping' END,
@@ -4703,23 +4707,18 @@ UPDATE service_instances SET report = $2::jsonb WHERE id = $1;
 SELECT sum(event_bytes) AS bytes FROM runs WHERE id = ANY($1::uuid[]);
 
 -- sum_model_requests_of_runs
-SELECT run_id,
-      sum(tokens) AS tokens,
-      jsonb_agg(jsonb_build_object('model_id', model_id, 'total_tokens', tokens, 'usage_type', 'warp') ORDER BY tokens DESC, model_id) AS models,
-      bool_or(unknown) AS unknown,
-      coalesce(sum(input), 0) AS input,
-      coalesce(sum(output), 0) AS output,
-      coalesce(sum(cache_read), 0) AS cache_read,
-      coalesce(sum(cache_write), 0) AS cache_write,
-      coalesce(sum(tools), 0) AS tools
+    SELECT run_id, model_id, provider, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, unknown,
+      coalesce(input, 0) AS input, coalesce(output, 0) AS output,
+      coalesce(cache_read, 0) AS cache_read, coalesce(cache_write, 0) AS cache_write, coalesce(tools, 0) AS tools
     FROM (
-      SELECT run_id, model_id,
-        sum(input_tokens + output_tokens + cache_read_tokens + cache_write_tokens) AS tokens,
+      SELECT run_id, model_id, min(provider) AS provider,
+        sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
+        sum(cache_read_tokens) AS cache_read_tokens, sum(cache_write_tokens) AS cache_write_tokens,
         bool_or(input_cost_usd IS NULL AND input_tokens + output_tokens + cache_read_tokens + cache_write_tokens > 0) AS unknown,
         sum(input_cost_usd) AS input, sum(output_cost_usd) AS output,
         sum(cache_read_cost_usd) AS cache_read, sum(cache_write_cost_usd) AS cache_write, sum(tools_cost_usd) AS tools
       FROM model_requests WHERE run_id = ANY($1::uuid[]) GROUP BY run_id, model_id
-    ) of_model GROUP BY run_id;
+    ) of_model ORDER BY input_tokens + output_tokens + cache_read_tokens + cache_write_tokens DESC, model_id;
 
 -- sum_stored_bytes
 SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
