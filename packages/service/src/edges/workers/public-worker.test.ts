@@ -104,6 +104,16 @@ test.each([
   expect((await executionsOf(runId))[0]?.phase).toBe('ended');
 });
 
+test('a public worker gets the run token as the key with which it reports its setup steps', async () => {
+  const { runId } = await claimed();
+  const { env_vars } = assignmentsOf(runId)[0] ?? expect.fail('no assignment');
+  expect(env_vars?.WARP_API_KEY).toBe(env_vars?.RUNYARD_RUN_TOKEN);
+  const body = { event_uuid: 'u', event_name: 'setup_worker_job_create', timestamp: '2026-10-06T10:00:00Z' };
+  const key = env_vars?.WARP_API_KEY ?? '';
+  const headers = { 'x-warp-cloud-agent-id': runId };
+  expect((await service.request('POST', `/agent/runs/${runId}/client-events`, { key, body, headers })).status).toBe(202);
+});
+
 test('a closed execution proves that its sandbox is gone, so the next execution begins at once', async () => {
   const { runId, executionId } = await claimed({ begins: true, config: resume });
   await say('execution_closed', runId, { execution_id: executionId });

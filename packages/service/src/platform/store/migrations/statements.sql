@@ -318,6 +318,10 @@ SELECT sha256 = $2 AS same FROM prepared_attachments WHERE id = $1;
       FROM (SELECT state FROM runs WHERE parent_run_id = p.id LIMIT 1000) child
     ) c WHERE c.total > 0;
 
+-- count_client_events
+    SELECT count(*)::int AS count, coalesce(bool_or(payload->>'client_event_uuid' = $2), false) AS "isKept"
+    FROM run_events WHERE run_id = $1 AND payload->>'kind' = 'client';
+
 -- count_code_host_credentials_of_other_keys
 SELECT count(*) AS count FROM code_host_credentials WHERE vault_key_id <> ALL($1::text[]);
 
