@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type CountingServer, type Counts, startCountingServer } from './support/count-statements.ts';
+import { isLong } from './support/long.ts';
 import { eventually, type System, sandboxProblem, startSystem } from './support/system.ts';
 
 let server: CountingServer;
@@ -60,7 +61,7 @@ test.skipIf(sandboxProblem !== null)(
   180_000,
 );
 
-test.skipIf(sandboxProblem !== null)(
+test.skipIf(sandboxProblem !== null || !isLong)(
   'a delivery that starts a run, whose payload is a file of the run, costs at most 28 commits and 48 statements',
   async () => {
     const { uid: factory } = await system.call<{ uid: string }>('POST', '/factory', { name: 'F' }, 201);
@@ -90,7 +91,7 @@ test.skipIf(sandboxProblem !== null)(
   180_000,
 );
 
-test.skipIf(sandboxProblem !== null)(
+test.skipIf(sandboxProblem !== null || !isLong)(
   'a fire of a schedule costs at most 22 commits and 44 statements',
   async () => {
     const body = { name: 'S', cron_schedule: '0 0 1 1 *', prompt, agent_config: { idle_timeout_minutes: 0 } };

@@ -37,12 +37,12 @@ import {
 /**
  * Locks automations whose policy limits the live runs. If two deliveries arrive at once, the second transaction waits and then counts
  * the run of the first. All transactions lock automations in the order of the UIDs. Automations that allow overlap are not locked, so
- * their deliveries do not wait for each other. From now on, the transaction waits at most 2 s for each lock.
+ * their deliveries do not wait for each other. From now on, the transaction waits at most the time $2 for each lock; 0: without a limit.
  */
 const lockOverlaps = defineStatement({
   name: 'lock_overlaps_of_automations',
   text: `
-    WITH patience AS MATERIALIZED (SELECT set_config('lock_timeout', '2s', true))
+    WITH patience AS MATERIALIZED (SELECT set_config('lock_timeout', $2, true))
     SELECT a.uid FROM patience, automations a WHERE a.uid = ANY($1::text[]) ORDER BY a.uid FOR NO KEY UPDATE OF a`,
   row: { uid: text() },
 });
@@ -83,15 +83,16 @@ function matchAll(delivery: AcceptedDelivery, fed: readonly FedAutomation[]): Ma
 interface Earlier {
   /** Why the starts of automations must wait, by the UIDs of the automations. */
   readonly held: Map<string, string>;
-  /** Whether a lock was waited for in vain, so that the starts of locked automations must wait. */
-  lockWasBusy: boolean;
+  /** Maximum wait for a lock; '0': no maximum; undefined: a wait was in vain, so the starts of locked automations must wait. */
+  patience: '2s' | '0' | undefined;
 }
 
 /** Locks the automations that limit overlap. Adds those that other transactions keep locked to `held`. */
 async function lockLimited(tx: Transaction, matches: readonly Matched[], earlier: Earlier): Promise<void> {
   const uids = [...new Set(matches.filter(({ row }) => row.overlap !== 'allow').map(({ row }) => row.uid))];
   if (uids.length === 0) return;
-  const rows = await tx.query(earlier.lockWasBusy ? lockFreeOverlaps : lockOverlaps, [uids]);
+  const { patience } = earlier;
+  const rows = await (patience ? tx.query(lockOverlaps, [uids, patience]) : tx.query(lockFreeOverlaps, [uids]));
   const locked = new Set(rows.map(({ uid }) => uid));
   for (const uid of uids)
     if (!locked.has(uid)) earlier.held.set(uid, 'the automation was locked for 2 s; the service tries again');
@@ -191,7 +192,7 @@ async function writeStarting(
 
 /** Writes one delivery in the transaction of the caller. Throws if the run of an automation cannot be prepared. */
 export async function writeDelivery(deps: SubmitDeps, tx: Transaction, delivery: CheckedDelivery): Promise<Written> {
-  const decided = await writeStarting(deps, tx, [delivery], { held: new Map(), lockWasBusy: false });
+  const decided = await writeStarting(deps, tx, [delivery], { held: new Map(), patience: '0' });
   return (await toWritten(tx, [delivery], decided))[0] ?? { kind: 'changed' };
 }
 
@@ -201,7 +202,7 @@ export async function writeDelivery(deps: SubmitDeps, tx: Transaction, delivery:
  * the delivery nor other automations.
  */
 export async function writeDeliveries(deps: StartDeps, deliveries: readonly CheckedDelivery[]): Promise<Written[]> {
-  const earlier: Earlier = { held: new Map(), lockWasBusy: false };
+  const earlier: Earlier = { held: new Map(), patience: '2s' };
   for (;;) {
     try {
       const decided = await deps.db.transaction((tx) => writeStarting(deps, tx, deliveries, earlier));
@@ -215,7 +216,7 @@ export async function writeDeliveries(deps: StartDeps, deliveries: readonly Chec
           );
           earlier.held.set(uid, 'the service could not create the run; its log has the reason. It tries again');
         }
-      } else if (sqlState(error) === lockTimeout && !earlier.lockWasBusy) earlier.lockWasBusy = true;
+      } else if (sqlState(error) === lockTimeout && earlier.patience) earlier.patience = undefined;
       else throw error;
     }
   }
