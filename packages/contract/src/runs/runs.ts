@@ -109,6 +109,12 @@ export const RunItem = z
       description:
         'Why the run is in its state. Before the run has begun: the reason for its wait. After an interrupt: how long its agent waits for a message',
     }),
+    error_category: z
+      .enum(['user_error', 'platform_error'])
+      .optional()
+      .describe(
+        'Of FAILED and ERROR runs. user_error: a change of the request or the settings helps. platform_error: the service, a worker or a provider failed',
+      ),
     blocked_on: BlockedOn.optional().meta({
       description:
         'The question that a follow-up has to answer: while BLOCKED, and while the agent in the sandbox of a failed setup asks',

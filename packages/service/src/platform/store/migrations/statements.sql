@@ -3658,6 +3658,13 @@ SELECT id FROM service_instances WHERE seen_at > clock_timestamp() - make_interv
 -- read_skills_of_run
 SELECT owner, repo, path, blob_key FROM run_skills WHERE run_id = $1 AND blob_key IS NOT NULL ORDER BY position;
 
+-- read_source_of_artifact
+    SELECT a.run_id AS "runId", coalesce((
+        SELECT jsonb_agg(p.data->>'url' ORDER BY p.created_at, p.id) FROM artifacts p
+        WHERE p.run_id = a.run_id AND p.artifact_type = 'PULL_REQUEST' AND p.is_ready
+      ), '[]') AS "pullRequestUrls"
+    FROM artifacts a WHERE a.id = $1;
+
 -- read_source_of_factory
 SELECT s.factory_uid, s.team_id, s.owner, s.repo, s.branch, s.folder, s.poll_interval_seconds, s.set_by_uid, s.set_at, s.due_at, s.checked_at, s.applied_commit, s.last_outcome, s.last_at, s.last_commit, s.last_message, s.last_faults FROM factory_sources s WHERE s.team_id = $1 AND s.factory_uid = $2;
 
