@@ -97,9 +97,11 @@ export async function naiveList(db: Queryable, teamId: string, query: ListRunsQu
   }
   const words = query.q === undefined ? null : wordsIn(query.q);
   const rows = await db.query<Texts>(
-    `WITH matching AS MATERIALIZED (SELECT r.*, q.prompt FROM runs r JOIN run_requests q ON q.run_id = r.id WHERE ${texts.join(' AND ')})
-     SELECT id, ${words ? "left(title, 500) || ' ' || coalesce(skill_spec, '')" : "''"} AS heading, ${words ? 'left(prompt, 4000)' : "''"} AS prompt
-     FROM matching ORDER BY updated_at ${query.sort_order}, id ${query.sort_order}`,
+    `WITH matching AS MATERIALIZED (
+       SELECT r.id, r.updated_at, ${words ? "left(r.title, 500) || ' ' || coalesce(r.skill_spec, '')" : "''"} AS heading,
+         ${words ? 'left(q.prompt, 4000)' : "''"} AS prompt
+       FROM runs r JOIN run_requests q ON q.run_id = r.id WHERE ${texts.join(' AND ')})
+     SELECT id, heading, prompt FROM matching ORDER BY updated_at ${query.sort_order}, id ${query.sort_order}`,
     values,
   );
   const having = (matchOf: (word: string) => Match) => {
